@@ -21,7 +21,8 @@ from typing import get_args
 
 import numpy as np
 
-from aggregator.advice import ranking
+from aggregator.contract.registry import configured, protocol
+from aggregator.world.public_numbers import PublicNumbers
 from benchmarks.common import print_tables
 from federation.contract.randomness import NoiseBits, generator
 from federation.mechanisms.labels import shaped_gaussian
@@ -158,30 +159,40 @@ def compare(source: str, parties: int, splits: Sequence[int], data_dir: str | No
         for name, mechanism in single_labels(labels):
             bits = NoiseBits(seed, f"benchmark labels {name}")
             errors.add(f"labels, {name}", world.error(sums_of_labels(world, mechanism, bits, RELEASES // 10)))
-        advised = ranking.rank(
-            len(world.rows),
-            rank,
-            parties,
-            EPSILON,
+        known = PublicNumbers(
             DELTA,
+            parties=parties,
+            features=rank,
+            rows=len(world.rows),
             label_range=(labels.low, labels.high),
-            trust="none",
             residual=exact,
         )
-        errors.advised = name_of(advised[0])
-        for advice in advised:
-            if advice.mechanism == "private_labels":
-                errors.predicted[name_of(advice)] = advice.predicted_excess - rank * exact / len(world.rows)
+        excesses = {name: excess for name, kind, options in _PREDICTED if (excess := _excess(kind, options, known))}
+        errors.advised = min(excesses, key=excesses.__getitem__)
+        for name, excess in excesses.items():
+            if name not in errors.predicted:  # the excess of sums is that of their own rows
+                errors.predicted[name] = excess - rank * exact / len(world.rows)
     return errors
 
 
-def name_of(advice: ranking.Advice) -> str:
-    """As in the tables."""
-    options = advice.options
-    if advice.mechanism == "label_sums":
-        return f"X'y, {options['shape']}, {options['noise']}"
-    noise = "unbiased" if options["noise"] == "auto" else options["noise"]  # what it stands for from epsilon 1 up
-    return f"labels, {noise}" + (", debiased" if options.get("debiased") else "")
+_PREDICTED: list[tuple[str, str, dict[str, str]]] = [  # by name in the tables, as protocols have it
+    *(
+        (f"X'y, {shape}, {noise}", "label_sums", {"shape": shape, "noise": noise})
+        for shape in ("optimal", "whitened")
+        for noise in get_args(Noise)
+    ),
+    *(
+        (f"labels, {noise}", "private_labels", {"noise": noise})
+        for noise in ("laplace", "gaussian", "one_bit", "unbiased")
+    ),
+]
+
+
+def _excess(kind: str, options: dict[str, str], known: PublicNumbers) -> float:
+    """The excess risk of least squares that a protocol expects."""
+    found = configured(protocol(kind), {**options, "shrink": False}).expected_error(known, EPSILON)
+    assert found is not None, "it has a formula"
+    return found.error
 
 
 def single_labels(labels: LabelRange) -> list[tuple[str, LabelMechanism]]:

@@ -1,1 +1,1 @@
-"""Which mechanism for labels to use, from public numbers alone."""
+"""Which protocol keeps a wish, and what each may be expected to miss, by what protocols say of themselves."""

@@ -1,196 +1,237 @@
-"""All mechanisms for private labels, the least predicted excess risk first."""
+"""Every installed protocol under a wish: ranked by what it may be expected to miss, or refused with the reason."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from itertools import combinations, product
+from typing import Any
 
-from aggregator.advice import risk
-from aggregator.learners.inputs.validation import require_one_of
+from aggregator.advice.wish import TASKS, Protect, Wish
+from aggregator.contract import registry
+from aggregator.contract.expected import Expected
+from aggregator.contract.promise import Promise, Sent
+from aggregator.contract.protocol import Place, Protocol, Refused, Trust
 from federation.contract.errors import InputError
-from federation.contract.guarantee import require_delta, require_epsilon
-from federation.contract.numbers import apart
-from federation.mechanisms.bag_sums.calibrated_sums import smallest_sigma, smallest_tau
-from federation.mechanisms.bag_sums.design import BagDesign
-from federation.mechanisms.labels import private_prior, unbiased_design
-from federation.mechanisms.labels.binned_response import BinnedResponse, mean_errors
-from federation.mechanisms.labels.calibrated_labels import LabelNoise, calibrate
-from federation.mechanisms.labels.label_range import LabelRange
-from federation.mechanisms.labels.unbiased_response import MOST_EPSILON
-from federation.mechanisms.noise import gaussian
+from federation.contract.guarantee import Guarantee, NoGuarantee, Unit
 
-Trust = Literal["aggregator", "none"]
-Task = Literal["regression", "classification"]
-Options = dict[str, float | int | str | bool]
+Options = Mapping[str, Any]
 
-BAG_SIZE = 64
-_LEARNED = 0.05  # share of the squared bias of debiased bins of the true prior that models of three real tables learned
-_COUNTED = 250.0  # labels for each point of a histogram, times epsilon, from which on its noise does not matter
+_ENOUGH = {  # trusts that ask for no more than this one; who may see answers may add up what nobody else sees
+    Trust.AGGREGATOR: (Trust.AGGREGATOR, Trust.SECURE),
+    Trust.SECURE: (Trust.SECURE, Trust.NONE),
+    Trust.NONE: (Trust.NONE,),
+}
+_PEOPLE = {"party": "all that a party holds", "person": "all rows of a person", "row": "one row", "label": "one label"}
+_OTHER: Mapping[Protect, tuple[Protect, ...]] = {  # what else could be hidden, the nearest first
+    "party": ("row", "label"),
+    "person": ("row", "label"),
+    "row": ("label", "party"),
+    "label": ("row", "party"),
+}
+_HIDES = {  # what a guarantee for a unit hides
+    Unit.PARTY: "party",
+    Unit.PARTY_AND_AUXILIARY_ROW: "party",
+    Unit.PERSON: "person",
+    Unit.ROW: "row",
+    Unit.LABEL: "label",
+}
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A protocol with options that keeps the wish: what it promises, who makes the noise, and what to expect of it.
+
+    `expected` is None where no formula is known: only a run can tell.
+    """
+
+    kind: str
+    options: Options
+    promise: Promise
+    place: Place
+    expected: Expected | None
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """As under `protocols` of a scenario."""
+        return {"kind": self.kind, **self.options}
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What one release spends at most."""
+        assert isinstance(self.promise.spends, Guarantee), "others are refused"
+        return self.promise.spends
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A protocol that cannot keep the wish, and the reason, in a sentence."""
+
+    kind: str
+    reason: str
 
 
 @dataclass(frozen=True)
 class Advice:
-    """A mechanism with its options, the excess risk that public numbers predict, and the reason in words.
+    """The protocols that keep a wish, the least expected error first, and all others with the reason."""
 
-    `mechanism` is "label_sums", "private_labels", "noisy_weighted_llp" or "weighted_lba". `delta` is what it claims.
-    """
-
-    mechanism: str
-    options: Options
-    predicted_excess: float
-    delta: float
-    why: str
+    ranked: tuple[Ranked, ...]
+    refused: tuple[Refusal, ...]
 
 
-@dataclass(frozen=True)
-class _World:
-    """The public numbers of `rank`."""
+class _CannotError(Exception):
+    """Why options do not keep a wish; the later the step at which it is found, the nearer they come."""
 
-    rows: int
-    dimension: int
-    parties: int
-    epsilon: float
-    delta: float
-    labels: LabelRange
-    residual: float
-    trust: Trust
-    bag_size: int
-    traces: dict[str, float]
+    def __init__(self, step: int, reason: str) -> None:
+        super().__init__(reason)
+        self.step, self.reason = step, reason
 
 
-def rank(
-    n: int,
-    dimension: int,
-    parties: int,
-    epsilon: float,
-    delta: float,
-    *,
-    label_range: tuple[float, float] = (0.0, 1.0),
-    trust: Trust = "aggregator",
-    task: Task = "regression",
-    residual: float | None = None,
-    traces: dict[str, float] | None = None,
-    bag_size: int = BAG_SIZE,
-) -> list[Advice]:
-    """Mechanisms by predicted excess risk of linear least squares on n public rows of `dimension` columns.
+def rank(wish: Wish) -> Advice:
+    """All installed protocols, with all options that they suggest, under a wish.
 
-    A release is shrunk by its noise unless it is told not to, and then has less excess where that is large.
-    `dimension` is the rank r of the rows, constant column included; they lie at `parties` parties. With `trust`
-    "aggregator" one noise hides the sum of all parties, with "none" each adds its own; mechanisms for single labels
-    and for bags need no trust either way. At `delta` 0 only pure mechanisms are compared. `task` "classification" is
-    about two classes, labels 0 and 1, in squared error. `residual` is the variance of labels around the best linear
-    model, (width/2)² at most and by default; `traces` gives tr C by shape ("optimal", "whitened") where the rows have
-    been looked at. Raises `InputError` for numbers out of range.
+    Those without a formula stand behind all others. A protocol is refused where none of its suggested options keeps the
+    wish, by the reason of those that come nearest.
 
     Examples:
-        >>> for advice in rank(20_000, 10, parties=20, epsilon=1.0, delta=1e-6)[:2]:
-        ...     print(advice.mechanism, advice.options, round(advice.predicted_excess, 5))
-        label_sums {'shape': 'optimal', 'noise': 'pure'} 0.00019
-        label_sums {'shape': 'optimal', 'noise': 'gaussian'} 0.00022
+        >>> wish = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, parties=100, epsilon=1.0)
+        >>> first = rank(wish).ranked[0]
+        >>> first.kind, round(first.expected.noise, 3), first.expected.loss
+        ('mean_operator', 0.018, 'little')
     """
-    require_one_of("task", task, get_args(Task))
-    require_one_of("trust", trust, get_args(Trust))
-    for name, value in (("n", n), ("dimension", dimension), ("parties", parties), ("bag_size", bag_size)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InputError(f"{name} must be an integer >= 1, got {value!r}")
-    if parties > n:
-        raise InputError(f"parties must be at most n, one row each, got {parties} parties and {n} rows")
-    require_epsilon(epsilon)
-    require_delta(delta)
-    low, high = (0.0, 1.0) if task == "classification" else label_range
-    labels = LabelRange(float(low), float(high))
-    largest = (labels.width / 2) ** 2
-    if residual is not None and not 0 <= residual <= largest:
-        most, given = apart(largest, residual)
-        raise InputError(f"residual must lie in [0, {most}], a variance of labels in the range, got {given}")
-    for shape, trace in (traces or {}).items():
-        if shape not in get_args(risk.Shape) or not 0 < trace < math.inf:
-            raise InputError(
-                f"traces must be positive numbers by shape, optimal or whitened, got {trace} for {shape!r}"
-            )
-    known = largest if residual is None else residual
-    world = _World(n, dimension, parties, epsilon, delta, labels, known, trust, bag_size, dict(traces or {}))
-    found = [*_sums(world), *_single_labels(world), *_bags(world)]
-    worse = "; WORSE than predicting the middle of the range"
-    judged = [one if one.predicted_excess < largest else replace(one, why=one.why + worse) for one in found]
-    return sorted(judged, key=lambda advice: advice.predicted_excess)
+    ranked: list[Ranked] = []
+    refused: list[Refusal] = []
+    for kind in registry.protocol_names():
+        try:
+            found = registry.protocol(kind)
+        except InputError as error:
+            refused.append(Refusal(kind, str(error)))
+            continue
+        if isinstance(found.suggested, Refused):
+            why = _wrong_task(found, wish) or found.suggested.reason
+            refused.append(Refusal(kind, why))
+            continue
+        kept, nearest = [], _CannotError(-1, "it suggests no options to compare")
+        for options, trust in product(found.suggested, _ENOUGH[wish.trust]):
+            try:
+                kept.append(_judged(kind, found, options, wish, trust))
+            except _CannotError as cannot:
+                nearest = max(nearest, cannot, key=lambda one: one.step)
+        ranked += _different(kept)
+        if not kept:
+            refused.append(Refusal(kind, nearest.reason))
+    return Advice(tuple(sorted(ranked, key=_order)), tuple(refused))
 
 
-def _sums(world: _World) -> Iterator[Advice]:
-    copies = world.parties if world.trust == "none" else 1
-    noises = {"pure": ((world.dimension + 1) * (world.labels.width / world.epsilon) ** 2, 0.0)}
-    if world.delta > 0:
-        noises["gaussian"] = ((world.labels.width / gaussian.mu(world.epsilon, world.delta)) ** 2, world.delta)
-    hidden = "one noise hides the sum of all parties" if copies == 1 else f"each of {copies} parties adds noise"
-    shapes: tuple[risk.Shape, ...] = get_args(risk.Shape)
-    for shape in shapes:
-        trace = world.traces.get(shape, risk.typical_trace(world.dimension, world.rows, shape))
-        for noise, (variance, claimed) in noises.items():
-            excess = risk.label_sums(world.dimension, world.rows, world.residual, variance, trace, copies)
-            why = (
-                f"{hidden}: {world.dimension} numbers for {world.rows} rows; tr C {trace:.3g}"
-                f"{'' if shape in world.traces else ' assumed'}, variance {variance:.3g}"
-            )
-            yield Advice("label_sums", {"shape": shape, "noise": noise}, excess, claimed, why)
+def nearest(wish: Wish) -> list[tuple[Mapping[str, str], Ranked]]:
+    """What else could be wished for, as flags of `federation advise` with their values, and what is then first.
+
+    Of the wishes that can be kept those that differ from this one in the fewest things.
+    """
+    changes: list[tuple[dict[str, str], dict[str, Any]]] = [
+        ({"protect": other}, {"protect": other}) for other in _OTHER[wish.protect] if other != "label"
+    ]
+    if "label" in _OTHER[wish.protect]:
+        visible = {} if wish.public_features else {"features": "public"}
+        changes.append(({"protect": "label", **visible}, {"protect": "label", "public_features": True}))
+    trusts = list(Trust)
+    changes += [({"trust": str(more)}, {"trust": more}) for more in reversed(trusts[: trusts.index(wish.trust)])]
+    if wish.task == "multiclass":
+        changes.append(({"positive": "CLASS"}, {"task": "binary", "classes": None}))
+    if not wish.public_rows:
+        changes.append(({"public-rows": "FILE"}, {"public_rows": wish.rows or 1000}))
+    for together in range(1, len(changes) + 1):
+        found: list[tuple[Mapping[str, str], Ranked]] = []
+        for chosen in combinations(changes, together):
+            if len({next(iter(flags)) for flags, _ in chosen}) == together:
+                flags = {name: value for named, _ in chosen for name, value in named.items()}
+                new = {name: value for _, change in chosen for name, value in change.items()}
+                if ranked := rank(replace(wish, **new)).ranked:
+                    found.append((flags, ranked[0]))
+        if found:
+            return found
+    return []
 
 
-def _single_labels(world: _World) -> Iterator[Advice]:
-    kinds: list[tuple[LabelNoise, bool]] = [("laplace", False), ("one_bit", False), ("bins", False), ("bins", True)]
-    if world.epsilon >= unbiased_design.WORTHWHILE:
-        kinds.append(("unbiased", False))
-    if world.delta > 0:
-        kinds.append(("gaussian", False))
-    span = (world.labels.low, world.labels.high)
-    for noise, debiased in kinds:
-        named, spent = (noise, world.epsilon) if noise != "unbiased" else ("auto", min(world.epsilon, MOST_EPSILON))
-        mechanism = calibrate(noise, epsilon=spent, delta=world.delta, label_range=span, debiased=debiased)
-        if isinstance(mechanism, BinnedResponse):
-            variance, bias = mean_errors(mechanism)
-            options: Options = {"noise": noise, "debiased": debiased}
-            remark = f"squared bias {bias:.3g} for labels of any value alike, and "
-            yield _labels(world, options, variance, bias, remark)
-        else:
-            yield _labels(world, {"noise": named}, float(mechanism.variance()), 0.0, "unbiased; ", mechanism.delta)
-    if world.rows // world.parties * world.epsilon >= _COUNTED * private_prior.DEFAULT_POINTS:
-        left = world.epsilon * (1 - private_prior.DEFAULT_SHARE)
-        even = calibrate("bins", epsilon=left, delta=0.0, label_range=span, debiased=True)
-        assert isinstance(even, BinnedResponse)
-        variance, bias = mean_errors(even)
-        options = {"noise": "estimated_bins", "debiased": True}
-        yield _labels(world, options, variance, _LEARNED * bias, "bins after a private histogram: little bias; ")
+def _order(one: Ranked) -> tuple[float, str]:
+    return (math.inf if one.expected is None else one.expected.error, one.kind)
 
 
-def _labels(world: _World, options: Options, variance: float, bias: float, remark: str, claimed: float = 0.0) -> Advice:
-    excess = risk.private_labels(world.dimension, world.rows, world.residual, variance, bias)
-    why = f"needs no trust, and any learner can use the labels; {remark}variance {variance:.3g} on each"
-    return Advice("private_labels", options, excess, claimed, why)
+def _different(kept: list[Ranked]) -> list[Ranked]:
+    """Without options of which the same is expected as of earlier ones, by the same noise: these chose them."""
+    seen: set[tuple[float, float | None, Place, tuple[Sent, ...]]] = set()
+    found = []
+    for one in kept:
+        known = None if one.expected is None else (one.expected.error, one.expected.noise, one.place, one.promise.sends)
+        if known is None or known not in seen:
+            found.append(one)
+        if known is not None:
+            seen.add(known)
+    return found
 
 
-def _bags(world: _World) -> Iterator[Advice]:
-    size = world.bag_size
-    bags = world.parties * (world.rows // world.parties // size)
-    if not bags:
+def _wrong_task(found: type[Protocol], wish: Wish) -> str | None:
+    if found.task == TASKS[wish.task]:
+        return None
+    return f"its task is {found.task.replace('_', ' ')}, and yours {TASKS[wish.task].replace('_', ' ')}"
+
+
+def _judged(kind: str, found: type[Protocol], options: Options, wish: Wish, trust: Trust) -> Ranked:
+    """The options under the wish, whose trust is enough for this one. Raises `_CannotError`."""
+    if wrong := _wrong_task(found, wish):
+        raise _CannotError(0, wrong)
+    needs = found.requires
+    if needs.two_classes and wish.classes != 2:
+        many = f"and there are {wish.classes}" if wish.classes else "and you have more"
+        raise _CannotError(1, f"it tells two classes apart, {many}; name those that count as one with --positive")
+    if needs.bags and wish.bags is None:
+        raise _CannotError(1, "it needs bags of rows: say how many each party has, with --bags")
+    protocol = registry.configured(found, {**options, "trust": str(trust)})
+    public = wish.numbers("constant" in needs.features)
+    try:
+        promise = protocol.promise(public, wish.epsilon, trust)
+    except InputError as error:
+        raise _CannotError(4, str(error)) from error
+    _require_hidden(promise, wish, single=needs.single_rows)
+    place = protocol.place
+    if isinstance(place, Refused):
+        raise _CannotError(5, place.reason)
+    if place is Place.NOWHERE:
+        raise _CannotError(2, "it adds no noise, and so it has no guarantee")
+    exact = [one.what for one in promise.sends if not one.private]
+    if place is not Place.AGGREGATOR and not wish.public_features and exact:
+        raise _CannotError(6, f"a party sends {' and '.join(exact)} as they are, and features are private here")
+    if needs.public_rows and not wish.public_rows:
+        raise _CannotError(7, "it learns from public rows without labels: give a file of them with --public-rows")
+    try:
+        expected = protocol.expected_error(public, wish.epsilon)
+        # What each party hides by itself needs no trust, and no word on it.
+        own = {} if place == protocol.noise_at(Trust.AGGREGATOR) else {"trust": str(trust)}
+        return Ranked(kind, {**options, **own}, promise, place, expected)
+    except InputError as error:
+        raise _CannotError(8, str(error)) from error
+
+
+def _require_hidden(promise: Promise, wish: Wish, single: bool) -> None:
+    """Raise `_CannotError` unless a release hides what it has to, neither less nor more."""
+    if isinstance(promise.spends, NoGuarantee):
+        raise _CannotError(2, f"it promises nothing: {promise.spends.reason}")
+    hidden = _HIDES[promise.spends.unit]
+    accepted = {wish.needed}
+    if wish.protect == "person":
+        accepted = {"person", "party"} if wish.person_is_party else {"person"}
+        if wish.rows_per_person == 1 and not wish.person_is_party:
+            accepted |= {"row"} if not wish.public_features else {"row", "label"}
+    if hidden in accepted:
         return
-    width, used = world.labels.width, bags * size
-
-    def sums(options: Options, noise: float, claimed: float, why: str) -> Advice:
-        excess = risk.bag_sums(world.dimension, used, world.residual, size, noise)
-        return Advice("noisy_weighted_llp", {"bag_size": size, **options}, excess, claimed, why)
-
-    why = f"{bags} sums over {size} labels each, which mix their residuals for the same noise on a sum as on one label"
-    yield sums({"weights": "signs", "noise": "laplace"}, 2 * (width / world.epsilon) ** 2, 0.0, why)
-    if world.delta == 0:
-        return
-    signs = (width / gaussian.mu(world.epsilon, world.delta)) ** 2
-    yield sums({"weights": "signs", "noise": "gaussian"}, signs, world.delta, why)
-    design = BagDesign(world.rows // world.parties, bags // world.parties, size, per_bag=size)
-    span = (world.labels.low, world.labels.high)
-    sigma = smallest_sigma(world.epsilon, world.delta, design, label_range=span)
-    published = f"published Gaussian weights make some labels loud: noise {sigma:.3g} on every label"
-    yield sums({"weights": "gaussian", "noise": "gaussian"}, size * sigma**2, world.delta, published)
-    tau = smallest_tau(world.epsilon, world.delta, label_range=span)
-    excess = risk.weighted_bags(world.dimension, bags, world.residual, size, tau**2)
-    why = f"{bags} secret combinations of rows and labels; a guarantee for all data needs noise {tau:.3g} on each"
-    yield Advice("weighted_lba", {"bag_size": size, "repaired": True}, excess, world.delta, why)
+    if wish.protect == "person" and single and hidden in ("row", "label"):
+        many, each = wish.rows_per_person, wish.epsilon / wish.rows_per_person
+        enough = f"--protect {hidden} at epsilon {each:.3g} hides so many together"
+        if promise.spends.delta:
+            enough += f", with a delta {sum(math.exp(i * each) for i in range(many)):.3g} times as large"
+        raise _CannotError(3, f"it hides {_PEOPLE[hidden]}, and a person has up to {many}; {enough}")
+    text = f"it hides {_PEOPLE[hidden]}, and what has to be hidden is {_PEOPLE[wish.needed]}"
+    if wish.needed != wish.protect:
+        text += ", as features are private"
+    raise _CannotError(3, text)

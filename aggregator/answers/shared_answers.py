@@ -13,6 +13,7 @@ from federation.contract.errors import InputError
 from federation.contract.question import PrivateQuestion
 from federation.contract.submission import Submission, check_submission
 from federation.numerics.arrays import Integers
+from federation.sums.encoding import MOST_STEPS
 
 # As a ledger puts it.
 UNSEEN = (
@@ -23,7 +24,6 @@ MASKED = (
     "parts are hidden as long as X25519, HKDF, ChaCha20, AES-GCM and Ed25519 are what they are taken for, the parties' "
     "keys are theirs, and none puts back an older copy of what it knows of the sum"
 )
-_WORDS = 2.0**64
 
 
 class SharedAnswers(CheckedAnswers):
@@ -118,8 +118,6 @@ class SharedAnswers(CheckedAnswers):
 
 
 def _words(steps: np.ndarray) -> Integers:
-    """Whole numbers modulo 2^64, as int64; a hostile party's may be beyond it."""
-    wrapped = np.fmod(np.rint(steps), _WORDS)
-    wrapped = wrapped - _WORDS * (wrapped >= _WORDS / 2) + _WORDS * (wrapped < -_WORDS / 2)
-    words: Integers = wrapped.astype(np.int64)
+    """Whole numbers of steps as a masked sum takes them; a hostile party's as large as they may be."""
+    words: Integers = np.clip(np.rint(steps), -MOST_STEPS, MOST_STEPS).astype(np.int64)
     return words

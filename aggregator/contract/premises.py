@@ -48,12 +48,17 @@ def summed(plan: WorldPlan, whole: AdditiveMechanism) -> Assumption:
 
 
 def plan_premises(plan: WorldPlan) -> tuple[Assumption, ...]:
-    """What every guarantee of a world rests on: how classes are known, and how many draws are published."""
-    known = Assumption(plan.class_names, Check.DECLARED, Keeper.HOLDER)
-    if plan.draws == 1:
-        return (known,)
-    text = f"one of the {plan.draws} draws is published; each further one spends epsilon and delta again"
-    return (known, Assumption(text, Check.DECLARED, Keeper.COORDINATOR))
+    """What every guarantee of a world rests on: how classes are known, and how many draws are published.
+
+    Where the protocol was chosen on private data, it says so, too.
+    """
+    known = [Assumption(plan.class_names, Check.DECLARED, Keeper.HOLDER)]
+    if plan.draws > 1:
+        text = f"one of the {plan.draws} draws is published; each further one spends epsilon and delta again"
+        known.append(Assumption(text, Check.DECLARED, Keeper.COORDINATOR))
+    if plan.chosen:
+        known.append(Assumption(plan.chosen, Check.DECLARED, Keeper.COORDINATOR))
+    return tuple(known)
 
 
 def local_guarantee(
@@ -70,5 +75,6 @@ def local_guarantee(
     """
     if isinstance(guarantee, NoGuarantee):
         return guarantee
-    premises = (whose_noise, COUNTED_ONCE, ATTENDANCE, PUBLIC_CHOICES, *plan_premises(plan))
+    choices = () if plan.chosen else (PUBLIC_CHOICES,)
+    premises = (whose_noise, COUNTED_ONCE, ATTENDANCE, *choices, *plan_premises(plan))
     return replace(guarantee, assumptions=(*guarantee.assumptions, *premises))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from aggregator.contract.expected import Expected
 from aggregator.contract.promise import Promise
 from aggregator.contract.session import Session
 from aggregator.contract.worst_case import WorstCase
@@ -52,6 +53,7 @@ class Requires:
     single_rows: what is protected is one row or label, so that persons with several rows are refused.
     classifier: every party trains the scenario's classifier on its own rows.
     features: the feature map that it takes where a scenario names none; empty for the scenario's own default.
+    public_rows: what is released is learned from public rows without labels, so that there must be some.
     """
 
     labels: Literal["classes", "real"] = "classes"
@@ -60,6 +62,7 @@ class Requires:
     single_rows: bool = False
     classifier: bool = False
     features: tuple[str | Mapping[str, Any], ...] = ()
+    public_rows: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,7 @@ class Protocol(ABC):
     task: ClassVar[str]  # entry point `federation.tasks`: what its releases are scored by
     model: ClassVar[str]  # entry point `federation.models`: the kind of model that it releases
     why_default: ClassVar[tuple[Rule, ...]] = ()  # how its defaults were chosen
+    suggested: ClassVar[tuple[Mapping[str, Any], ...] | Refused] = ({},)  # options worth comparing, or why none are
 
     trust: Literal["aggregator", "secure", "none"] = field(default="aggregator", kw_only=True)
 
@@ -147,8 +151,11 @@ class Protocol(ABC):
         and the persons' rows are kept; the sizes are the worst case's own.
         """
 
-    def expected_error(self, public: PublicNumbers, epsilon: float) -> float | None:
-        """The error that a release may be expected to have by public numbers; None where no formula is known."""
+    def expected_error(self, public: PublicNumbers, epsilon: float) -> Expected | None:
+        """What a release may be expected to miss by public numbers; None where no formula is known, or a number is not.
+
+        Raises `InputError` for numbers that it cannot work with.
+        """
         return None
 
     def check_setting(  # noqa: B027 - most protocols work with all of them

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, get_type_hints
 
-from aggregator.contract.protocol import Protocol, Rule
+from aggregator.contract.protocol import Protocol, Refused, Rule
 from aggregator.contract.task import Task
 from aggregator.releases.model_files import ReleasedFile
 from federation.contract.errors import InputError
@@ -86,6 +86,10 @@ def lacks(found: Any) -> list[str]:
     rules = getattr(found, "why_default", ())
     if not (isinstance(rules, tuple) and all(isinstance(rule, Rule) for rule in rules)):
         missing.append(f"a tuple of {Rule.__name__} of {Rule.__module__} as why_default")
+    suggested = getattr(found, "suggested", ())
+    listed = isinstance(suggested, tuple) and all(isinstance(one, Mapping) for one in suggested)
+    if not (listed or isinstance(suggested, Refused)):
+        missing.append(f"a tuple of options, or a {Refused.__name__} of {Refused.__module__}, as suggested")
     left: frozenset[str] = found.__abstractmethods__ if issubclass(found, Protocol) else frozenset()
     missing += [f"{name}()" for name in sorted(Protocol.__abstractmethods__) if name in left or name not in said]
     if dataclasses.is_dataclass(found):

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from aggregator.contract.expected import Expected
 from aggregator.contract.outlook import USEFUL, Outlook
 from aggregator.contract.perturbable import Perturbable
 from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
 from aggregator.contract.session import Asked, OneRound
 from aggregator.ensembles.aim import Aim
+from aggregator.world.dimensions import Spectrum, affordable
 from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.public_rows import PublicRows
 from aggregator.world.world import World
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.question import OFF, Question
 from federation.questions.votes import Training
+
+_PLENTY = 10_000  # public rows, where nobody says how many there are
 
 
 class CollectedProtocol(Protocol):
@@ -28,7 +33,8 @@ class CollectedProtocol(Protocol):
     noise: the law of the aggregator's noise, or none.
     """
 
-    requires: ClassVar[Requires] = Requires(classifier=True)
+    requires: ClassVar[Requires] = Requires(classifier=True, public_rows=True)
+    suggested: ClassVar[tuple[Mapping[str, Any], ...] | Refused] = ({}, {"noise": "gaussian"})
     task: ClassVar[str] = "classification"
     model: ClassVar[str] = "linear"
 
@@ -77,6 +83,24 @@ class CollectedProtocol(Protocol):
             return Promise(NoGuarantee("noise is off"), sends)
         delta = public.delta if self.noise == "gaussian" else 0.0
         return Promise(Guarantee(epsilon, delta, self.unit, Adjacency.REPLACE, type(self).__name__), sends)
+
+    def expected_of_mean(self, public: PublicNumbers, epsilon: float) -> Expected | None:
+        """Of a mean of unit shares, a number of which for each feature and contrast of classes get the noise.
+
+        As many features are taken as the noise allows where all are alike loud. A guess: nobody knows by numbers how
+        far parties agree.
+        """
+        if public.classes is None or public.features is None or public.parties is None or self.noise == OFF:
+            return None
+        from aggregator.contract.expected_accuracy import expected_accuracy
+
+        delta = public.delta if self.noise == "gaussian" else 0.0
+        alike = Spectrum(public.public_rows or _PLENTY, np.ones(public.features))
+        width = affordable(
+            self.noise, alike, classes=public.classes, parties=public.parties, epsilon=epsilon, delta=public.delta
+        )
+        rho = Aim(self.noise, epsilon, delta).signal_to_noise((public.classes - 1) * width, public.parties)
+        return expected_accuracy(1 / rho, public, "guess", "parties agree")
 
     def begin(self, world: World, epsilon: float, draws: int) -> CollectedSession:
         """A session that asks once; sessions behind one feature map share question and answers."""

@@ -21,21 +21,26 @@ from federation.contract.errors import InputError
 from federation.contract.files import read_object, write_lasting
 from federation.letters.agreement import Agreement
 from federation.letters.keys import fingerprint, load_key, raw_public, save_key
-from federation.letters.letters import Head, SealedAnswer, SignedQuestion
-from federation.letters.packets import kind_of
+from federation.letters.letters import NOTHING_KNOWN, Head, SealedAnswer, SignedQuestion
+from federation.letters.packets import JOURNAL, kind_of
 
 QUESTION, REPLY, LEFT_OUT = ".question", ".reply", ".left"  # files of an exchange, after the numbers that they are for
+JOURNALS = "journals"  # folder beside those of all exchanges: how far each site's journal was, by its name
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """One exchange of an agreement, in a folder that nobody else may read. Sites are numbered from 0."""
+    """One exchange of an agreement, in a folder that nobody else may read. Sites are numbered from 0.
+
+    `journals` is where the last known hashes of the sites' journals are, over all exchanges.
+    """
 
     folder: Path
     agreement: Agreement
     signing: Ed25519PrivateKey
     reply_to: X25519PrivateKey
     identifier: bytes
+    journals: Path
 
     @classmethod
     def opened(cls, folder: Path, agreement: Agreement, signing: Ed25519PrivateKey) -> Exchange:
@@ -59,7 +64,8 @@ class Exchange:
                 "on with that version"
             )
         reply_to = load_key(key, X25519PrivateKey)  # type: ignore[type-abstract, unused-ignore]
-        return cls(folder, agreement, signing, reply_to, bytes.fromhex(found["exchange"]))
+        identifier, journals = bytes.fromhex(found["exchange"]), folder.parent / JOURNALS
+        return cls(folder, agreement, signing, reply_to, identifier, journals)
 
     def question(self, number: int, packet: bytes) -> bytes:
         """The question at a place: the one that was asked there before, if one was, else this, which is written down.
@@ -79,8 +85,10 @@ class Exchange:
         return packet
 
     def letter(self, number: int, packet: bytes, site: int) -> SignedQuestion:
-        """A question as one site gets it: the same bytes whenever it is asked for."""
-        return SignedQuestion.signed(self.head(number, packet, site), packet, self.signing)
+        """A question as one site gets it: the same whenever it is asked for, but for what is known of its journal."""
+        known = self._journal(site)
+        told = bytes.fromhex(known.read_text()) if known.exists() else NOTHING_KNOWN
+        return SignedQuestion.signed(self.head(number, packet, site), packet, self.signing, told)
 
     def head(self, number: int, packet: bytes, site: int) -> Head:
         """What is signed."""
@@ -111,9 +119,16 @@ class Exchange:
         """Write down that this run waits for a site no longer, for whoever looks how far the exchange is."""
         self._reply_path(number, site).with_suffix(LEFT_OUT).touch(mode=0o600)
 
-    def keep(self, answer: SealedAnswer, number: int, site: int) -> None:
-        """Write down a reply as it came."""
+    def keep(self, answer: SealedAnswer, number: int, packet: bytes, site: int) -> None:
+        """Write down an answer as it came, and how far it says that the site's journal is."""
+        opened = self.opened_reply(answer, number, packet, site)
         write_lasting(self._reply_path(number, site), answer.encoded())
+        self.journals.mkdir(mode=0o700, exist_ok=True)
+        write_lasting(self._journal(site), opened[-JOURNAL:].hex().encode())
+
+    def _journal(self, site: int) -> Path:
+        """Where the last known hash of a site's journal is, over all exchanges."""
+        return self.journals / self.agreement.sites[site].name
 
     @cached_property
     def _keys(self):  # type: ignore[no-untyped-def]

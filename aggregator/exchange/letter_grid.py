@@ -159,7 +159,7 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
                 one.due, one.until = time.monotonic() + _AGAIN, self._end
                 continue
             if status is Status.ANSWER:
-                self._exchange.keep(answer, one.number, one.site)
+                self._exchange.keep(answer, one.number, one.packet, one.site)
             found.append(self._reply(one, packet))
         return found
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from aggregator.contract.expected import Expected
 from aggregator.contract.option_rules import refuse_misplaced
 from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Refused, Rule, Trust
+from aggregator.regressions import risk
 from aggregator.regressions.label_protocol import LabelProtocol
 from aggregator.world.public_numbers import PublicNumbers, product
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.contract.question import OFF, ReleaseId
+from federation.contract.roster import honest
 from federation.mechanisms.moments.row_statistic import RowStatistic
+from federation.mechanisms.noise import gaussian
 from federation.questions.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
 
 if TYPE_CHECKING:
@@ -58,6 +64,12 @@ class NoisyLabelSums(LabelProtocol):
             "4 sets, 160 cells of epsilon .1 to 3: error .24 of least squares in geometric mean, 2.5 % above it at "
             "worst; 280 cells of 8 others: .23 and 2.4 %",
         ),
+    )
+
+    suggested: ClassVar[tuple[Mapping[str, Any], ...] | Refused] = (
+        {},
+        {"shape": "whitened"},
+        {"protect": "row"},
     )
 
     shape: Literal["optimal", "whitened", "isotropic"] = "optimal"
@@ -132,6 +144,43 @@ class NoisyLabelSums(LabelProtocol):
             return gram, moment
         rows = Sent("the sum X'1 of its public rows", public.features, False)
         return gram, moment, rows, Sent("the covariance of its noise, which its rows decide", square, False)
+
+    def expected_error(self, public: PublicNumbers, epsilon: float) -> Expected | None:
+        """The excess risk by noise on X'y, of a model that knows how loud it is; of rows without the error of X'X."""
+        rank, rows, parties = public.features, public.rows, public.parties
+        if rank is None or rows is None or parties is None or public.label_range is None or self.noise == OFF:
+            return None
+        low, high = public.label_range
+        width = high - low
+        copies, known = float(parties), False
+        if self.protect == "row":
+            if self.place is Place.SHARES:
+                copies = parties / honest(parties, public.quorum, public.colluding)
+            statistic = RowStatistic(rank)
+            drawn = statistic.noise(epsilon=epsilon, delta=public.delta, rows=max(1, rows // parties)).variance()
+            # Rows of norm 1 have squares of 1/r behind a whitening map: in coordinates of X'X = I noise is r/n of it.
+            each = statistic.moment_variance(drawn) * (width / 2) ** 2 * rank / rows
+            assuming = "public rows tell X'X as well as one's own, whose error the formula leaves out"
+        else:
+            known = self.shape in public.traces
+            if not known and self.shape == "isotropic":
+                return None
+            usual: risk.Shape = "whitened" if self.shape == "whitened" else "optimal"
+            trace = public.traces[self.shape] if known else risk.typical_trace(rank, rows, usual)
+            each = self._variance(rank, width, epsilon, public.delta) * trace / rank
+            assuming = f"the noise has {'the shape of the public rows' if known else 'a shape as on usual tables'}"
+        noise = copies * each
+        error = risk.least_squares(rank, rows, risk.residual(public, width))
+        error += risk.shrunk(rank, rows, noise, width) if self.shrink else rank * noise / rows
+        return risk.expected(error, math.sqrt(rank * noise / rows), width, known, assuming)
+
+    def _variance(self, rank: int, width: float, epsilon: float, delta: float) -> float:
+        """Of each coordinate of the noise that hides one label."""
+        pure = (rank + 1) * (width / epsilon) ** 2
+        if self.noise == "pure" or delta == 0:
+            return pure
+        normal = (width / gaussian.mu(epsilon, delta)) ** 2
+        return normal if self.noise == "gaussian" else min(pure, normal)
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels | WorstRows:
         """One label moves from one end of its range to the other; or one row of norm 1 turns into its opposite."""

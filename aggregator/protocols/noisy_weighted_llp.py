@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from aggregator.contract.option_rules import refuse_misplaced, require_positive
 from aggregator.contract.promise import Sent
-from aggregator.contract.protocol import Rule
+from aggregator.contract.protocol import Refused, Rule
 from aggregator.regressions.bag_options import bags_of_size, require_size
 from aggregator.regressions.label_protocol import LabelProtocol
 from aggregator.world.public_numbers import PublicNumbers, product
@@ -50,6 +51,11 @@ class NoisyWeightedLLP(LabelProtocol):
             "house values, one party, (1, 1e-6): mean squared error .648, beside 1.12 of published Gaussian weights "
             "and .437 of single labels (private_labels): the smaller the bags, the less error",
         ),
+    )
+
+    suggested: ClassVar[tuple[Mapping[str, Any], ...] | Refused] = Refused(
+        "sums over bags mix the residuals of many labels under the same noise as on one label"
+        ": it was behind private_labels wherever both were measured; it is there to reproduce a paper"
     )
 
     size: int = 64

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from aggregator.contract.expected import Expected
 from aggregator.contract.option_rules import refuse_misplaced
 from aggregator.contract.promise import Promise, Sent
-from aggregator.contract.protocol import Rule, Trust
+from aggregator.contract.protocol import Refused, Rule, Trust
+from aggregator.regressions import risk
 from aggregator.regressions.label_protocol import LabelProtocol
 from aggregator.world.public_numbers import PublicNumbers, product
 from federation.contract.question import ReleaseId
 from federation.mechanisms.labels import unbiased_design
-from federation.mechanisms.labels.calibrated_labels import LabelNoise
+from federation.mechanisms.labels.binned_response import BinnedResponse, mean_errors
+from federation.mechanisms.labels.calibrated_labels import LabelNoise, calibrate
 from federation.mechanisms.labels.unbiased_response import MOST_EPSILON
 from federation.questions.labels import LabelledRows, LabelsNoise, PrivateLabelsQuestion
 
@@ -50,6 +55,13 @@ class PrivateLabels(LabelProtocol):
             "mean variance over one_bit's at epsilon 2 and 4: house values .56 and .15, protein deviations .65 and "
             ".20, weeks worked 1.05 and .65; worst where all labels are at one end of the range: 1.22 and 1.57",
         ),
+    )
+
+    suggested: ClassVar[tuple[Mapping[str, Any], ...] | Refused] = (
+        {},
+        {"noise": "one_bit"},
+        {"noise": "laplace"},
+        {"noise": "gaussian"},
     )
 
     noise: Literal["auto", "unbiased", "one_bit", "laplace", "gaussian", "bins", "estimated_bins", "off"] = "auto"
@@ -97,6 +109,25 @@ class PrivateLabels(LabelProtocol):
         """Rows as they are, labels with noise."""
         rows = Sent("its public rows", product(public.largest_bag, public.features), False)
         return (rows, Sent("a label of every row", public.largest_bag, self.noise != "off"))
+
+    def expected_error(self, public: PublicNumbers, epsilon: float) -> Expected | None:
+        """The excess risk by noise on every label, of a linear model that knows how loud it is."""
+        rank, rows = public.features, public.rows
+        law, spent = self._law(epsilon)
+        if rank is None or rows is None or public.label_range is None or law == "off" or law == "estimated_bins":
+            return None
+        low, high = public.label_range
+        mechanism = calibrate(law, epsilon=spent, delta=public.delta, label_range=(low, high), debiased=self.debiased)
+        bias = 0.0
+        if isinstance(mechanism, BinnedResponse):
+            variance, bias = mean_errors(mechanism)
+        else:
+            variance = float(mechanism.variance())
+        around = risk.residual(public, high - low)
+        shrunk = risk.shrunk(rank, rows, variance + around, high - low)
+        error = (shrunk if self.shrinks else risk.private_labels(rank, rows, around, variance)) + bias
+        deviation = math.sqrt(rank * variance / rows)
+        return risk.expected(error, deviation, high - low, not bias, "labels of any value are as frequent")
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels:
         """One label moves from one end of its range to the other.

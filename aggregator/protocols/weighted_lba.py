@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from aggregator.contract.promise import Sent
-from aggregator.contract.protocol import Rule
+from aggregator.contract.protocol import Refused, Rule
 from aggregator.regressions.bag_options import bags_of_size, require_size
 from aggregator.regressions.label_protocol import LabelProtocol
 from aggregator.world.public_numbers import PublicNumbers, product
@@ -39,6 +40,11 @@ class WeightedLBA(LabelProtocol):
             "with noise on the label sums it has a guarantee for all data, which the published release has not",
             "house values, one party, (1, 1e-6): mean squared error 1.13, .425 of label_sums; a reference, no advice",
         ),
+    )
+
+    suggested: ClassVar[tuple[Mapping[str, Any], ...] | Refused] = Refused(
+        "it needs far more noise than what was published for it to keep what it promises,"
+        " and was behind label_sums wherever both were measured; it is there to reproduce a paper"
     )
 
     size: int = 64

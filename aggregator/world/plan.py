@@ -78,6 +78,7 @@ class WorldPlan:
     (`aggregator.exchange`), which tell one exchange from another: releases then have the same names in all of them.
     `summation` names, as `module:attribute`, what adds shares of one noise (`aggregator.sums.summation.Summation`);
     without a name they are added as they come.
+    `chosen` says how the protocol was chosen where that was on private data, for every ledger.
 
     Raises `InputError` for numbers out of range, a range beside classes or without two finite ends lo < hi, variants
     whose names no two files can have (some file systems do not tell a from A), or whose keys are alike, and for what
@@ -118,6 +119,7 @@ class WorldPlan:
     alike: bool = False
     in_letters: bool = False
     summation: str = ""
+    chosen: str = ""
 
     def __post_init__(self) -> None:
         self._require_own_names()

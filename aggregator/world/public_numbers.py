@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from federation.contract.roster import COLLUDING
+
+QUORUM = 0.5  # of the parties, unless another share is declared
 
 
 @dataclass(frozen=True)
@@ -12,6 +17,11 @@ class PublicNumbers:
     `features` are those behind the public feature map, `public_rows` the auxiliary rows, `bags`, `smallest_bag`,
     `largest_bag` and `rows_per_person` as in `aggregator.world.plan.WorldPlan`. `delta` is the declared one, `draws`
     how many noise draws of a release are asked for.
+
+    The others are for expectations alone. `rows` are the private rows of all parties together, `quorum` and `colluding`
+    as in that plan. What somebody knows of the data from elsewhere: `attainable`, the accuracy that can be had without
+    noise, `majority`, the share of the most frequent class, `residual`, the variance of labels around the best linear
+    model, and `traces`, by shape that of the noise on label sums over public rows.
     """
 
     delta: float
@@ -25,6 +35,13 @@ class PublicNumbers:
     largest_bag: int | None = None
     rows_per_person: int = 0
     label_range: tuple[float, float] | None = None
+    rows: int | None = None
+    quorum: float = QUORUM
+    colluding: float = COLLUDING
+    attainable: float | None = None
+    majority: float | None = None
+    residual: float | None = None
+    traces: Mapping[str, float] = field(default_factory=dict)
 
 
 def product(*sizes: int | None) -> int | None:

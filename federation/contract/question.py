@@ -97,6 +97,11 @@ class Question(ABC):
         """What the question takes for granted of a party; nothing unless it says so."""
         return NOTHING
 
+    @property
+    def takes_features_as_public(self) -> bool:
+        """Whether labels alone are protected: for parties whose own configuration says that features are public."""
+        return False
+
     def require_bounded(self, limits: Limits) -> None:
         """Refuse a question whose answer, or the work for it, is beyond what the code or this site allows.
 
@@ -114,6 +119,8 @@ class Question(ABC):
 
 class PublicQuestion(Question):
     """Answers carry features as they are, of parties whose own configuration says that these are public."""
+
+    takes_features_as_public = True
 
 
 class TrustedQuestion(Question):

@@ -101,7 +101,7 @@ class Agreement(_Closed):
     `missing`. `person` is the column that says whose row it is, of whom each counts in `rows_per_person` bags at most,
     `rows` the fewest and most rows of a bag. `quorum` is the least fraction of the sites that must answer, `colluding`
     the largest that may tell whoever sees a secure sum what they sent. The same questions may be `asked` in any number
-    of exchanges, as far as each site's allowance lasts.
+    of exchanges, as far as each site's allowance lasts. `public_features` says that labels alone are protected there.
     """
 
     version: Literal[1]
@@ -125,6 +125,7 @@ class Agreement(_Closed):
     options: dict[str, Any]
     asked: Annotated[tuple[Asked, ...], Field(min_length=1)]
     promises: Annotated[tuple[Promise, ...], Field(min_length=1)]
+    public_features: bool = False
 
     @model_validator(mode="after")
     def _keys_differ(self) -> Agreement:

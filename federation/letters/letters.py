@@ -24,6 +24,7 @@ from federation.contract.errors import InputError
 _QUESTION, _ANSWER = b"federation question v1", b"federation answer v1"
 _NONCE = bytes(12)  # each answer has a key of its own, which is used once
 _LENGTH = 4  # bytes before each field
+NOTHING_KNOWN = bytes(32)  # in place of a line's hash, of a site that has told none
 
 
 @dataclass(frozen=True)
@@ -82,22 +83,29 @@ class Head:
 
 @dataclass(frozen=True)
 class SignedQuestion:
-    """A question's bytes, its head, and the aggregator's signature."""
+    """A question's bytes, its head, and the aggregator's signature.
+
+    `known` is the last hash of the site's journal that the aggregator was told (32 bytes): a site whose journal has no
+    such line has been put back to an older state, and has forgotten what it spent since.
+    """
 
     head: bytes
     signature: bytes
     question: bytes
+    known: bytes
 
     @classmethod
-    def signed(cls, head: Head, question: bytes, key: Ed25519PrivateKey) -> SignedQuestion:
+    def signed(
+        cls, head: Head, question: bytes, key: Ed25519PrivateKey, known: bytes = NOTHING_KNOWN
+    ) -> SignedQuestion:
         """Sign a question, whose digest the head has."""
         encoded = head.encoded()
-        return cls(encoded, key.sign(_joined(_QUESTION, encoded)), question)
+        return cls(encoded, key.sign(_joined(_QUESTION, encoded, known)), question, known)
 
     def opened(self, aggregator: Ed25519PublicKey) -> Head:
         """The head, if this aggregator has signed it and it is this question's. Raises `InputError`."""
         try:
-            aggregator.verify(self.signature, _joined(_QUESTION, self.head))
+            aggregator.verify(self.signature, _joined(_QUESTION, self.head, self.known))
         except InvalidSignature:
             raise InputError("the question is not signed by this aggregator") from None
         head = Head.decoded(self.head)

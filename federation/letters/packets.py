@@ -32,6 +32,8 @@ _LONGEST_KIND = 100
 _OVERHEAD = 8192  # bytes of an answer beside its arrays: names, types, a guarantee
 _LENGTH = 8  # bytes that say how long an answer is
 
+JOURNAL = 32  # bytes at the end of a reply: the hash of the last line of the site's journal when it was made
+
 SHORTEST_REPLY = 1 + _LENGTH + _OVERHEAD  # bytes
 
 

@@ -145,6 +145,7 @@ class LabelQuestion(PrivateQuestion):
     """Base of the questions about real labels."""
 
     rows: LabelledRows
+    takes_features_as_public = True
 
     def work(self) -> int:
         """Features of all rows."""

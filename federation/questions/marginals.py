@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import ClassVar, Literal
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee
+from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.question import Field, Noise, PrivateQuestion, within
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.marginals.noise import MarginalNoise, calibrate
@@ -73,6 +73,11 @@ class MarginalsQuestion(PrivateQuestion):
                 "feature map, bins and hypothesis of a query must be of one number of features, got {}, {} and {}; ask "
                 "about the same features".format(*features)
             )
+
+    @property
+    def takes_features_as_public(self) -> bool:
+        """Unless whole rows are protected."""
+        return protected(self.protect) is Unit.LABEL
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry, of as many entries as there are bins; as published, errors are rates."""

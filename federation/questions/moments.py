@@ -190,6 +190,11 @@ class MomentQuestion(SummedQuestion):
         """Rows are cut to norm 1."""
         return 1.0
 
+    @property
+    def takes_features_as_public(self) -> bool:
+        """Unless whole rows are protected."""
+        return protected(self.protect) is Unit.LABEL
+
     def fields(self) -> dict[str, Field]:
         """Those of a sum and, where the number of rows decides, whether labels or their sum got the noise."""
         known = super().fields()

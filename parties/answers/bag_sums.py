@@ -13,7 +13,7 @@ from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, noi
 from federation.questions.labels import BagSumsQuestion, WeightedSumsQuestion
 from parties.answers.rows import labelled
 from parties.answers.sketch import label_sums, sketches
-from parties.guard.answering import Arrays, NoisyAct, require_public_features
+from parties.guard.answering import Arrays, NoisyAct
 from parties.holdings.cohort import Cohort
 
 _AT_A_TIME = 1 << 14  # rows in bags, of all draws that are made together: so many or those of one draw
@@ -108,11 +108,10 @@ def _begun(
 
 
 def _require_sendable(cohort: Cohort, question: BagSumsQuestion | WeightedSumsQuestion) -> None:
-    """Refuse outside a simulation to send features that are not public, or few of many rows. Raises `InputError`.
+    """Refuse outside a simulation to send few of many rows. Raises `InputError`.
 
     Of few rows each is so rarely in a bag that its label needs hardly any noise, and whoever is drawn goes unprotected.
     """
-    require_public_features(cohort)
     design = question.design
     if cohort.seed is None and 2 * design.bags * design.size < design.records:
         raise InputError(

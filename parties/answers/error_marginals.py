@@ -15,7 +15,7 @@ from federation.numerics.binning import Bins
 from federation.questions.marginals import MarginalsQuestion
 from federation.questions.row_premises import protected
 from parties.answers.rows import two_classes
-from parties.guard.answering import Arrays, NoisyAct, require_public_features
+from parties.guard.answering import Arrays, NoisyAct
 from parties.holdings.cohort import Cohort
 
 Exchange: TypeAlias = MarginalNoise | PublishedRates | None  # the noise of every answer of one
@@ -24,12 +24,9 @@ Exchange: TypeAlias = MarginalNoise | PublishedRates | None  # the noise of ever
 def answer(cohort: Cohort, question: MarginalsQuestion) -> NoisyAct:
     """Every party is the oracle of an exchange, of which this is one query (Algorithm 1).
 
-    A site counts the queries of an exchange, and answers none twice and none beyond the last. Raises `InputError` for a
-    question that takes features to be public when they are not.
+    A site counts the queries of an exchange, and answers none twice and none beyond the last.
     """
     unit = protected(question.protect)
-    if unit is Unit.LABEL:
-        require_public_features(cohort)
     noise = None if question.noise.kind == OFF else question.mechanism()
 
     def act(party: int, bits: NoiseBits) -> Arrays:

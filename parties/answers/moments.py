@@ -8,27 +8,21 @@ from __future__ import annotations
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Unit
 from federation.contract.question import OFF
 from federation.contract.randomness import NoiseBits
 from federation.numerics.norms import within_norm
 from federation.questions.moments import MomentQuestion, SummedQuestion
 from federation.questions.row_premises import protected
 from parties.answers.rows import two_classes
-from parties.guard.answering import Arrays, NoisyAct, require_public_features
+from parties.guard.answering import Arrays, NoisyAct
 from parties.holdings.cohort import Cohort
 
 _GRID = 2.0**26  # sums without noise are whole multiples of its inverse: their total is the same in any order
 
 
 def answer(cohort: Cohort, question: MomentQuestion) -> NoisyAct:
-    """Size and noisy sums of every party (Algorithm 2, on sums in place of means).
-
-    Raises `InputError` at a deployed node for a question that takes features to be public when they are not.
-    """
+    """Size and noisy sums of every party (Algorithm 2, on sums in place of means)."""
     unit = protected(question.protect)
-    if unit is Unit.LABEL:
-        require_public_features(cohort)
     response, below = question.label_noise(), question.response_below
 
     def act(party: int, bits: NoiseBits) -> Arrays:

@@ -8,16 +8,12 @@ from federation.contract.question import OFF
 from federation.contract.randomness import NoiseBits
 from federation.questions.labels import LabelSumsQuestion, PrivateLabelsQuestion
 from parties.answers.rows import labelled
-from parties.guard.answering import Arrays, NoisyAct, require_public_features
+from parties.guard.answering import Arrays, NoisyAct
 from parties.holdings.cohort import Cohort
 
 
 def answer(cohort: Cohort, question: PrivateLabelsQuestion) -> NoisyAct:
-    """All rows of every party with a private label each; zeros where there is no row.
-
-    Raises `InputError` at a deployed node whose features are not declared public.
-    """
-    require_public_features(cohort)
+    """All rows of every party with a private label each; zeros where there is no row."""
     mechanism = None if question.noise.kind == OFF else question.mechanism()
 
     def act(party: int, bits: NoiseBits) -> Arrays:
@@ -33,11 +29,7 @@ def answer(cohort: Cohort, question: PrivateLabelsQuestion) -> NoisyAct:
 
 
 def answer_in_sum(cohort: Cohort, question: LabelSumsQuestion) -> NoisyAct:
-    """X'X and the noisy X'y of every party, its noise shaped by its own public rows, and what is known of that noise.
-
-    Raises `InputError` as `answer`.
-    """
-    require_public_features(cohort)
+    """X'X and noisy X'y of every party, whose noise is shaped by its own public rows, and what is known of it."""
 
     def act(party: int, bits: NoiseBits) -> Arrays:
         rows, labels = labelled(cohort, party, question.rows)

@@ -56,11 +56,12 @@ def permitted(cohort: Cohort, question: Question) -> Callable[[], Submission]:
     cohort.declared.require(question.assumes())
     if cohort.masked and not (isinstance(question, PrivateQuestion) and question.shared):
         raise InputError("a secure sum is for answers with a share of a noise; ask for this one by itself")
+    if question.takes_features_as_public:
+        _require_public_features(cohort)
     answer = answerer(question.kind)
     if isinstance(question, TrustedQuestion):
         return partial(answer, cohort, question)
     if isinstance(question, PublicQuestion):
-        require_public_features(cohort)
         return partial(gathered, cohort, question, answer(cohort, question))
     if not isinstance(question, PrivateQuestion):
         raise InputError(f"the question '{question.kind}' does not say whether answers are private; update its package")
@@ -86,7 +87,7 @@ def gathered(cohort: Cohort, question: Question, act: PlainAct, guarantee: Guara
     return Submission(question.kind, np.array(list(answers), dtype=np.int64), arrays, guarantee, failures)
 
 
-def require_public_features(cohort: Cohort) -> None:
+def _require_public_features(cohort: Cohort) -> None:
     """Refuse to send features as they are unless the site's configuration allows it. Raises `InputError`."""
     if cohort.seed is None and not cohort.public_features:
         raise InputError("this site keeps its features; set public-features in its configuration if they are public")

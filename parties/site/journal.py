@@ -31,7 +31,7 @@ class Journal:
     to nobody else.
 
     Raises `InputError` for a file in which a line is missing or changed. That whole lines are gone from its end shows
-    only to whoever knows a later `head`.
+    only to whoever knows a later `head`, which the journal then no longer `holds`.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -54,6 +54,10 @@ class Journal:
     def head(self) -> str:
         """The hash of the last line."""
         return str(self.lines[-1]["hash"]) if self.lines else BEGINNING
+
+    def holds(self, head: str) -> bool:
+        """Whether it was so far at some time, or is at its beginning: what a later one must say of what is known."""
+        return head == BEGINNING or any(line["hash"] == head for line in self.lines)
 
     def add(self, event: str, **told: Any) -> dict[str, Any]:
         """Write a line of JSON values; returns it once it is on the disk.

@@ -9,12 +9,15 @@ from __future__ import annotations
 import hashlib
 import logging
 import random
+import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TypeVar
+from itertools import islice
+from typing import Any, TypeVar
 
 import httpx
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -45,9 +48,19 @@ T = TypeVar("T")
 REFUSED = "refused"  # all that is told of a message that is no letter
 
 _MOST_OBJECTS = 8  # of one message: itself, its content, the letter
+_OVERHEAD = 2**20  # bytes of what the SuperLink sends at a time, beside a letter
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0  # seconds before the next try at a SuperLink that does not answer
 _UNKNOWN_WAIT = 10.0  # seconds before the next try where it does not know this key
-_MOST_PULLS, _PULLS_APART = 200, 0.3  # tries at an object that is on its way, and seconds between them
+_COMING = 60.0  # seconds that what has begun to come may take
+_UNKNOWN = (
+    "the SuperLink does not know this site's key, or this machine's clock is more than 5 seconds ahead of its or 5 "
+    "minutes behind it"
+)
+_UNREACHED = "the SuperLink cannot be reached ({})"
+_UNTRUSTED = (
+    "the SuperLink shows a certificate that this site does not accept ({}); ask the coordinator whether it has expired "
+    "and whether the clocks of both machines agree"
+)
 _log = logging.getLogger(__name__)
 
 
@@ -59,12 +72,46 @@ class Letter:
     message: Message
 
 
+_NO_LETTER = (ValueError, LookupError, TypeError, AttributeError, RecursionError)  # what reading a message raises
+
+
 class Closed(Exception):
     """The mail box was closed while it waited."""
 
 
 class _Lost(ValueError):
     """The SuperLink takes or gives no more of a message, as where the run that it is of was stopped."""
+
+
+class _Client(FleetHttpClient):  # type: ignore[misc, unused-ignore]  # flwr is not typed
+    """Flower's, which reads no answer of more than `most` bytes: whoever submits runs may send one of any size."""
+
+    most = _OVERHEAD
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self._client.event_hooks = {"response": [self._require_bounded]}
+
+    def _require_bounded(self, response: httpx.Response) -> None:
+        """Refuse an answer before it is read. Raises `_Lost`."""
+        size = response.headers.get("content-length", "")
+        if not size.isdecimal() or int(size) > self.most:
+            raise _Lost(f"the SuperLink sends {size or 'an unknown number of'} bytes, more than {self.most}")
+
+
+@dataclass
+class _Coming:
+    """A message of which some objects may be on their way, until a time of the clock that never goes back."""
+
+    message: Message
+    identifiers: list[str]
+    until: float
+    contents: dict[str, bytes] = field(default_factory=dict)
+
+    @property
+    def held(self) -> int:
+        """Bytes that have come."""
+        return sum(map(len, self.contents.values()))
 
 
 class Mailbox:
@@ -80,13 +127,15 @@ class Mailbox:
         self._most, self._refused = most, refused
         self.closing = threading.Event()
         self._public = public_key_to_bytes(key.public_key())
-        self._client = FleetHttpClient.from_server_address(
+        self._client = _Client.from_server_address(
             address,
             False,
             root,
             [RuntimeVersionHttpInterceptor("SuperNode"), NodeAuthHttpInterceptor(key, key.public_key())],
         )
+        self._client.most = most + _OVERHEAD
         self._node = Node()
+        self._coming: list[_Coming] = []
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -104,57 +153,68 @@ class Mailbox:
             beating.join()
 
     def fetch(self) -> Letter | None:
-        """The next letter, or None where there is none; what is no letter is refused and not handed on."""
-        pulled = self._tried(self._client.PullMessages, PullMessagesRequest(node=self._node))
-        if not pulled.messages_list:
-            return None
-        message = message_from_proto(pulled.messages_list[0])
-        run = message.metadata.run_id
+        """The next letter, or None where none has come in full; what is no letter is refused and not handed on.
+
+        Nobody waits for what has not come in full: whoever sends half a message would hold up all others.
+        """
         try:
-            contents = self._objects(
-                [tree.object_id for tree in iterate_object_tree(pulled.message_object_trees[0])], run
-            )
-            parts = _letter(message.metadata.message_id, contents)
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            pulled = self._tried(self._client.PullMessages, PullMessagesRequest(node=self._node))
+            for message, tree in zip(pulled.messages_list, pulled.message_object_trees, strict=True):
+                identifiers = [each.object_id for each in islice(iterate_object_tree(tree), _MOST_OBJECTS + 1)]
+                self._coming.append(_Coming(message_from_proto(message), identifiers, time.monotonic() + _COMING))
+        except _NO_LETTER as error:
             self._refused(f"a message that is no letter ({error})")
-            self._push(Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, REFUSED), reply_to=message))
-            return None
-        received = ConfirmMessageReceivedRequest(
-            node=self._node, run_id=run, message_object_id=message.metadata.message_id
-        )
-        with suppress(_Lost):
-            self._tried(self._client.ConfirmMessageReceived, received, of_a_message=True)
-        return Letter(parts, message)
+        for one in [*self._coming]:
+            if (letter := self._completed(one)) is not None:
+                return letter
+        return None
 
     def reply(self, letter: Letter, parts: Mapping[str, bytes]) -> None:
         """Send a letter back."""
         self._push(Message(RecordDict({LETTER: ConfigRecord(dict(parts))}), reply_to=letter.message))
 
-    def _objects(self, identifiers: list[str], run: int) -> dict[str, bytes]:
-        """What a message consists of, each by the hash of it. Raises `ValueError` beyond the bounds."""
-        if len(identifiers) > _MOST_OBJECTS:
-            raise ValueError(f"{len(identifiers)} objects")
-        found: dict[str, bytes] = {}
-        for identifier in identifiers:
-            content = found[identifier] = self._object(run, identifier)
-            if sum(map(len, found.values())) > self._most:
+    def _completed(self, one: _Coming) -> Letter | None:
+        """The letter in a message; None where that has not all come, or is none, which whoever sent it is told."""
+        try:
+            if not self._come(one):
+                return None
+            parts = _letter(one.message.metadata.message_id, one.contents)
+        except _NO_LETTER as error:
+            self._coming.remove(one)
+            self._refused(f"a message that is no letter ({error})")
+            self._push(Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, REFUSED), reply_to=one.message))
+            return None
+        self._coming.remove(one)
+        metadata = one.message.metadata
+        received = ConfirmMessageReceivedRequest(
+            node=self._node, run_id=metadata.run_id, message_object_id=metadata.message_id
+        )
+        with suppress(_Lost):
+            self._tried(self._client.ConfirmMessageReceived, received, of_a_message=True)
+        return Letter(parts, one.message)
+
+    def _come(self, one: _Coming) -> bool:
+        """Fetch what is there of a message; whether that is all. Raises `ValueError` beyond the bounds."""
+        if len(one.identifiers) > _MOST_OBJECTS:
+            raise ValueError(f"more than {_MOST_OBJECTS} objects")
+        for identifier in one.identifiers:
+            if identifier in one.contents:
+                continue
+            request = PullObjectRequest(node=self._node, run_id=one.message.metadata.run_id, object_id=identifier)
+            pulled = self._tried(self._client.PullObject, request, of_a_message=True)
+            if not pulled.object_found or time.monotonic() > one.until:
+                raise ValueError("an object that never came")
+            if not pulled.object_available:
+                if sum(each.held for each in self._coming) > self._most:
+                    raise ValueError(f"with others that have come in part more than {self._most} bytes")
+                return False
+            content: bytes = pulled.object_content
+            one.contents[identifier] = content
+            if one.held > self._most:
                 raise ValueError(f"more than {self._most} bytes")
             if hashlib.sha256(content).hexdigest() != identifier:
                 raise ValueError("an object is not what it is called")
-        return found
-
-    def _object(self, run: int, identifier: str) -> bytes:
-        """One of them, once whoever sends it has sent it. Raises `ValueError` where nobody does."""
-        request = PullObjectRequest(node=self._node, run_id=run, object_id=identifier)
-        for _ in range(_MOST_PULLS):
-            pulled = self._tried(self._client.PullObject, request, of_a_message=True)
-            if not pulled.object_found:
-                break
-            if pulled.object_available:
-                content: bytes = pulled.object_content
-                return content
-            self._pause(_PULLS_APART)
-        raise ValueError("an object that never came")
+        return True
 
     def _push(self, message: Message) -> None:
         """Send a message; what cannot be delivered is given up, and sent again when it is asked for again."""
@@ -207,13 +267,17 @@ class Mailbox:
                     _log.info("the SuperLink answers again")
                 return found
             except httpx.TransportError as error:
-                cause = f"the SuperLink cannot be reached ({error})"
+                cause = (_UNTRUSTED if _of_a_certificate(error) else _UNREACHED).format(error)
+            except _Lost:
+                raise
+            except ValueError as error:  # as Flower's client does for what is no answer
+                cause = f"what listens there is no SuperLink, or one of another version ({error})"
             except httpx.HTTPStatusError as error:
                 code = error.response.status_code
                 if of_a_message and HTTPStatus.BAD_REQUEST <= code < HTTPStatus.INTERNAL_SERVER_ERROR:
                     raise _Lost(f"the SuperLink answers {code}: {error.response.text[:200]}") from error
                 if code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-                    cause, wait = "the SuperLink does not know this site's key", _UNKNOWN_WAIT
+                    cause, wait = _UNKNOWN, _UNKNOWN_WAIT
                 elif code == HTTPStatus.PRECONDITION_FAILED:
                     cause, wait = "the SuperLink still holds this site's last connection, up to a minute", 5.0
                 else:
@@ -223,6 +287,13 @@ class Mailbox:
             known = cause
             self._pause(random.uniform(0, wait))
             wait = min(2 * wait, _LONGEST_WAIT)
+
+
+def _of_a_certificate(error: BaseException | None) -> bool:
+    """Whether it goes back to a certificate that is not accepted."""
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _letter(identifier: str, contents: dict[str, bytes]) -> dict[str, bytes]:

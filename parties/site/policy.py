@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from federation.contract.errors import InputError, nearest_name
-from federation.contract.question import PublicQuestion
 from federation.contract.roster import colluders
 from federation.letters.agreement import Agreement
 from federation.letters.keys import fingerprint, raw_public, sums_key
@@ -46,15 +45,14 @@ def objections(settings: Settings, agreement: Agreement, key: EllipticCurvePriva
         yield from _of_sums(settings, agreement, key)
     for kind in dict.fromkeys(asked.kind for asked in agreement.asked):
         try:
-            features = issubclass(question_type(kind), PublicQuestion)
+            question_type(kind)
         except InputError as error:
             yield f"the plan asks '{kind}', which this installation cannot answer: {error}"
-        else:
-            if features and not policy.public_features:
-                yield (
-                    f"the plan asks '{kind}', whose answer is features as they are; set policy.public-features = true "
-                    "if all but the labels may be known to everybody, else do not serve this plan"
-                )
+    if agreement.public_features and not policy.public_features:
+        yield (
+            "the plan protects labels alone, and takes all else in a row as public; set policy.public-features = true "
+            "if everybody may know it, else do not serve this plan"
+        )
     if time.time() > agreement.closing:
         yield f"the plan has closed, on {time.strftime('%Y-%m-%d %H:%M', time.localtime(agreement.closing))}"
     allowed = {str(account.unit) for account in settings.allowances.proved}

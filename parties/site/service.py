@@ -12,7 +12,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
@@ -42,6 +42,7 @@ from parties.site.words import said
 _PAUSE = 0.5  # seconds between looks into an empty mail box
 _DAY = 86_400.0  # seconds
 _SHARE_FOR_ROWS = 0.5  # of a question's time, at most, that it may take to read the rows
+_LOOKS, _LONGEST_LOOK = 3, 60  # at the table, one of which must be quick enough, and seconds that each may take
 # Events of replies that nothing was computed from rows for, or long before.
 _FREE = (REFUSED, AGAIN, WAITING, SUMMED, CHARGED)
 _log = logging.getLogger(__name__)
@@ -109,7 +110,11 @@ class Service:
         """
         self.ready, self._version = False, self.table.version()
         means = self.settings.means
-        (told, found), seconds = worker.apart(means, partial(_known, self.table, self.identity.key))
+        patient = replace(means, seconds=max(means.seconds, _LONGEST_LOOK))
+        for _ in range(_LOOKS):  # the machine may be busy with something else
+            (told, found), seconds = worker.apart(patient, partial(_known, self.table, self.identity.key))
+            if seconds <= _SHARE_FOR_ROWS * means.seconds:
+                break
         if found is None:
             raise InputError("\n".join(told))
         for sentence in told:
@@ -143,10 +148,14 @@ class Service:
         if self.table.version() != self._version:
             try:
                 self.look()
-            except InputError as error:
+            except (InputError, OSError) as error:
                 _log.error("not ready: %s", error)
         known = len(self.journal.lines)
-        reply = self.site.reply(letter.parts)
+        try:
+            reply = self.site.reply(letter.parts)
+        except OSError as error:
+            _log.error("%s: nothing is answered until it can be written (%s)", self.state.folder, error.strerror)
+            reply = None
         new = self.journal.lines[known:]
         self._follow()
         if any(line["event"] not in _FREE for line in new):

@@ -149,7 +149,7 @@ class Allowance(_Closed):
 class Bounds(_Closed):
     """What a question may use: bytes of memory, and seconds, after which its answer leaves; bytes of a `letter`."""
 
-    memory: Annotated[Size, Field(ge=2**28, le=2**50)] = 3 * 2**30
+    memory: Annotated[Size, Field(ge=2**30, le=2**50)] = 3 * 2**30
     seconds: Annotated[int, Field(ge=8, le=3600)] = 30
     letter: Annotated[Size, Field(ge=2**16, le=2**30)] = 2**26
 

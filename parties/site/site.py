@@ -7,6 +7,8 @@ before it leaves, so that at most one answer to a question ever leaves, at one p
 from __future__ import annotations
 
 import hashlib
+import logging
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -35,6 +37,8 @@ Approval = Callable[[Head], bool]  # whether somebody here has agreed to answer
 REFUSED, BEGUN, ANSWERED, AGAIN, WAITING = "refused", "begun", "answered", "answered again", "waits for approval"
 SUMMED = "answered in a secure sum"
 
+_log = logging.getLogger(__name__)
+_RESERVE = 2**26  # bytes of the disk that answers leave free
 _LONGEST_REASON, _MOST_REASONS = 300, 1000  # letters of it, and different ones that are told apart
 
 
@@ -60,8 +64,7 @@ class Site:
     colluding: float = COLLUDING
     _taken: dict[str, str] = field(init=False)
     _sums: Summing | None = field(init=False)
-    _refusals: dict[str, int] = field(init=False, default_factory=dict)
-    _waiting: set[str] = field(init=False, default_factory=set)
+    _times: dict[tuple[str, str], int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         # Of each place in an exchange, and of each query of a release in it, the one question that was answered there.
@@ -70,9 +73,13 @@ class Site:
         self._sums = Summing(*known, self.means, self.colluding) if self.agreement.secure else None
 
     def reply(self, letter: Mapping[str, bytes]) -> dict[str, bytes] | None:
-        """What is sent back; None to what is no question of this agreement to this site. Raises `OSError` of a disk."""
+        """What is sent back; None to what is no question of this agreement to this site.
+
+        What cannot be written down is not sent: a site whose disk is full is busy. Raises `OSError` where it can say
+        nothing.
+        """
         try:
-            signed = SignedQuestion(*(letter[name] for name in ("head", "signature", "question")))
+            signed = SignedQuestion(*(letter[name] for name in ("head", "signature", "question", "known")))
             head = signed.opened(self.agreement.aggregator_key)
             self._require_addressed(head)
         except KeyError as error:
@@ -84,26 +91,34 @@ class Site:
         # What was answered is sent again, byte for byte, by the head of the question: its place, plan and text.
         key = hashlib.sha256(self.agreement.aggregator.encode() + b"\n" + head.encoded()).hexdigest()
         stored = self.answers / key
-        if stored.exists():
-            self.journal.add(AGAIN, key=key)
-            return asdict(SealedAnswer.decoded(stored.read_bytes()))
         try:
+            if stored.exists():
+                self._note(AGAIN, key, key=key)
+                return asdict(SealedAnswer.decoded(stored.read_bytes()))
+            self._require_not_put_back(signed.known.hex())
             return asdict(self._replied(head, signed.question, key))
         except FederationError as error:
             self.refuse(str(error))
             return asdict(self._said(head, Status.REFUSED))
+        except OSError as error:
+            _log.error("%s: nothing is answered until it can be written (%s)", self.answers.parent, error.strerror)
+            return asdict(self._said(head, Status.BUSY))
 
     def refuse(self, why: str) -> None:
-        """Write down that something was refused; of refusals for one reason the 1st, 2nd, 4th, 8th and so on.
-
-        Else whoever may send letters could fill the disk.
-        """
+        """Write down that something was refused."""
         known = why[:_LONGEST_REASON]
-        if known not in self._refusals and len(self._refusals) >= _MOST_REASONS:
+        if (REFUSED, known) not in self._times and len(self._times) >= _MOST_REASONS:
             known = "for other reasons"
-        times = self._refusals[known] = self._refusals.get(known, 0) + 1
+        self._note(REFUSED, known, why=known)
+
+    def _note(self, event: str, what: str, **told: str) -> None:
+        """Write down what may happen any number of times: the 1st, 2nd, 4th, 8th time and so on.
+
+        Else whoever may send letters, or send one again, could fill the disk.
+        """
+        times = self._times[event, what] = self._times.get((event, what), 0) + 1
         if times & (times - 1) == 0:
-            self.journal.add(REFUSED, why=known, times=times)
+            self.journal.add(event, **told, times=times)
 
     def _require_addressed(self, head: Head) -> None:
         """Refuse what is for another site, plan or day. Raises `InputError`."""
@@ -112,6 +127,15 @@ class Site:
             raise InputError("the question is for another site")
         if head.plan != self.agreement.digest or head.closing != self.agreement.closing:
             raise InputError("the question is of a plan that this site does not serve")
+
+    def _require_not_put_back(self, known: str) -> None:
+        """Refuse to go on with a state that has forgotten what the aggregator was told. Raises `InputError`."""
+        if not self.journal.holds(known):
+            raise InputError(
+                f"the aggregator was told of a line of this journal, {known}, that is not in it: an older copy of the "
+                "state was put back, or lines were taken off its end, and nobody knows what was spent since; put back "
+                "the newest copy"
+            )
 
     def _replied(self, head: Head, question: bytes, key: str) -> SealedAnswer:
         """The reply to a question that was not answered before. Raises `FederationError`s where there is none."""
@@ -122,7 +146,7 @@ class Site:
         with read(question, self.agreement, self.cohort, self.means) as (cost, answer):
             exchange = head.exchange.hex()
             slots = [f"{exchange} {head.number}", f"{exchange} {cost.kind} {cost.release} {cost.query}"]
-            if not self._may(head, cost, key, slots):
+            if not self._may(head, cost, slots, key):
                 return self._said(head, Status.BUSY, cost.length)
             self._charge(head, cost, key, slots)
             packet = answer()
@@ -140,7 +164,7 @@ class Site:
             raise InputError("what was answered here in a secure sum is gone, and so this site stays away from it")
 
         def begin(cost: Cost, slots: list[str], known: Mapping[str, Any]) -> bool:
-            if may := self._may(head, cost, key, slots):
+            if may := self._may(head, cost, slots, key):
                 self._begin(key, slots, sum=known)
             return may
 
@@ -153,21 +177,29 @@ class Site:
 
     def _sent(self, head: Head, packet: bytes, key: str, event: str, kind: str) -> SealedAnswer:
         """A reply, stored before it leaves."""
-        sealed = SealedAnswer.sealed_for(head, packet, self.key)
+        sealed = self._sealed(head, packet)
         write_lasting(self.answers / key, sealed.encoded())
         self.journal.add(event, key=key, kind=kind, bytes=len(sealed.sealed))
         return sealed
 
-    def _may(self, head: Head, cost: Cost, key: str, slots: list[str]) -> bool:
-        """Whether somebody here has agreed. Raises `InputError` where another question was answered in its place."""
+    def _may(self, head: Head, cost: Cost, slots: list[str], key: str) -> bool:
+        """Whether somebody here has agreed, and there is room for an answer.
+
+        Raises `InputError` where another question was answered in its place.
+        """
         if any(self._taken.get(slot, key) != key for slot in slots):
             raise InputError("another question was answered in this place of the exchange")
-        if approved := self.approved(head):
-            return approved
-        if key not in self._waiting:  # it is asked again every few seconds
-            self._waiting.add(key)
-            self.journal.add(WAITING, key=key, kind=cost.kind)
+        if may := self.approved(head) and self._has_room(cost.length):
+            return may
+        self._note(WAITING, cost.kind, kind=cost.kind)
         return False
+
+    def _has_room(self, length: int) -> bool:
+        """Whether an answer leaves room on the disk for what must be written down of later ones."""
+        free = shutil.disk_usage(self.answers).free
+        if free < length + _RESERVE:
+            _log.error("%s: the disk has %d bytes left, too few to answer; free some", self.answers.parent, free)
+        return free >= length + _RESERVE
 
     def _charge(self, head: Head, cost: Cost, key: str, slots: list[str]) -> None:
         """Pay for the release that an answer belongs to, unless an earlier one has, and take the answer's place."""
@@ -185,4 +217,8 @@ class Site:
         self._taken.update(dict.fromkeys(slots, key))
 
     def _said(self, head: Head, status: Status, length: int = SHORTEST_REPLY) -> SealedAnswer:
-        return SealedAnswer.sealed_for(head, status_packet(status, length), self.key)
+        return self._sealed(head, status_packet(status, length))
+
+    def _sealed(self, head: Head, packet: bytes) -> SealedAnswer:
+        """A reply that tells, to the aggregator alone, how far the journal has come."""
+        return SealedAnswer.sealed_for(head, packet + bytes.fromhex(self.journal.head), self.key)

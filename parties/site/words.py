@@ -42,14 +42,13 @@ def _said(line: Mapping[str, Any]) -> str:
         case "answered in a secure sum":
             return f"answered '{line['kind']}': {line['bytes']} bytes"
         case "answered again":
-            return "sent again what was answered before"
+            return f"sent again what was answered before{_times(line)}"
         case "refused":
-            times = f" ({line['times']} times by now)" if line.get("times", 1) > 1 else ""
-            return f"refused: {line['why']}{times}"
+            return f"refused: {line['why']}{_times(line)}"
         case "begun":
             return "a question is being answered"
         case "waits for approval":
-            return f"'{line['kind']}' waits for approval, or for a table as agreed"
+            return f"'{line['kind']}' waits for approval, for a table as agreed, or for room on the disk{_times(line)}"
         case "approved" | "denied":
             return f"{line['id']} was {line['event']} by {line['by']}"
         case "start":
@@ -64,3 +63,7 @@ def _said(line: Mapping[str, Any]) -> str:
             return f"{line['by']} said that table '{line['table']}' is a new one"
         case event:
             return str(event)
+
+
+def _times(line: Mapping[str, Any]) -> str:
+    return f" ({line['times']} times by now)" if line.get("times", 1) > 1 else ""

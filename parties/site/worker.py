@@ -39,6 +39,8 @@ from parties.holdings.cohort import Cohort, Holdings
 T = TypeVar("T")
 
 _PAID = b"paid"
+# What readers of tables and mechanisms import where they first use it, which takes half a second.
+_USED_LATER = ("scipy.optimize", "pyarrow.csv", "pandas")
 _log = logging.getLogger(__name__)
 _context = multiprocessing.get_context("forkserver")  # which is started before any thread, and never holds a key
 
@@ -86,7 +88,7 @@ class Cost:
 
 def prepare(*modules: str) -> None:
     """Start the process from which all others are forked, with all that answers questions, and these modules, in it."""
-    _context.set_forkserver_preload(["__main__", "parties.site.worker", "parties.node.app", *modules])
+    _context.set_forkserver_preload(["__main__", "parties.site.worker", "parties.node.app", *modules, *_USED_LATER])
     first = _context.Process(target=kinds)
     first.start()
     first.join()

@@ -1,97 +1,153 @@
-"""`federation advise`: which mechanism for private labels to use, from public numbers, and a scenario that runs it."""
+"""`federation advise`: which protocol, by public numbers first, then by a pilot; and a scenario that runs."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
-from typer import Option
+from typer import Argument, Exit, Option
 
-from federation.contract.errors import InputError
-from scenarios.commands.options import RANGE, AsJson, parsed_range
+from scenarios.commands import questions
+from scenarios.commands.advised import Asked, Task
+from scenarios.commands.options import RANGE, AsJson, DataDirectory, parsed_range
 from scenarios.commands.output import save, tell
 
-_FEW, _MANY = 3, 12  # splits and draws of the written scenario stay quick to run
-
-Task = Literal["regression", "classification"]
-Trust = Literal["aggregator", "none"]
+INTERRUPTED = 130  # as for every command that somebody stops
 
 
 def advise(
-    rows: Annotated[int, Option("--n", min=2, help="Rows of all parties together.")],
-    columns: Annotated[int, Option("--d", min=1, help="Features of a row, without the constant.")],
-    parties: Annotated[int, Option(min=1, help="Parties that the rows are spread over.")] = 1,
-    epsilon: Annotated[float, Option(help="Privacy loss of one label.")] = 1.0,
-    delta: Annotated[float, Option(help="0 compares pure mechanisms only.")] = 1e-6,
-    task: Annotated[Task, Option(help="Real labels, or two classes seen as 0 and 1.")] = "regression",
-    trust: Annotated[
-        Trust, Option(help="none: every party adds its own noise; aggregator: it may hold all rows and labels.")
-    ] = "none",
-    label_range: Annotated[str | None, RANGE] = None,
-    residual: Annotated[
-        float | None, Option(help="Variance of labels around the best linear model; default: the largest.")
+    about: Annotated[
+        str | None,
+        Argument(
+            metavar="[FILE|SCENARIO]",
+            help="Your rows, a scenario, or a folder of `federation deploy`; without it numbers do.",
+        ),
     ] = None,
-    source: Annotated[str, Option(help="Data of the scenario: a data set or a file.")] = "my.csv",
-    label: Annotated[str, Option(help="Column of the labels, for a file.")] = "y",
-    write: Annotated[Path | None, Option(metavar="FILE", help="Write the scenario here.")] = None,
+    rows: Annotated[int | None, Option("--n", min=2, help="Private rows of all parties together.")] = None,
+    columns: Annotated[int | None, Option("--d", min=1, help="Features of a row, without the constant.")] = None,
+    parties: Annotated[int | None, Option(metavar="K", min=1, help="Parties that the rows are spread over.")] = None,
+    epsilon: Annotated[float, Option(help="Privacy loss of a release.")] = 1.0,
+    delta: Annotated[float, Option(help="0 compares pure mechanisms only.")] = 1e-6,
+    task: Annotated[
+        Task | None,
+        Option(help="Two classes, several, real labels, or class ratios; classification is binary. A file says it."),
+    ] = None,
+    protect: Annotated[
+        questions.Protect | None,
+        Option(help="What the guarantee hides: all of a party, all rows of a person, a row or a label."),
+    ] = None,
+    trust: Annotated[
+        questions.Trusted | None,
+        Option(help="aggregator: it may hold all rows and labels; secure: a sum only; none: nobody is trusted."),
+    ] = None,
+    features: Annotated[
+        questions.Features | None, Option(help="Whether everybody may see rows without their labels.")
+    ] = None,
+    classes: Annotated[int | None, Option(metavar="C", min=2, help="Number of classes.")] = None,
+    bags: Annotated[int | None, Option(metavar="M", min=1, help="Bags of each party; asks for class ratios.")] = None,
+    bag_rows: Annotated[int | None, Option(metavar="R", min=1, help="Rows of a bag.")] = None,
+    label_range: Annotated[str | None, RANGE] = None,
+    public_rows: Annotated[
+        Path | None, Option(metavar="FILE", help="Rows that are really public; they need no labels.")
+    ] = None,
+    public_count: Annotated[int | None, Option("--n-public", metavar="P", min=1, help="How many such rows.")] = None,
+    per_person: Annotated[
+        int, Option("--rows-per-person", metavar="R", min=1, help="The most rows of one person; for --protect person.")
+    ] = 1,
+    majority: Annotated[float | None, Option(metavar="SHARE", help="Share of the most frequent class.")] = None,
+    attainable: Annotated[
+        float | None, Option("--pooled", metavar="ACCURACY", help="What can be had without noise; .9 where not given.")
+    ] = None,
+    accuracy: Annotated[
+        float | None, Option(metavar="A", help="The accuracy that is wanted: at which epsilon is it reached?")
+    ] = None,
+    residual: Annotated[
+        float | None, Option(help="Variance of labels around the best linear model, where it is known.")
+    ] = None,
+    source: Annotated[str, Option(help="Data of a scenario for numbers: a data set or a file.")] = "my.csv",
+    label: Annotated[str | None, Option(metavar="COLUMN", help="What is to be learned.")] = None,
+    group: Annotated[str | None, Option(metavar="COLUMN", help="Every value of it is a party.")] = None,
+    person: Annotated[str | None, Option(metavar="COLUMN", help="Says whose row each is.")] = None,
+    positive: Annotated[
+        list[str], Option(metavar="CLASS", help="Counts as the positive one of two classes; repeatable.")
+    ] = [],  # noqa: B006 - typer copies it
+    write: Annotated[Path | None, Option(metavar="FILE", help="Write a scenario that runs as it is.")] = None,
+    pilot: Annotated[
+        float | None,
+        Option(metavar="SECONDS", min=1, help="Try them on your rows for so long; what that says is NON-PRIVATE."),
+    ] = None,
+    pilot_data: Annotated[
+        Path | None, Option(metavar="FILE", help="Try them on these rows, which are public, in place of yours.")
+    ] = None,
+    figure: Annotated[
+        Path | None, Option(metavar="FILE", help="Draw what is expected over epsilon, parties and rows: pdf, svg, png.")
+    ] = None,
+    data_dir: DataDirectory = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rank the mechanisms for private labels by the excess risk that public numbers predict, and say why.
+    """Which protocol suits what you protect and whom you trust: every one is ranked, or refused with the reason.
 
-    Predicted is the risk of least squares; releases are shrunk by their noise, and have less where that is large.
-    Without --range, labels have the documented range of the --source, or lie between 0 and 1.
+    First by public numbers alone: nothing private is looked at, but for the numbers of rows, columns and classes of a
+    file. Then, with --pilot, by trying the protocols on the rows. Without --range, labels have the documented range of
+    the --source, or lie between 0 and 1.
     """
-    from aggregator.advice.ranking import rank
-    from scenarios.settings.suited_protocols import advised_options, advised_protocols
-    from scenarios.settings.yaml_rules import dump
+    from aggregator.advice.ranking import nearest, rank
+    from scenarios.advice import words
+    from scenarios.advice.prospects import draw, prospects
+    from scenarios.advice.written import advised, checked, piloted
+    from scenarios.commands.piloting import run_pilot
 
-    bounds = _documented(source, task) if label_range is None else parsed_range(label_range)
-    found = rank(
-        rows, columns + 1, parties, epsilon, delta, label_range=bounds, residual=residual, trust=trust, task=task
-    )
-    advice = [asdict(one) | {"options": advised_options(one)} for one in found]
-    best = advice[0]
-    name = " ".join([best["mechanism"], *(f"{key}={value}" for key, value in best["options"].items())])
-    text, scenario = [f"Use {name}: {best['why']}."], None
-    if task == "classification":
-        if write is not None:
-            raise InputError("--write is for --task regression: the advice for two classes has no scenario of its own")
-        numbers = f"--rows {rows} --d {columns + 1} --parties {parties} --epsilon {epsilon:g} --delta {delta:g}"
-        text.append(f"Not ranked is mean_operator, for two classes: federation privacy mean-operator {numbers}")
-    else:
-        scenario = {
-            "name": "advised",
-            "data": _data(source, label, bounds),
-            "parties": {"count": 1 if trust == "aggregator" else parties},  # who may hold all rows is one party
-            "protocols": [
-                *advised_protocols(found),
-                {"kind": "pooled"},
-                {"kind": "constant"},
-            ],
-            "privacy": {"epsilon": epsilon, **({"delta": delta} if delta > 0 else {})},
-            "trials": {"splits": _FEW, "noise": _MANY // _FEW},
-        }
-        if write is None:
-            text.append("Add --write FILE for a scenario that compares the leading ones on your data.")
+    asked = Asked(
+        about, rows, columns, parties, epsilon, delta, task, protect, trust, features, classes, bags, bag_rows,
+        None if label_range is None else parsed_range(label_range), public_rows, public_count, per_person, majority,
+        attainable, residual, source, label, group, person, tuple(positive), write, data_dir,
+    )  # fmt: skip
+    subject, assumed = asked.settled(sys.stdin.isatty() and not as_json)
+    wish, advice = subject.wish, rank(subject.wish)
+    near = [] if advice.ranked else nearest(wish)
+    told = [*words.premises(subject, assumed), *words.chosen(advice, wish), *words.nearest_told(near, wish)]
+    if accuracy is not None:
+        words.require_accuracy(wish, accuracy)
+        if pilot is None:
+            told.append(words.reached(wish, accuracy))
+    if figure is not None and advice.ranked:
+        draw(prospects(wish), wish, figure)
+        told.append(f"drew {figure}")
+    scenario = tried = None
+    if advice.ranked:
+        if pilot is None:
+            made = advised(subject)
         else:
-            save("--write", write, dump(scenario))
-            text.append(f"wrote {write}; run it with: federation run {write}")
-    tell(as_json, {"advice": advice, "scenario": scenario}, text=text, hidden=("scenario", "why"))
-
-
-def _documented(source: str, task: Task) -> tuple[float, float]:
-    """The range of labels of a data set, else 0 to 1. Raises `InputError` for one without real labels."""
-    from scenarios.data.catalogue import entry
-
-    known = entry(source)
-    if known is not None and not known.regression and task == "regression":
-        raise InputError(f"--source {source} has classes, not real labels; name another data set or a file")
-    return (0.0, 1.0) if known is None or known.label_range is None else known.label_range
-
-
-def _data(source: str, label: str, bounds: tuple[float, float]) -> dict[str, Any]:
-    """What a scenario says of a data set, and of a file beyond that."""
-    from scenarios.data.catalogue import names
-
-    return {"source": source} if source in names() else {"source": source, "label": label, "range": list(bounds)}
+            tried = run_pilot(asked, subject, advice.ranked, pilot, pilot_data, accuracy)
+            told += tried.sentences
+            made = piloted(subject, tried.found, tried.private)
+        scenario = made.plain
+        if write is None:
+            told.append("Add --write FILE for a scenario that compares the leading ones on your data.")
+        else:
+            checked(made, subject)
+            save("--write", write, made.to_yaml(write.name, "advise"))
+            told.append(f"wrote {write}; run it with: federation run {write}")
+    elif write is not None:
+        told.append("Nothing was written, as there is nothing to run.")
+    record = {
+        "verdict": words.verdict(advice),
+        "advice": [words.record(one, wish) for one in advice.ranked],
+        "refused": [{"protocol": one.kind, "reason": one.reason} for one in advice.refused],
+        "nearest": [{"flags": dict(flags), **words.record(one, wish)} for flags, one in near],
+        "counted": subject.counted,
+        "assumed": assumed,
+        "pilot": None if tried is None else tried.record,
+        "scenario": scenario,
+        "sentences": told,
+    }
+    tables = {
+        "by public numbers": words.rows(advice, wish),
+        "what leaves a party": words.leaving(advice),
+        "refused": record["refused"],
+        **({} if tried is None else {tried.title: tried.rows}),
+    }
+    tell(as_json, record if as_json else tables, text=told)
+    if tried is not None and tried.found.interrupted:
+        raise Exit(INTERRUPTED)

@@ -44,7 +44,9 @@ def collect_command(
         lines = [f"exchange {one['exchange']}: {one['status']}; {one['progress']}" for one in found]
         lines = lines or ["nobody has been asked"]
         text = [*lines, *(f"spent or set aside: {line}" for line in spent_lines(spent))]
-        tell(as_json, {"exchanges": found, "spent": spent}, text=text, hidden=["exchanges", "spent"])
+        text += [f"journal of {site}, its last line known here: {head}" for site, head in known.journals.items()]
+        record = {"exchanges": found, "spent": spent, "journals": known.journals}
+        tell(as_json, record, text=text, hidden=[*record])
         return
     try:
         outcome = collect(known, seconds, fresh, remark)
@@ -52,19 +54,23 @@ def collect_command(
         remark(f"hint: federation collect {folder} goes on where this was; nobody is asked twice")
         raise
     files = written(known, outcome)
-    if outcome["status"] == "released already":
+    before = outcome["status"] == "released already"
+    if before:
         text = [f"exchange {outcome['exchange']} was released already; nothing was asked, nothing was spent"]
     else:
         text = [f"spent: {line}" for line in spent_lines(outcome.get("spent", ()))]
         if int(str(outcome["exchange"])) > 1:
             text += [f"spent by all exchanges: {line}" for line in spent_lines(outcome.get("spent_in_all", ()))]
     text += [f"next: federation predict {path} FILE" for path in files if path.suffix == ".npz"]
+    if files:
+        text.append(f"page for whoever must sign: federation report {files[0].parent}")
     if "why" in outcome:
         for line in str(outcome["why"]).splitlines():
             remark(f"error: {line}")
         remark(f"hint: federation collect {folder} goes on with it; nobody is asked twice")
     record = {**outcome, "files": [str(path) for path in files]}
-    tell(as_json, record, text=[*(f"wrote {path}" for path in files), *text], hidden=record)
+    told = [f"{'there is' if before else 'wrote'} {path}" for path in files]
+    tell(as_json, record, text=[*told, *text], hidden=record)
     if outcome.get("exit_code"):
         raise Exit(int(outcome["exit_code"]))
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from scenarios.deployment.folder import Folder
 
 _DAY = 86_400  # seconds
+_PUBLIC_FEATURES = (
+    "features: this protocol protects labels alone, and takes all else in a row as public: a site must set "
+    "public-features = true, or it answers nothing"
+)
 
 
 def deploy(
@@ -128,18 +132,21 @@ def _begin(
         + (", if the aggregator is honest, who adds the noise" if one.trusted else own)
         for one in found.agreement.promises
     ]
+    asks = [f"{one.kind} x {one.times}" for one in found.agreement.asked]
     record = {
         "directory": str(made.path),
         "sites": names,
-        "asks": [f"{one.kind} x {one.times}" for one in found.agreement.asked],
+        "asks": asks,
         "promises": promised,
+        "public_features": found.agreement.public_features,
         "remarks": list(found.remarks),
     }
     text = [
         *(f"hint: {remark}" for remark in found.remarks),
         f"wrote {made.path}/: {INVITATION}, {found.agreement.public.file}, {README}",
-        f"asks each of {len(names)} sites: {', '.join(record['asks'])}",
+        f"asks each of {len(names)} sites: {', '.join(asks)}",
         *(f"promises: {promise}" for promise in promised),
+        *([_PUBLIC_FEATURES] if found.agreement.public_features else []),
         f"next: send {INVITATION} and {found.agreement.public.file} to {', '.join(names)}; {made.path / README} says "
         "what follows",
     ]

@@ -127,6 +127,10 @@ def run(
 def log(
     site: SiteFile,
     verify: Annotated[bool, Option("--verify", help="Only say whether a line is missing or changed.")] = False,
+    head: Annotated[
+        str | None,
+        Option("--head", metavar="HASH", help="With --verify: that the coordinator's `collect --status` has shown."),
+    ] = None,
     show: Annotated[int | None, Option("--show", metavar="N", min=1, help="All of line N, as JSON.")] = None,
 ) -> None:
     """Print what has happened at this site, line by line; every line vouches for all before it."""
@@ -135,6 +139,11 @@ def log(
     from parties.site.words import said
 
     journal = State.found(Settings.load(site).state).journal(reading=True)
+    if head is not None and not journal.holds(head.strip().lower()):
+        raise InputError(
+            f"{journal.path} has no line with the hash {head:.80}: lines were taken off its end, or an older copy was "
+            "put back; put back the newest copy, without which nobody knows what was spent"
+        )
     if verify:
         print(f"{len(journal.lines)} lines, none of them missing or changed; the last one has the hash {journal.head}")
         return

@@ -11,6 +11,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from aggregator.exchange.app import AGREEMENT, EXCHANGES, LEDGER, NODES, RELEASES, SIGNING_KEY, WORLD_PLAN
+from aggregator.exchange.exchange import JOURNALS
 from federation.contract.errors import InputError
 from federation.contract.files import is_folder, read_text, write_lasting
 from federation.letters.agreement import Agreement, Member
@@ -96,7 +97,13 @@ class Folder:
     def exchanges(self) -> list[str]:
         """The numbers of the exchanges that were begun, in order."""
         folder = self.path / EXCHANGES
-        return sorted(one.name for one in folder.iterdir()) if folder.exists() else []
+        return sorted(one.name for one in folder.iterdir() if one.name.isdecimal()) if folder.exists() else []
+
+    @property
+    def journals(self) -> dict[str, str]:
+        """By site the hash of the last line of its journal that has been told here."""
+        folder = self.path / EXCHANGES / JOURNALS
+        return {one.name: one.read_text() for one in sorted(folder.iterdir())} if folder.exists() else {}
 
     def seal(self, keys: Path) -> Agreement:
         """Put the sites' keys, files NAME.pub in a folder, in the plan, and write it down.

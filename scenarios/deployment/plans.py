@@ -110,8 +110,9 @@ def deployment(scenario: Scenario, known: Terms, public: Path) -> Deployment:
         label_range=data.range,
         private_rows=len(known.sites) * rows[0] if rows[0] == rows[1] and bags is None else 0,
         in_letters=True,
+        chosen="" if scenario.chosen is None else scenario.chosen.premise,
     )
-    asked, promises, remarks, public_count = begun(plan, public.parent)
+    asked, promises, remarks, public_count, public_features = begun(plan, public.parent)
     agreement = Agreement(
         version=1,
         name=scenario.name,
@@ -134,6 +135,7 @@ def deployment(scenario: Scenario, known: Terms, public: Path) -> Deployment:
         options=dict(variant.options),
         asked=asked,
         promises=promises,
+        public_features=public_features,
     )
     return Deployment(agreement, plan, (*remarks, *(_summed(agreement) if agreement.secure else ())))
 
@@ -153,8 +155,9 @@ def _summed(agreement: Agreement) -> Iterator[str]:
         )
 
 
-def begun(plan: WorldPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promise, ...], tuple[str, ...], int]:
-    """What a plan will ask and promise, what public numbers say of it, and how many public rows there are.
+def begun(plan: WorldPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promise, ...], tuple[str, ...], int, bool]:
+    """What a plan will ask and promise, what public numbers say of it, how many public rows there are, and whether it
+    takes the sites' features as public.
 
     Raises `InputError` where real sites would refuse.
     """
@@ -192,7 +195,8 @@ def begun(plan: WorldPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promi
         for question in questions
     )
     remarks = (*views.remarks(), *told(started.outlooks(), plan.parties))
-    return asked, tuple(promises), remarks, len(views.table.rows)
+    features = any(question.takes_features_as_public for question in questions)
+    return asked, tuple(promises), remarks, len(views.table.rows), features
 
 
 def _masked(question: Question) -> bool:

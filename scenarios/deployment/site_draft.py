@@ -55,15 +55,20 @@ table = {_quoted(data.stem)}  # what this table is called here, for ever: what i
 aggregators = [{_quoted(fingerprint(invitation.aggregator_key))}]
 protocols = [{_quoted(invitation.protocol)}]
 approve = "plan"      # "each": somebody here approves every exchange; "auto": nobody need
-public-features = false  # true only if what a row says is known to all, but its label
+public-features = false  # {_features(invitation)}
 most-questions = 200  # answered in an exchange, and in a day
 
 # What all plans together may cost this table, ever. These are the least that this plan needs.
 {_allowances(invitation)}
 [limits]
 memory = "3GiB"       # of a process that answers a question
-seconds = 30          # that a question may take, and after which its answer leaves
+seconds = 30          # after which an answer leaves, however long it took; over four times what reading takes
 """
+
+
+def _features(invitation: Agreement) -> str:
+    needed = "this plan needs true: it protects labels alone; " if invitation.public_features else ""
+    return f"{needed}true only if what a row says is known to all, but its label"
 
 
 def _allowances(invitation: Agreement) -> str:

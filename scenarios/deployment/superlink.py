@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shlex
 import signal
@@ -33,10 +34,14 @@ from flwr.supercore.interceptors.http.runtime_version import RuntimeVersionHttpI
 from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 
 from federation.contract.errors import FederationError, InputError
+from federation.contract.files import read_object, write_lasting
 from federation.letters.agreement import Agreement
 from scenarios.deployment.certificates import AUTHORITY, SERVER, SERVER_KEY, require_valid
 from scenarios.deployment.folder import Folder
 
+_STARTED = "process.json"  # in that folder: what was started and has yet to be ended
+_DAMAGED = "remove it, and end the SuperLink by hand"
+_OF_STATE, _OF_BEGINNING, _ZOMBIE = 0, 19, "Z"  # places in /proc/PID/stat behind the name, and who has ended
 STATE = "superlink"  # folder in that of the deployment: the SuperLink's database, log and home
 
 _HERE = "127.0.0.1"
@@ -115,15 +120,19 @@ class SuperLink:
 def superlink(folder: Folder, agreement: Agreement) -> Iterator[SuperLink]:
     """The SuperLink of a deployment: the one that listens at its port, or one that runs as long as this lasts.
 
-    Raises `InputError` where none can be reached or started, and for certificates that sites would not accept, and
-    `FederationError` where it is lost on the way.
+    One that was started here by a process that was killed, and could not end it, ends with this. Raises `InputError`
+    where none can be reached or started, and for certificates that sites would not accept, and `FederationError` where
+    it is lost on the way.
     """
     host, _, port = agreement.superlink.rpartition(":")
     running = _reached(folder, f"{_HERE}:{port}") or _reached(folder, agreement.superlink)
-    process = None
+    started = folder.path / STATE / _STARTED
+    own = running is None or _left_over(started)
     if running is None:
         require_valid(folder.path, host)
         process = _started(folder, _HERE if host in _LOOPBACK_NAMES else "0.0.0.0", port)
+        known = {name: [one, _status(one)[1]] for name, one in (("process", process.pid), ("by", os.getpid()))}
+        write_lasting(started, json.dumps(known).encode())
     try:
         yield running or _up(folder, process, f"{_HERE}:{port}")
     except httpx.HTTPError as error:
@@ -132,8 +141,18 @@ def superlink(folder: Folder, agreement: Agreement) -> Iterator[SuperLink]:
             "where this was"
         ) from error
     finally:
-        if process is not None:
-            _stopped(process)
+        if own:
+            number, born = read_object(started, _DAMAGED)["process"]
+            _stop(int(number), str(born))
+            started.unlink()
+
+
+def _left_over(started: Path) -> bool:
+    """Whether whoever has started a SuperLink has ended, and has not ended it."""
+    if not started.exists():
+        return False
+    number, born = read_object(started, _DAMAGED)["by"]
+    return _status(int(number))[1] != str(born)
 
 
 def _reached(folder: Folder, address: str) -> SuperLink | None:
@@ -198,12 +217,12 @@ def _started(folder: Folder, host: str, port: str) -> subprocess.Popen[bytes]:
         os.umask(umask)
 
 
-def _up(folder: Folder, process: subprocess.Popen[bytes] | None, address: str) -> SuperLink:
+def _up(folder: Folder, process: subprocess.Popen[bytes], address: str) -> SuperLink:
     deadline = time.monotonic() + _STARTING
     while time.monotonic() < deadline:
         if (found := _reached(folder, address)) is not None:
             return found
-        if process is None or process.poll() is not None:
+        if process.poll() is not None:
             break
         time.sleep(_PAUSE)
     raise InputError(
@@ -211,14 +230,37 @@ def _up(folder: Folder, process: subprocess.Popen[bytes] | None, address: str) -
     )
 
 
-def _stopped(process: subprocess.Popen[bytes]) -> None:
-    """End what was started, with what it has started itself."""
-    process.terminate()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(_STOPPING)
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+def _status(process: int) -> tuple[str, str]:
+    """The state of a process, and when it began, in the words of the kernel; empty texts where there is none."""
     try:
-        process.wait(_STOPPING)
-    except subprocess.TimeoutExpired as error:
-        raise FederationError(f"the SuperLink, process {process.pid}, cannot be ended; end it by hand") from error
+        words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return "", ""
+    return words[_OF_STATE], words[_OF_BEGINNING]
+
+
+def _stop(process: int, born: str) -> None:
+    """End what was started, with what it has started itself; nothing where the number is another process's by now.
+
+    Raises `FederationError` where it cannot be ended.
+    """
+    if not born or _status(process)[1] != born:
+        return
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGTERM)
+    _ends(process, born)
+    with suppress(ProcessLookupError):
+        os.killpg(process, signal.SIGKILL)
+    if not _ends(process, born):
+        raise FederationError(f"the SuperLink, process {process}, cannot be ended; end it by hand")
+
+
+def _ends(process: int, born: str) -> bool:
+    """Whether a process ends, which is given some time to do so."""
+    deadline = time.monotonic() + _STOPPING
+    while time.monotonic() < deadline:
+        state, beginning = _status(process)
+        if beginning != born or state == _ZOMBIE:
+            return True
+        time.sleep(_PAUSE)
+    return False

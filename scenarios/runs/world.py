@@ -108,9 +108,9 @@ class World:
         """The data, loaded and cut; the latest split of all is kept."""
         return split(self.spec)
 
-    def feature_map(self) -> FeatureMap:
-        """The public map that the aggregator fits for a release without noise."""
-        return self._fitted(self.scenario.data.features)
+    def feature_map(self, stages: Stages | None = None) -> FeatureMap:
+        """The public map that the aggregator fits for a release without noise, of the scenario's stages or others."""
+        return self._fitted(self.scenario.data.features if stages is None else stages)
 
     @property
     def reference(self) -> list[str | Mapping[str, Any]]:
@@ -187,6 +187,7 @@ class World:
             shifted=cut.shifted,
             reference=tuple(self.reference) if asked else (),
             summation=SUMMATION,
+            chosen="" if scenario.chosen is None else scenario.chosen.premise,
         )
 
     def holdings(self) -> Reference:

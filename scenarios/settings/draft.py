@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from aggregator.advice.ranking import Trust
+from aggregator.advice.wish import Protect
 from aggregator.world.number_columns import ROWS_OF_IDENTIFIERS
 from federation.contract.errors import InputError
 from scenarios.data.catalogue import NO_RANGE
@@ -17,7 +17,6 @@ from scenarios.settings.baselines import baselines_beside
 from scenarios.settings.explained import commented
 from scenarios.settings.protocol_options import BASELINES, wanted_features
 from scenarios.settings.sections import Data
-from scenarios.settings.suited_protocols import Protect, for_classes, for_real_labels
 from scenarios.settings.yaml_rules import KeyPath
 
 _WIDTH = 110
@@ -29,22 +28,38 @@ _SPLITS, _DRAWS = 5, 5
 
 @dataclass(frozen=True)
 class Wish:
-    """What somebody wants of a first scenario, under the names of the flags of `federation init`.
+    """What somebody wants of a first scenario, under the names of the flags of `federation init` and `advise`.
 
     `source` and `public` are paths as the scenario says them. None leaves a thing to the draft.
     """
 
     label: str
     protect: Protect
-    trust: Trust
+    trust: Literal["aggregator", "secure", "none"]
     source: str
     public: str | None = None
     group: str | None = None
     person: str | None = None
     parties: int | None = None
     epsilon: Sequence[float] = (1.0, 3.0, 10.0)
+    delta: float | None = None
     label_range: tuple[float, float] | None = None
     positive: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What is known of a file before a scenario is written, and taken to be public.
+
+    `classes` is None of real labels; `rows` are private ones, `features` columns behind the feature map without a
+    constant, `public_rows` those that are named as public, or play them.
+    """
+
+    classes: int | None
+    rows: int
+    features: int
+    parties: int
+    public_rows: int
 
 
 @dataclass(frozen=True)
@@ -55,44 +70,44 @@ class Draft:
     comments: Mapping[KeyPath, Sequence[str]]
     remarks: tuple[str, ...]
 
-    def to_yaml(self, file: str) -> str:
-        """The scenario as the text of a file of that name."""
+    def to_yaml(self, file: str, by: str) -> str:
+        """The scenario as the text of a file of that name, written by a command."""
         head = (
-            f"A first scenario for {self.plain['data']['source']}, written by `federation init`. Run it with "
+            f"A first scenario for {self.plain['data']['source']}, written by `federation {by}`. Run it with "
             f"`federation run {file}`; `federation show {file}` prints all other keys with their defaults and what "
             "they mean."
         )
         return "".join(f"# {line}\n" for line in _lines(head)) + commented(self.plain, self.comments)
 
 
-def draft(profile: Profile, wish: Wish) -> Draft:
-    """A scenario for a file that keeps a wish, with baselines.
+def numbers(profile: Profile, wish: Wish, public: Profile | None = None) -> Numbers:
+    """The public numbers of a file under a wish, with the rows of a `public` one.
 
-    Raises `InputError` for columns that there are not, labels that are missing, real labels without a range, and wishes
-    that nothing keeps.
+    Raises `InputError` for columns that there are not, labels that are missing, and real labels without a range.
     """
     label = profile.column(wish.label, "--label")
     _require_labels(profile, label)
     real = _is_real(profile, label, wish)
     parties = _parties(profile, wish)
-    people = [name for name in (wish.group, wish.person) if name is not None]
-    features, dropped = _features(profile, {wish.label, *people})
+    features, _ = _features(profile, {wish.label, *_people(wish)})
     by = parties.get("partition", {}).get("by")
     count = parties.get("count") or profile.column(by, "--group").distinct
-    if real:
-        assert wish.label_range is not None
-        protocols, why = for_real_labels(
-            wish.protect,
-            wish.trust,
-            wish.label_range,
-            rows=max(_private_rows(profile, wish), count),
-            features=_width(features) + 1,
-            parties=count,
-            epsilon=wish.epsilon[0],
-        )
-    else:
-        classes = 2 if wish.positive else label.distinct
-        protocols, why = for_classes(wish.protect, wish.trust, classes)
+    rows = _private_rows(profile, wish)
+    playing = max(1, int(profile.rows * (1 - _TEST)) - rows) if public is None else public.rows
+    classes = 2 if wish.positive else label.distinct
+    return Numbers(None if real else classes, max(rows, count), _width(features), count, playing)
+
+
+def draft(profile: Profile, wish: Wish, protocols: Sequence[Mapping[str, Any]], why: str) -> Draft:
+    """A scenario for a file that keeps a wish by these `protocols`, entries of a scenario, with baselines.
+
+    `why` says how they were chosen, as a sentence without its full stop. Raises `InputError` as `numbers`.
+    """
+    label = profile.column(wish.label, "--label")
+    _require_labels(profile, label)
+    real = _is_real(profile, label, wish)
+    parties = _parties(profile, wish)
+    features, dropped = _features(profile, {wish.label, *_people(wish)})
     beside = baselines_beside(protocols, alone=parties.get("count") == 1)
     baselines = sorted(beside, key=BASELINES.index)
     data = _data(wish, real, features, dropped, protocols)
@@ -100,7 +115,10 @@ def draft(profile: Profile, wish: Wish) -> Draft:
         "data": data,
         "parties": parties,
         "protocols": [*protocols, *({"kind": kind} for kind in baselines)],
-        "privacy": {"epsilon": list(wish.epsilon) if len(wish.epsilon) > 1 else wish.epsilon[0]},
+        "privacy": {
+            "epsilon": list(wish.epsilon) if len(wish.epsilon) > 1 else wish.epsilon[0],
+            **({} if wish.delta is None else {"delta": wish.delta}),
+        },
         "trials": {"splits": _SPLITS, "noise": _DRAWS},
     }
     texts = _comments(wish, profile, label, real, dropped, why, len(protocols)) | {
@@ -139,6 +157,11 @@ def _is_real(profile: Profile, label: Column, wish: Wish) -> bool:
 def _private_rows(profile: Profile, wish: Wish) -> int:
     left = profile.rows * (1 - _TEST)
     return int(left if wish.public else left * (1 - _PUBLIC))
+
+
+def _people(wish: Wish) -> list[str]:
+    """Columns that say whose row each is."""
+    return [name for name in (wish.group, wish.person) if name is not None]
 
 
 def _parties(profile: Profile, wish: Wish) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def promises(scenario: Scenario) -> list[dict[str, str]]:
             {
                 "variant": variant.name,
                 "promise": f"{_told([one.spends for one in promised])}; {told}",
-                "sends": "a party sends " + " and ".join(_sent(one) for one in promised[0].sends),
+                "sends": "a party sends " + " and ".join(sent(one) for one in promised[0].sends),
             }
         )
     return found
@@ -130,6 +130,12 @@ def _either(texts: Iterable[str]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def _sent(one: Sent) -> str:
+def sent(one: Sent) -> str:
+    """One thing that leaves a party, in words.
+
+    Examples:
+        >>> sent(Sent("the sum of its rows by class", 9, private=True))
+        'the sum of its rows by class (9 numbers) with noise'
+    """
     size = "" if one.numbers is None else f" ({one.numbers:,} numbers)"
     return f"{one.what}{size}{' with noise' if one.private else ' without noise'}"

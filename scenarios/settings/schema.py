@@ -20,7 +20,7 @@ from scenarios.settings.label_rules import unsuited
 from scenarios.settings.loader import load
 from scenarios.settings.problems import checked, problems
 from scenarios.settings.protocol_options import BASELINES, misplaced, wanted_features
-from scenarios.settings.sections import Data, Engine, Parties, Privacy, Trials
+from scenarios.settings.sections import Chosen, Data, Engine, Parties, Privacy, Trials
 from scenarios.settings.unused_settings import unused
 from scenarios.settings.values import FileName, Section, all_values
 from scenarios.settings.variant_names import Protocols
@@ -54,6 +54,8 @@ class Scenario(Section):
     baselines: bool = True
     """Whether constant, pooled, individual and noise_free (the first protocol without its noise) stand beside the
     protocols, to tell what releases are worth."""
+    chosen: Chosen | None = None
+    """How the first protocol was chosen, as in {by: pilot, private: false}; null: without a look at private rows."""
     privacy: Privacy
     trials: Trials = Trials()
     engine: Engine = Engine()

@@ -212,6 +212,24 @@ class Privacy(Section):
     """Key of the noise: seed (repeatable; a simulation, not to be published) or system."""
 
 
+CHOSEN_ON_PRIVATE_DATA = "the protocol was chosen on the private data; this choice is outside the guarantee"
+
+
+class Chosen(Section):
+    """How the first protocol was chosen, which every ledger repeats where private data decided."""
+
+    by: Literal["pilot"] = "pilot"
+    """pilot: by trying protocols on rows (federation advise --pilot)."""
+    private: bool
+    """Whether that choice tells nothing of private rows, as with a pilot on public ones; false: it is outside the
+    guarantee, and every ledger says so."""
+
+    @property
+    def premise(self) -> str:
+        """What every ledger says of it; empty where there is nothing to say."""
+        return "" if self.private else CHOSEN_ON_PRIVATE_DATA
+
+
 class Trials(Section):
     """How often the experiment is repeated."""
 

@@ -18,7 +18,7 @@ from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.reference import Reference
 from federation.letters.agreement import Agreement, terms
 from federation.letters.keys import fingerprint, new_site_key, public_text, raw_public
-from federation.letters.letters import Head, SealedAnswer, SignedQuestion
+from federation.letters.letters import NOTHING_KNOWN, Head, SealedAnswer, SignedQuestion
 from federation.letters.packets import question_packet, read_reply
 from parties.holdings.cohort import Cohort, Holdings
 from parties.site.accounts import Account, Accounts, Allowances
@@ -65,9 +65,16 @@ class _Spoilt(Holdings):
     """Rows that end the process of whoever looks at their labels."""
 
     def class_codes(self, classes: int) -> np.ndarray:
+        self._end()
+        return super().class_codes(classes)
+
+    def numbers(self) -> np.ndarray:
+        self._end()
+        return super().numbers()
+
+    def _end(self) -> None:
         if self.labels.any():  # blank ones can be read
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().class_codes(classes)
 
 
 def agreement_for(signing, keys, *questions, closing=3600.0, **changed):
@@ -113,9 +120,9 @@ class Asker:
         known = Head(plan, self.exchange, 0, digest, "north", 0, site, closing, raw_public(self.reply_to))
         return replace(known, **changed)
 
-    def letter(self, question, packet=None, **changed):
+    def letter(self, question, packet=None, known=NOTHING_KNOWN, **changed):
         packet = packet or question_packet(question)
-        return vars(SignedQuestion.signed(self.head(packet, **changed), packet, self.signing))
+        return vars(SignedQuestion.signed(self.head(packet, **changed), packet, self.signing, known))
 
     def read(self, reply, question, **changed):
         """The status and the records of a reply to a question."""

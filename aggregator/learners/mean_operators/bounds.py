@@ -10,7 +10,7 @@ import math
 
 from federation.contract.errors import InputError
 
-_USUAL = 0.9  # accuracy without noise, where nobody knows it
+USUAL = 0.9  # accuracy without noise, where nobody knows it
 _WORDS = ((0.8, "very large"), (0.2, "large"), (0.05, "visible"))  # by what a norm is above
 _HALVING, _POWER = 0.42, 0.8  # the norm of noise at which half is lost, and how fast
 
@@ -45,19 +45,20 @@ def risk_shift(slope: float, radius: float, moment_distance: float) -> float:
     return abs(slope) / 2 * _at_least_zero("radius", radius) * distance
 
 
-def predicted_accuracy(noise_norm: float, without_noise: float = _USUAL) -> float:
+def predicted_accuracy(noise_norm: float, without_noise: float = USUAL, chance: float = 0.5) -> float:
     """The accuracy to expect of two classes where noise in the mean operator has this root mean square norm b.
 
     1/2 + (A - 1/2) / (1 + (b/.42)^.8), A being the accuracy `without_noise`: a fit to measured accuracies of rows of
     norm 1 on six data sets, of the lost share of A - 1/2 with a root mean square error of about .1. It is no bound, and
-    too low where classes are far apart (.62 for .90 on tumours at b = 1.3). Raises `InputError` for a negative norm.
+    too low where classes are far apart (.62 for .90 on tumours at b = 1.3). `chance` takes the place of 1/2 where there
+    are more classes, for which nothing was measured. Raises `InputError` for a negative norm.
 
     Examples:
         >>> [round(predicted_accuracy(norm), 2) for norm in (0.0, 0.05, 0.2, 0.8)]
         [0.9, 0.84, 0.76, 0.65]
     """
     ratio = _at_least_zero("noise_norm", noise_norm) / _HALVING
-    return 0.5 + (without_noise - 0.5) / (1 + math.pow(ratio, _POWER))
+    return chance + (without_noise - chance) / (1 + math.pow(ratio, _POWER))
 
 
 def loss_in_words(noise_norm: float) -> str:

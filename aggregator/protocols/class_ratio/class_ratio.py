@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from aggregator.contract.expected import Expected
 from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule, Trust
 from aggregator.protocols.class_ratio.ratio_options import RatioOptions
 from aggregator.world.public_numbers import PublicNumbers, product
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.question import OFF
+from federation.mechanisms.counts.calibrated_counts import CountNoise
 
 if TYPE_CHECKING:
     from aggregator.protocols.class_ratio.ratio_session import RatioSession
@@ -25,6 +29,9 @@ _SEVERAL_BAGS = (
     "a person's claim is the sum of those of its bags, of which answers with this noise together show a part only; no "
     "smaller sum is proved"
 )
+_EXPECTED: Mapping[str, CountNoise] = {  # those whose error even counts tell
+    name: name for name in ("auto", "gaussian", "laplace", "pure", "independent_laplace")
+}
 _PURE = ("pure", "published_laplace", "laplace_prior")  # whatever delta is given
 
 
@@ -56,6 +63,12 @@ class ClassRatio(RatioOptions, Protocol):
             "the mean of bags, .006 above the bag classifier at most, up to .20 below it; few and very different bags "
             "can mislead it",
         ),
+    )
+
+    suggested: ClassVar[tuple[Mapping[str, Any], ...] | Refused] = (
+        {},
+        {"submit": "embedding"},
+        {"submit": "embedding", "protect": "row", "noise": "gaussian"},
     )
 
     def noise_at(self, trust: Trust) -> Place | Refused:
@@ -92,6 +105,24 @@ class ClassRatio(RatioOptions, Protocol):
             )
         means = Sent("the mean of each bag", product(public.bags, self.dimensions), self.protect == "row")
         return counts, means
+
+    def expected_error(self, public: PublicNumbers, epsilon: float) -> Expected | None:
+        """The noise of a bag's ratios and the chance in its rows; how unlike bags are nobody can tell by numbers."""
+        if public.classes is None or public.largest_bag is None or self.noise not in _EXPECTED:
+            return None
+        from federation.mechanisms.counts.calibrated_counts import calibrate
+        from federation.mechanisms.counts.distortion import distortion
+
+        share = self.label_share if self.protect == "row" else 1.0
+        spent = share * epsilon / max(1, public.rows_per_person)
+        counts = np.full(public.classes, max(1, public.largest_bag // public.classes))
+        delta = 0.0 if self.noise in _PURE else public.delta
+        noise = distortion(
+            calibrate(_EXPECTED[self.noise], classes=public.classes, epsilon=spent, delta=delta), counts
+        ).mean
+        sampling = 1 / math.sqrt(public.largest_bag)
+        assuming = "bags differ in their ratios and in nothing else, and in these by much; only a pilot tells"
+        return Expected(noise + sampling, noise, "guess", assuming)
 
     def begin(self, world: World, epsilon: float, draws: int) -> RatioSession:
         """A session that asks once, and fits an estimator to each noise draw."""

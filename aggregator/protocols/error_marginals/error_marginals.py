@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from aggregator.contract.expected import Expected
 from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule, Trust
 from aggregator.protocols.error_marginals.exchange_options import ExchangeOptions
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
     from aggregator.protocols.error_marginals.exchange_session import ExchangeSession
     from aggregator.protocols.error_marginals.worst_exchange import WorstExchange
     from aggregator.world.world import World
+
+_CALIBRATED = ("auto", "pure", "gaussian")
+_BINS = 2  # of a feature that tell as much as its mean
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,10 @@ class ErrorMarginals(ExchangeOptions, Protocol):
 
     task: ClassVar[str] = "classification"
     model: ClassVar[str] = "classifier"
-    requires: ClassVar[Requires] = Requires(two_classes=True, single_rows=True, features=("impute", "standardise"))
+    requires: ClassVar[Requires] = Requires(
+        two_classes=True, single_rows=True, public_rows=True, features=("impute", "standardise")
+    )
+    suggested: ClassVar[tuple[Mapping[str, Any], ...] | Refused] = ({}, {"protect": "label"})
     why_default: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "noise: auto",
@@ -63,6 +72,29 @@ class ErrorMarginals(ExchangeOptions, Protocol):
         noise = self.noise_of(epsilon, public.delta)
         adjacency = Adjacency(self.neighbours)
         return Promise(Guarantee(epsilon, noise.delta, Unit(self.protect), adjacency, type(self).__name__), (counts,))
+
+    def expected_error(self, public: PublicNumbers, epsilon: float) -> Expected | None:
+        """By the noise on a count beside all rows, as if a feature were told by its mean; the constant answer at worst.
+
+        Answers that noise has drowned let it fall back to the most frequent class, whose share the first one tells.
+        """
+        if public.features is None or public.rows is None or public.parties is None or self.noise not in _CALIBRATED:
+            return None
+        from aggregator.contract.expected_accuracy import expected_accuracy
+        from federation.mechanisms.marginals.noise import calibrate
+
+        noise = calibrate(
+            "pure" if self.noise == "pure" else "gaussian" if self.noise == "gaussian" else "auto",
+            features=public.features,
+            queries=self.rounds + 1,
+            epsilon=epsilon,
+            delta=public.delta,
+            unit=Unit(self.protect),
+            adjacency=Adjacency(self.neighbours),
+        )
+        loud = math.sqrt(_BINS * public.parties) * noise.deviation / public.rows
+        found = expected_accuracy(loud, public, "guess", "counts in bins tell as much as means")
+        return found if found.constant is None else replace(found, error=min(found.error, found.constant))
 
     def begin(self, world: World, epsilon: float, draws: int) -> ExchangeSession:
         """A session of one exchange for each noise draw."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from aggregator.contract.expected import Expected
 from aggregator.contract.promise import Promise, Sent
-from aggregator.contract.protocol import Place, Protocol, Requires, Rule, Trust
+from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule, Trust
 from aggregator.protocols.mean_operator.moment_options import MomentOptions
 from aggregator.world.public_numbers import PublicNumbers, product
 from federation.contract.errors import InputError
@@ -55,6 +57,13 @@ class MeanOperator(MomentOptions, Protocol):
             "breast cancer, one provider, epsilon 1: accuracy .94, .971 without noise; not compared with auxiliary "
             "rows alone",
         ),
+    )
+
+    suggested: ClassVar[tuple[Mapping[str, Any], ...] | Refused] = (
+        {},
+        {"noise": "sums"},
+        {"noise": "randomised_response"},
+        {"protect": "row"},
     )
 
     @classmethod
@@ -116,6 +125,16 @@ class MeanOperator(MomentOptions, Protocol):
             return None
         whole = public.features + 1  # with a constant one where the map does not bound norms
         return whole if self.expansion == "none" else math.comb(whole + self.degree - 1, self.degree)
+
+    def expected_error(self, public: PublicNumbers, epsilon: float) -> Expected | None:
+        """By the exact size of the noise on the mean of y x, which says what is lost as was measured."""
+        dimension = public.features if self.expansion == "none" else self._features(public)
+        if dimension is None or public.rows is None or public.parties is None or self.noise == OFF:
+            return None
+        from aggregator.contract.expected_accuracy import expected_accuracy
+
+        noise = self.expected_noise(public, epsilon, dimension, shared=self.place is Place.SHARES)
+        return expected_accuracy(noise, public, "measured")
 
     def begin(self, world: World, epsilon: float, draws: int) -> MomentSession:
         """A session that asks once, and minimises for each noise draw."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from aggregator.contract.option_rules import refuse_misplaced, require_positive
 from aggregator.learners.inputs.limits import require_waves
+from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.numbers import apart
 from federation.contract.question import OFF
+from federation.contract.roster import honest
 from federation.questions.moments import RESPONSE
 
 if TYPE_CHECKING:
@@ -114,6 +117,37 @@ class MomentOptions:
     def may_respond(self) -> bool:
         """Whether `auto` may take randomised response: labels alone are protected, and rows are sent as they are."""
         return self.protect == "label" and self.unlabelled_rows == "own"
+
+    def expected_noise(self, public: PublicNumbers, epsilon: float, dimension: int, *, shared: bool) -> float:
+        """The root mean square norm of the noise on the mean of y x, parties having as many rows as each other.
+
+        `public` tells rows and parties, `shared` whether these share one noise. Without a look at public rows errors of
+        responses count as those of a sum.
+        Raises `InputError` for numbers that a noise cannot work with.
+        """
+        from federation.mechanisms.moments import summed_response
+        from federation.mechanisms.moments.calibrated_moments import calibrate
+
+        rows, parties = public.rows or 1, public.parties or 1
+        responses = math.inf
+        if epsilon >= summed_response.LEAST_EPSILON and (
+            self.noise == RESPONSE or (self.noise == "auto" and self.may_respond)
+        ):
+            responses = rows * summed_response.calibrate(epsilon).label_variance
+        if self.noise == "randomised_response" or self.noise == "off":
+            return math.sqrt(responses) / rows if self.noise == RESPONSE else 0.0
+        shares = honest(parties, public.quorum, public.colluding) if shared else 0
+        noise = calibrate(
+            "auto" if self.noise == "sums" else self.noise,
+            dimension=dimension,
+            epsilon=epsilon,
+            delta=self.spent_delta(public.delta),
+            rows=max(1, rows // parties),
+            l1_bound=self.l1_bound,
+            contributors=shares,
+        )
+        wholes = parties / shares if shares else parties
+        return math.sqrt(min(wholes * noise.noise_norm() ** 2, responses)) / rows
 
     def asked(self, shared: bool) -> tuple[str | float | None, ...]:
         """The options that decide what is asked, its noise aside: with equal ones, noise is keyed alike.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from aggregator.contract.expected import Expected
 from aggregator.contract.option_rules import refuse_misplaced, refuse_public_reach, require_positive
 from aggregator.contract.perturbable import Perturbable
 from aggregator.contract.protocol import Rule
@@ -140,6 +141,10 @@ class SoftVote(VoteProtocol):
         if taught and len(world.plan.classes) > 2:
             return StudentSession(world, self, epsilon, self.shape)
         return super().begin(world, epsilon, draws)
+
+    def expected_error(self, public: PublicNumbers, epsilon: float) -> Expected | None:
+        """By the noise on the mean of the parties' shares, where these have norm 1."""
+        return self.expected_of_mean(public, epsilon) if self.unit_shares else None
 
     def worst_case(self, units: int, public: PublicNumbers) -> TrustedWorstCase:
         """Votes of one party that decide."""

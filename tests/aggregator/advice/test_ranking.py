@@ -1,118 +1,164 @@
-"""Ranks of mechanisms by public numbers: the order that real data has shown, and refusals."""
+"""Every protocol is ranked or refused with a reason, and those that are ranked keep the wish."""
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.advice.ranking import rank
-from federation.contract.errors import InputError
+from aggregator.advice import ranking
+from aggregator.advice.ranking import nearest, rank
+from aggregator.advice.wish import Protect, Wish
+from aggregator.contract import registry
+from aggregator.contract.protocol import Place, Trust
+from federation.contract.guarantee import Unit
 
-HOUSING = {"label_range": (0.15, 5.0), "residual": 0.49}
-CENSUS = {"label_range": (0.0, 52.0), "residual": 124.1, "trust": "none"}
-
-
-def key(advice):
-    options = advice.options
-    if advice.mechanism == "label_sums":
-        return f"{options['shape']} {options['noise']} sums"
-    if advice.mechanism == "private_labels":
-        return f"{options['noise']} labels"
-    return f"{advice.mechanism} {options.get('weights', '')} {options.get('noise', '')}".strip()
+CLASSES = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, parties=100)
+REAL = Wish("regression", "label", Trust.NONE, rows=16_512, features=8, parties=1, label_range=(0.15, 5.0))
+HIDES = {Unit.PARTY: "party", Unit.ROW: "row", Unit.LABEL: "label", Unit.PERSON: "person"}
 
 
-def excesses(found):
-    return {key(advice): advice.predicted_excess for advice in found if not advice.options.get("debiased")}
+def kinds(wish):
+    return [one.kind for one in rank(wish).ranked]
 
 
-def test_housing_is_in_the_measured_order():
-    """Test errors at (1, 1e-6), non-private .490: .492, .504, .522, then .76 to .80, 2.00 and 4.47."""
-    found = excesses(rank(16_512, 9, 1, 1.0, 1e-6, **HOUSING))
-    order = ["optimal gaussian sums", "whitened gaussian sums", "laplace labels", "gaussian labels"]
-    order += ["noisy_weighted_llp gaussian gaussian", "weighted_lba"]
-    values = [found[name] for name in order]
-    assert values == sorted(values)
-    assert found["noisy_weighted_llp signs gaussian"] == pytest.approx(found["gaussian labels"], rel=0.1)
-    assert found["optimal gaussian sums"] < 0.01
-    assert 0.02 < found["laplace labels"] < 0.04
-    assert 0.2 < found["gaussian labels"] < 0.35
+def reason(wish, kind):
+    return next(one.reason for one in rank(wish).refused if one.kind == kind)
 
 
-def test_a_hundred_parties_without_trust_send_private_labels_and_one_party_sends_sums():
-    """Census weeks, 79809 rows of rank 113: 127.8 by one bit and 190.8 by sums of 100 parties; 124.8 by one's sum."""
-    many, one = rank(79_809, 113, 100, 1.0, 1e-6, **CENSUS), rank(79_809, 113, 1, 1.0, 1e-6, **CENSUS)
-    assert [key(advice) for advice in many[:2]] == ["auto labels", "one_bit labels"]
-    assert key(one[0]) == "optimal gaussian sums"
-    assert excesses(many)["one_bit labels"] == pytest.approx(127.8 - 124.1, abs=1.5)
-    assert 30 < excesses(many)["optimal gaussian sums"] < 300
+@pytest.mark.parametrize("task", ["binary", "multiclass", "regression", "ratio"])
+@pytest.mark.parametrize("trust", Trust)
+@pytest.mark.parametrize("public", [True, False])
+def test_every_protocol_is_ranked_or_refused_and_what_is_ranked_keeps_the_wish(task, trust, public):
+    known = {"rows": 600, "features": 4, "parties": 30, "label_range": (0.0, 1.0), "public_rows": 200}
+    known |= {"bags": 2, "bag_rows": 10, "classes": 2 if task == "binary" else 4}
+    for protect in get_args(Protect):
+        wish = Wish(task, protect, trust, public, **known)
+        advice = rank(wish)
+        assert {one.kind for one in (*advice.ranked, *advice.refused)} == set(registry.protocol_names())
+        assert all(one.reason for one in advice.refused)
+        errors = [math.inf if one.expected is None else one.expected.error for one in advice.ranked]
+        assert errors == sorted(errors)
+        for one in advice.ranked:
+            hidden = HIDES[one.guarantee.unit]
+            assert hidden == wish.needed or (protect == "person" and hidden in ("row", "label"))
+            assert one.place is not Place.NOWHERE
+            assert trust is Trust.AGGREGATOR or one.place is not Place.AGGREGATOR
+            assert trust is not Trust.NONE or one.place is Place.PARTY
+            assert public or one.place is Place.AGGREGATOR or all(sent.private for sent in one.promise.sends)
 
 
-def test_trust_in_the_aggregator_saves_the_noise_of_all_parties_but_one():
-    trusted, one = (rank(79_809, 113, k, 1.0, 1e-6, **(CENSUS | {"trust": "aggregator"})) for k in (100, 1))
-    assert key(trusted[0]) == key(one[0]) == "optimal gaussian sums"
-    assert trusted[0].predicted_excess == one[0].predicted_excess
+def test_small_parties_that_trust_nobody_answer_with_random_labels_and_large_ones_with_sums():
+    first = rank(CLASSES).ranked[0]
+    assert first.expected.noise == pytest.approx(1 / math.sinh(0.5) / math.sqrt(12_000), rel=1e-6)
+    together = rank(replace(CLASSES, parties=1)).ranked
+    assert together[0].expected.noise < first.expected.noise
+    assert [dict(one.options) for one in together] == [{}, {"noise": "randomised_response"}]
 
 
-def test_known_traces_take_the_place_of_assumed_ones():
-    found = excesses(rank(16_512, 9, 1, 1.0, 1e-6, traces={"optimal": 0.1, "whitened": 9.0}, **HOUSING))
-    assert found["whitened gaussian sums"] == pytest.approx(90 * found["optimal gaussian sums"], rel=0.1)
+def test_shares_of_one_noise_cost_less_than_noises_of_all_parties():
+    row = replace(CLASSES, protect="row", public_features=False)
+    alone, shared = rank(row), rank(replace(row, trust=Trust.SECURE))
+    assert shared.ranked[0].options == {"protect": "row", "trust": "secure"}
+    assert shared.ranked[0].place is Place.SHARES
+    assert shared.ranked[0].expected.error < alone.ranked[0].expected.error
 
 
-def test_without_delta_all_mechanisms_are_pure():
-    found = rank(5000, 5, 3, 0.5, 0.0)
-    assert {advice.delta for advice in found} == {0.0}
-    assert not any(advice.mechanism == "weighted_lba" for advice in found)
+def test_a_known_majority_makes_what_falls_back_to_it_the_first_and_hopeless():
+    row = replace(CLASSES, protect="row", public_features=False, public_rows=3000, epsilon=0.1, majority=0.9)
+    first = rank(row).ranked[0]
+    assert first.kind == "error_marginals"
+    assert first.expected.hopeless
+    assert rank(replace(row, majority=None)).ranked[0].kind == "mean_operator"
 
 
-def test_classification_is_about_two_classes_whatever_the_range():
-    one, other = (rank(5000, 5, 3, 0.5, 1e-6, task="classification", label_range=ends) for ends in ((0, 1), (3, 90)))
-    assert one == other
+def test_one_party_with_many_rows_sends_sums_and_many_parties_private_labels():
+    assert kinds(REAL)[0] == "label_sums"
+    many = replace(REAL, rows=79_809, features=112, parties=100, label_range=(0.0, 52.0))
+    assert kinds(many)[:2] == ["private_labels", "private_labels"]
 
 
-def test_hopeless_settings_say_so():
-    found = rank(100, 20, 100, 0.1, 1e-9, trust="none")
-    assert "WORSE than predicting the middle" in found[-1].why
-    assert not any(advice.mechanism == "weighted_lba" for advice in found)  # parties of one row have no bags
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    n=st.integers(200, 10**6),
-    dimension=st.integers(1, 60),
-    parties=st.integers(1, 100),
-    epsilon=st.floats(0.05, 8),
-    trust=st.sampled_from(["aggregator", "none"]),
-)
-def test_ranks_are_sorted_and_more_privacy_never_costs_less(n, dimension, parties, epsilon, trust):
-    found = rank(n, dimension, parties, epsilon, 1e-6, trust=trust)
-    values = [advice.predicted_excess for advice in found]
-    assert values == sorted(values)
-    assert values[0] > 0
-    looser = excesses(rank(n, dimension, parties, 2 * epsilon, 1e-6, trust=trust))
-    for name, value in excesses(found).items():
-        if "bins" not in name:
-            assert looser[name] <= value * (1 + 1e-9)
+def test_traces_that_are_known_take_the_place_of_assumed_ones():
+    usual = {one.options.get("shape", "optimal"): one for one in rank(REAL).ranked if one.kind == "label_sums"}
+    worse = rank(replace(REAL, traces={"optimal": 9.0, "whitened": 0.1, "isotropic": 9.0})).ranked
+    assert usual["optimal"].expected.error < usual["whitened"].expected.error
+    assert worse[0].options == {"shape": "whitened"}
+    assert (worse[0].expected.basis, usual["whitened"].expected.basis) == ("exact", "guess")
 
 
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    ("changes", "kind", "part"),
     [
-        ({"n": 0}, "n must be an integer"),
-        ({"dimension": 2.5}, "dimension must be an integer"),
-        ({"parties": 101}, "parties must be at most n"),
-        ({"epsilon": 0.0}, "epsilon"),
-        ({"delta": 1.0}, "delta"),
-        ({"label_range": (1.0, 0.0)}, "label_range"),
-        ({"trust": "everybody"}, "trust"),
-        ({"task": "ranking"}, "task"),
-        ({"residual": 1.0}, "residual"),
-        ({"bag_size": 0}, "bag_size"),
-        ({"traces": {"round": 1.0}}, "traces must be positive numbers"),
-        ({"traces": {"optimal": 0.0}}, "traces must be positive numbers"),
+        ({"protect": "party"}, "mean_operator", "what has to be hidden is all that a party holds"),
+        ({"protect": "party", "trust": Trust.AGGREGATOR}, "soft_vote", "give a file of them with --public-rows"),
+        ({"protect": "party", "public_rows": 9}, "soft_vote", "the aggregator sees every party's answer"),
+        ({"task": "multiclass", "classes": 5}, "mean_operator", "there are 5; name those that count as one"),
+        ({"public_features": False}, "soft_vote", "as features are private"),
+        ({"protect": "person", "rows_per_person": 4}, "mean_operator", "--protect label at epsilon 0.25 hides so many"),
+        ({"task": "ratio"}, "class_ratio", "it needs bags"),
+        ({"task": "regression"}, "weighted_lba", "to reproduce a paper"),
+        ({"task": "regression"}, "soft_vote", "its task is classification, and yours regression"),
+        ({"protect": "row", "public_features": False, "delta": 0.0, "task": "regression"}, "label_sums", "needs delta"),
     ],
 )
-def test_numbers_out_of_range_are_refused(changed, message):
-    arguments = {"n": 100, "dimension": 5, "parties": 2, "epsilon": 1.0, "delta": 1e-6} | changed
-    with pytest.raises(InputError, match=message):
-        rank(**arguments)
+def test_a_refusal_names_what_is_missing(changes, kind, part):
+    assert part in reason(replace(CLASSES, **changes), kind)
+
+
+def test_people_with_several_rows_need_a_delta_that_many_times_as_large():
+    wish = replace(CLASSES, protect="person", rows_per_person=2, epsilon=2.0)
+    assert f"with a delta {1 + math.e:.3g} times as large" in reason(wish, "mean_operator")
+    one_row = rank(replace(wish, rows_per_person=1)).ranked
+    assert one_row[0].kind == "mean_operator"
+
+
+@pytest.mark.parametrize(
+    ("changes", "flags"),
+    [
+        ({"protect": "party", "trust": Trust.AGGREGATOR}, {"public-rows": "FILE"}),
+        ({"protect": "party", "public_features": False}, {"protect": "row"}),
+        ({"task": "multiclass", "classes": 5}, {"positive": "CLASS"}),
+        ({"task": "regression", "protect": "party", "label_range": (0.0, 1.0)}, {"protect": "row"}),
+        (
+            {"task": "regression", "protect": "party", "label_range": (0.0, 1.0), "public_features": False},
+            {"protect": "label", "features": "public"},
+        ),
+    ],
+)
+def test_where_nothing_keeps_the_wish_the_nearest_that_can_be_kept_are_found(changes, flags):
+    wish = replace(CLASSES, **changes)
+    assert rank(wish).ranked == ()
+    assert flags in [dict(changed) for changed, _ in nearest(wish)]
+
+
+def test_a_protocol_of_another_package_is_ranked_by_what_it_says_itself(monkeypatch):
+    found = registry.protocol("mean_operator")
+
+    @dataclass(frozen=True)
+    class Own(found):
+        suggested = ({"noise": "pure"},)
+
+    monkeypatch.setattr(ranking.registry, "protocol_names", lambda: ["own"])
+    monkeypatch.setattr(ranking.registry, "protocol", lambda name: Own)
+    assert [(one.kind, one.options) for one in rank(CLASSES).ranked] == [("own", {"noise": "pure"})]
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    rows=st.integers(200, 10**6),
+    features=st.integers(1, 60),
+    parties=st.integers(1, 100),
+    epsilon=st.floats(0.05, 8),
+    task=st.sampled_from(["binary", "regression"]),
+)
+def test_more_privacy_never_costs_less(rows, features, parties, epsilon, task):
+    wish = Wish(
+        task, "label", Trust.NONE, rows=rows, features=features, parties=parties, epsilon=epsilon,
+        label_range=(0.0, 1.0) if task == "regression" else None,
+    )  # fmt: skip
+    tight, loose = (rank(one).ranked[0].expected for one in (wish, replace(wish, epsilon=2 * epsilon)))
+    assert 0 < loose.error <= tight.error * (1 + 1e-9)

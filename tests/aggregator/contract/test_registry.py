@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 from support.packages import CAUSE
 
-from aggregator.contract.protocol import Place, Protocol, Requires, Rule
+from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule
 from aggregator.contract.registry import configured, lacks, model, protocol, protocol_names
 from aggregator.releases.models import ReleasedModels
 from federation.contract.errors import InputError
@@ -205,3 +205,13 @@ def test_a_scenario_that_uses_it_is_refused_at_its_line(broken_package, position
 def test_options_that_a_protocol_does_not_have_are_refused(options):
     with pytest.raises(InputError, match="cannot have the options"):
         configured(protocol("label_sums"), options)
+
+
+def test_suggested_options_are_mappings_or_a_reason_why_there_are_none():
+    found = made()
+    found.suggested = ({"noise": "pure"},)
+    assert lacks(found) == []
+    found.suggested = Refused("it is a reference")
+    assert lacks(found) == []
+    found.suggested = ["noise"]
+    assert "as suggested" in lacks(found)[0]

@@ -119,3 +119,20 @@ def test_without_noise_what_is_learned_is_the_exact_vector_for_every_draw(make_p
     weights = session.learn(0)
     assert weights.shape == (3, session.feature_map.dimension)
     np.testing.assert_array_equal(session.learn(2), weights)
+
+
+def test_what_is_expected_falls_with_the_parties_and_soft_votes_break_a_tie():
+    from dataclasses import replace
+
+    from aggregator.protocols.majority_vote import MajorityVote
+    from aggregator.protocols.parameter_average import ParameterAverage
+
+    known = PublicNumbers(1e-6, parties=100, features=10, classes=2, public_rows=500)
+    few, many = (SoftVote().expected_error(replace(known, parties=count), 1.0) for count in (100, 1000))
+    assert many.error < few.error
+    assert few.noise == pytest.approx(2 * 10 / 100)  # one of 100 unit shares moves 10 numbers by 2/100
+    assert ParameterAverage().expected_error(known, 1.0).error > few.error
+    assert SoftVote(noise="gaussian").expected_error(known, 1.0).noise != few.noise
+    for unknown in (MajorityVote(), SoftVote(share="raw", ballot="labels"), SoftVote(noise="off")):
+        assert unknown.expected_error(known, 1.0) is None
+    assert SoftVote().expected_error(PublicNumbers(1e-6), 1.0) is None

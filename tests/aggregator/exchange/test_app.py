@@ -26,7 +26,7 @@ def deploy(tmp_path):
     return lambda **changed: Post(*deployed(tmp_path, **changed))
 
 
-def run(post, patience=0.5, exchange="001"):
+def run(post, patience=0.25, exchange="001"):
     """How a run of the app on the first exchange ended."""
     config = {"dir": str(post.folder.path), "exchange": exchange, "patience": patience, "wait": 30.0}
     main(post, SimpleNamespace(run_config=config, run_id=7))

@@ -9,7 +9,7 @@ from aggregator.exchange.exchange import Exchange
 from federation import __version__
 from federation.contract.errors import InputError
 from federation.contract.question import ReleaseId
-from federation.letters.letters import SealedAnswer
+from federation.letters.letters import NOTHING_KNOWN, SealedAnswer
 from federation.letters.packets import question_packet
 from federation.questions.bags import Bags, CountsNoise, CountsQuestion
 
@@ -65,12 +65,24 @@ def test_a_reply_is_kept_as_it_came_and_opened_for_its_own_site_and_question(ope
     exchange, packet = opened(), question()
     assert exchange.reply(0, packet, 1) is None
     answer = SealedAnswer.sealed_for(exchange.head(0, packet, 1), b"what came", made[1]["south"])
-    exchange.keep(answer, 0, 1)
+    exchange.keep(answer, 0, packet, 1)
     assert opened().reply(0, packet, 1) == b"what came"
     assert opened().reply(0, packet, 0) is None
     for number, text, site in ((1, packet, 1), (0, question("another"), 1), (0, packet, 2)):
         with pytest.raises(InputError, match="not one that this site gave"):
             exchange.opened_reply(answer, number, text, site)
+
+
+def test_what_a_site_has_told_of_its_journal_is_told_to_it_with_later_questions(opened, made):
+    exchange, packet = opened(), question()
+    assert exchange.letter(0, packet, 1).known == NOTHING_KNOWN
+    answer = SealedAnswer.sealed_for(exchange.head(0, packet, 1), b"what came" + bytes(range(32)), made[1]["south"])
+    exchange.keep(answer, 0, packet, 1)
+    assert opened().letter(1, packet, 1).known == bytes(range(32))
+    assert opened().letter(1, packet, 2).known == NOTHING_KNOWN
+    assert opened().letter(1, packet, 1).opened(made[0].signing_key.public_key()).number == 1
+    other = Exchange.opened(exchange.folder.with_name("002"), made[0].agreement, made[0].signing_key)
+    assert other.letter(0, packet, 1).known == bytes(range(32))
 
 
 def test_who_is_left_out_has_not_answered(opened):

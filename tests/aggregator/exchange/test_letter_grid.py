@@ -80,7 +80,7 @@ def test_a_later_run_gets_the_same_answers_and_asks_nobody(made, tmp_path):
 @pytest.mark.parametrize("conduct", ["silent", "away", "forged", "wrong", "broken", "failing"])
 def test_whoever_does_not_answer_is_left_out_and_asked_again_in_the_next_run(made, tmp_path, conduct):
     meeting = Meeting(made, tmp_path, south=conduct)
-    found = meeting.ask(patience=0.5)
+    found = meeting.ask(patience=0.25)
     assert found["south"].has_error()
     assert found["south"].error.reason == "the site did not answer in time"
     assert not found["north"].has_error()
@@ -111,7 +111,7 @@ def test_a_refusal_is_told_at_once_and_not_kept(made, tmp_path):
 
 def test_a_site_where_somebody_has_yet_to_decide_is_waited_for_longer_than_others(made, tmp_path):
     meeting = Meeting(made, tmp_path, south="busy", west="silent")
-    found = meeting.ask(patience=0.5)
+    found = meeting.ask(patience=0.25)
     assert not found["south"].has_error()
     assert found["west"].has_error()
     assert [who for who, _ in meeting.post.asked].count("south") == 2

@@ -137,3 +137,46 @@ class TestRows:
     )
     def test_it_keeps_the_contract(self, check):
         check[1]()
+
+
+KNOWN = PublicNumbers(1e-6, parties=4, features=6, rows=4000, label_range=(-1.0, 1.0))
+
+
+@pytest.mark.parametrize("noise", ["pure", "gaussian"])
+def test_the_excess_that_is_expected_is_what_noise_adds_to_least_squares(noise):
+    from dataclasses import replace
+
+    from federation.contract.randomness import NoiseBits
+    from federation.mechanisms.labels.label_range import LabelRange
+    from federation.mechanisms.labels.shaped_gaussian import calibrate, fit_shape
+
+    random = np.random.default_rng(2)
+    parts = [np.column_stack([random.standard_t(6, (1000, 5)), np.ones(1000)]) for _ in range(4)]
+    rows = np.concatenate(parts)
+    shapes = [fit_shape(part) for part in parts]
+    labels = LabelRange(-1.0, 1.0)
+    total = np.zeros((60, 6))
+    for party, (part, shape) in enumerate(zip(parts, shapes, strict=True)):
+        mechanism = calibrate(shape, noise, rows=1000, epsilon=1.0, delta=1e-6, labels=labels)
+        total += mechanism.release(part, np.zeros(1000), NoiseBits(1, "a test", party), 60)
+    excess = np.square(rows @ np.linalg.solve(rows.T @ rows, total.T)).mean()
+    known = replace(KNOWN, residual=0.0, traces={"optimal": fit_shape(rows).trace})
+    found = NoisyLabelSums(noise=noise, shrink=False).expected_error(known, 1.0)
+    assert found.basis == "exact"
+    assert found.error == pytest.approx(excess, rel=0.25)
+
+
+def test_what_is_expected_without_a_formula_is_nothing():
+    assert NoisyLabelSums(shape="isotropic").expected_error(KNOWN, 1.0) is None
+    assert NoisyLabelSums(noise="off").expected_error(KNOWN, 1.0) is None
+    assert NoisyLabelSums().expected_error(PublicNumbers(1e-6), 1.0) is None
+
+
+def test_shares_of_one_noise_are_expected_to_cost_less_and_shrinking_never_more():
+    from dataclasses import replace
+
+    known = replace(KNOWN, parties=50)
+    alone, shared = (NoisyLabelSums(protect="row", trust=how).expected_error(known, 1.0) for how in ("none", "secure"))
+    assert shared.error < alone.error
+    shrunk, plain = (NoisyLabelSums(shrink=how).expected_error(known, 1.0) for how in (True, False))
+    assert shrunk.error < plain.error

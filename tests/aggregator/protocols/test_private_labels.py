@@ -101,3 +101,30 @@ def test_rows_leave_a_party_as_they_are_and_labels_with_noise():
     rows, labels = PrivateLabels().sends(PublicNumbers(1e-6, features=3, largest_bag=10))
     assert ((rows.numbers, rows.private), (labels.numbers, labels.private)) == ((30, False), (10, True))
     assert not PrivateLabels(noise="off").sends(PublicNumbers(1e-6))[1].private
+
+
+def test_the_excess_that_is_expected_is_what_noise_on_labels_adds_to_least_squares():
+    from aggregator.world.public_numbers import PublicNumbers
+    from federation.contract.randomness import NoiseBits
+    from federation.mechanisms.labels.calibrated_labels import calibrate
+
+    random = np.random.default_rng(5)
+    rows = np.column_stack([random.standard_normal((1500, 4)), np.ones(1500)])
+    labels = random.uniform(-1, 1, 1500)  # of any value alike, and told by nothing
+    known = PublicNumbers(1e-6, features=5, rows=1500, label_range=(-1.0, 1.0), residual=1 / 3)
+    for law in ("laplace", "one_bit"):
+        noise = calibrate(law, epsilon=1.0, delta=0.0, label_range=(-1.0, 1.0))
+        released = np.stack([noise.release(random.permutation(labels), NoiseBits(i, law)) for i in range(150)])
+        excess = np.square(rows @ np.linalg.lstsq(rows, released.T)[0]).mean()
+        found = PrivateLabels(noise=law, shrink=False).expected_error(known, 1.0)
+        assert found.error == pytest.approx(excess, rel=0.25)
+        assert PrivateLabels(noise=law).expected_error(known, 1.0).error < found.error
+
+
+def test_what_is_expected_without_a_formula_is_nothing():
+    from aggregator.world.public_numbers import PublicNumbers
+
+    known = PublicNumbers(1e-6, features=5, rows=1500, label_range=(-1.0, 1.0))
+    assert PrivateLabels(noise="estimated_bins").expected_error(known, 1.0) is None
+    assert PrivateLabels().expected_error(PublicNumbers(1e-6), 1.0) is None
+    assert PrivateLabels(noise="bins").expected_error(known, 1.0).basis == "guess"

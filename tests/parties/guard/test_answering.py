@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from support.questions import PRIVATE, PUBLIC, TRUSTED
+from support.questions import PRIVATE, PUBLIC, QUESTIONS, TRUSTED
 from support.two_class_cohorts import cohort, deployed
 from support.two_class_questions import marginals, moment, unseeded, wide
 
@@ -125,10 +125,16 @@ def test_a_simulations_party_is_bounded_too(question):
         answered(replace(node(limits=Limits(1)), seed=1), question)
 
 
-@by_kind(PUBLIC)
+@by_kind([question for question in QUESTIONS.values() if question.takes_features_as_public])
 def test_features_stay_where_they_are_not_declared_public(question):
     with pytest.raises(InputError, match="this site keeps its features; set public-features"):
         answered(node(public_features=False), question)
+
+
+@pytest.mark.parametrize("question", [marginals("pure", "label", "replace"), moment(protect="label")])
+def test_protecting_labels_alone_takes_features_to_be_public_and_protecting_rows_does_not(question):
+    assert question.takes_features_as_public
+    assert not replace(question, protect="row").takes_features_as_public
 
 
 @by_kind(PRIVATE)

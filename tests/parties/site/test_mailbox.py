@@ -1,6 +1,7 @@
 """The mail box of a site, with a SuperLink in memory: letters come and go, and all else is refused, and never run."""
 
 import logging
+import ssl
 import time
 from types import SimpleNamespace
 
@@ -10,12 +11,14 @@ import pytest
 from flwr.app import ArrayRecord, ConfigRecord, Metadata, RecordDict
 from flwr.app.message.message import make_message, remove_content_from_message
 from flwr.common.serde import message_from_proto, message_to_proto
+from flwr.proto.message_pb2 import PullObjectRequest
 from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_tree
 
 from federation.letters.keys import new_site_key
 from federation.letters.packets import LETTER
 from parties.site import mailbox
 from parties.site.mailbox import Closed, Mailbox
+from scenarios.deployment.certificates import make_authority
 
 PARTS = {"head": b"h", "signature": b"s", "question": b"q" * 1000}
 
@@ -25,6 +28,7 @@ class Link:
 
     def __init__(self):
         self.waiting, self.objects, self.sent, self.called, self.failing, self.late = [], {}, [], [], [], 0
+        self.withheld = set()
 
     def hold(self, content):
         metadata = Metadata(7, "", 1, 5, "", "", time.time(), 3600.0, "query.votes")
@@ -64,7 +68,12 @@ class Link:
         self.late -= 1
         there = request.object_id in self.objects
         content = self.objects.get(request.object_id, b"")
-        return SimpleNamespace(object_found=there, object_available=self.late < 0, object_content=content)
+        available = self.late < 0 and request.object_id not in self.withheld
+        return SimpleNamespace(
+            object_found=there,
+            object_available=available,
+            object_content=content,
+        )
 
     def _ConfirmMessageReceived(self, request):
         assert request.run_id == 7
@@ -84,7 +93,6 @@ class Link:
 def link(monkeypatch):
     made = Link()
     monkeypatch.setattr(mailbox.FleetHttpClient, "from_server_address", lambda *_: made)
-    monkeypatch.setattr(mailbox, "_PULLS_APART", 0.0)
     monkeypatch.setattr(mailbox, "_FIRST_WAIT", 0.0)
     return made
 
@@ -143,22 +151,48 @@ def test_an_object_is_what_it_is_called_or_refused(box, link):
     assert link.sent[0][0].error.reason == "refused"
 
 
-def test_an_object_that_never_comes_is_refused_and_a_late_one_waited_for(box, link):
+def test_an_object_that_never_comes_is_refused_and_a_late_one_waited_for(box, link, monkeypatch):
     link.hold(letter())
     link.late = 5
-    assert box.fetch().parts == PARTS
+    found = [box.fetch() for _ in range(6)]
+    assert found[:3] == [None] * 3  # nobody waits for it
+    assert [one.parts for one in found if one] == [PARTS]
+    assert link.sent == []
     link.hold(letter(head=b"other"))
     link.objects.clear()
     assert box.fetch() is None
+    assert len(link.sent) == 1
     link.hold(letter())
     link.late = 10_000
     assert box.fetch() is None
+    assert len(link.sent) == 1
+    now = mailbox.time.monotonic()
+    monkeypatch.setattr(mailbox.time, "monotonic", lambda: now + 100.0)
+    assert box.fetch() is None
     assert len(link.sent) == 2
+
+
+def test_who_sends_half_a_letter_holds_up_nobody_and_fills_no_memory(box, link):
+    for number in range(20):
+        known = {*link.objects}
+        link.hold(RecordDict({LETTER: ConfigRecord({"q": b"q" * 3000}), f"{number}": ConfigRecord({"x": number})}))
+        link.withheld.add(next(name for name in link.objects if name not in known and len(link.objects[name]) < 1000))
+        assert box.fetch() is None
+    assert box._coming
+    assert sum(one.held for one in box._coming) <= 10_000
+    link.hold(letter())
+    assert box.fetch().parts == PARTS
 
 
 def failed(status, text=""):
     request = httpx.Request("POST", "http://link")
     return httpx.HTTPStatusError("", request=request, response=httpx.Response(status, text=text, request=request))
+
+
+def expired():
+    error = httpx.ConnectError("certificate has expired")
+    error.__cause__ = ssl.SSLCertVerificationError()
+    return error
 
 
 @pytest.mark.parametrize("code", [400, 403, 404])
@@ -180,9 +214,11 @@ def test_a_reply_to_a_run_that_was_stopped_is_given_up_and_the_next_letter_is_se
     ("error", "said"),
     [
         (httpx.ConnectError("refused"), "the SuperLink cannot be reached (refused)"),
-        (failed(401), "the SuperLink does not know this site's key"),
+        (failed(401), "does not know this site's key, or this machine's clock is more than 5 seconds ahead"),
+        (expired(), "a certificate that this site does not accept (certificate has expired); ask the coordinator"),
         (failed(412), "still holds this site's last connection, up to a minute"),
         (failed(503, "busy"), "the SuperLink answers 503: busy"),
+        (ValueError("Invalid payload"), "no SuperLink, or one of another version (Invalid payload)"),
     ],
 )
 def test_a_superlink_that_fails_is_tried_again_and_told_of_once(box, link, error, said, caplog, monkeypatch):
@@ -204,3 +240,16 @@ def test_waiting_ends_when_the_mail_box_is_closed(box, link):
     with box.opened():
         link.failing = [httpx.ConnectError("gone")]
     assert link.called[-1] == "DeactivateNode"
+
+
+@pytest.mark.parametrize("size", ["9999999999", "", "-1"])
+def test_an_answer_of_any_size_is_not_read(monkeypatch, tmp_path, size):
+    def answer(request):
+        headers = {"content-length": size} if size else {}
+        return httpx.Response(200, headers=headers, stream=httpx.ByteStream(b"x" * 100))
+
+    client = httpx.Client
+    monkeypatch.setattr(httpx, "Client", lambda **known: client(transport=httpx.MockTransport(answer)))
+    box = Mailbox("127.0.0.1:1", make_authority(tmp_path, "trial").encode(), new_site_key(), 10_000, print)
+    with pytest.raises(ValueError, match="more than 1058576"):
+        box._client.PullObject(PullObjectRequest(object_id="x"))

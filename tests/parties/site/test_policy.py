@@ -5,7 +5,6 @@ import re
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-from support.questions import QUESTIONS
 from support.site_folders import site_folder
 
 from federation.letters.agreement import Agreement
@@ -52,8 +51,8 @@ OTHER = {"name": "north", "key": public_text(new_site_key().public_key())}
         ((), {"closing": -3600.0}, "the plan has closed, on 20"),
         (
             (),
-            {"questions": [QUESTIONS["rows"]]},
-            "the plan asks 'rows', whose answer is features as they are; set policy",
+            {"public_features": True},
+            "the plan protects labels alone, and takes all else in a row as public; set policy.public-features = true",
         ),
         ((), {"plan": {"asked": [{"kind": "loot", "times": 1, "same": {}}]}}, "which this installation cannot answer"),
         (("[allowance.trusted]", "[allowance.row]"), {}, "write [allowance.trusted] if it should be"),
@@ -67,7 +66,7 @@ def test_each_objection_is_a_sentence(wrong, replaced, changed, said):
 
 
 def test_public_features_may_leave_where_the_policy_says_that_they_are(wrong):
-    assert wrong(("[policy]", "[policy]\npublic-features = true"), questions=[QUESTIONS["rows"]]) == []
+    assert wrong(("[policy]", "[policy]\npublic-features = true"), public_features=True) == []
 
 
 @pytest.fixture

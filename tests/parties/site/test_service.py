@@ -149,7 +149,7 @@ def test_a_table_known_by_another_name_keeps_a_site_from_starting(served, tmp_pa
 
 def test_a_table_that_takes_too_long_to_read_is_not_asked_for(served, monkeypatch):
     site = served(APPROVED_BY_NOBODY)
-    monkeypatch.setattr(worker, "apart", lambda means, act: (act(), 0.6 * means.seconds))
+    monkeypatch.setattr(worker, "apart", lambda means, act: (act(), 8.4))
     site.service.table.change(site.service.table.holdings)
     letter = site.asker.letter(VOTES)
     assert site.serve(letter) == [Status.BUSY]
@@ -159,7 +159,25 @@ def test_a_table_that_takes_too_long_to_read_is_not_asked_for(served, monkeypatc
         site.service.look()
     limits = site.service.settings.limits.model_copy(update={"seconds": 37})
     raised = site.service.settings.model_copy(update={"limits": limits})
-    assert raised.means.seconds / 2 >= 0.6 * 14  # what is told is enough
+    assert raised.means.seconds / 2 >= 8.4  # what is told is enough
+
+
+def test_a_disk_that_fails_stops_no_service(served, monkeypatch, caplog):
+    site = served(APPROVED_BY_NOBODY)
+    with monkeypatch.context() as broken:
+        broken.setattr("parties.site.journal.os.open", lambda *_: (_ for _ in ()).throw(OSError(30, "read-only")))
+        assert site.serve({}) == []
+    assert "nothing is answered until it can be written (read-only)" in caplog.text
+    assert site.serve(site.asker.letter(VOTES)) == [Status.ANSWER]
+
+
+def test_a_table_that_took_long_once_is_read_again(served, monkeypatch):
+    site = served(APPROVED_BY_NOBODY)
+    took = iter([9.0, 1.0])
+    monkeypatch.setattr(worker, "apart", lambda means, act: (act(), next(took)))
+    site.service.look()
+    assert site.service.ready
+    assert next(took, None) is None
 
 
 def test_an_exchange_has_so_many_questions_and_no_more(served):

@@ -114,7 +114,7 @@ def test_a_query_takes_the_place_of_a_file(load, tmp_path):
         ('"2GiB"', '"2 gigs"', "'limits.memory' must be a number of bytes, or one with its unit such as \"3GiB\", got"),
         ('"2GiB"', "2000000000000000", "'limits.memory' must be at most 1125899906842624, got 2000000000000000"),
         ('"cardiology"', f'"{"x" * 201}"', "'data.table' must have at most 200 characters, got"),
-        ('"2GiB"', "1000", "'limits.memory' must be at least 268435456, got 1000"),
+        ('"2GiB"', "1000", "'limits.memory' must be at least 1073741824, got 1000"),
         (
             "[limits]",
             "[limit]",

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from support.two_class_questions import marginals, unseeded
 
 from federation.contract.question import ReleaseId
 from federation.grids.codec import decode_submission
-from federation.letters.packets import Status, reply_length
+from federation.letters.letters import SealedAnswer
+from federation.letters.packets import JOURNAL, Status, question_packet, reply_length
 from federation.questions.bags import Bags, CountsNoise, CountsQuestion
 from federation.questions.hypotheses import Hypothesis
 from parties.site import worker
@@ -56,13 +58,14 @@ def test_the_same_question_gets_the_same_bytes_at_no_charge_also_after_a_restart
     assert restarted.events == ["charged", "begun", "answered", "answered again", "answered again"]
 
 
-def test_a_crash_between_charge_and_answer_costs_nothing_more(tmp_path, monkeypatch):
+def test_a_crash_between_charge_and_answer_costs_nothing_more(tmp_path, monkeypatch, caplog):
     asked = pair(tmp_path, COUNTS)
     with monkeypatch.context() as broken:
         broken.setattr("parties.site.site.write_lasting", lambda *_: (_ for _ in ()).throw(OSError(28, "no space")))
-        with pytest.raises(OSError, match="no space"):
-            asked.site.reply(asked.asker.letter(COUNTS))
+        busy = asked.site.reply(asked.asker.letter(COUNTS))
+        assert asked.asker.read(busy, COUNTS)[0] is Status.BUSY
     assert asked.events == ["charged", "begun"]
+    assert "nothing is answered until it can be written (no space)" in caplog.text
     restarted = asked.again()
     counts(asked.asker, restarted.site.reply(asked.asker.letter(COUNTS)))
     assert restarted.events.count("charged") == 1
@@ -211,14 +214,27 @@ def test_no_plan_makes_a_release_go_on_with_less_noise_than_was_charged(tmp_path
     assert asked.site.accounts.spent()["label/replace"] == (1.0, 0.0)
 
 
-def test_where_a_charge_cannot_be_written_nobody_answers(tmp_path, monkeypatch):
+@pytest.mark.parametrize("step", ["fsync", "open"])
+def test_where_a_charge_cannot_be_written_nobody_answers_and_the_site_is_busy(tmp_path, monkeypatch, caplog, step):
+    """A full disk, and a file that may only be read."""
     asked = pair(tmp_path, COUNTS)
     with monkeypatch.context() as broken:
-        broken.setattr("parties.site.journal.os.fsync", lambda *_: (_ for _ in ()).throw(OSError(28, "no space")))
-        with pytest.raises(OSError, match="no space"):
-            asked.site.reply(asked.asker.letter(COUNTS))
+        broken.setattr(f"parties.site.journal.os.{step}", lambda *_: (_ for _ in ()).throw(OSError(28, "no space")))
+        busy = asked.site.reply(asked.asker.letter(COUNTS))
+        assert asked.asker.read(busy, COUNTS)[0] is Status.BUSY
+    assert "nothing is answered until it can be written (no space)" in caplog.text
     assert asked.again().events == []
     assert list((tmp_path / "answers").iterdir()) == []
+    counts(asked.asker, asked.site.reply(asked.asker.letter(COUNTS)))
+
+
+def test_the_last_of_a_disk_is_not_for_answers(tmp_path, monkeypatch, caplog):
+    asked = pair(tmp_path, COUNTS)
+    with monkeypatch.context() as full:
+        full.setattr("parties.site.site.shutil.disk_usage", lambda _: SimpleNamespace(free=2**26))
+        assert asked.asker.read(asked.site.reply(asked.asker.letter(COUNTS)), COUNTS)[0] is Status.BUSY
+    assert "the disk has 67108864 bytes left, too few to answer" in caplog.text
+    assert asked.events == ["waits for approval"]
     counts(asked.asker, asked.site.reply(asked.asker.letter(COUNTS)))
 
 
@@ -228,7 +244,8 @@ def test_until_somebody_has_approved_a_site_is_busy_and_pays_nothing(tmp_path):
     letter = asked.asker.letter(COUNTS)
     for _ in range(3):
         assert asked.asker.read(asked.site.reply(letter), COUNTS)[0] is Status.BUSY
-    assert asked.events == ["waits for approval"]
+    assert [line["times"] for line in asked.site.journal.lines] == [1, 2]
+    assert {*asked.events} == {"waits for approval"}
     asked.site.approved = lambda head: head.plan == asked.site.agreement.digest
     counts(asked.asker, asked.site.reply(letter))
 
@@ -258,7 +275,7 @@ def test_an_answer_without_noise_that_fails_says_so_in_as_many_bytes(tmp_path):
     reply = asked.site.reply(asked.asker.letter(VOTES))
     _, records = asked.asker.read(reply, VOTES)
     assert decode_submission(records, VOTES.fields()).failures == {0: "the party could not answer"}
-    assert len(reply["sealed"]) == reply_length(VOTES) + 16
+    assert len(reply["sealed"]) == reply_length(VOTES) + JOURNAL + 16
 
 
 def test_a_question_that_takes_too_much_to_read_costs_nothing_and_the_next_is_answered(tmp_path):
@@ -279,6 +296,49 @@ def test_refusals_for_one_reason_are_not_all_written_down(tmp_path):
     for number in range(2000):
         asked.site.refuse(f"reason {number}")
     assert len(asked.site.journal.lines) < 1020
+
+
+def test_a_letter_that_is_sent_again_and_again_fills_no_journal(tmp_path):
+    """Whoever carries letters may send each any number of times; and who signs them, any number of others."""
+    asked = pair(tmp_path, COUNTS)
+    letter = asked.asker.letter(COUNTS)
+    first = asked.site.reply(letter)
+    assert all(asked.site.reply(letter) == first for _ in range(100))
+    assert [line["times"] for line in asked.site.journal.lines[3:]] == [1, 2, 4, 8, 16, 32, 64]
+    asked.site.approved = lambda head: False
+    before = len(asked.site.journal.lines)
+    for number in range(8):
+        asked.site.reply(replace(asked.asker, exchange=bytes([number] * 16)).letter(COUNTS))
+    assert len(asked.site.journal.lines) == before + 4
+
+
+def told(asked, reply, **changed):
+    """The hash at the end of a reply."""
+    head = asked.asker.head(question_packet(COUNTS), **changed)
+    return SealedAnswer(**reply).opened(head, asked.asker.site, asked.asker.reply_to)[-JOURNAL:]
+
+
+def test_an_answer_tells_how_far_the_journal_is_and_a_state_that_was_put_back_answers_no_more(tmp_path):
+    asked = pair(tmp_path, COUNTS, LATER, epsilon=5.0)
+    journal = tmp_path / "journal.jsonl"
+    first = asked.site.reply(asked.asker.letter(COUNTS))
+    older = journal.read_bytes()
+    known = told(asked, asked.site.reply(replace(asked.asker, exchange=bytes(16)).letter(COUNTS)), exchange=bytes(16))
+    assert asked.site.journal.holds(known.hex())
+    journal.write_bytes(older)  # as from a copy of yesterday
+    restored = asked.again()
+    for _ in range(2):
+        letter = asked.asker.letter(LATER, number=1, known=known)
+        assert asked.asker.read(restored.site.reply(letter), LATER, number=1)[0] is Status.REFUSED
+    assert "an older copy of the state was put back" in restored.reasons[0]
+    assert restored.site.accounts.spent()["label/replace"] == (1.0, 0.0)
+    assert restored.site.reply(asked.asker.letter(COUNTS, known=known)) == first  # which has left before
+
+
+def test_what_is_known_of_a_journal_is_signed_too(tmp_path):
+    asked = pair(tmp_path, COUNTS)
+    assert asked.site.reply(asked.asker.letter(COUNTS) | {"known": bytes([1] * 32)}) is None
+    assert "not signed by this aggregator" in asked.reasons[0]
 
 
 def test_a_site_takes_its_places_from_its_journal(tmp_path):

@@ -31,7 +31,10 @@ COST = {"epsilon": 1.0, "delta": 1e-6, "unit": "label", "adjacency": "replace"}
         ({"event": "answered again"}, "sent again what was answered before"),
         ({"event": "refused", "why": "not signed", "times": 4}, "refused: not signed (4 times by now)"),
         ({"event": "refused", "why": "not signed", "times": 1}, "refused: not signed"),
-        ({"event": "waits for approval", "kind": "votes"}, "'votes' waits for approval, or for a table as agreed"),
+        (
+            {"event": "waits for approval", "kind": "votes"},
+            "'votes' waits for approval, for a table as agreed, or for room on the disk",
+        ),
         ({"event": "approved", "id": "ab", "by": "ada"}, "ab was approved by ada"),
         ({"event": "denied", "id": "ab", "by": "eve"}, "ab was denied by eve"),
         ({"event": "start", "plan": "0" * 64, "table": "t"}, f"started, with the plan {'0' * 16} and the table 't'"),

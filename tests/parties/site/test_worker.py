@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from multiprocessing import forkserver
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,11 @@ from federation.contract.guarantee import Guarantee
 from federation.contract.question import PrivateQuestion
 from federation.contract.reference import Reference
 from federation.contract.submission import check_submission
+from federation.grids.codec import decode_submission
 from federation.letters.keys import new_site_key
-from federation.letters.packets import question_packet
+from federation.letters.packets import Status, question_packet, read_reply, reply_length
 from parties.guard.answering import answered
+from parties.guard.registry import answerer
 from parties.holdings.cohort import Cohort, Holdings
 from parties.site import worker
 from parties.site.worker import Blank, Cost
@@ -109,6 +112,43 @@ def test_rows_are_looked_for_once_they_have_been_paid_for(tmp_path):
         assert not mark.exists()
         assert answer() is not None
         assert mark.exists()
+
+
+@pytest.fixture(scope="module")
+def quick():
+    """A process to fork from that knows all answers, whatever was prepared before."""
+    forkserver._forkserver._stop()
+    worker.prepare("support.exchanges", *{answerer(kind).__module__ for kind in PRIVATE})
+
+
+def through_a_process(kind, spoilt=""):
+    """What leaves a site for a question, and the answer in it."""
+    question = QUESTIONS[kind]
+    rows = Reference("support.exchanges:Forty", {"spoilt": spoilt})
+    cohort = Cohort(rows.to_json(), 0, 1, None, public_features=True)
+    agreement = agreement_for(Ed25519PrivateKey.generate(), [new_site_key().public_key()], question)
+    with worker.read(question_packet(question), agreement, cohort, worker.Means()) as (cost, answer):
+        packet = answer()
+    assert cost.guarantee == question.payment()
+    status, records = read_reply(packet)
+    assert status is Status.ANSWER
+    assert len(packet) == reply_length(question)
+    return decode_submission(records, question.fields())
+
+
+@pytest.mark.parametrize("kind", PRIVATE)
+def test_a_process_answers_with_fresh_noise_and_a_row_that_ends_it_shows_nowhere(quick, kind):
+    """Of every kind: at its length, under its guarantee, without a failure; whatever becomes of the process."""
+    first, spoilt = through_a_process(kind), through_a_process(kind, spoilt="yes")
+    for submission in (first, spoilt):
+        check_submission(QUESTIONS[kind], submission)
+        assert (submission.parties.tolist(), submission.failures) == ([0], {})
+        assert submission.guarantee == first.guarantee
+
+    def differs(other):
+        return any(not np.array_equal(first.arrays[name], other.arrays[name]) for name in first.arrays)
+
+    assert any(differs(through_a_process(kind)) for _ in range(12))  # a few counts may be the same by chance
 
 
 class Hungry(Numbers):

@@ -1,92 +1,224 @@
+"""`federation advise` as a person meets it: by numbers, about a file, a scenario, a deployment, and on a terminal."""
+
+from __future__ import annotations
+
+import io
 import json
 
+import numpy as np
 import pytest
 
+from aggregator.contract import registry
 from scenarios.cli import _exit_code
-from scenarios.settings import schema
+from scenarios.runs import runner
+from scenarios.settings.schema import resolve
+
+TWO = ("--task", "binary", "--protect", "label", "--trust", "none", "--features", "public")
+SIZE = ("--n", "12000", "--d", "50", "--parties", "100")
+TINY = ["trials.splits=1", "trials.noise=1"]
 
 
-def advise(monkeypatch, capsys, *arguments):
-    monkeypatch.setattr("sys.argv", ["federation", "advise", *arguments])
-    code = _exit_code()
-    return code, capsys.readouterr()
+@pytest.fixture
+def advise(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        monkeypatch.setattr("sys.argv", ["federation", "advise", *arguments])
+        code = _exit_code()
+        return code, capsys.readouterr()
+
+    return call
 
 
-def test_advice_is_sorted_and_says_why(monkeypatch, capsys):
-    code, printed = advise(monkeypatch, capsys, "--n", "20000", "--d", "9", "--range", "0,5", "--json")
+@pytest.fixture
+def own(tmp_path):
+    random = np.random.default_rng(1)
+    rows = random.normal(size=(200, 3))
+    lines = [f"{a:.3f},{b:.3f},{c:.3f},{'ill' if a + b > 0 else 'well'},{a - c:.3f}" for a, b, c in rows]
+    (tmp_path / "own.csv").write_text("\n".join(["age,dose,mass,outcome,cost", *lines]) + "\n")
+    return "own.csv"
+
+
+def test_every_protocol_is_told_of_with_who_sees_what_and_who_must_be_trusted(advise):
+    code, printed = advise(*TWO, *SIZE, "--json")
     assert code == 0
-    advice = json.loads(printed.out)["advice"]
-    risks = [one["predicted_excess"] for one in advice]
-    assert risks == sorted(risks)
-    assert all(one["why"] for one in advice)
-    assert advice[0]["mechanism"] == "label_sums"
+    found = json.loads(printed.out)
+    told = [one["protocol"] for one in (*found["advice"], *found["refused"])]
+    assert set(told) == set(registry.protocol_names())
+    errors = [one["error"] for one in found["advice"]]
+    assert errors == sorted(errors)
+    assert all(one["reason"] for one in found["refused"])
+    for one in found["advice"]:
+        assert all(one[key] for key in ("leaves_a_party", "seen_by", "trusted", "unit", "adjacency", "assuming"))
+    first = found["advice"][0]
+    assert "without labels, as it is" in first["seen_by"]["the aggregator"]  # and so it needs public features
+    assert "its public rows without labels" in first["trusted"]
+    assert (first["epsilon"], first["unit"], found["verdict"]) == (1.0, "label", "unknown")
 
 
-def test_many_parties_that_trust_nobody_are_told_to_make_labels_private(monkeypatch, capsys):
-    arguments = ("--n", "80000", "--d", "112", "--range", "0,52", "--parties", "100", "--json")
-    _, alone = advise(monkeypatch, capsys, *arguments, "--trust", "none")
-    _, together = advise(monkeypatch, capsys, *arguments, "--trust", "aggregator")
-    assert json.loads(alone.out)["advice"][0]["mechanism"] == "private_labels"
-    assert json.loads(together.out)["advice"][0]["mechanism"] == "label_sums"
+def test_people_read_the_same_in_sentences(advise):
+    code, printed = advise(*TWO, *SIZE, "--majority", "0.6")
+    assert (code, printed.err) == (0, "")
+    for part in (
+        "Use mean_operator: accuracy 0.87 if 0.9",
+        "Who sees what:",
+        "Who must be trusted: nobody with a label",
+    ):
+        assert part in " ".join(printed.out.split())
+    assert "nothing of your data was read." in printed.out
 
 
-@pytest.mark.parametrize("trust", ["none", "aggregator"])
-def test_the_written_scenario_is_one(monkeypatch, capsys, tmp_path, trust):
-    path = tmp_path / "advised.yaml"
-    arguments = ("--n", "350", "--d", "10", "--parties", "3", "--epsilon", "4", "--trust", trust)
-    code, printed = advise(monkeypatch, capsys, *arguments, "--source", "diabetes", "--write", str(path))
-    assert code == 0
-    assert str(path) in printed.out
-    scenario = schema.resolve(path)
-    assert scenario.parties.count == (3 if trust == "none" else 1)
-    assert [one.kind for one in scenario.protocols][-2:] == ["constant", "noise_free"]
-    assert len(scenario.protocols) == 6
+def test_a_majority_that_is_as_good_makes_nothing_useful_and_that_is_no_failure(advise):
+    code, printed = advise(*TWO, *SIZE, "--majority", "0.95", "--json")
+    found = json.loads(printed.out)
+    assert (code, found["verdict"]) == (0, "none")
+    assert any(line.startswith("Nothing is useful here") for line in found["sentences"])
 
 
-def test_a_file_gets_its_label_and_range(monkeypatch, capsys):
-    _, printed = advise(monkeypatch, capsys, "--n", "350", "--d", "10", "--range", "1,9", "--label", "stay", "--json")
-    data = json.loads(printed.out)["scenario"]["data"]
-    assert data == {"source": "my.csv", "label": "stay", "range": [1.0, 9.0]}
+def test_a_wish_that_nothing_keeps_gets_the_nearest_and_writes_nothing(advise, tmp_path):
+    wish = ("--task", "regression", "--protect", "party", "--trust", "aggregator", "--n", "900", "--d", "4")
+    code, printed = advise(*wish, "--write", "a.yaml", "--json")
+    found = json.loads(printed.out)
+    assert (code, found["verdict"], found["advice"], found["scenario"]) == (0, "none", [], None)
+    assert {"protect": "row"} in [one["flags"] for one in found["nearest"]]
+    assert all(one["error"] is not None for one in found["nearest"])
+    assert not (tmp_path / "a.yaml").exists()
 
 
-def test_a_data_set_has_its_documented_range(monkeypatch, capsys):
-    common = ("--n", "15000", "--d", "8", "--residual", "0.5", "--json")
-    _, documented = advise(monkeypatch, capsys, *common, "--source", "housing")
-    _, declared = advise(monkeypatch, capsys, *common, "--range", "0.15,5")
-    assert json.loads(documented.out)["advice"] == json.loads(declared.out)["advice"]
-    assert json.loads(documented.out)["scenario"]["data"] == {"source": "housing"}
+def test_what_nobody_said_is_said_in_one_line(advise):
+    _, printed = advise("--n", "900", "--d", "4", "--json")
+    found = json.loads(printed.out)
+    assert found["assumed"] == ["--protect label", "--trust none", "--features public"]
+    _, printed = advise("--n", "900", "--d", "4", "--protect", "row", "--trust", "secure", "--json")
+    assert json.loads(printed.out)["assumed"] == ["--features private"]
 
 
-def test_without_delta_all_advice_is_pure(monkeypatch, capsys):
-    _, printed = advise(monkeypatch, capsys, "--n", "350", "--d", "10", "--delta", "0", "--json")
-    record = json.loads(printed.out)
-    assert {one["delta"] for one in record["advice"]} == {0.0}
-    assert "delta" not in record["scenario"]["privacy"]
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_on_a_terminal_it_asks_for_what_is_missing(advise, own, monkeypatch):
+    keyboard = Terminal("row\nnone\n\noutcome\n")
+    monkeypatch.setattr("sys.stdin", keyboard)
+    code, printed = advise(own)
+    assert (code, keyboard.read()) == (0, "")
+    assert "Use mean_operator protect: row" in " ".join(printed.out.split())
+    keyboard = Terminal("person\nnone\n\n-4,4\nage\n")
+    monkeypatch.setattr("sys.stdin", keyboard)
+    code, printed = advise(own, "--label", "cost")
+    assert (code, keyboard.read()) == (0, "")
+    assert "Nothing keeps this" in printed.out
+
+
+def test_todays_flags_stay_valid(advise):
+    numbers = ("--n", "20000", "--d", "9", "--parties", "10", "--epsilon", "1", "--delta", "1e-6")
+    code, printed = advise(*numbers, "--task", "regression", "--range", "0.15,5", "--json")
+    found = json.loads(printed.out)
+    assert (code, {one["protocol"] for one in found["advice"]}) == (0, {"private_labels", "label_sums"})
+    assert found["scenario"]["data"] == {"source": "my.csv", "label": "y", "range": [0.15, 5.0]}
+    _, printed = advise(*numbers, "--task", "classification", "--json")
+    assert json.loads(printed.out)["advice"][0]["protocol"] == "mean_operator"
+    _, printed = advise(*numbers, "--source", "housing", "--residual", "0.5", "--json")
+    found = json.loads(printed.out)
+    assert found["scenario"]["data"] == {"source": "housing"}
+    assert "in all" in found["advice"][0]["predicted"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "parties", "kinds"),
+    [
+        (("--protect", "label", "--trust", "none"), 3, ["private_labels", "private_labels"]),
+        (("--protect", "label", "--trust", "aggregator"), 1, ["private_labels", "label_sums"]),
+    ],
+)
+def test_the_scenario_of_numbers_is_one(advise, flags, parties, kinds):
+    numbers = ("--n", "350", "--d", "10", "--parties", "3", "--epsilon", "4", "--source", "diabetes")
+    assert advise(*numbers, *flags, "--write", "advised.yaml")[0] == 0
+    scenario = resolve("advised.yaml")
+    assert scenario.parties.count == parties
+    assert [one.kind for one in scenario.protocols][:2] == kinds
+    assert {one.kind for one in scenario.protocols} >= {"pooled", "constant", "noise_free"}
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--label", "outcome", "--protect", "party", "--trust", "aggregator"),
+        ("--label", "outcome", "--protect", "row", "--trust", "secure"),
+        ("--label", "outcome", "--protect", "label", "--trust", "none", "--features", "public"),
+        ("--label", "cost", "--range=-5,5", "--protect", "row", "--trust", "none"),
+        ("--label", "outcome", "--protect", "label", "--trust", "none", "--task", "ratio", "--parties", "2"),
+    ],
+)
+def test_the_scenario_of_a_file_runs_as_it_is(advise, own, flags, monkeypatch, tmp_path):
+    code, printed = advise(own, *flags, "--epsilon", "3", "--write", "advised.yaml", "--json")
+    assert code == 0, printed.err
+    found = json.loads(printed.out)
+    monkeypatch.setattr(runner, "_draw", lambda *_: None)
+    rows = runner.run("advised.yaml", overrides=TINY, out=tmp_path / "run").rows
+    listed = [one["protocol"] for one in found["advice"][:2]]
+    assert {row["protocol"] for row in rows} >= set(listed)
+    assert {row["epsilon"] for row in rows if row["protocol"] == listed[0]} == {3.0}
+    assert "hosen by public numbers alone" in (tmp_path / "advised.yaml").read_text()
+
+
+def test_a_file_is_counted_and_its_public_quarter_is_told(advise, own):
+    _, printed = advise(own, "--label", "outcome", "--protect", "party", "--trust", "aggregator", "--json")
+    found = json.loads(printed.out)
+    assert found["counted"].endswith("were counted in own.csv")
+    assert any("40 of the file's own play them" in line for line in found["sentences"])
+    refused = advise(
+        "--task", "binary", "--n", "200", "--d", "3", "--protect", "party", "--trust", "aggregator", "--json"
+    )
+    reasons = {one["protocol"]: one["reason"] for one in json.loads(refused[1].out)["refused"]}
+    assert "--public-rows" in reasons["soft_vote"]
+
+
+def test_a_scenario_is_advised_on_with_protocols_that_suit_the_wish(advise, tmp_path):
+    code, printed = advise(
+        "quickstart", "--protect", "party", "--trust", "aggregator", "--write", "mine.yaml", "--json"
+    )
+    assert code == 0, printed.err
+    found = json.loads(printed.out)
+    assert found["counted"].endswith("were counted in digits")
+    scenario = resolve("mine.yaml")
+    assert scenario.parties.count == 200
+    assert scenario.protocols[0].kind == found["advice"][0]["protocol"]
+
+
+@pytest.mark.parametrize("accuracy", ["0.5", "0.85", "0.999"])
+def test_without_a_pilot_an_epsilon_is_told_within_a_factor_of_ten_only(advise, accuracy):
+    _, printed = advise(*TWO, *SIZE, "--accuracy", accuracy, "--json")
+    told = [line for line in json.loads(printed.out)["sentences"] if line.startswith(f"Accuracy {accuracy}")]
+    assert len(told) == 1
+    assert any(part in told[0] for part in ("below epsilon", "somewhere between epsilon", "is not reached"))
 
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("--n", "5", "--d", "9", "--parties", "10"), "parties"),
+        (("--n", "5", "--d", "9", "--parties", "10"), "parties must be at most rows"),
+        (("--d", "9"), "--n: say how many there are"),
+        (("--task", "ratio"), "--bags and --bag-rows and --classes"),
+        (("--task", "multiclass", "--n", "50", "--d", "3"), "--classes: say how many"),
         (("--n", "50", "--d", "9", "--range", "3"), "--range"),
-        (("--n", "50", "--d", "9", "--range", "3,1"), "range"),
         (("--n", "50", "--d", "9", "--epsilon", "0"), "epsilon"),
-        (("--n", "50", "--d", "9", "--source", "digits"), "classes"),
+        (("--n", "50", "--d", "9", "--source", "digits"), "--source digits has classes"),
         (("--n", "50", "--d", "9", "--delta", "1"), "delta"),
+        (("--n", "50", "--d", "9", "--accuracy", "0.9"), "--accuracy is for classes"),
+        (("--task", "binary", "--n", "50", "--d", "9", "--accuracy", "9"), "--accuracy must be a share"),
         (("--n", "50", "--d", "9", "--write", "/no/such/folder/a.yaml"), "cannot write"),
-        (("--n", "50", "--d", "9", "--task", "classification", "--write", "a.yaml"), "regression"),
+        (("none.csv", "--label", "y"), "there is no such file: none.csv"),
+        (("own.csv", "--label", "outcome", "--n", "4"), "--n is for advice without data"),
+        (("own.csv", "--label", "age", "--protect", "person"), "--range: 'age' holds numbers"),
+        (("own.csv", "--label", "outcome", "--protect", "person"), "--protect person needs --person"),
+        (("own.csv", "--label", "cost"), "--range"),
+        ((".",), "a folder without scenario.yaml"),
+        (("no-such-scenario",), "no-such-scenario"),
     ],
 )
-def test_bad_input_is_named(monkeypatch, capsys, arguments, text):
-    code, printed = advise(monkeypatch, capsys, *arguments)
+def test_bad_input_is_named(advise, own, arguments, text):
+    code, printed = advise(*arguments)
     assert code == 2
     assert text in printed.err
-
-
-def test_two_classes_are_told_of_the_protocol_made_for_them(monkeypatch, capsys):
-    numbers = ("--epsilon", "0.5", "--delta", "1e-06", "--parties", "3")
-    _, printed = advise(monkeypatch, capsys, "--n", "318", "--d", "30", "--task", "classification", *numbers)
-    command = "federation privacy mean-operator --rows 318 --d 31 --parties 3 --epsilon 0.5 --delta 1e-06"
-    assert command in printed.out
-    monkeypatch.setattr("sys.argv", command.split())
-    assert _exit_code() == 0

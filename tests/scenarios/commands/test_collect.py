@@ -44,6 +44,7 @@ def test_it_ends_with_what_was_written_and_spent(monkeypatch, folder, collected,
         f"wrote {folder}/releases/001/a.npz",
         "spent: epsilon 1, delta 1e-05 per label",
         f"next: federation predict {folder}/releases/001/a.npz FILE",
+        f"page for whoever must sign: federation report {folder}/releases/001",
     ]
     assert (collected["patience"], collected["fresh"]) == (Patience(600.0, 3600.0), False)
 
@@ -58,7 +59,10 @@ def test_a_later_exchange_says_what_all_have_spent(monkeypatch, folder, collecte
 def test_what_was_released_already_says_so(monkeypatch, folder, collected, capsys):
     collected["outcome"] = {**DONE, "status": "released already"}
     assert call(monkeypatch, "collect", str(folder)) == 0
-    assert "exchange 001 was released already; nothing was asked, nothing was spent" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "exchange 001 was released already; nothing was asked, nothing was spent" in told
+    assert f"there is {folder}/releases/001/a.npz" in told
+    assert "wrote" not in told
 
 
 @pytest.mark.parametrize("code", [1, 2, 3, 4])
@@ -90,6 +94,16 @@ def test_status_asks_nobody(monkeypatch, folder, collected, capsys):
     assert call(monkeypatch, "collect", str(folder), "--status") == 0
     assert capsys.readouterr().out == "nobody has been asked\n"
     assert "patience" not in collected
+
+
+def test_status_shows_how_far_the_journals_of_the_sites_are_known_to_be(monkeypatch, folder, collected, capsys):
+    journals = folder / "exchanges" / "journals"
+    journals.mkdir(parents=True)
+    (journals / "north").write_text("ab" * 32)
+    assert call(monkeypatch, "collect", str(folder), "--status") == 0
+    assert f"journal of north, its last line known here: {'ab' * 32}" in capsys.readouterr().out
+    call(monkeypatch, "collect", str(folder), "--status", "--json")
+    assert json.loads(capsys.readouterr().out)["journals"] == {"north": "ab" * 32}
 
 
 def test_another_folder_is_refused(monkeypatch, tmp_path, collected, capsys):

@@ -41,6 +41,13 @@ def test_it_writes_a_folder_and_says_what_is_next(monkeypatch, place, capsys):
     assert "next: send invitation.json and public.csv to north, south" in told
 
 
+@pytest.mark.parametrize(("protect", "told"), [("label", True), ("row", False)])
+def test_it_says_before_any_key_is_made_that_features_are_taken_as_public(monkeypatch, place, capsys, protect, told):
+    kind = ("--set", "protocols.0.kind=mean_operator", "--set", f"protocols.0.protect={protect}")
+    assert call(monkeypatch, "deploy", "trial.yaml", "D", *OPTIONS, *kind) == 0
+    assert ("a site must set public-features = true, or it answers nothing" in capsys.readouterr().out) is told
+
+
 def test_it_says_the_same_in_json(monkeypatch, place, capsys):
     call(monkeypatch, "deploy", "trial.yaml", "D", "--json", *OPTIONS)
     told = json.loads(capsys.readouterr().out)

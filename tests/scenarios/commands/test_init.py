@@ -117,7 +117,7 @@ def test_of_a_nasty_file_comes_a_scenario_that_runs_or_one_sentence(name, federa
     assert federation("validate", "my-scenario.yaml")[0] == 0
     monkeypatch.setattr(runner, "_draw", lambda *_: None)
     rows = runner.run("my-scenario.yaml", overrides=TINY, out=tmp_path / "run").rows
-    accuracies = [row["value"] for row in rows if (row["variant"], row["metric"]) == ("soft_vote", "accuracy")]
+    accuracies = [row["value"] for row in rows if (row["protocol"], row["metric"]) == ("soft_vote", "accuracy")]
     assert len(accuracies) == 1
     assert 0 <= accuracies[0] <= 1
 
@@ -218,16 +218,16 @@ def test_public_rows_of_a_file_are_used_and_theirs_alone(federation, own, monkey
         (("--label", "il"), "--label: own.csv has no column 'il'; it has age, dose, town, patient_id, ill, cost; did"),
         ((), "--label: name the column that is to be learned; those that may be: ill, town, "),
         (("--label", "cost"), "--range: 'cost' holds numbers with"),
-        (("--label", "ill", "--trust", "none"), "the nearest is --protect row --trust none"),
-        (("--label", "town", "--protect", "label"), "name those that count as one of two with --positive"),
+        (("--label", "ill", "--trust", "none"), "The nearest is --protect row, by mean_operator"),
+        (("--label", "town", "--protect", "label"), "Or --positive CLASS, by mean_operator"),
         (("--label", "ill", "--protect", "person"), "--protect person needs --person"),
         (("--label", "ill", "--person", "patient_id"), "--person is for --protect person"),
         (("--label", "ill", "--group", "ill"), "--group: 'ill' is the label"),
         (("--label", "ill", "--parties", "400"), "parties.count 400 with at least one row each needs 400 private rows"),
         (("--label", "ill", "--out", "own.csv"), "--out: own.csv exists; name another file"),
         (("--label", "ill", "--range", "0,1", "--protect", "row"), "column 'ill' is 'yes', not a finite number"),
-        (("--label", "ill", "--epsilon", "-1"), "privacy.epsilon: must be greater than 0"),
-        (("--label", "ill", "--public", "none.csv"), "data.auxiliary: there is no such file: none.csv"),
+        (("--label", "ill", "--epsilon", "-1"), "epsilon must be a positive finite number, got -1.0"),
+        (("--label", "ill", "--public", "none.csv"), "there is no such file: none.csv"),
     ],
 )
 def test_what_cannot_be_is_one_sentence_and_nothing_is_written(flags, part, federation, own):

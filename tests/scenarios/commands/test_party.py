@@ -154,6 +154,17 @@ def test_what_was_spent_and_what_happened(typed, charged):
     assert typed("check", charged)[0] == 3
 
 
+def test_lines_that_are_gone_from_the_end_are_found_out_by_what_the_coordinator_was_told(typed, charged, tmp_path):
+    path = tmp_path / "state/journal.jsonl"
+    first, last = path.read_text().splitlines()
+    head = json.loads(last)["hash"]
+    assert typed("log", charged, "--verify", "--head", head)[0] == 0
+    path.write_text(first + "\n")
+    assert typed("log", charged, "--verify")[0] == 0
+    code, _, error = typed("log", charged, "--verify", "--head", head)
+    assert (code, "lines were taken off its end, or an older copy was put back" in error) == (2, True)
+
+
 def test_a_changed_journal_is_found_out(typed, charged, tmp_path):
     path = tmp_path / "state/journal.jsonl"
     path.write_text(path.read_text().replace('"epsilon": 1.0', '"epsilon": 0.1'))

@@ -54,6 +54,22 @@ def test_the_plan_is_for_real_parties(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("kind", "options", "public"),
+    [
+        ("soft_vote", {}, False),
+        ("class_ratio", {}, True),
+        ("mean_operator", {"protect": "label"}, True),
+        ("mean_operator", {"protect": "row"}, False),
+        ("error_marginals", {"protect": "row"}, False),
+        ("private_labels", {}, True),
+    ],
+)
+def test_whether_features_are_taken_as_public_is_in_the_agreement(tmp_path, kind, options, public):
+    found = plan(tmp_path, kind=kind, options=options, data=LABELS.get(kind, {})).agreement
+    assert found.public_features is public
+
+
+@pytest.mark.parametrize(
     ("kind", "unit", "trusted"),
     [("soft_vote", "party", True), ("parameter_average", "party", True), ("mean_operator", "label", False)],
 )

@@ -37,6 +37,13 @@ def test_it_allows_what_the_invitation_asks_and_nothing_more(tmp_path):
     assert (found.data.file, found.data.table) == (tmp_path / "rows.csv", "rows")
 
 
+@pytest.mark.parametrize("needed", [True, False])
+def test_it_says_where_a_plan_needs_public_features_and_leaves_that_to_the_site(tmp_path, needed):
+    found, text = drafted(tmp_path, public_features=needed)
+    assert ("this plan needs true: it protects labels alone" in text) is needed
+    assert not found.policy.public_features
+
+
 @pytest.mark.parametrize("label", [{"name": "y", "range": [0.0, 5.0]}, {"name": "ill", "classes": ["no", "yes"]}])
 def test_it_names_every_column_of_the_plan(tmp_path, label):
     changed = {"bags": {"column": "ward", "most": 3}, "person": "who", "rows_per_person": 1, "label": label}

@@ -1,6 +1,8 @@
 """The SuperLink is reached, started and told what to do; what Flower answers is played here."""
 
 import io
+import json
+import os
 import socket
 import ssl
 import subprocess
@@ -164,6 +166,37 @@ def test_one_is_started_with_all_that_it_needs_and_ended_with_what_it_has_starte
         assert "FLWR_INTERNAL_GRPC_CONTROL_API" not in environment
         told = (folder.path / "superlink" / "log").read_text()  # for who would have it run all the time
         assert f"FLWR_HOME={folder.path}/superlink/home {sys.executable} -m scenarios.deployment.gate" in told
+
+
+@pytest.fixture
+def left_over(folder):
+    """A process of `collect` that it could not end, for it was killed."""
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+    yield process
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.parametrize("kept", ["process", "by", None])
+def test_one_that_was_left_over_is_used_and_ended_and_no_other_process_of_its_number(
+    folder, monkeypatch, left_over, kept
+):
+    """Nor one whose starter goes on, which ends it itself."""
+    monkeypatch.setattr(module, "_reached", lambda *_: SuperLink(Client()))
+    monkeypatch.setattr(module, "_PAUSE", 0.01)
+    started = folder.path / "superlink" / "process.json"
+    started.parent.mkdir(exist_ok=True)
+    known = {"process": [left_over.pid, module._status(left_over.pid)[1]], "by": [os.getpid(), "7"]}
+    if kept == "process":
+        known["process"][1] = "7"
+    elif kept == "by":
+        known["by"][1] = module._status(os.getpid())[1]
+    started.write_text(json.dumps(known))
+    with superlink(folder, folder.agreement):
+        assert left_over.poll() is None
+    assert (left_over.poll() is None) is (kept is not None)
+    assert started.exists() is (kept == "by")
+    started.unlink(missing_ok=True)
 
 
 def test_one_that_does_not_start_is_told_with_where_to_look(folder, monkeypatch):

@@ -9,11 +9,17 @@ import pytest
 
 from federation.contract.errors import InputError
 from scenarios.data.profile import profile
-from scenarios.settings.draft import Wish, draft
+from scenarios.settings.draft import Wish, numbers
+from scenarios.settings.draft import draft as written
 from scenarios.settings.schema import resolve
 from scenarios.settings.yaml_rules import parse
 
 HEAD = "age,dose,site,visit,ill\n"
+WHY = "chosen for a test"
+
+
+def draft(found, wish, protocols=({"kind": "soft_vote"},)):
+    return written(found, wish, protocols, WHY)
 
 
 @pytest.fixture
@@ -35,7 +41,7 @@ def wish(**changes):
 
 def test_it_reads_back_as_what_it_says_and_resolves(own, tmp_path):
     made = draft(own, wish())
-    text = made.to_yaml("first.yaml")
+    text = made.to_yaml("first.yaml", "init")
     said, _ = parse(text, "first.yaml")
     assert said == made.plain
     (tmp_path / "first.yaml").write_text(text)
@@ -48,7 +54,7 @@ def test_it_reads_back_as_what_it_says_and_resolves(own, tmp_path):
 
 
 def test_every_section_is_commented_in_lines_that_can_be_read(own):
-    lines = draft(own, wish(group="site")).to_yaml("first.yaml").splitlines()
+    lines = draft(own, wish(group="site")).to_yaml("first.yaml", "init").splitlines()
     assert max(map(len, lines)) <= 120
     for key in ("  source", "  label", "  auxiliary", "  drop", "parties", "protocols", "privacy", "trials"):
         at = next(i for i, line in enumerate(lines) if line.startswith(f"{key}:"))
@@ -57,7 +63,7 @@ def test_every_section_is_commented_in_lines_that_can_be_read(own):
 
 def test_no_figure_of_the_rows_is_in_the_file_but_in_the_remarks(own):
     made = draft(own, wish(parties=8))
-    numbers = set(re.findall(r"\d+(?:\.\d+)?", made.to_yaml("first.yaml")))
+    numbers = set(re.findall(r"\d+(?:\.\d+)?", made.to_yaml("first.yaml", "init")))
     assert numbers == {"0.25", "2", "8", "1.0", "3.0", "10.0", "5"}  # 2 classes
     assert made.remarks == (
         "classes of ill: no 66.4%, yes 33.6%",
@@ -73,22 +79,27 @@ def test_whole_numbers_that_no_two_rows_share_are_told_on_the_terminal_and_in_th
     made = draft(profile(path), wish(label="y", parties=2))
     words = "whole numbers that no two rows share: serial. One that is an identifier belongs in drop, or in person"
     assert any(words in remark for remark in made.remarks) is told
-    text = " ".join(made.to_yaml("x.yaml").replace("# ", "").split())
+    text = " ".join(made.to_yaml("x.yaml", "init").replace("# ", "").split())
     assert (words in text) is told
     assert "serial" not in made.plain["data"].get("drop", ()) or not told
 
 
-def test_every_value_of_a_group_is_a_party_that_adds_noise_of_its_own(own, monkeypatch):
-    asked = []
-    monkeypatch.setattr(
-        "scenarios.settings.draft.for_real_labels",
-        lambda *_, **numbers: (asked.append(numbers), ([{"kind": "label_sums"}], "why"))[1],
-    )
+def test_the_public_numbers_of_a_file_are_those_that_protocols_are_ranked_by(own):
     changes = {"label": "dose", "label_range": (-9.0, 9.0), "protect": "label", "trust": "none"}
-    draft(own, wish(**changes, group="site"))
-    draft(own, wish(**changes, parties=7))
-    found = [(numbers["parties"], numbers["rows"], numbers["features"]) for numbers in asked]
-    assert found == [(2, 82, 4), (7, 82, 6)]  # age, classes of illness, the constant; with sites as features two more
+    found = [numbers(own, wish(**changes, group="site")), numbers(own, wish(**changes, parties=7))]
+    assert [(one.classes, one.parties, one.rows, one.features) for one in found] == [
+        (None, 2, 82, 3), (None, 7, 82, 5),  # age, classes of illness; with sites as features two more
+    ]  # fmt: skip
+    classes = numbers(own, wish(), profile(own.path))
+    assert (classes.classes, classes.public_rows) == (2, 137)
+    assert numbers(own, wish(positive=["yes"])).public_rows == 27
+
+
+def test_it_has_the_protocols_that_it_is_given_and_says_why_these(own):
+    made = draft(own, wish(protect="row"), [{"kind": "mean_operator", "protect": "row"}, {"kind": "error_marginals"}])
+    assert [one["kind"] for one in made.plain["protocols"]][:2] == ["mean_operator", "error_marginals"]
+    assert "# Chosen for a test." in made.to_yaml("x.yaml", "advise")
+    assert "written by `federation advise`" in " ".join(made.to_yaml("x.yaml", "advise").replace("# ", "").split())
 
 
 def test_rare_classes_are_told(tmp_path):

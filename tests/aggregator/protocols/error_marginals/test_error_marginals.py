@@ -208,3 +208,15 @@ def test_under_much_noise_the_guard_releases_a_constant_class(plan):
         features = released.feature_maps[0].transform(rows)
         kept.append(sum(len(np.unique(released.predict(0, each, features))) == 2 for each in range(8)))
     assert 0 < kept[1] < kept[0]
+
+
+def test_what_is_expected_is_behind_the_mean_operator_and_never_worse_than_a_known_majority():
+    from aggregator.protocols.mean_operator.mean_operator import MeanOperator
+    from aggregator.world.public_numbers import PublicNumbers
+
+    known = PublicNumbers(1e-6, parties=10, rows=2000, features=20, classes=2)
+    found, other = (kind.expected_error(known, 1.0) for kind in (ErrorMarginals(), MeanOperator(protect="row")))
+    assert found.error > other.error
+    drowned = ErrorMarginals().expected_error(replace(known, majority=0.9), 0.01)
+    assert drowned.error == pytest.approx(0.1)
+    assert ErrorMarginals(noise="off").expected_error(known, 1.0) is None

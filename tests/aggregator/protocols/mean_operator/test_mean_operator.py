@@ -129,3 +129,13 @@ def test_a_budget_holds_before_anybody_is_asked(plan):
 def test_more_than_two_classes_are_refused(plan):
     with pytest.raises(InputError, match=r"two classes.*data\.positive"):
         run(open_grid("inline"), plan("auto", classes=("a", "b", "c")), 6, HONEST)
+
+
+def test_what_is_expected_follows_from_the_noise_and_is_nothing_without_numbers():
+    from aggregator.world.public_numbers import PublicNumbers
+
+    known = PublicNumbers(1e-6, parties=100, rows=12_000, features=51, classes=2)
+    found = MeanOperator().expected_error(known, 1.0)
+    assert (round(1 - found.error, 2), found.basis) == (0.87, "measured")
+    assert MeanOperator().expected_error(PublicNumbers(1e-6), 1.0) is None
+    assert MeanOperator(expansion="fourier", noise="sums").expected_error(known, 1.0).error > found.error

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from aggregator.protocols.mean_operator.moment_options import MomentOptions
+from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 
 
@@ -66,3 +69,23 @@ def test_what_is_only_learned_with_is_not_asked():
     ]  # fmt: skip
     asked = [MomentOptions(**options).asked(shared=False) for options in others]
     assert len({usual, MomentOptions().asked(shared=True), *asked}) == len(others) + 2
+
+
+KNOWN = PublicNumbers(1e-6, parties=100, rows=12_000)
+
+
+def test_the_expected_noise_is_the_least_that_parties_may_choose():
+    sums, responses, auto = (
+        MomentOptions(noise=noise).expected_noise(KNOWN, 1.0, 51, shared=False)
+        for noise in ("sums", "randomised_response", "auto")
+    )
+    assert responses == pytest.approx(1 / math.sinh(0.5) / math.sqrt(12_000), rel=1e-6)
+    assert auto == min(sums, responses)
+    assert MomentOptions(noise="gaussian").expected_noise(KNOWN, 1.0, 51, shared=False) == pytest.approx(sums, rel=1e-9)
+
+
+def test_a_shared_noise_is_that_of_a_quorum_less_those_who_collude():
+    alone = MomentOptions(protect="row").expected_noise(KNOWN, 1.0, 51, shared=False)
+    shared = MomentOptions(protect="row").expected_noise(KNOWN, 1.0, 51, shared=True)
+    assert shared == pytest.approx(alone / math.sqrt(40), rel=1e-6)  # 50 answer, of whom 10 may collude
+    assert MomentOptions(noise="off").expected_noise(KNOWN, 1.0, 51, shared=False) == 0.0

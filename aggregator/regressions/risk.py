@@ -1,4 +1,4 @@
-"""Predicted excess risks of linear least squares learned from private labels, from public numbers only.
+"""Predicted excess risks of linear models learned from private labels, from public numbers only.
 
 Rows are public, labels are y = x'w + e with E e² = s² (`residual`), and the excess is E (x'w_hat - x'w)² over rows like
 those that were learned from, r their rank (`rank`), N their number (`rows`). All formulas are first-order in r/N, which
@@ -10,10 +10,16 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+from aggregator.contract.expected import Expected
+from aggregator.world.public_numbers import PublicNumbers
+
 Shape = Literal["optimal", "whitened"]
 
 # Times sqrt(N/r): a trace over the least one. Four real tables, N/r from 30 to 3700, have 0.4 to 0.8 and 0.9 to 27.
 _TYPICAL = {"optimal": 0.5, "whitened": 2.0}
+
+_SIGNAL = 0.02  # of the squared width of the range: what rows explain of labels, where nobody knows it
+_MIDDLE = 1 / 12  # the same of the mean label around the middle of the range, uniform over it
 
 
 def least_squares(rank: int, rows: int, residual: float) -> float:
@@ -101,3 +107,40 @@ def typical_trace(rank: int, rows: int, shape: Shape) -> float:
     """
     factor = max(1.0, _TYPICAL[shape] * math.sqrt(rows / rank))
     return min(float(rank), factor * least_trace(rank, rows))
+
+
+def shrunk(rank: int, rows: int, noise: float, width: float) -> float:
+    """tr[A - A (A + S)^{-1} A]/N of a model that knows the covariance S = s I of the noise in whitened coordinates.
+
+    `noise` is s, `width` D that of the labels' range. A is what `aggregator.learners.shrinkage` takes labels for before
+    it has seen any, with the rows explaining .02 D^2 of them: N D^2/12 along the constant, and in every other of the r
+    directions N .02 D^2/(r - 1). Where noise is faint this is the r s/N of least squares, and never more than all of A.
+
+    Examples:
+        >>> shrunk(rank=10, rows=1000, noise=2.0, width=1.0), shrunk(rank=10, rows=1000, noise=2000.0, width=1.0)
+        (0.01, 0.1)
+    """
+    around = rows * _SIGNAL * width**2 / max(1, rank - 1)
+    constant = rows * _MIDDLE * width**2
+    kept = constant * noise / (constant + noise) + (rank - 1) * around * noise / (around + noise)
+    return kept / rows
+
+
+def residual(public: PublicNumbers, width: float) -> float:
+    """The variance of labels around the best linear model, as far as it is known: else that of labels of any value."""
+    return (_MIDDLE - _SIGNAL) * width**2 if public.residual is None else public.residual
+
+
+def expected(error: float, noise: float, width: float, exact: bool, assuming: str) -> Expected:
+    """An excess risk as an expectation beside the answer that is the same for all rows.
+
+    `noise` is its standard deviation over predictions. That answer knows the mean label and leaves what rows explain.
+
+    Examples:
+        >>> found = expected(0.03, 0.1, 1.0, True, "rows are as usual")
+        >>> found.constant, found.noise, found.hopeless
+        (0.02, 0.7071, True)
+    """
+    constant = _SIGNAL * width**2
+    usual = f"{assuming}, and the rows explain {_SIGNAL:g} of the squared width of the labels' range"
+    return Expected(error, noise / math.sqrt(constant), "exact" if exact else "guess", usual, constant)

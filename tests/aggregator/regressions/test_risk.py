@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from aggregator.advice import risk
+from aggregator.regressions import risk
+from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.labels.label_range import LabelRange
 from federation.mechanisms.labels.shaped_gaussian import calibrate, fit_shape
@@ -110,3 +111,22 @@ def test_typical_traces_lie_between_their_bounds():
             risk.typical_trace(rank, rows, "whitened"),
         )
         assert least <= optimal <= whitened <= rank
+
+
+def test_what_knows_its_noise_errs_as_a_posterior_mean_does():
+    random, rank, rows, width, noise = np.random.default_rng(3), 5, 400, 2.0, 30.0
+    spread = np.sqrt([rows * width**2 / 12, *[rows * 0.02 * width**2 / (rank - 1)] * (rank - 1)])
+    answers = random.standard_normal((20_000, rank)) * spread
+    seen = answers + random.standard_normal((20_000, rank)) * math.sqrt(noise)
+    errors = seen * (spread**2 / (spread**2 + noise)) - answers
+    measured = np.square(errors).sum(axis=1).mean() / rows
+    assert measured == pytest.approx(risk.shrunk(rank, rows, noise, width), rel=0.03)
+    assert risk.shrunk(rank, rows, 1e-9, width) == pytest.approx(rank * 1e-9 / rows)
+
+
+def test_an_expectation_is_hopeless_beyond_what_rows_explain():
+    assert risk.expected(0.021, 0.1, 1.0, False, "so").hopeless
+    near = risk.expected(0.019, 0.1, 1.0, False, "so")
+    assert (near.hopeless, near.basis) == (False, "guess")
+    assert risk.residual(PublicNumbers(1e-6), 6.0) == pytest.approx(36 * (1 / 12 - 0.02))
+    assert risk.residual(PublicNumbers(1e-6, residual=0.5), 6.0) == 0.5

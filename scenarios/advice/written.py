@@ -1,0 +1,46 @@
+"""The scenario that follows from advice: its finalists, and why these; it must run before it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aggregator.advice.ranking import Advice, Ranked, nearest, rank
+from federation.contract.errors import InputError
+from scenarios.advice import pilot_words, words
+from scenarios.advice.pilot import Pilot
+from scenarios.advice.subject import Subject, in_order
+from scenarios.runs.preview import preview
+from scenarios.settings.draft import Draft
+from scenarios.settings.schema import resolve
+
+FINALISTS = 2
+
+
+def advised(subject: Subject) -> Draft:
+    """The scenario with the finalists by public numbers.
+
+    Raises `InputError`, which names the nearest wish that can be kept, where nothing keeps this one.
+    """
+    advice = rank(subject.wish)
+    if not advice.ranked:
+        near = words.nearest_told(nearest(subject.wish), subject.wish)
+        raise InputError(" ".join([*words.chosen(advice, subject.wish), *near]))
+    return subject.write([one.entry for one in finalists(advice)], words.why(advice, subject.wish))
+
+
+def piloted(subject: Subject, found: Pilot, private: bool) -> Draft:
+    """The scenario with the finalists of a pilot; of one on private rows every ledger says that they were chosen so."""
+    made = subject.write([one.entry for one in found.finalists], pilot_words.why(found, private))
+    plain = {**made.plain, "chosen": {"by": "pilot", "private": not private}}
+    return Draft(in_order(plain), made.comments, made.remarks)
+
+
+def finalists(advice: Advice) -> Sequence[Ranked]:
+    """The first protocols of a ranking."""
+    return advice.ranked[:FINALISTS]
+
+
+def checked(written: Draft, subject: Subject) -> None:
+    """See that a run would take the scenario, where its data is at hand. Raises `InputError` where it would not."""
+    if subject.has_data:
+        preview(resolve(subject.runnable(written.plain)), subject.data_dir)

@@ -1,0 +1,102 @@
+"""What is counted of a file, a scenario and a deployment, and the scenario that each of them writes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from aggregator.advice.wish import Wish
+from aggregator.contract.protocol import Trust
+from federation.contract.errors import InputError
+from scenarios.advice.subject import of_file, of_numbers, of_scenario, wished
+from scenarios.data.profile import profile
+from scenarios.runs.preview import preview
+from scenarios.settings.draft import Wish as Drafted
+from scenarios.settings.schema import resolve
+
+LABEL = Wish("binary", "label", Trust.NONE)
+
+
+@pytest.fixture
+def rows(tmp_path):
+    random = np.random.default_rng(2)
+    made = random.normal(size=(120, 3))
+    lines = [f"{a:.3f},{b:.3f},{'AB'[int(c > 0)]},{'yes' if a > 0 else 'no'},{a + b:.3f}" for a, b, c in made]
+    path = tmp_path / "own.csv"
+    path.write_text("\n".join(["a,b,c,y,z", *lines]) + "\n")
+    return path
+
+
+def drafted(**changes):
+    return Drafted(**{"label": "y", "protect": "label", "trust": "none", "source": "own.csv", **changes})
+
+
+def test_what_is_counted_in_a_file_is_what_a_run_of_it_has(rows):
+    wish = drafted(parties=5)
+    subject = of_file(profile(rows), wish, wished(wish, True, majority=0.6, residual=None), None, here=(rows, None))
+    assert (subject.wish.task, subject.wish.classes, subject.wish.majority) == ("binary", 2, 0.6)
+    plain = subject.runnable(subject.write([{"kind": "mean_operator"}], "a reason").plain)
+    point = preview(resolve({**plain, "name": "x"}), None)["points"][0]
+    assert (subject.wish.rows, subject.wish.public_rows) == (point["private_rows"], point["auxiliary_rows"])
+    assert (subject.wish.parties, subject.wish.features) == (point["parties"], 5)  # a, b, two of c, and z
+    assert subject.has_data
+    assert any("play them" in remark for remark in subject.remarks)
+
+
+def test_the_task_follows_from_the_labels(rows):
+    real = drafted(label="z", label_range=(-9.0, 9.0))
+    assert of_file(profile(rows), real, wished(real, True), None, here=(rows, None)).wish.task == "regression"
+    bags = of_file(profile(rows), drafted(), wished(drafted(), True), None, 3, here=(rows, None))
+    assert (bags.wish.task, bags.wish.bags, bags.wish.bag_rows) == ("ratio", 3, 2)
+    assert bags.write([{"kind": "class_ratio"}], "a reason").plain["parties"]["bags"] == 3
+
+
+def test_a_scenario_lends_its_data_and_parties_and_not_its_protocols():
+    subject = of_scenario("quickstart", LABEL, None)
+    assert (subject.wish.task, subject.wish.parties, subject.wish.classes) == ("multiclass", 200, 10)
+    made = subject.write([{"kind": "majority_vote"}], "a reason")
+    assert [one["kind"] for one in made.plain["protocols"]] == ["majority_vote"]
+    assert (made.plain["parties"]["count"], made.plain["name"]) == (200, "quickstart-advised")
+    assert "# a reason\n  - {kind: majority_vote}" in made.to_yaml("x.yaml", "advise")
+    ratios = of_scenario("digits-class-ratio", LABEL, None).wish
+    assert (ratios.task, ratios.bags * ratios.bag_rows > 10) == ("ratio", True)
+
+
+def test_traces_are_those_of_public_rows_in_a_file(rows, tmp_path):
+    scenario = {
+        "data": {"source": str(rows), "label": "z", "range": [-9, 9], "drop": ["c", "y"]},
+        "parties": {"count": 4}, "protocols": [{"kind": "label_sums"}], "privacy": {"epsilon": 1},
+    }  # fmt: skip
+    import yaml
+
+    (tmp_path / "public.csv").write_text("a,b\n" + "1,2\n3,5\n2,9\n" * 9)
+    for auxiliary, known in ((0.25, set()), (str(tmp_path / "public.csv"), {"optimal", "whitened", "isotropic"})):
+        scenario["data"]["auxiliary"] = auxiliary
+        (tmp_path / "one.yaml").write_text(yaml.safe_dump(scenario))
+        found = of_scenario(tmp_path / "one.yaml", LABEL, None).wish
+        assert set(found.traces) == known
+        assert found.task == "regression"
+        assert found.label_range == (-9.0, 9.0)
+    assert found.traces["optimal"] <= found.traces["whitened"] * 1.02
+
+
+def test_a_deployment_is_one_and_a_sweep_is_refused(tmp_path):
+    (tmp_path / "scenario.yaml").write_text(
+        "data: {source: digits}\nparties: {count: 20}\nprivacy: {epsilon: 1}\nprotocols: [{kind: soft_vote}]\n"
+    )
+    assert of_scenario(tmp_path, LABEL, None).deployed
+    assert not of_scenario(tmp_path / "scenario.yaml", LABEL, None).deployed
+    (tmp_path / "scenario.yaml").write_text(
+        "data: {source: digits}\nparties: {count: [20, 30]}\nprivacy: {epsilon: 1}\n"
+    )
+    with pytest.raises(InputError, match="sweeps settings"):
+        of_scenario(tmp_path, LABEL, None)
+
+
+def test_numbers_alone_have_no_data(tmp_path):
+    subject = of_numbers(LABEL, "my.csv", "y", {"--n": 5})
+    assert not subject.has_data
+    with pytest.raises(InputError, match="--n and --d: say how many"):
+        of_numbers(LABEL, "my.csv", "y", {"--n": None, "--d": None})
+    with pytest.raises(InputError, match="has real labels, not classes"):
+        of_numbers(LABEL, "housing", "y", {})

@@ -1,0 +1,85 @@
+"""What is said of a ranked protocol is true of what it promises."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from aggregator.advice.ranking import Advice, nearest, rank
+from aggregator.advice.wish import Wish
+from aggregator.contract.protocol import Place, Trust
+from federation.contract.errors import InputError
+from scenarios.advice import words
+
+LABEL = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, parties=100)
+PARTY = Wish("binary", "party", Trust.AGGREGATOR, False, rows=12_000, features=50, parties=100, public_rows=900)
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        LABEL,
+        PARTY,
+        replace(LABEL, trust=Trust.SECURE),
+        replace(LABEL, protect="row", public_features=False, trust=Trust.SECURE),
+        replace(LABEL, task="regression", label_range=(0.0, 1.0)),
+        Wish("ratio", "row", Trust.NONE, False, classes=3, bags=9, bag_rows=40, parties=2),
+    ],
+)
+def test_who_sees_what_and_who_is_trusted_follows_from_the_promise_and_the_place(wish):
+    for one in rank(wish).ranked:
+        seen, told = " ".join(words.seen_by(one).values()), words.trusted(one)
+        for sent in one.promise.sends:
+            assert sent.what in seen
+        exact = [sent.what for sent in one.promise.sends if not sent.private]
+        assert ("as it is" in seen) == bool(exact)
+        assert ("whoever adds up" in words.seen_by(one)) == (one.place is Place.SHARES)
+        assert told.startswith("nobody") == (one.place is Place.PARTY)
+        assert ("simulated" in told) == (one.place is Place.SHARES)
+        if one.place is Place.PARTY:
+            assert all(what in told for what in exact)
+        record = words.record(one, wish)
+        assert record["unit"] == str(one.guarantee.unit)
+        assert len(record["leaves_a_party"]) == len(one.promise.sends)
+
+
+def test_the_same_that_leaves_a_party_is_told_once():
+    advice = rank(LABEL)
+    assert len(words.leaving(advice)) == 1 < len(words.rows(advice, LABEL))
+
+
+def test_a_verdict_needs_a_constant_to_compare_with():
+    assert words.verdict(rank(LABEL)) == "unknown"
+    assert words.verdict(rank(replace(LABEL, majority=0.5))) == "useful"
+    assert words.verdict(rank(replace(LABEL, majority=0.95))) == "none"
+    assert words.verdict(Advice((), ())) == "none"
+
+
+def test_every_formula_says_what_it_assumes_and_how_far_it_is_to_be_believed():
+    for wish, part in (
+        (LABEL, "a fit to measured releases"),
+        (PARTY, "a guess"),
+        (replace(LABEL, task="regression", label_range=(0.0, 1.0)), "exact to first order"),
+    ):
+        first = words.chosen(rank(wish), wish)[0]
+        assert part in first
+        assert rank(wish).ranked[0].expected.assuming in first
+
+
+def test_an_epsilon_is_told_by_formula_within_a_factor_of_ten_only():
+    found = words.reached(LABEL, 0.85)
+    low, high = (float(found.split(before)[1].split()[0].rstrip(",")) for before in ("between epsilon ", "and "))
+    assert high == pytest.approx(10 * low)
+    assert rank(replace(LABEL, epsilon=high)).ranked[0].expected.error <= 0.15
+    assert "not reached" in words.reached(LABEL, 0.95)
+    with pytest.raises(InputError, match="--accuracy is for classes"):
+        words.reached(replace(LABEL, task="regression", label_range=(0.0, 1.0)), 0.9)
+
+
+def test_the_nearest_are_told_with_the_flags_that_change():
+    wish = replace(PARTY, public_rows=None)
+    told = words.nearest_told(nearest(wish), wish)
+    assert told[0].startswith("The nearest is --")
+    assert all(line.startswith("Or --") for line in told[1:])
+    assert any("--public-rows FILE" in line for line in told)

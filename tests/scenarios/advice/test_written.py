@@ -1,0 +1,38 @@
+"""The scenario that follows from advice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from aggregator.advice.ranking import rank
+from aggregator.advice.wish import Wish
+from aggregator.contract.protocol import Trust
+from federation.contract.errors import InputError
+from scenarios.advice.subject import of_numbers, of_scenario
+from scenarios.advice.written import FINALISTS, advised, checked, finalists
+from scenarios.settings.draft import Draft
+
+LABEL = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, parties=100)
+
+
+def test_it_has_the_finalists_and_says_why():
+    subject = of_numbers(LABEL, "adult", "y", {})
+    made, advice = advised(subject), rank(LABEL)
+    assert made.plain["protocols"] == [one.entry for one in finalists(advice)]
+    assert len(finalists(advice)) == min(FINALISTS, len(advice.ranked))
+    assert "chosen by public numbers alone" in made.comments["protocols", 0][0]
+
+
+def test_a_wish_that_nothing_keeps_is_refused_with_the_nearest():
+    with pytest.raises(InputError, match=r"Nothing keeps this.*The nearest is --"):
+        advised(of_numbers(replace(LABEL, protect="party"), "adult", "y", {}))
+
+
+def test_what_a_run_would_refuse_is_refused_before_it_is_written():
+    subject = of_scenario("quickstart", replace(LABEL, task="binary"), None)
+    checked(subject.write([{"kind": "soft_vote"}], "a reason"), subject)
+    with pytest.raises(InputError, match="two classes"):
+        checked(subject.write([{"kind": "mean_operator"}], "a reason"), subject)
+    checked(Draft({"data": {}}, {}, ()), of_numbers(LABEL, "my.csv", "y", {}))  # of numbers nothing can be checked

@@ -30,6 +30,8 @@ from scenarios.settings.schema import Scenario
 from scenarios.settings.yaml_rules import dump
 
 INVITATION, SCENARIO, README = "invitation.json", "scenario.yaml", "README.txt"
+_COMPARED = """Let the sites compare it with each
+   other, too, by telephone: their secure sums rest on everybody's keys, which are in the plan. """
 
 
 @dataclass(frozen=True)
@@ -195,6 +197,7 @@ def _readme(folder: Folder, found: Deployment) -> str:
     agreement = found.agreement
     names = [site.name for site in agreement.sites]
     host, _, port = agreement.superlink.rpartition(":")
+    compared = _COMPARED if agreement.secure else ""
     return f"""The deployment '{agreement.name}'
 {"=" * (len(agreement.name) + 17)}
 
@@ -214,7 +217,7 @@ This folder holds the keys of the deployment. Nobody but you may read it. Keep a
 
    It prints the fingerprint of each key. Compare them with the sites by telephone.
 
-3. Send {AGREEMENT} to each site, with the digest that was printed. There somebody types:
+3. Send {AGREEMENT} to each site, with the digest that was printed. {compared}There somebody types:
 
      federation party check site.toml
      federation party approve site.toml

@@ -21,7 +21,7 @@ SITES = ["north", "south", "west"]
 SECURE = {
     "{kind: mean_operator, protect: row}": "{kind: mean_operator, protect: row, trust: secure}",
     "rows: 20": "rows: 20\n  quorum: 1",
-    "seconds = 8/": "seconds = 40/",  # the machine may be busy
+    "seconds = 12/": "seconds = 60/",  # the machine may be busy
 }
 
 

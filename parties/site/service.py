@@ -28,14 +28,14 @@ from federation.letters.letters import Head
 from parties.guard.registry import answerer
 from parties.holdings.cohort import Cohort, Holdings
 from parties.site import worker
-from parties.site.accounts import Accounts
+from parties.site.accounts import CHARGED, Accounts
 from parties.site.approvals import APPROVED, DENIED, PENDING, Approvals, Decision
 from parties.site.identity import Contents, Identity, contents
 from parties.site.journal import Journal
 from parties.site.mailbox import Closed, Letter, Mailbox
 from parties.site.policy import objections
 from parties.site.settings import MARGIN, Settings
-from parties.site.site import AGAIN, BEGUN, REFUSED, WAITING, Site
+from parties.site.site import AGAIN, BEGUN, REFUSED, SUMMED, WAITING, Site
 from parties.site.state import State
 from parties.site.words import said
 
@@ -44,7 +44,8 @@ _DAY = 86_400.0  # seconds
 _SHARE_FOR_ROWS = 0.5  # of a question's time, at most, that it may take to read the rows
 _NEVER_READ = object()  # the version of no table
 _LOOKS, _LONGEST_LOOK = 3, 60  # at the table, one of which must be quick enough, and seconds that each may take
-_FREE = (REFUSED, AGAIN, WAITING)  # events of replies that nothing was computed for
+# Events of replies that nothing was computed from rows for, or long before.
+_FREE = (REFUSED, AGAIN, WAITING, SUMMED, CHARGED)
 _log = logging.getLogger(__name__)
 
 
@@ -87,7 +88,7 @@ class Service:
     _stands: dict[str, str] = field(default_factory=dict, init=False)  # of decisions, by id
 
     def __post_init__(self) -> None:
-        wrong = [*objections(self.settings, self.agreement, self.key.public_key())]
+        wrong = [*objections(self.settings, self.agreement, self.key)]
         if wrong:
             raise InputError("\n".join(wrong))
         self.journal = self.state.journal()
@@ -104,6 +105,7 @@ class Service:
             self.state.answers,
             self._approved,
             self.settings.means,
+            colluding=self.settings.policy.colluding,
         )
 
     def look(self) -> None:

@@ -34,7 +34,7 @@ from benchmarks.common import command_line
 from benchmarks.defaults.cells import Cell, Table
 from benchmarks.defaults.jobs import DELTA, Job, Variant, job, measured, run_all
 from benchmarks.defaults.part import Bar
-from benchmarks.defaults.records import Record, Store
+from benchmarks.defaults.records import Store
 from benchmarks.defaults.sets import (
     AUXILIARY,
     CLASSES,
@@ -294,9 +294,6 @@ def main() -> None:
     bars: list[Bar] = []
     until = time.monotonic() + given.seconds
 
-    def timed(todo: Job) -> list[Record]:
-        return measured(todo)
-
     with tempfile.TemporaryDirectory() as place:
         store = Store(Path(given.out))
         for unit in given.units.split(","):
@@ -315,7 +312,7 @@ def main() -> None:
             every = list(planned(unit, [one for one in sets if known.wanted(one)], counts, given.splits, given.draws))
             todo = list({one.key: one for one, _ in every}.values())
             if given.seconds:
-                _run(todo, store, given.jobs or os.cpu_count() or 1, until, timed)
+                _run(todo, store, given.jobs or os.cpu_count() or 1, until)
             table = Table(store.of([one.key for one in todo]))
             settings = list({(one.name, one.world, one.trust): one for _, one in every}.values())
             if settings:
@@ -325,7 +322,7 @@ def main() -> None:
         print(f"  {bar}")
 
 
-def _run(todo: Sequence[Job], store: Store, workers: int, until: float, measure: Callable[[Job], list[Record]]) -> None:
+def _run(todo: Sequence[Job], store: Store, workers: int, until: float) -> None:
     """The jobs that are missing, in parts, while there is time."""
     if workers > 1:
         run_all(list(todo), store, workers)
@@ -337,7 +334,7 @@ def _run(todo: Sequence[Job], store: Store, workers: int, until: float, measure:
         if time.monotonic() > until:
             print("the time is over; the rest is left out", file=sys.stderr)
             return
-        store.add(measure(one))
+        store.add(measured(one))
 
 
 if __name__ == "__main__":

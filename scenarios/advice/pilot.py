@@ -195,8 +195,10 @@ def crossing(curve: Mapping[float, float], wanted: float) -> float | None:
     from sklearn.isotonic import isotonic_regression
 
     epsilons = sorted(curve)
+    if not epsilons:
+        return None
     values = isotonic_regression([curve[epsilon] for epsilon in epsilons])
-    if not len(values) or values[-1] < wanted:
+    if values[-1] < wanted:
         return None
     if values[0] >= wanted:
         return epsilons[0]

@@ -187,8 +187,8 @@ def judged(setting: Setting, table: Table) -> Iterator[tuple[str, Regret]]:
                 yield f"pilot of {seen} split{'s' * (seen > 1)}", regret(taken, values, others, constant, metric.name)
 
 
-def needed(setting: Setting, table: Table) -> Iterator[float]:
-    """The epsilon that a pilot of one split finds over the one of the other splits, for accuracies within reach."""
+def needed(setting: Setting, table: Table, seen: int = 1) -> Iterator[float]:
+    """The epsilon that a pilot of so many splits finds over that of the other splits, for accuracies within reach."""
     curves: dict[str, dict[int, dict[float, float]]] = {}
     for epsilon in EPSILONS:
         cell = Cell(setting.name, setting.world, "", epsilon)
@@ -201,13 +201,16 @@ def needed(setting: Setting, table: Table) -> Iterator[float]:
         return
     best = max(curves, key=lambda name: np.mean([np.mean(list(curve.values())) for curve in curves[name].values()]))
     found = curves[best]
-    for share, split in itertools.product(_SHARES, found):
-        others = [other for other in found if other != split]
+
+    def mean(splits: Sequence[int]) -> dict[float, float]:
+        return {epsilon: float(np.mean([found[split][epsilon] for split in splits])) for epsilon in EPSILONS}
+
+    for share, some in itertools.product(_SHARES, itertools.combinations(found, seen)):
+        others = [other for other in found if other not in some]
         if not others:
             continue
         wanted = constant + share * (pooled - constant)
-        mean = {e: float(np.mean([found[other][e] for other in others])) for e in found[split]}
-        truth, pilot = crossing(mean, wanted), crossing(found[split], wanted)
+        truth, pilot = crossing(mean(others), wanted), crossing(mean(some), wanted)
         if truth is not None and EPSILONS[0] < truth:
             yield math.inf if pilot is None else pilot / truth
 

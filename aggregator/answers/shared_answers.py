@@ -9,15 +9,18 @@ import numpy as np
 from aggregator.answers.local_answers import CheckedAnswers
 from aggregator.sums.summation import Summation, summation_of
 from aggregator.world.plan import WorldPlan
-from federation.contract.errors import InputError
+from federation.contract.errors import FederationError, InputError
 from federation.contract.question import PrivateQuestion
-from federation.contract.submission import Submission
+from federation.contract.submission import Submission, check_submission
 from federation.numerics.arrays import Integers
 from federation.sums.encoding import MOST_STEPS
 
 # As a ledger puts it.
-UNSEEN = (
-    "nobody saw a party's answer, so that none was checked: a party that does not cut its rows may move the sum at will"
+UNSEEN = "nobody saw a party's answer, so that none was checked: one that breaks its bounds may move the sum at will"
+MASKED = (
+    "shares were added by a masked sum with one server that may do what it likes, in letters between real parties; "
+    "parts are hidden as long as X25519, HKDF, ChaCha20, AES-GCM and Ed25519 are what they are taken for, the parties' "
+    "keys are theirs, and none puts back an older copy of what it knows of the sum"
 )
 
 
@@ -38,6 +41,7 @@ class SharedAnswers(CheckedAnswers):
         self._totals = {name: np.zeros(field.shape) for name, field in self._open.items()}
         self.numbers = sum(self._fields[name].numbers for name in self._steps)
         self._whole = np.zeros(self.numbers, dtype=np.int64)
+        self._taken = False
         self._summation: Summation | None = summation_of(plan, question, self.numbers)
         masked = self._summation is not None and self._summation.masked
         self._parts = np.zeros((plan.parties, self.numbers), dtype=np.int64) if masked else None
@@ -45,7 +49,9 @@ class SharedAnswers(CheckedAnswers):
     @property
     def told(self) -> tuple[str, ...]:
         """How the sum was made, in public words."""
-        return (UNSEEN,) if self._summation is None else (UNSEEN, self._summation.told(self._answered))
+        if self._summation is not None:
+            return UNSEEN, self._summation.told(self._answered)
+        return (UNSEEN, MASKED) if self._taken else (UNSEEN,)
 
     @property
     def wholes(self) -> float:
@@ -65,10 +71,22 @@ class SharedAnswers(CheckedAnswers):
 
         Raises `InputError` as `add`, and where the open answer of a party in the sum is refused.
         """
-        hidden = {name: np.zeros((len(opened.parties), *self._fields[name].shape)) for name in self._steps}
-        if self.add(replace(opened, arrays={**opened.arrays, **hidden})):
+        if self.add(self._completed(opened)):
             raise InputError("parties are in the masked sum whose open answers are refused; ask again without them")
-        self._whole = whole
+        self._whole, self._taken = whole, True
+
+    def refused(self, opened: Submission) -> dict[int, str]:
+        """Whose open answers `take_total` would refuse, and why: they are left out before they are in a sum.
+
+        Raises `InputError` as `add`.
+        """
+        whole = self._completed(opened)
+        check_submission(self.question, whole)
+        return {int(party): why for why, bad in self._faults(whole).items() for party in whole.parties[bad]}
+
+    def _completed(self, opened: Submission) -> Submission:
+        hidden = {name: np.zeros((len(opened.parties), *self._fields[name].shape)) for name in self._steps}
+        return replace(opened, arrays={**opened.arrays, **hidden})
 
     def _split(self) -> dict[str, np.ndarray]:
         found, start = {}, 0
@@ -95,6 +113,18 @@ class SharedAnswers(CheckedAnswers):
         self._whole = self._whole + parts.sum(axis=0)
         if self._parts is not None:
             self._parts[parties] = parts
+
+
+def require_reachable(total: np.ndarray, largest: float, parties: int) -> None:
+    """Raises `FederationError` for a total over so many parties with an entry beyond `largest` in magnitude.
+
+    All that can be looked at is the total, which is private already.
+    """
+    if not bool((np.abs(total) <= largest).all()):
+        raise FederationError(
+            f"the sum over {parties} parties is beyond what honest ones can have: some sent something else, and who "
+            "did cannot be seen; nothing is learned from it"
+        )
 
 
 def _words(steps: np.ndarray) -> Integers:

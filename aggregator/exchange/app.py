@@ -26,9 +26,10 @@ from aggregator.contract.ledger import Budget
 from aggregator.exchange.exchange import Exchange
 from aggregator.exchange.letter_grid import LetterGrid
 from aggregator.exchange.spent import Spent
+from aggregator.exchange.sums import LetterSums, over
 from aggregator.node.app import run_plan
 from aggregator.world.plan import WorldPlan
-from federation.contract.errors import FederationError, InputError, told
+from federation.contract.errors import FederationError, InputError, QuorumError, told
 from federation.contract.files import read_object, write_lasting
 from federation.contract.guarantee import Guarantee
 from federation.letters.agreement import Agreement
@@ -78,11 +79,17 @@ def run_exchange(grid: Grid, folder: Path, number: str, patience: float, wait: f
     set_aside(agreement, spent, name, budget)
     nodes = read_object(folder / NODES, "run `federation collect` on the folder, which writes it")
     working.mkdir(mode=0o700, exist_ok=True)
-    letters = LetterGrid(grid, exchange, [int(nodes[site.name]) for site in agreement.sites], patience, wait)
+    known = exchange, [int(nodes[site.name]) for site in agreement.sites], patience, wait
+    letters, sums = LetterGrid(grid, *known), LetterSums(grid, *known) if agreement.secure else None
     public = replace(plan.public, arguments={**plan.public.arguments, "folder": str(folder)})
     # Questions are made on one thread, as those were that sites have agreed to.
     with closing(letters), threadpool_limits(1):
-        run_plan(letters, replace(plan, directory=str(working), public=public))
+        try:
+            run_plan(letters, replace(plan, directory=str(working), public=public), sums)
+        except QuorumError:
+            if (ended := over(own)) and not ended["masked"]:
+                spent.free(name)  # nobody has paid for anything
+            raise
     summary = read_object(working / "world.json", "collect again")
     guarantees = [Guarantee.from_dict(entry["guarantee"]) for entry in summary["ledger"]["releases"]]
     spent.charge(name, guarantees, budget)

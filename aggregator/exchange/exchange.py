@@ -30,13 +30,17 @@ JOURNALS = "journals"  # folder beside those of all exchanges: how far each site
 
 @dataclass(frozen=True)
 class Exchange:
-    """One exchange of an agreement, in a folder that nobody else may read. Sites are numbered from 0."""
+    """One exchange of an agreement, in a folder that nobody else may read. Sites are numbered from 0.
+
+    `journals` is where the last known hashes of the sites' journals are, over all exchanges.
+    """
 
     folder: Path
     agreement: Agreement
     signing: Ed25519PrivateKey
     reply_to: X25519PrivateKey
     identifier: bytes
+    journals: Path
 
     @classmethod
     def opened(cls, folder: Path, agreement: Agreement, signing: Ed25519PrivateKey) -> Exchange:
@@ -60,7 +64,8 @@ class Exchange:
                 "on with that version"
             )
         reply_to = load_key(key, X25519PrivateKey)  # type: ignore[type-abstract, unused-ignore]
-        return cls(folder, agreement, signing, reply_to, bytes.fromhex(found["exchange"]))
+        identifier, journals = bytes.fromhex(found["exchange"]), folder.parent / JOURNALS
+        return cls(folder, agreement, signing, reply_to, identifier, journals)
 
     def question(self, number: int, packet: bytes) -> bytes:
         """The question at a place: the one that was asked there before, if one was, else this, which is written down.
@@ -118,12 +123,12 @@ class Exchange:
         """Write down an answer as it came, and how far it says that the site's journal is."""
         opened = self.opened_reply(answer, number, packet, site)
         write_lasting(self._reply_path(number, site), answer.encoded())
-        self._journal(site).parent.mkdir(mode=0o700, exist_ok=True)
+        self.journals.mkdir(mode=0o700, exist_ok=True)
         write_lasting(self._journal(site), opened[-JOURNAL:].hex().encode())
 
     def _journal(self, site: int) -> Path:
         """Where the last known hash of a site's journal is, over all exchanges."""
-        return self.folder.parent / JOURNALS / self.agreement.sites[site].name
+        return self.journals / self.agreement.sites[site].name
 
     @cached_property
     def _keys(self):  # type: ignore[no-untyped-def]

@@ -56,7 +56,15 @@ class Spent:
         if budget is not None:
             require_together(budget, [*self.guarantees(beside=exchange), *guarantees])
         self.charged[exchange] = [one.to_dict() for one in guarantees]
+        self._write()
+
+    def _write(self) -> None:
         write_lasting(self.path, json.dumps({"charged": self.charged}, indent=1).encode())
+
+    def free(self, exchange: str) -> None:
+        """What was set aside for an exchange of which nothing has left any site is not spent."""
+        if self.charged.pop(exchange, None) is not None:
+            self._write()
 
     def totals(self, delta: float, exchange: str | None = None) -> list[dict[str, Any]]:
         """Composed epsilon and delta for each unit and adjacency, of one exchange or of all."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
@@ -24,7 +25,9 @@ from aggregator.node.variants import Variants
 from aggregator.world.plan import WorldPlan
 from aggregator.world.views import Views
 from aggregator.world.world import World
+from federation.contract.collector import Collector
 from federation.contract.errors import FederationError
+from federation.contract.question import PrivateQuestion, Question
 from federation.contract.reference import Reference
 from federation.grids.asking import Asking, require_quorum
 from federation.grids.failures import Failures
@@ -53,8 +56,16 @@ def main(grid: Grid, context: Context) -> None:
         nodes.close()
 
 
-def run_plan(grid: Grid, plan: WorldPlan) -> None:
-    """Ask the parties of the plan's world, learn and release.
+class Summing(Protocol):
+    """Carries out a secure sum between real parties over their answers to a question."""
+
+    def ask(self, question: Question, collectors: Sequence[Collector], failures: Failures) -> None:
+        """Ask for one sum, for all collectors. Raises `QuorumError`."""
+        ...
+
+
+def run_plan(grid: Grid, plan: WorldPlan, sums: Summing | None = None) -> None:
+    """Ask the parties of the plan's world, learn and release; `sums` adds up what hides nothing by itself.
 
     Raises `FederationError`s. Outside a simulation a variant that failed is one, once the others are released.
     """
@@ -69,7 +80,11 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
     variants.begin_references()
     asking, failures = Asking(plan.parties, plan.parties_per_node, plan.timeout), Failures(plan.simulation)
     while asked := inquiry.questions():
-        asking.ask(grid, asked, failures)
+        asking.ask(grid, [one for one in asked if sums is None or not _shared(one[0])], failures)
+        if sums is not None:
+            for question, collectors in asked:
+                if _shared(question):
+                    sums.ask(question, collectors, failures)
         for collector in (collector for _, collectors in asked for collector in collectors):
             expected = min(plan.parties, plan.individual) if collector in scores else plan.parties
             require_quorum(collector.answered, expected, plan.quorum, failures.causes())
@@ -110,6 +125,10 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
     (Path(plan.directory) / "world.json").write_text(json.dumps(summary, indent=1))
     if variants.failed and not plan.simulation:
         raise FederationError("\n".join(f"variant '{name}': {cause}" for name, cause in variants.failed.items()))
+
+
+def _shared(question: Question) -> bool:
+    return isinstance(question, PrivateQuestion) and question.shared
 
 
 def _ask_for_scores(plan: WorldPlan, views: Views, inquiry: Inquiry) -> list[IndividualScores]:

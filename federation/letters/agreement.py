@@ -20,7 +20,7 @@ from federation.contract.errors import InputError, nearest_name
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.question import Question
 from federation.grids.codec import parts_of
-from federation.letters.keys import aggregator_key_from_text, fingerprint, site_key_from_text
+from federation.letters.keys import ed25519_key_from_text, fingerprint, site_key_from_text
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -62,12 +62,14 @@ class Public(_Closed):
 class Asked(_Closed):
     """A question that will be asked: its kind, how often at most, and all of it that no answer changes.
 
-    `same` has its plain values by dotted name, and of its arrays digests.
+    `same` has its plain values by dotted name, and of its arrays digests. `masked` says that answers are added up by a
+    secure sum, and leave a site in no other way.
     """
 
     kind: Name
     times: Annotated[int, Field(ge=1, le=10_000)]
     same: dict[str, Any]
+    masked: bool = False
 
 
 class Promise(_Closed):
@@ -81,10 +83,14 @@ class Promise(_Closed):
 
 
 class Member(_Closed):
-    """A site: its name and its public key, as OpenSSH writes it; empty in an invitation."""
+    """A site: its name and its public keys, as OpenSSH writes them; empty in an invitation.
+
+    By `key` the coordinator knows it, by `sums` the other sites do in secure sums.
+    """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")]
     key: str = ""
+    sums: str = ""
 
 
 class Agreement(_Closed):
@@ -125,7 +131,8 @@ class Agreement(_Closed):
     def _keys_differ(self) -> Agreement:
         found = [fingerprint(key) for key in self.keys] if self.sealed else []
         names = [site.name.lower() for site in self.sites]
-        for what, known in (("name", names), ("key", found)):
+        sums = [site.sums for site in self.sites if site.sums]
+        for what, known in (("name", names), ("key", found), ("key for secure sums", sums)):
             if len({*known}) < len(known):
                 raise ValueError(f"two sites have the same {what}")
         return self
@@ -134,6 +141,11 @@ class Agreement(_Closed):
     def sealed(self) -> bool:
         """Whether it names the keys of all sites, and so is more than an invitation."""
         return all(site.key for site in self.sites)
+
+    @property
+    def secure(self) -> bool:
+        """Whether answers are added up by secure sums."""
+        return any(asked.masked for asked in self.asked)
 
     def position(self, name: str) -> int:
         """The number of a site, from 0. Raises `InputError` for a name that it does not have."""
@@ -150,7 +162,7 @@ class Agreement(_Closed):
     @property
     def aggregator_key(self) -> Ed25519PublicKey:
         """Whose questions these are."""
-        return aggregator_key_from_text(self.aggregator, "the aggregator")
+        return ed25519_key_from_text(self.aggregator, "the aggregator")
 
     def promised(self, trusted: bool) -> Guarantee:
         """What all answers of one site are worth together. Raises `InputError` where nothing is promised."""
@@ -178,7 +190,10 @@ class Agreement(_Closed):
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
-            raise InputError(f"{path} is no agreement: {where}: {first['msg']}; ask its author for another") from error
+            raise InputError(
+                f"{path} is no agreement of this version of the program: {where}: {first['msg']}; ask its author for "
+                "another, and which version has made it"
+            ) from error
 
 
 def terms(question: Question) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """The keys of an exchange, as files that only their owner may read.
 
-A site has one on the curve P-384, by which Flower knows its node and with which it signs what it sends. An aggregator
-has an Ed25519 key for its questions, and for each exchange an X25519 key to which answers are sealed.
+A site has one on the curve P-384, by which Flower knows its node and with which it signs what it sends; an Ed25519 key,
+by which other sites know it in secure sums, follows from that. An aggregator has an Ed25519 key for its questions, and
+for each exchange an X25519 key to which answers are sealed.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric.ec import SECP384R1, EllipticCurvePrivateKey, EllipticCurvePublicKey
 from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as _on_curve
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from federation.contract.errors import InputError
 
@@ -25,12 +27,22 @@ Private = EllipticCurvePrivateKey | Ed25519PrivateKey | X25519PrivateKey
 Public = EllipticCurvePublicKey | Ed25519PublicKey
 K = TypeVar("K", EllipticCurvePrivateKey, Ed25519PrivateKey, X25519PrivateKey)
 
+_SUMS = b"federation secure sums, Ed25519, v1"
 _NAMES = {EllipticCurvePrivateKey: "P-384", Ed25519PrivateKey: "Ed25519", X25519PrivateKey: "X25519"}
 
 
 def new_site_key() -> EllipticCurvePrivateKey:
     """A key for a site."""
     return _on_curve(SECP384R1())
+
+
+def sums_key(key: EllipticCurvePrivateKey) -> Ed25519PrivateKey:
+    """The key with which a site signs in secure sums: HKDF-SHA256 of its own key, for that use alone.
+
+    So there is one secret to keep, and no signature of either key is one of the other.
+    """
+    secret = key.private_numbers().private_value.to_bytes(key.key_size // 8, "big")
+    return Ed25519PrivateKey.from_private_bytes(HKDF(hashes.SHA256(), 32, salt=None, info=_SUMS).derive(secret))
 
 
 def fingerprint(key: Public) -> str:
@@ -68,7 +80,7 @@ def load_key(path: Path, kind: type[K]) -> K:
     return key
 
 
-def raw_public(key: X25519PrivateKey) -> bytes:
+def raw_public(key: X25519PrivateKey | Ed25519PrivateKey) -> bytes:
     """The 32 bytes of its public key."""
     return key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
 
@@ -86,8 +98,8 @@ def site_key_from_text(text: str, where: str) -> EllipticCurvePublicKey:
     return key
 
 
-def aggregator_key_from_text(text: str, where: str) -> Ed25519PublicKey:
-    """An aggregator's public key from one line. Raises as `site_key_from_text`."""
+def ed25519_key_from_text(text: str, where: str) -> Ed25519PublicKey:
+    """An aggregator's public key, or a site's for secure sums, from one line. Raises as `site_key_from_text`."""
     key = _public(text, where)
     if not isinstance(key, Ed25519PublicKey):
         raise InputError(f"{where}: must be an Ed25519 public key, got {text!r:.60}")

@@ -62,7 +62,7 @@ def question_packet(question: Question) -> bytes:
 
 def packet_of(kind: str, records: RecordDict) -> bytes:
     """A question as it is encoded, with its kind."""
-    return kind.encode() + b"\n" + _encoded(records)
+    return kind.encode() + b"\n" + records_packet(records)
 
 
 def kind_of(packet: bytes) -> str:
@@ -75,7 +75,12 @@ def kind_of(packet: bytes) -> str:
 
 def read_question(packet: bytes, question_type: type[Q]) -> Q:
     """Inverse of `question_packet`. Raises `InputError` as `decode_question`."""
-    return decode_question(_records(packet.partition(b"\n")[2]), question_type)
+    return decode_question(read_records(packet), question_type)
+
+
+def read_records(packet: bytes) -> RecordDict:
+    """The records of a question, of which nothing has been believed. Raises `InputError`."""
+    return _records(packet.partition(b"\n")[2])
 
 
 def reply_length(question: Question) -> int:
@@ -95,11 +100,15 @@ def status_packet(status: Status, length: int) -> bytes:
 
 def answer_packet(question: Question, submission: Submission) -> bytes:
     """A reply with an answer. Raises `InputError` for one that is longer than answers to the question are."""
-    answer = _encoded(encode_submission(submission, question.fields()))
-    packet = bytes([Status.ANSWER]) + len(answer).to_bytes(_LENGTH, "big") + answer
+    packet = padded_answer(records_packet(encode_submission(submission, question.fields())), reply_length(question))
     if len(packet) > reply_length(question):
         raise InputError(f"an answer to '{question.kind}' is {len(packet) - reply_length(question)} bytes too long")
-    return packet.ljust(reply_length(question), b"\0")
+    return packet
+
+
+def padded_answer(answer: bytes, length: int) -> bytes:
+    """Records as a reply of this length, or longer where they are."""
+    return (bytes([Status.ANSWER]) + len(answer).to_bytes(_LENGTH, "big") + answer).ljust(length, b"\0")
 
 
 def read_reply(packet: bytes) -> tuple[Status, RecordDict]:
@@ -112,7 +121,8 @@ def read_reply(packet: bytes) -> tuple[Status, RecordDict]:
         return status, _records(packet[1 + _LENGTH : 1 + _LENGTH + size])
 
 
-def _encoded(records: RecordDict) -> bytes:
+def records_packet(records: RecordDict) -> bytes:
+    """Records as bytes, the same for the same records."""
     encoded: bytes = recorddict_to_proto(records).SerializeToString(deterministic=True)
     return encoded
 

@@ -54,6 +54,8 @@ def permitted(cohort: Cohort, question: Question) -> Callable[[], Submission]:
     """
     question.require_bounded(cohort.limits)
     cohort.declared.require(question.assumes())
+    if cohort.masked and not (isinstance(question, PrivateQuestion) and question.shared):
+        raise InputError("a secure sum is for answers with a share of a noise; ask for this one by itself")
     if question.takes_features_as_public:
         _require_public_features(cohort)
     answer = answerer(question.kind)
@@ -65,7 +67,7 @@ def permitted(cohort: Cohort, question: Question) -> Callable[[], Submission]:
         raise InputError(f"the question '{question.kind}' does not say whether answers are private; update its package")
     promise = question.promise(cohort.declared)
     if cohort.seed is None:
-        _require_deployable(question, promise)
+        _require_deployable(cohort, question, promise)
     act: NoisyAct = answer(cohort, question)
     seed, key = cohort.seed if question.seeded else None, question.release.key
     own = promise if isinstance(promise, Guarantee) and not question.shared else None
@@ -91,11 +93,11 @@ def _require_public_features(cohort: Cohort) -> None:
         raise InputError("this site keeps its features; set public-features in its configuration if they are public")
 
 
-def _require_deployable(question: PrivateQuestion, promise: Guarantee | NoGuarantee) -> None:
+def _require_deployable(cohort: Cohort, question: PrivateQuestion, promise: Guarantee | NoGuarantee) -> None:
     """Refuse what only a simulation may ask of a party. Raises `InputError`."""
     if isinstance(promise, NoGuarantee):
         raise InputError(f"this site answers under a guarantee only: {promise.reason}")
-    if why := question.simulated_only():
+    if not cohort.masked and (why := question.simulated_only()):
         raise InputError(why)
     if question.seeded or question.draws != 1:
         raise InputError("outside a simulation noise has no seed, and every answer is given once")

@@ -110,7 +110,8 @@ class Cohort:
 
     In a deployment `public_features` says that a party's rows may leave it without their labels, `declared` what the
     site knows of its data, `limits` how large an answer may be, and `paid` that its accounts have been charged for the
-    one answer that is asked: without it nothing is answered.
+    one answer that is asked: without it nothing is answered. `masked` says that what is answered leaves it in a secure
+    sum only: a share of a noise is given then, and nothing else.
     """
 
     reference: str
@@ -121,6 +122,7 @@ class Cohort:
     declared: Declared = NOTHING
     limits: Limits = CODE
     paid: bool = False
+    masked: bool = False
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Cohort:

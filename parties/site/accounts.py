@@ -76,15 +76,24 @@ class Accounts:
         """Write down what an answer costs before it is given, however it ends; once for each key.
 
         `trusted` says that the guarantee holds only if the aggregator adds its noise; `told` is what else the line
-        says. Raises `BudgetExceededError`, and writes nothing, where an account would be overdrawn, and `InputError`
-        where nothing is proved for one of them, or there is none, and for a key charged with another.
+        says. Raises as `require`, and writes nothing then.
+        """
+        if not self.require(key, guarantee, trusted):
+            cost = {"trusted": trusted, "guarantee": guarantee.to_dict()}
+            self._known[key] = self.journal.add(CHARGED, key=key, table=self.table, **cost, **told)
+
+    def require(self, key: str, guarantee: Guarantee, trusted: bool) -> bool:
+        """Whether this has been charged; if not, it may be.
+
+        Raises `BudgetExceededError` where an account would be overdrawn, and `InputError` where nothing is proved for
+        one of them, or there is none, and for a key charged with another.
         """
         cost = {"trusted": trusted, "guarantee": guarantee.to_dict()}
         if (begun := self._known.get(key)) is not None:
             same = json.dumps(cost) == json.dumps({name: begun[name] for name in cost})
             if not (same and begun["table"] in self._names):
                 raise InputError("this release began with another guarantee or table; begin a new one, to be charged")
-            return
+            return True
         charges = [*self._charges(trusted), guarantee]
         accounts = ([self.allowances.trusted] if self.allowances.trusted else []) if trusted else self.allowances.proved
         if not accounts:
@@ -98,7 +107,7 @@ class Accounts:
                 f"the table '{self.table}' has given {given} of {self.allowances.trusted_answers} answers without "
                 "noise; more than one allow to tell what has changed between them"
             )
-        self._known[key] = self.journal.add(CHARGED, key=key, table=self.table, **cost, **told)
+        return False
 
     @property
     def answers_given(self) -> int:

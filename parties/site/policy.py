@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from federation.contract.errors import InputError, nearest_name
+from federation.contract.roster import colluders
 from federation.letters.agreement import Agreement
-from federation.letters.keys import fingerprint
+from federation.letters.keys import fingerprint, raw_public, sums_key
+from federation.letters.sum_letters import roster_of, sum_plan
 from parties.guard.registry import question_type
 from parties.site.settings import Settings
 
 
-def objections(settings: Settings, agreement: Agreement, key: EllipticCurvePublicKey) -> Iterator[str]:
+def objections(settings: Settings, agreement: Agreement, key: EllipticCurvePrivateKey) -> Iterator[str]:
     """Why a plan is none that this site may serve, in sentences; nothing where it is."""
     policy = settings.policy
     asking = fingerprint(agreement.aggregator_key)
@@ -33,16 +35,24 @@ def objections(settings: Settings, agreement: Agreement, key: EllipticCurvePubli
     except InputError as error:
         yield str(error) if agreement.sealed else "the plan is an invitation only; wait for the one with all keys"
     else:
-        if fingerprint(member) != fingerprint(key):
+        own = fingerprint(key.public_key())
+        if fingerprint(member) != own:
             yield (
-                f"the plan's key for '{settings.name}' is {fingerprint(member)}, this site's is {fingerprint(key)}; "
+                f"the plan's key for '{settings.name}' is {fingerprint(member)}, this site's is {own}; "
                 "send its coordinator the .pub file of this one"
             )
+    if agreement.secure:
+        yield from _of_sums(settings, agreement, key)
     for kind in dict.fromkeys(asked.kind for asked in agreement.asked):
         try:
             question_type(kind)
         except InputError as error:
             yield f"the plan asks '{kind}', which this installation cannot answer: {error}"
+    if (most := sum(asked.times for asked in agreement.asked)) > policy.most_questions:
+        yield (
+            f"the plan asks up to {most} questions in an exchange, and policy.most-questions allows "
+            f"{policy.most_questions}; raise it, or do not serve this plan"
+        )
     if agreement.public_features and not policy.public_features:
         yield (
             "the plan protects labels alone, and takes all else in a row as public; set policy.public-features = true "
@@ -59,3 +69,25 @@ def objections(settings: Settings, agreement: Agreement, key: EllipticCurvePubli
             )
         if not promise.trusted and not allowed:
             yield f"no account allows answers with noise of this site's own; write [allowance.{promise.unit}]"
+
+
+def _of_sums(settings: Settings, agreement: Agreement, key: EllipticCurvePrivateKey) -> Iterator[str]:
+    """Why a plan's secure sums hide less than this site's configuration says."""
+    own, theirs = settings.policy.colluding, agreement.colluding
+    sites = len(agreement.sites)
+    if colluders(sites, theirs) < colluders(sites, own):
+        yield (
+            f"the plan's secure sums hide a site's part from {colluders(sites, theirs)} colluding sites of {sites}, "
+            f"and by policy.colluding = {own:g} {colluders(sites, own)} may collude; lower it, or ask for a plan "
+            "whose parties.colluding is as large"
+        )
+    try:
+        roster, place = roster_of(agreement), agreement.position(settings.name)
+        sum_plan(agreement, roster, b"", 1)
+        if roster.keys[place] != raw_public(sums_key(key)):
+            yield (
+                f"the plan's key for secure sums of '{settings.name}' is not this site's; send its coordinator the "
+                ".pub file of this one, with both of its lines"
+            )
+    except InputError as error:
+        yield str(error)

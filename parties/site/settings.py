@@ -18,6 +18,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.guarantee import Adjacency, Unit
+from federation.contract.roster import COLLUDING
 from federation.letters.keys import require_private
 from parties.site.accounts import Account, Allowances
 from parties.site.worker import Means
@@ -101,7 +102,8 @@ class Policy(_Closed):
     """Which aggregators may ask, by the fingerprints of their keys, for which protocols, and who approves.
 
     `approve` is "plan" (somebody approves a plan once), "each" (every exchange of it) or "auto" (nobody need).
-    `most_questions` may be answered in an exchange, and in a day.
+    `most_questions` may be answered in an exchange, and in a day. `colluding` is the largest share of the sites that
+    may collude with an aggregator: a secure sum must hide this site's part from all of them together.
     """
 
     aggregators: Annotated[tuple[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")], ...], Field(min_length=1)]
@@ -109,6 +111,7 @@ class Policy(_Closed):
     approve: Literal["each", "plan", "auto"] = "plan"
     public_features: bool = False
     most_questions: Annotated[int, Field(ge=1)] = 200
+    colluding: Annotated[float, Field(ge=0, lt=1)] = COLLUDING
 
 
 class Amount(_Closed):

@@ -13,24 +13,29 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from federation.contract.errors import FederationError, InputError
 from federation.contract.files import write_lasting
+from federation.contract.roster import COLLUDING
 from federation.letters.agreement import Agreement
 from federation.letters.keys import fingerprint
 from federation.letters.letters import Head, SealedAnswer, SignedQuestion
-from federation.letters.packets import SHORTEST_REPLY, Status, status_packet
+from federation.letters.packets import SHORTEST_REPLY, Status, kind_of, status_packet
+from federation.letters.sum_letters import SUM
 from parties.holdings.cohort import Cohort
 from parties.site.accounts import Accounts
 from parties.site.journal import Journal
+from parties.site.summing import Summing
 from parties.site.worker import Cost, Means, read
 
 Approval = Callable[[Head], bool]  # whether somebody here has agreed to answer
 
 # Events of its journal.
 REFUSED, BEGUN, ANSWERED, AGAIN, WAITING = "refused", "begun", "answered", "answered again", "waits for approval"
+SUMMED = "answered in a secure sum"
 
 _log = logging.getLogger(__name__)
 _RESERVE = 2**26  # bytes of the disk that answers leave free
@@ -42,7 +47,8 @@ class Site:
     """One site and the agreement that it serves.
 
     `cohort` is this site alone, at its place in the agreement, `answers` a folder for what has been answered. A reply
-    to a question that nobody here has `approved` yet is that the site is busy.
+    to a question that nobody here has `approved` yet is that the site is busy. `colluding` is the largest share of the
+    sites that may collude with whoever asks, as far as this site is concerned: secure sums hide its part from so many.
     """
 
     name: str
@@ -55,12 +61,18 @@ class Site:
     approved: Approval
     means: Means
     now: Callable[[], float] = time.time
+    colluding: float = COLLUDING
     _taken: dict[str, str] = field(init=False)
+    _answered: set[str] = field(init=False)
+    _sums: Summing | None = field(init=False)
     _times: dict[tuple[str, str], int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         # Of each place in an exchange, and of each query of a release in it, the one question that was answered there.
         self._taken = {slot: line["key"] for line in self.journal.lines for slot in line.get("slots", ())}
+        self._answered = {line["key"] for line in self.journal.lines if line["event"] in (ANSWERED, SUMMED)}
+        known = self.key, self.agreement, self.cohort, self.accounts, self.journal, self.answers.with_name("sums")
+        self._sums = Summing(*known, self.means, self.colluding) if self.agreement.secure else None
 
     def reply(self, letter: Mapping[str, bytes]) -> dict[str, bytes] | None:
         """What is sent back; None to what is no question of this agreement to this site.
@@ -129,15 +141,19 @@ class Site:
 
     def _replied(self, head: Head, question: bytes, key: str) -> SealedAnswer:
         """The reply to a question that was not answered before. Raises `FederationError`s where there is none."""
+        if key in self._answered:
+            raise InputError(
+                f"this question was answered, and {self.answers} lacks the answer; a second one, with other noise, "
+                "would tell more than was paid for; restore the folder"
+            )
         if self.now() > head.closing:
             return self._said(head, Status.EXPIRED)
+        if kind_of(question) == SUM and self._sums is not None:
+            return self._summed(self._sums, head, question, key)
         with read(question, self.agreement, self.cohort, self.means) as (cost, answer):
             exchange = head.exchange.hex()
             slots = [f"{exchange} {head.number}", f"{exchange} {cost.kind} {cost.release} {cost.query}"]
-            if any(self._taken.get(slot, key) != key for slot in slots):
-                raise InputError("another question was answered in this place of the exchange")
-            if not (self.approved(head) and self._has_room(cost.length)):
-                self._note(WAITING, cost.kind, kind=cost.kind)
+            if not self._may(head, cost, slots, key):
                 return self._said(head, Status.BUSY, cost.length)
             self._charge(head, cost, key, slots)
             packet = answer()
@@ -147,10 +163,42 @@ class Site:
                 f"{self.means.memory} bytes, or failed; raise the limits, or mend what the log tells of"
             )
             packet = status_packet(Status.REFUSED, cost.length)
+        return self._sent(head, packet, key, ANSWERED, cost.kind)
+
+    def _summed(self, sums: Summing, head: Head, packet: bytes, key: str) -> SealedAnswer:
+        """The reply to a query of a secure sum."""
+
+        def begin(cost: Cost, slots: list[str], known: Mapping[str, Any]) -> bool:
+            if may := self._may(head, cost, slots, key):
+                self._begin(key, slots, sum=known)
+            return may
+
+        reply = sums.answer(head, packet, begin, self.now())
+        if reply.packet is None:
+            return self._said(head, Status.BUSY)
+        if reply.why:
+            self.refuse(reply.why)
+        return self._sent(head, reply.packet, key, SUMMED, reply.kind)
+
+    def _sent(self, head: Head, packet: bytes, key: str, event: str, kind: str) -> SealedAnswer:
+        """A reply, stored before it leaves."""
         sealed = self._sealed(head, packet)
         write_lasting(self.answers / key, sealed.encoded())
-        self.journal.add(ANSWERED, key=key, kind=cost.kind, bytes=len(sealed.sealed))
+        self.journal.add(event, key=key, kind=kind, bytes=len(sealed.sealed))
+        self._answered.add(key)
         return sealed
+
+    def _may(self, head: Head, cost: Cost, slots: list[str], key: str) -> bool:
+        """Whether somebody here has agreed, and there is room for an answer.
+
+        Raises `InputError` where another question was answered in its place.
+        """
+        if any(self._taken.get(slot, key) != key for slot in slots):
+            raise InputError("another question was answered in this place of the exchange")
+        if may := self.approved(head) and self._has_room(cost.length):
+            return may
+        self._note(WAITING, cost.kind, kind=cost.kind)
+        return False
 
     def _has_room(self, length: int) -> bool:
         """Whether an answer leaves room on the disk for what must be written down of later ones."""
@@ -167,7 +215,11 @@ class Site:
             release = "trusted" if cost.trusted else f"{cost.kind} {cost.release}"
             paid = hashlib.sha256(f"{self.agreement.aggregator}\n{head.plan.hex()} {exchange} {release}".encode())
             self.accounts.charge(paid.hexdigest(), guarantee, cost.trusted, {"exchange": exchange})
-        self.journal.add(BEGUN, key=key, slots=slots)
+        self._begin(key, slots)
+
+    def _begin(self, key: str, slots: list[str], **known: Any) -> None:
+        """Take the places of an answer in its exchange."""
+        self.journal.add(BEGUN, key=key, slots=slots, **known)
         self._taken.update(dict.fromkeys(slots, key))
 
     def _said(self, head: Head, status: Status, length: int = SHORTEST_REPLY) -> SealedAnswer:

@@ -31,11 +31,15 @@ def _said(line: Mapping[str, Any]) -> str:
         case "charged":
             cost = line["guarantee"]
             whose = "if the aggregator adds its noise" if line["trusted"] else "by noise of this site"
+            if "sum of" in line:
+                whose = f"by noise that {line['sum of']} sites add together"
             return (
                 f"charged table '{line['table']}': epsilon {cost['epsilon']:g}, delta {cost['delta']:g} for one "
                 f"{cost['unit']} ({cost['adjacency']}), {whose}"
             )
         case "answered":
+            return f"answered '{line['kind']}': {line['bytes']} bytes"
+        case "answered in a secure sum":
             return f"answered '{line['kind']}': {line['bytes']} bytes"
         case "answered again":
             return f"sent again what was answered before{_times(line)}"

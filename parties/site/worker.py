@@ -31,6 +31,7 @@ from federation.contract.reference import Reference
 from federation.contract.submission import Submission, check_submission
 from federation.letters.agreement import Agreement, require_agreed
 from federation.letters.packets import answer_packet, kind_of, read_question, reply_length
+from federation.letters.sum_letters import hidden_numbers, open_length, part_packet
 from parties.guard.answering import answered, permitted
 from parties.guard.registry import kinds, question_type
 from parties.holdings.cohort import Cohort, Holdings
@@ -58,7 +59,8 @@ class Cost:
 
     `trusted` says that it hides nothing but from whoever sees the release that an honest aggregator makes of it. What
     is public costs nothing. A release is paid for once, with its first `query`. `length` is how long replies to the
-    question are.
+    question are; where an answer goes into a secure sum that of what is said openly, and `numbers` is how many integers
+    are added up.
     """
 
     kind: str
@@ -67,6 +69,7 @@ class Cost:
     release: str
     query: int
     length: int
+    numbers: int = 0
 
     def to_json(self) -> bytes:
         """As bytes."""
@@ -214,7 +217,11 @@ def _serve(site: Connection, packet: bytes, agreement: Agreement, cohort: Cohort
     site.send_bytes(cost.to_json())
     with contextlib.suppress(EOFError):  # the site does not answer this time
         if site.recv_bytes() == _PAID:
-            site.send_bytes(answer_packet(question, _submission(question, replace(cohort, paid=True))))
+            found = _submission(question, replace(cohort, paid=True))
+            if cohort.masked and isinstance(question, PrivateQuestion):
+                site.send_bytes(part_packet(question, found))
+            else:
+                site.send_bytes(answer_packet(question, found))
 
 
 def _submission(question: Question, cohort: Cohort) -> Submission:
@@ -240,10 +247,14 @@ def _blank(cohort: Cohort) -> Cohort:
 def cost_of(question: Question, cohort: Cohort) -> Cost:
     """What an answer of one site costs. Raises `InputError`, before it is paid, for what would not be answered then."""
     permitted(cohort, question)
-    length = reply_length(question)
+    length, numbers = reply_length(question), 0
     if not isinstance(question, PrivateQuestion):
         return Cost(question.kind, None, isinstance(question, TrustedQuestion), question.kind, 0, length)
     paid = question.payment(cohort.declared)
     if not isinstance(paid, Guarantee):
         raise InputError(f"this site answers under a guarantee only: {paid.reason}")
-    return Cost(question.kind, paid, question.shared, question.release.name, question.release.query, length)
+    if cohort.masked:
+        length, numbers = open_length(question), hidden_numbers(question)
+    # What is shared hides nothing but in a sum.
+    bare = question.shared and not cohort.masked
+    return Cost(question.kind, paid, bare, question.release.name, question.release.query, length, numbers)

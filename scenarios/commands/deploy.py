@@ -99,6 +99,7 @@ def _begin(
     as_json: bool,
 ) -> None:
     from federation.contract.errors import InputError
+    from federation.contract.roster import colluders
     from scenarios.data.catalogue import is_file_name, public_path
     from scenarios.deployment.folder import INVITATION, README, make_folder
     from scenarios.settings.schema import resolve
@@ -119,9 +120,16 @@ def _begin(
     public = public_path(auxiliary, data_dir) if is_file_name(auxiliary) else Path()
     made, found = make_folder(folder, resolved, public, known, [parsed_address(address), *hosts])
     names = [site.name for site in found.agreement.sites]
+    own = ", whoever sees the answers"
+    if found.agreement.secure:
+        most = colluders(len(names), found.agreement.colluding)
+        own = (
+            f", by noise that the sites add together: nobody sees an answer, and sites trust nobody, as long as at "
+            f"most {most} of {len(names)} of them collude with you and all compare the plan's digest with each other"
+        )
     promised = [
         f"epsilon {one.epsilon:g}, delta {one.delta:g} per {one.unit}"
-        + (", if the aggregator is honest, who adds the noise" if one.trusted else ", whoever sees the answers")
+        + (", if the aggregator is honest, who adds the noise" if one.trusted else own)
         for one in found.agreement.promises
     ]
     asks = [f"{one.kind} x {one.times}" for one in found.agreement.asked]

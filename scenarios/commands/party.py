@@ -44,7 +44,7 @@ def init(
 ) -> None:
     """Make a site's key and its configuration, which explains itself. Nothing is overwritten."""
     from federation.letters.agreement import Agreement
-    from federation.letters.keys import fingerprint, new_site_key, public_text, save_key
+    from federation.letters.keys import fingerprint, new_site_key, public_text, save_key, sums_key
     from parties.site.state import State
     from scenarios.deployment.site_draft import site_draft
 
@@ -58,7 +58,8 @@ def init(
             raise InputError(f"{path} exists, and is not overwritten; choose another folder for this site")
     key = new_site_key()
     save_key(secret, key)
-    public.write_text(public_text(key.public_key()) + "\n", encoding="utf-8")
+    both = (key.public_key(), sums_key(key).public_key())  # by the second other sites know it in secure sums
+    public.write_text("".join(public_text(one) + "\n" for one in both), encoding="utf-8")
     State.made(folder / "state")
     with os.fdopen(os.open(site, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(site_draft(plan, name, Path(os.path.relpath(data, folder)) if not data.is_absolute() else data))

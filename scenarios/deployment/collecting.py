@@ -15,8 +15,9 @@ from aggregator.contract.ledger import Budget
 from aggregator.exchange.app import WORLD_PLAN, outcome_of, set_aside
 from aggregator.exchange.exchange import LEFT_OUT, QUESTION, REPLY, Exchange
 from aggregator.exchange.spent import Spent
+from aggregator.exchange.sums import QUERIES, last_sum, over
 from aggregator.world.plan import WorldPlan
-from federation.contract.errors import InputError
+from federation.contract.errors import InputError, QuorumError
 from federation.contract.files import read_object, write_lasting
 from federation.letters.agreement import Agreement
 from scenarios.deployment.folder import Folder
@@ -32,7 +33,8 @@ _SHOWN = 5  # sites by name
 class Progress:
     """How far an exchange is: which sites have yet to answer the question numbered `asked`, and which are left out.
 
-    That is the first question, from 1, for which somebody is waited for, or else the last; 0 before the first.
+    That is the first question, from 1, for which somebody is waited for, or else the last; 0 before the first. Of a
+    secure sum `of_sum`, over answers to a question of this kind, it counts the queries.
     """
 
     sites: int
@@ -40,6 +42,7 @@ class Progress:
     asked: int
     waiting: tuple[str, ...]
     left_out: tuple[str, ...]
+    of_sum: str = ""
 
     def __str__(self) -> str:
         if not self.asked:
@@ -47,7 +50,10 @@ class Progress:
         answered = self.sites - len(self.waiting) - len(self.left_out)
         waiting = f"; waiting for {_named(self.waiting)}" if self.waiting else ""
         left_out = f"; left out: {_named(self.left_out)}" if self.left_out else ""
-        return f"{answered} of {self.sites} sites answered question {self.asked} of {self.questions}{waiting}{left_out}"
+        place = f"question {self.asked} of {self.questions}"
+        if self.of_sum:
+            place = f"query {self.asked} of {self.questions} of the secure sum over '{self.of_sum}'"
+        return f"{answered} of {self.sites} sites answered {place}{waiting}{left_out}"
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,8 @@ def collect(folder: Folder, patience: Patience, fresh: bool, tell: Callable[[str
         number = _number(folder, fresh)
         if folder.release(number).exists():
             return {**(outcome_of(folder.path, number) or {}), "exchange": number, "status": "released already"}
+        if ended := over(folder.exchange(number)):
+            return {"exchange": number, "status": "failed", "why": ended["why"], "exit_code": QuorumError.exit_code}
         if time.time() > agreement.closing:
             raise InputError(
                 f"the deployment closed on {time.strftime('%Y-%m-%d %H:%M', time.localtime(agreement.closing))}, and "
@@ -98,6 +106,11 @@ def progress(folder: Folder, number: str) -> Progress:
         waiting = [name for name, _ in lacking if name not in left_out]
         if waiting:
             break
+    if not waiting and (summed := last_sum(own)) is not None:
+        away = summed.lacking(total)
+        left_out = [agreement.sites[place].name for place, left in away if left]
+        waiting = [agreement.sites[place].name for place, left in away if not left]
+        return Progress(total, QUERIES, summed.query + 1, tuple(waiting), tuple(left_out), summed.kind)
     return Progress(total, times, asked, tuple(waiting), tuple(left_out))
 
 
@@ -125,7 +138,7 @@ def _number(folder: Folder, fresh: bool) -> str:
     last = known[-1]
     if not fresh:
         return last
-    if not folder.release(last).exists():
+    if not folder.release(last).exists() and over(folder.exchange(last)) is None:
         raise InputError(
             f"exchange {last} has not been released, and what it spends is set aside; go on with it: federation "
             f"collect {folder.path}"
@@ -168,7 +181,7 @@ def _run(
     record.parent.mkdir(mode=0o700, exist_ok=True)
     if record.exists():
         link.stop(int(read_object(record, "remove it")["run"]))
-    for left_out in folder.exchange(number).glob(f"*{LEFT_OUT}"):
+    for left_out in folder.exchange(number).rglob(f"*{LEFT_OUT}"):
         left_out.unlink()  # all who have not answered are asked again
     config: dict[str, str | float] = {
         "dir": str(folder.path),

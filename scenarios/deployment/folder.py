@@ -15,13 +15,23 @@ from aggregator.exchange.exchange import JOURNALS
 from federation.contract.errors import InputError
 from federation.contract.files import is_folder, read_text, write_lasting
 from federation.letters.agreement import Agreement, Member
-from federation.letters.keys import load_key, public_text, require_private, save_key, site_key_from_text
+from federation.letters.keys import (
+    ed25519_key_from_text,
+    load_key,
+    public_text,
+    require_private,
+    save_key,
+    site_key_from_text,
+)
+from federation.letters.sum_letters import roster_of
 from scenarios.deployment.certificates import make_authority, make_server
 from scenarios.deployment.plans import Deployment, Terms, deployment
 from scenarios.settings.schema import Scenario
 from scenarios.settings.yaml_rules import dump
 
 INVITATION, SCENARIO, README = "invitation.json", "scenario.yaml", "README.txt"
+_COMPARED = """Let the sites compare it with each
+   other, too, by telephone: their secure sums rest on everybody's keys, which are in the plan. """
 
 
 @dataclass(frozen=True)
@@ -112,11 +122,13 @@ class Folder:
                 f"--keys: {keys} lacks {', '.join(f'{name}.pub' for name in lacking)}; each site sends its own, which "
                 "`federation party init` writes"
             )
-        members = tuple(Member(name=site.name, key=_key(keys / f"{site.name}.pub")) for site in invitation.sites)
+        members = tuple(_member(site.name, keys / f"{site.name}.pub") for site in invitation.sites)
         try:
             agreement = Agreement.model_validate({**invitation.model_dump(), "sites": members})
         except ValueError as error:
             raise InputError(f"--keys: {error.errors()[0]['msg']}") from error  # type: ignore[attr-defined]
+        if agreement.secure:
+            roster_of(agreement)
         if self.sealed and self.agreement.digest != agreement.digest:
             raise InputError(
                 f"{self.path / AGREEMENT} has been sealed with other keys, and sites may have approved it; make a new "
@@ -170,9 +182,11 @@ def _filled(
     return found
 
 
-def _key(path: Path) -> str:
-    """The public key in a file, in the one form that it has. Raises `InputError`."""
-    return public_text(site_key_from_text(read_text(path, "ask the site for another").strip(), str(path)))
+def _member(name: str, path: Path) -> Member:
+    """A site with the public keys in a file, in the one form that each has. Raises `InputError`."""
+    first, _, second = read_text(path, "ask the site for another").strip().partition("\n")
+    sums = public_text(ed25519_key_from_text(second.strip(), f"{path}, line 2")) if second else ""
+    return Member(name=name, key=public_text(site_key_from_text(first.strip(), str(path))), sums=sums)
 
 
 def _shown(agreement: Agreement) -> bytes:
@@ -183,6 +197,7 @@ def _readme(folder: Folder, found: Deployment) -> str:
     agreement = found.agreement
     names = [site.name for site in agreement.sites]
     host, _, port = agreement.superlink.rpartition(":")
+    compared = _COMPARED if agreement.secure else ""
     return f"""The deployment '{agreement.name}'
 {"=" * (len(agreement.name) + 17)}
 
@@ -202,7 +217,7 @@ This folder holds the keys of the deployment. Nobody but you may read it. Keep a
 
    It prints the fingerprint of each key. Compare them with the sites by telephone.
 
-3. Send {AGREEMENT} to each site, with the digest that was printed. There somebody types:
+3. Send {AGREEMENT} to each site, with the digest that was printed. {compared}There somebody types:
 
      federation party check site.toml
      federation party approve site.toml

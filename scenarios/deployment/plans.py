@@ -25,6 +25,8 @@ from federation.contract.guarantee import NoGuarantee
 from federation.contract.question import PrivateQuestion, Question, TrustedQuestion
 from federation.contract.reference import Reference
 from federation.letters.agreement import Agreement, Asked, Bags, Label, Member, Promise, Public, terms
+from federation.letters.sum_letters import sum_plan
+from federation.sums.plan import KEY, Roster
 from scenarios.data.catalogue import is_file_name
 from scenarios.deployment.public_file import feature_columns, public_rows, sha256
 from scenarios.runs.world import class_names, public_file_premise
@@ -135,7 +137,22 @@ def deployment(scenario: Scenario, known: Terms, public: Path) -> Deployment:
         promises=promises,
         public_features=public_features,
     )
-    return Deployment(agreement, plan, remarks)
+    return Deployment(agreement, plan, (*remarks, *(_summed(agreement) if agreement.secure else ())))
+
+
+def _summed(agreement: Agreement) -> Iterator[str]:
+    """What public numbers say of secure sums. Raises `InputError` where these sites can have none."""
+    sites = len(agreement.sites)
+    try:
+        plan = sum_plan(agreement, Roster((bytes(KEY),) * sites), b"", 1)
+    except InputError as error:
+        raise InputError(f"trust: secure: {error}") from error
+    spare = plan.neighbours - plan.threshold
+    if plan.neighbours == sites - 1 and sites - plan.least > spare:
+        yield (
+            f"by parties.quorum {sites - plan.least} of {sites} sites may stay away, but a secure sum of so few ends "
+            f"when more than {spare} do; raise parties.quorum to {(sites - spare) / sites:.3g}: the noise gets less"
+        )
 
 
 def begun(plan: WorldPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promise, ...], tuple[str, ...], int, bool]:
@@ -173,10 +190,17 @@ def begun(plan: WorldPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promi
                 unit=spent.unit, adjacency=spent.adjacency, epsilon=spent.epsilon, delta=spent.delta, trusted=trusted
             )
         )
-    asked = tuple(Asked(kind=question.kind, times=_times(question), same=terms(question)) for question in questions)
+    asked = tuple(
+        Asked(kind=question.kind, times=_times(question), same=terms(question), masked=_masked(question))
+        for question in questions
+    )
     remarks = (*views.remarks(), *told(started.outlooks(), plan.parties))
     features = any(question.takes_features_as_public for question in questions)
     return asked, tuple(promises), remarks, len(views.table.rows), features
+
+
+def _masked(question: Question) -> bool:
+    return isinstance(question, PrivateQuestion) and question.shared
 
 
 def _times(question: Question) -> int:
@@ -185,12 +209,7 @@ def _times(question: Question) -> int:
 
 def _refused(question: PrivateQuestion) -> str | None:
     """Why a real site would refuse, in words for who wrote the scenario."""
-    if question.shared:
-        return (
-            "trust: secure has each site add a share of one noise, which hides nothing where somebody can see the "
-            "answers one by one, and there is no summation yet that hides them; use trust: none"
-        )
-    return question.simulated_only()
+    return None if question.shared else question.simulated_only()
 
 
 def _released(scenario: Scenario) -> list[Variant]:

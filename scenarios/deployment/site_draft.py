@@ -57,7 +57,7 @@ protocols = [{_quoted(invitation.protocol)}]
 approve = "plan"      # "each": somebody here approves every exchange; "auto": nobody need
 public-features = false  # {_features(invitation)}
 most-questions = 200  # answered in an exchange, and in a day
-
+{_COLLUDING if invitation.secure else ""}
 # What all plans together may cost this table, ever. These are the least that this plan needs.
 {_allowances(invitation)}
 [limits]
@@ -69,6 +69,9 @@ seconds = 30          # after which an answer leaves, however long it took; over
 def _features(invitation: Agreement) -> str:
     needed = "this plan needs true: it protects labels alone; " if invitation.public_features else ""
     return f"{needed}true only if what a row says is known to all, but its label"
+
+
+_COLLUDING = "colluding = 0.1       # of the sites that may collude with who asks; secure sums hide yours from them\n"
 
 
 def _allowances(invitation: Agreement) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from federation.contract.errors import BudgetExceededError, FederationError, InputError
 from federation.contract.question import PublicQuestion, TrustedQuestion
+from federation.contract.roster import colluders
 from federation.letters.agreement import Agreement
 from federation.letters.keys import fingerprint, load_key
 from parties.guard.registry import question_type
@@ -50,8 +52,10 @@ def outlook(settings: Settings, agreement: Agreement) -> Outlook:
     journal = state.journal(reading=True)
     identity = Identity(state.folder / "tables", journal)
     found.lines += [*_who(agreement), *_what(agreement)]
+    if agreement.secure:
+        found.lines += _summed(agreement, settings)
     key = load_key(settings.connection.key, EllipticCurvePrivateKey)  # type: ignore[type-abstract]
-    found.errors += objections(settings, agreement, key.public_key())
+    found.errors += objections(settings, agreement, key)
     own = accounts(settings, identity)
     found.spent = _spent(settings, own)
     found.lines += _costs(agreement, settings, found.spent)
@@ -96,12 +100,28 @@ def _what(agreement: Agreement) -> Iterator[str]:
             continue
         what = (kind.__doc__ or "").strip().partition("\n")[0]
         how = "protected by noise that this site adds"
-        if issubclass(kind, TrustedQuestion):
+        if asked.masked:
+            how = "protected by noise that all sites add together, and sent masked: nobody sees it, but the sum of all"
+        elif issubclass(kind, TrustedQuestion):
             how = "sent WITHOUT noise: the aggregator is trusted to add it"
         elif issubclass(kind, PublicQuestion):
             how = "sent WITHOUT noise: for features that are public"
         times = _TIMES.get(asked.times, f"{asked.times} times")
         yield f"  {asked.kind}, {times} at most: {what} It is {how}."
+
+
+def _summed(agreement: Agreement, settings: Settings) -> Iterator[str]:
+    """What a secure sum rests on."""
+    sites, corrupt = len(agreement.sites), colluders(len(agreement.sites), agreement.colluding)
+    least = math.ceil(agreement.quorum * sites)
+    yield (
+        f"secure sums: of {least} of {sites} sites at least, or nothing can be read; what is hidden stays so while at "
+        f"most {corrupt} of them collude with the coordinator (policy.colluding: {settings.policy.colluding:g} may)"
+    )
+    yield (
+        "compare the digest of the plan with the OTHER SITES by telephone, not only with the coordinator: one that "
+        "shows each site another list of keys could read their answers"
+    )
 
 
 def _labels(agreement: Agreement, holdings: Holdings) -> str:
@@ -116,7 +136,8 @@ def _labels(agreement: Agreement, holdings: Holdings) -> str:
 
 def _costs(agreement: Agreement, settings: Settings, spent: dict[str, dict[str, float]]) -> Iterator[str]:
     for promise in agreement.promises:
-        kept = "if the aggregator is honest" if promise.trusted else "by noise of this site"
+        own = "by noise of all sites together" if agreement.secure else "by noise of this site"
+        kept = "if the aggregator is honest" if promise.trusted else own
         yield (
             f"what an exchange costs: epsilon {promise.epsilon:g}, delta {promise.delta:g} for one {promise.unit} "
             f"({promise.adjacency}), {kept}"

@@ -14,7 +14,7 @@ from support.two_class_parties import public_table
 
 from federation.contract.reference import Reference
 from federation.letters.agreement import Agreement, require_agreed
-from federation.letters.keys import new_site_key, public_text
+from federation.letters.keys import new_site_key, public_text, sums_key
 from federation.letters.letters import SealedAnswer, SignedQuestion
 from federation.letters.packets import (
     LETTER,
@@ -72,7 +72,8 @@ def deployed(folder: Path, sites=("north", "south", "west"), **changed):
     keys = {name: new_site_key() for name in sites}
     (folder / "keys").mkdir()
     for name, key in keys.items():
-        (folder / "keys" / f"{name}.pub").write_text(public_text(key.public_key()))
+        both = key.public_key(), sums_key(key).public_key()
+        (folder / "keys" / f"{name}.pub").write_text("\n".join(map(public_text, both)))
     made.seal(folder / "keys")
     nodes = {name: FIRST_NODE + place for place, name in enumerate(sites)}
     (made.path / "nodes.json").write_text(json.dumps(nodes))

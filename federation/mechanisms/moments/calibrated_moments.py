@@ -19,7 +19,7 @@ from federation.contract.randomness import NoiseBits
 from federation.mechanisms.moments import shares
 from federation.mechanisms.noise.additive import AdditiveMechanism, OnAdditive, calibrate_laplace, summation_error
 from federation.mechanisms.noise.additive import calibrate as calibrate_additive
-from federation.mechanisms.noise.checks import require_draws, require_positive, require_wanted, require_whole
+from federation.mechanisms.noise.checks import require_positive, require_wanted, require_whole
 from federation.mechanisms.noise.mechanism import Parameters
 from federation.numerics.arrays import Floats
 
@@ -78,7 +78,6 @@ class SumNoise(OnAdditive):
         `total` (d,): the sum over rows cut to their norm bounds. Raises `InputError` for another shape, NaN, infinities
         or a sum that no `rows` rows of norm 1 have (or of `longest`): some were not cut.
         """
-        steps = self.additive.rounded(total)
         if np.linalg.norm(total) > self.rows * self.longest * (1 + _LONGER) * (1 + summation_error(self.rows)):
             raise InputError(
                 f"total must be a sum over at most {self.rows} rows of norm {self.longest:.3g}, and is longer; cut the "
@@ -86,9 +85,7 @@ class SumNoise(OnAdditive):
             )
         if not self.contributors:
             return self.additive.release(total, bits, draws)
-        require_draws(draws)
-        noisy: Floats = steps + shares.draw(self.additive, self.contributors, bits, draws)
-        return noisy * self.additive.step
+        return shares.release(self.additive, self.contributors, total, bits, draws)
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:

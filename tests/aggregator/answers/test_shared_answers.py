@@ -98,3 +98,20 @@ def test_what_is_no_number_is_no_answer() -> None:
     collector = SharedAnswers(QUESTION, plan())
     assert list(collector.add(sent([0, 1], [[np.nan, 0, 0, 0], [1, 0, 0, 0]]))) == [0]
     assert collector.total("sums")[0, 0] == STEP
+
+
+def test_who_says_nonsense_openly_is_known_before_the_sum() -> None:
+    collector = SharedAnswers(QUESTION, plan())
+    said = Submission("mean_operator", np.array([0, 2]), {"size": np.array([10.0, -3.0])})
+    assert [*collector.refused(said)] == [2]
+    assert collector.answered == 0
+    with pytest.raises(InputError):
+        collector.refused(Submission("mean_operator", np.array([0]), {"size": np.array([1])}))
+
+
+def test_a_ledger_knows_what_the_total_of_real_parties_rests_on() -> None:
+    collector = SharedAnswers(QUESTION, plan())
+    assert collector.told == (UNSEEN,)
+    opened = Submission("mean_operator", np.array([0, 2]), {"size": np.array([10.0, 3.0])})
+    collector.take_total(opened, np.arange(collector.numbers))
+    assert "letters between real parties" in collector.told[1]

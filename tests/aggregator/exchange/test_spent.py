@@ -80,3 +80,12 @@ def test_the_ledger_is_plain_json(tmp_path):
     Spent.load(tmp_path / "ledger.json").charge("aa", [pure(1.0)], None)
     [entry] = json.loads((tmp_path / "ledger.json").read_text())["charged"]["aa"]
     assert (entry["epsilon"], entry["unit"], entry["mechanism"]) == (1.0, "label", "laplace")
+
+
+def test_what_was_set_aside_for_nothing_is_free_again(tmp_path):
+    spent = Spent(tmp_path / "ledger.json")
+    spent.charge("one", [pure(1.0)], None)
+    spent.charge("two", [pure(1.0)], None)
+    spent.free("one")
+    spent.free("three")
+    assert [*Spent.load(tmp_path / "ledger.json").charged] == ["two"]

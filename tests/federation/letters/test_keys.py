@@ -13,9 +13,11 @@ from federation.letters.keys import (
     load_key,
     new_site_key,
     public_text,
+    raw_public,
     require_private,
     save_key,
     site_key_from_text,
+    sums_key,
 )
 
 
@@ -89,3 +91,12 @@ def test_other_lines_are_refused_with_where_they_are(text):
 def test_fingerprints_tell_keys_apart():
     keys = [new_site_key().public_key(), new_site_key().public_key(), Ed25519PublicKey.from_public_bytes(bytes(32))]
     assert len({fingerprint(key) for key in keys}) == 3
+
+
+def test_a_key_for_secure_sums_follows_from_a_sites_own_and_tells_nothing_of_it():
+    key = new_site_key()
+    own = sums_key(key)
+    assert raw_public(own) == raw_public(sums_key(key))
+    assert raw_public(own) != raw_public(sums_key(new_site_key()))
+    scalar = key.private_numbers().private_value.to_bytes(48, "big")
+    assert own.private_bytes_raw() not in (scalar[:32], scalar[16:])

@@ -5,10 +5,11 @@ import re
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from support.questions import QUESTIONS
 from support.site_folders import site_folder
 
 from federation.letters.agreement import Agreement
-from federation.letters.keys import load_key, new_site_key, public_text
+from federation.letters.keys import load_key, new_site_key, public_text, sums_key
 from parties.site.policy import objections
 from parties.site.settings import Settings
 
@@ -20,9 +21,7 @@ def wrong(tmp_path):
         settings = Settings.load(path)
         text = json.loads(settings.plan.read_text())
         agreement = Agreement.model_validate_json(json.dumps(text | dict(plan)))
-        return [
-            *objections(settings, agreement, load_key(settings.connection.key, EllipticCurvePrivateKey).public_key())
-        ]
+        return [*objections(settings, agreement, load_key(settings.connection.key, EllipticCurvePrivateKey))]
 
     return found
 
@@ -52,6 +51,11 @@ OTHER = {"name": "north", "key": public_text(new_site_key().public_key())}
         ((), {"plan": {"sites": [OTHER]}}, "send its coordinator the .pub file of this one"),
         ((), {"closing": -3600.0}, "the plan has closed, on 20"),
         (
+            ("[policy]", "[policy]\nmost-questions = 1"),
+            {"questions": [QUESTIONS["votes"], QUESTIONS["counts"]]},
+            "the plan asks up to 2 questions in an exchange, and policy.most-questions allows 1; raise it",
+        ),
+        (
             (),
             {"public_features": True},
             "the plan protects labels alone, and takes all else in a row as public; set policy.public-features = true",
@@ -69,3 +73,45 @@ def test_each_objection_is_a_sentence(wrong, replaced, changed, said):
 
 def test_public_features_may_leave_where_the_policy_says_that_they_are(wrong):
     assert wrong(("[policy]", "[policy]\npublic-features = true"), public_features=True) == []
+
+
+@pytest.fixture
+def of_sums(tmp_path):
+    """What a site objects to in a plan with secure sums, whose `north` it is."""
+
+    def found(*replaced, own=None, **plan):
+        settings = Settings.load(site_folder(tmp_path, replaced=replaced))
+        key = load_key(settings.connection.key, EllipticCurvePrivateKey)
+        keys = {"north": key} | {name: new_site_key() for name in ("south", "west")}
+        sites = [
+            {"name": name, "key": public_text(one.public_key()), "sums": public_text(sums_key(one).public_key())}
+            for name, one in keys.items()
+        ]
+        sites[0]["sums"] = sites[0]["sums"] if own is None else own
+        known = json.loads(settings.plan.read_text()) | {"sites": sites, "quorum": 1.0}
+        known["asked"][0]["masked"] = True
+        agreement = Agreement.model_validate_json(json.dumps(known | plan))
+        return [*objections(settings, agreement, key)]
+
+    return found
+
+
+def test_a_plan_with_secure_sums_that_hide_enough_is_served(of_sums):
+    assert of_sums() == []
+
+
+@pytest.mark.parametrize(
+    ("replaced", "changed", "said"),
+    [
+        ((), {"own": ""}, "the plan has no key for secure sums of 'north'; its .pub file has it in the second line"),
+        ((), {"own": public_text(sums_key(new_site_key()).public_key())}, "'north' is not this site's; send its coor"),
+        (
+            (("[policy]", "[policy]\ncolluding = 0.5"),),
+            {},
+            "hide a site's part from 1 colluding sites of 3, and by pol",
+        ),
+        ((), {"quorum": 0.3}, "shares of noise need a party that answers and colludes with nobody"),
+    ],
+)
+def test_a_plan_whose_secure_sums_hide_too_little_is_not_served(of_sums, replaced, changed, said):
+    assert any(said in sentence for sentence in of_sums(*replaced, **changed))

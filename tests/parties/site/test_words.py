@@ -18,6 +18,14 @@ COST = {"epsilon": 1.0, "delta": 1e-6, "unit": "label", "adjacency": "replace"}
             {"event": "charged", "table": "t", "trusted": True, "guarantee": COST},
             "charged table 't': epsilon 1, delta 1e-06 for one label (replace), if the aggregator adds its noise",
         ),
+        (
+            {"event": "charged", "table": "t", "trusted": False, "guarantee": COST, "sum of": 3},
+            "charged table 't': epsilon 1, delta 1e-06 for one label (replace), by noise that 3 sites add together",
+        ),
+        (
+            {"event": "answered in a secure sum", "kind": "sums, query 2 of a secure sum", "bytes": 10},
+            "answered 'sums, query 2 of a secure sum': 10 bytes",
+        ),
         ({"event": "begun"}, "a question is being answered"),
         ({"event": "answered", "kind": "votes", "bytes": 10}, "answered 'votes': 10 bytes"),
         ({"event": "answered again"}, "sent again what was answered before"),

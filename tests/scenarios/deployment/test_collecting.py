@@ -189,3 +189,18 @@ def test_who_is_waited_for_and_not_connected_is_named(link):
 
 def test_nothing_spent_is_no_line():
     assert spent_lines([]) == []
+
+
+def test_a_secure_sum_that_is_over_is_asked_for_no_more_but_in_a_new_exchange(link, monkeypatch):
+    link.post.conduct.update(south="silent", west="silent")
+    run(link)
+    asked, runs = len(link.post.asked), len(link.runs)
+    monkeypatch.setattr(
+        collecting, "over", lambda folder: {"why": "over", "masked": False} if folder.name == "001" else None
+    )
+    outcome, _ = run(link)
+    assert (outcome["status"], outcome["why"], outcome["exit_code"]) == ("failed", "over", 4)
+    assert (len(link.post.asked), len(link.runs)) == (asked, runs)
+    link.post.conduct.clear()
+    outcome, _ = run(link, fresh=True)
+    assert (outcome["status"], outcome["exchange"]) == ("released", "002")

@@ -6,7 +6,8 @@ from support.letter_sites import CLOSING, deployed, scenario, write_public
 from aggregator.world.plan import WorldPlan
 from federation.contract.errors import InputError
 from federation.letters.agreement import Agreement
-from federation.letters.keys import new_site_key, public_text
+from federation.letters.keys import new_site_key, public_text, raw_public, sums_key
+from federation.letters.sum_letters import roster_of
 from scenarios.deployment.certificates import require_valid
 from scenarios.deployment.folder import Folder, make_folder
 from scenarios.settings.schema import resolve
@@ -116,3 +117,19 @@ def test_a_folder_that_others_may_read_or_that_is_none_is_refused(tmp_path):
         Folder.opened(folder.path)
     with pytest.raises(InputError, match="is no folder of a deployment"):
         Folder.opened(tmp_path)
+
+
+def test_a_plan_with_secure_sums_has_the_second_key_of_each_site(tmp_path):
+    made, keys = deployed(
+        tmp_path, kind="mean_operator", options={"protect": "row", "trust": "secure"}, parties={"quorum": 1}
+    )
+    held = [raw_public(sums_key(key)) for key in keys.values()]
+    assert list(roster_of(made.agreement).keys) == held
+    assert "Let the sites compare it with each" in (made.path / "README.txt").read_text()
+    first = (tmp_path / "keys" / "south.pub").read_text().partition("\n")[0]
+    (tmp_path / "keys" / "south.pub").write_text(first)
+    with pytest.raises(InputError, match="no key for secure sums of 'south'"):
+        made.seal(tmp_path / "keys")
+    (tmp_path / "keys" / "south.pub").write_text(f"{first}\n{first}")
+    with pytest.raises(InputError, match=r"south\.pub, line 2: must be an Ed25519 public key"):
+        made.seal(tmp_path / "keys")

@@ -109,11 +109,6 @@ def test_rows_of_a_site_are_those_of_the_scenario_where_nothing_else_is_said(tmp
         ({"privacy": {"epsilon": [1, 2]}}, "privacy.epsilon: real sites spend one epsilon"),
         ({"rows": None}, "parties.rows: say with --rows"),
         ({"options": {"noise": "off"}}, "promises nothing with these options"),
-        ({"kind": "mean_operator", "options": {"trust": "secure"}}, "no summation yet.*use trust: none"),
-        (
-            {"kind": "label_sums", "options": {"protect": "row", "trust": "secure"}, "data": REAL},
-            "no summation yet.*use trust: none",
-        ),
         ({"kind": "class_ratio", "options": {"noise": "dirichlet_floor", "floor": 20}}, "a floor protects only where"),
     ],
 )
@@ -138,3 +133,34 @@ def test_two_protocols_are_one_too_many(tmp_path):
     two = scenario() | {"protocols": [{"kind": "soft_vote"}, {"kind": "mean_operator"}]}
     with pytest.raises(InputError, match=r"there are 2 \(soft_vote, mean_operator\); leave one"):
         deployment(resolve(two), known, write_public(tmp_path / "public.csv"))
+
+
+def secure(folder, sites=("north", "south", "west"), quorum=1.0, kind="mean_operator", data=(), **parties):
+    """What a scenario with secure sums is between these sites."""
+    folder.mkdir(exist_ok=True)
+    known = Terms("link:1", "root", "key", sites, CLOSING, (60, 67), None)
+    parties = {"quorum": quorum, "count": max(3, len(sites)), **parties}
+    settings = {"kind": kind, "options": {"protect": "row", "trust": "secure"}, "parties": parties, "data": data}
+    return deployment(resolve(scenario(**settings)), known, write_public(folder / "public.csv"))
+
+
+def test_sums_of_shares_are_asked_for_as_such(tmp_path):
+    found = secure(tmp_path)
+    assert [asked.masked for asked in found.agreement.asked] == [True]
+    assert found.agreement.secure
+    assert [(one.unit, one.trusted) for one in found.agreement.promises] == [("row", False)]
+    assert not any("parties.quorum" in remark for remark in found.remarks)
+    assert secure(tmp_path / "real", kind="label_sums", data=REAL).agreement.secure
+
+
+def test_sites_that_can_have_no_secure_sum_are_told_so(tmp_path):
+    with pytest.raises(InputError, match="trust: secure: a masked sum needs 3 parties or more, got 2"):
+        secure(tmp_path, sites=("north", "south"))
+    with pytest.raises(InputError, match=r"raise parties\.quorum, lower parties.colluding"):
+        secure(tmp_path, quorum=0.3)
+
+
+def test_a_quorum_that_a_secure_sum_cannot_use_is_told(tmp_path):
+    found = secure(tmp_path, quorum=0.6)
+    assert any("by parties.quorum 1 of 3 sites may stay away" in one for one in found.remarks)
+    assert any("ends when more than 0 do; raise parties.quorum to 1: the noise" in one for one in found.remarks)

@@ -73,3 +73,11 @@ def test_names_that_toml_would_misread_are_quoted(tmp_path):
     assert '# "a mole" = "NAME HERE"\n# ill = {from = "NAME HERE"' in text
     assert found.data.file == tmp_path / 'a "b"\\c.csv'
     assert json.dumps(found.data.table) == json.dumps('a "b"\\c')
+
+
+def test_a_plan_with_secure_sums_asks_how_many_sites_may_collude(tmp_path):
+    asked = {"kind": "counts", "times": 1, "same": {}, "masked": True}
+    found, text = drafted(tmp_path, asked=[asked])
+    assert found.policy.colluding == 0.1
+    assert "\ncolluding = 0.1 " in text
+    assert "colluding" not in drafted(tmp_path)[1]

@@ -5,6 +5,7 @@ from support.questions import QUESTIONS
 from support.site_folders import site_folder
 
 from federation.letters.agreement import Agreement
+from federation.letters.keys import new_site_key, public_text, sums_key
 from parties.site.settings import Settings
 from scenarios.deployment.site_words import outlook
 
@@ -67,3 +68,18 @@ def test_a_plan_says_nothing_that_moves_a_terminals_cursor(looked):
     found = looked(name="\x1b[2Jtrial", protocol="class_ratio\x1b[1A")
     assert all(text.isprintable() for text in [*found.lines, *found.errors])
     assert "plan: ' [2Jtrial'" in found.lines[0]
+
+
+def test_a_secure_sum_is_told_with_what_it_rests_on(looked, tmp_path):
+    keys = [new_site_key() for _ in range(3)]
+    sites = [
+        {"name": name, "key": public_text(key.public_key()), "sums": public_text(sums_key(key).public_key())}
+        for name, key in zip(("north", "south", "west"), keys, strict=True)
+    ]
+    asked = {"kind": "counts", "times": 1, "same": {}, "masked": True}
+    found = looked(questions=[QUESTIONS["counts"]], sites=sites, asked=[asked], quorum=1.0)
+    [line] = [line for line in found.lines if line.startswith("  counts, once at most: ")]
+    assert line.endswith("sent masked: nobody sees it, but the sum of all.")
+    assert any(line.startswith("secure sums: of 3 of 3 sites at least, or nothing can be read") for line in found.lines)
+    assert any("with the OTHER SITES by telephone" in line for line in found.lines)
+    assert any(line.endswith("for one label (replace), by noise of all sites together") for line in found.lines)

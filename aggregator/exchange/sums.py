@@ -1,0 +1,272 @@
+"""Secure sums between the sites of an exchange: the queries of a masked sum, each a round of letters.
+
+A sum goes on where it was interrupted: its plan, its queries, the answers as they came and who was counted as there
+after each query are on the disk before the next is asked, so that no site is ever asked two things in one place.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NoReturn, Protocol, cast
+
+import numpy as np
+from flwr.app import Message
+from flwr.serverapp import Grid
+
+from aggregator.exchange.exchange import LEFT_OUT, QUESTION, REPLY, Exchange
+from aggregator.exchange.letter_grid import LetterGrid
+from aggregator.sums.masked_sum import MaskedSum
+from federation.contract.collector import Collector
+from federation.contract.errors import InputError, QuorumError
+from federation.contract.files import read_object, write_lasting
+from federation.contract.question import PrivateQuestion, Question
+from federation.contract.submission import Submission
+from federation.grids.failures import Failures
+from federation.letters.packets import kind_of, question_packet
+from federation.letters.sum_letters import (
+    LEAVE,
+    SUM,
+    SumAnswer,
+    SumQuery,
+    hidden_numbers,
+    read_opened,
+    roster_of,
+    sum_plan,
+)
+from federation.numerics.arrays import Integers
+from federation.sums.messages import KEYS, MASKED, UNMASK
+from federation.sums.plan import SumPlan
+
+QUERIES = UNMASK + 1  # of a sum with one server that may do what it likes
+SUMS = "sums"  # folder of an exchange, in which each sum has one
+OVER, CLOSED = "over.json", ".closed"  # files of a sum; the second after the number of a query
+
+_QUESTION, _PLAN, _LEAVING = "asked.packet", "sum.plan", "leaving"
+_GOODBYE = 20.0  # seconds that sites have to hear that a sum is over
+
+
+class SumCollector(Collector, Protocol):
+    """Takes the total of a sum, and what the sites in it say openly."""
+
+    def refused(self, opened: Submission) -> Mapping[int, str]:
+        """Whose open answers cannot be taken, and why."""
+        ...
+
+    def take_total(self, opened: Submission, whole: Integers) -> None:
+        """The sum of all integers."""
+        ...
+
+
+class LetterSums:
+    """All sums of an exchange, in the order in which they are asked for; the parameters are those of `LetterGrid`."""
+
+    def __init__(self, grid: Grid, exchange: Exchange, nodes: Sequence[int], patience: float, wait: float) -> None:
+        self._grid, self._exchange, self._nodes, self._patience = grid, exchange, nodes, patience
+        self._end = time.monotonic() + wait
+        self._roster = roster_of(exchange.agreement)
+        self._sums = 0
+
+    def ask(self, question: Question, collectors: Sequence[Collector], failures: Failures) -> None:
+        """One sum over all sites, for all collectors of a question; notes in `failures` who is not in it, and why.
+
+        Raises `QuorumError` where too few are there. Once more than keys was asked for the sum is then over for good,
+        and sites are told to destroy what they know of it.
+        """
+        folder = self._exchange.folder / SUMS / f"{self._sums:05d}"
+        self._sums += 1
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if (folder / OVER).exists():
+            raise QuorumError(read_object(folder / OVER, _AGAIN)["why"])
+        taking = [cast(SumCollector, one) for one in collectors]
+        _Sum(
+            self, replace(self._exchange, folder=folder), cast(PrivateQuestion, question), taking, failures
+        ).carry_out()
+
+    def letters(self, exchange: Exchange, patience: float) -> LetterGrid:
+        """A grid for the letters of one sum, which have a folder of their own."""
+        return LetterGrid(self._grid, exchange, self._nodes, patience, self._end - time.monotonic())
+
+    def plan(self, folder: Path, packet: bytes, numbers: int) -> SumPlan:
+        """That of a sum, new where it has just begun."""
+        path = folder / _PLAN
+        if not path.exists():
+            write_lasting(path, sum_plan(self._exchange.agreement, self._roster, packet, numbers).packed())
+        return SumPlan.read(path.read_bytes())
+
+    def server(self, plan: SumPlan) -> MaskedSum:
+        """Of a sum."""
+        return MaskedSum(plan, self._roster)
+
+    @property
+    def patience(self) -> float:
+        """Seconds that a site may take for a query."""
+        return self._patience
+
+
+class _Sum:
+    """One of them."""
+
+    def __init__(
+        self,
+        sums: LetterSums,
+        exchange: Exchange,
+        question: PrivateQuestion,
+        collectors: Sequence[SumCollector],
+        failures: Failures,
+    ) -> None:
+        self._sums, self._exchange, self._collectors, self._failures = sums, exchange, collectors, failures
+        self._question, self._folder = question, exchange.folder
+        self._packet = _kept(self._folder / _QUESTION, question_packet(question))
+        self._plan = sums.plan(self._folder, self._packet, hidden_numbers(question))
+        self._server = sums.server(self._plan)
+        self._opened: dict[int, Submission] = {}
+
+    def carry_out(self) -> None:
+        """Ask all queries, and hand the total over."""
+        try:
+            with closing(self._sums.letters(self._exchange, self._sums.patience)) as letters:
+                while (query := self._server.query) is not None:
+                    self._ask(letters, query)
+            total = self._server.total()
+        except QuorumError as error:
+            if self._server.query == KEYS:
+                raise QuorumError(f"{error}; collect again once more sites are there") from error
+            self._give_up(str(error))
+        counted = np.flatnonzero(total.counted)
+        said = [self._opened[site] for site in counted.tolist()]
+        arrays = {name: np.concatenate([one.arrays[name] for one in said]) for name in said[0].arrays}
+        for collector in self._collectors:
+            collector.take_total(replace(said[0], parties=counted, arrays=arrays), total.values)
+
+    def _ask(self, letters: LetterGrid, query: int) -> None:
+        """One query, of everybody who is still there; where it was closed before, of nobody."""
+        record = self._folder / f"{query}{CLOSED}"
+        closed = set(read_object(record, _AGAIN)["sites"]) if record.exists() else None
+        asked, brought = dict(self._server.questions()), self._packet if query == KEYS else b""
+        # All sites have one, so that each has the same place in the exchange whoever is there.
+        messages = [
+            _message(letters, SumQuery(query, self._plan.digest, asked.get(site, b""), brought), site)
+            for site in range(self._plan.parties)
+        ]
+        sites = [site for site in asked if closed is None or site in closed]
+        pending = dict(zip(letters.push_messages([messages[site] for site in sites]), sites, strict=True))
+        taken = []
+        while pending:
+            for reply in letters.pull_messages(list(pending)):
+                site = pending.pop(reply.metadata.reply_to_message_id)
+                why = self._taken(site, query, reply)
+                if why is None:
+                    taken.append(site)
+                else:
+                    self._failures.add([site], why)
+        self._server.close()
+        for site, why in self._server.refused.items():
+            self._failures.add([site], why)
+        if closed is None:
+            write_lasting(record, json.dumps({"sites": sorted(taken)}).encode())
+
+    def _taken(self, site: int, query: int, reply: Message) -> str | None:
+        """Take in what a site has answered; why it is left out, where it is.
+
+        Nothing of it is believed: what it says openly is for the collectors to refuse, and the rest for the sum.
+        """
+        if reply.has_error():
+            return str(reply.error.reason)
+        try:
+            answer = SumAnswer.read(reply.content)
+            if query == KEYS:
+                self._opened[site] = self._read(site, answer.opened)
+        except Exception as error:  # whatever a hostile site sends, it must not end the sum
+            return f"answer refused: {error if isinstance(error, InputError) else type(error).__name__}"
+        self._server.take(site, answer.body)
+        return self._server.refused.get(site)
+
+    def _read(self, site: int, opened: bytes) -> Submission:
+        said = read_opened(opened, self._question)
+        if said.parties.tolist() != [site]:
+            raise InputError("a site answered for another one")
+        for collector in self._collectors:
+            for why in collector.refused(said).values():
+                raise InputError(why)
+        return said
+
+    def _give_up(self, why: str) -> NoReturn:
+        """The sum is over: sites are told to destroy their secrets. Raises `QuorumError`."""
+        masked = (self._folder / f"{MASKED - 1}{CLOSED}").exists()
+        told = (
+            f"{why}; this sum is over, and nothing of it can be read. "
+            + ("Sites have paid for it. " if masked else "Nothing was paid for it. ")
+            + _AGAIN
+        )
+        write_lasting(self._folder / OVER, json.dumps({"why": told, "masked": masked}).encode())
+        leaving = replace(self._exchange, folder=self._folder / _LEAVING)
+        leaving.folder.mkdir(mode=0o700, exist_ok=True)
+        with closing(self._sums.letters(leaving, _GOODBYE)) as letters:
+            messages = [
+                _message(letters, SumQuery(LEAVE, self._plan.digest, b""), site) for site in range(self._plan.parties)
+            ]
+            pending = {name for name in letters.push_messages([messages[site] for site in self._opened])}
+            while pending:
+                pending -= {one.metadata.reply_to_message_id for one in letters.pull_messages(list(pending))}
+        raise QuorumError(told)
+
+
+_AGAIN = "Begin a new exchange: federation collect DIR --new-exchange"
+
+
+def over(exchange: Path) -> dict[str, object] | None:
+    """Of an exchange's folder: why a sum of it is over without a total, and whether sites have paid; else None."""
+    for found in sorted((exchange / SUMS).glob(f"*/{OVER}")):
+        return read_object(found, _AGAIN)
+    return None
+
+
+@dataclass(frozen=True)
+class Stand:
+    """How far a sum is, by its folder: over answers to which `kind` of question, and which `query` is being asked."""
+
+    folder: Path
+    kind: str
+    query: int
+
+    def lacking(self, sites: int) -> list[tuple[int, bool]]:
+        """Which sites of so many have not answered the query, by number, and whether they are not waited for."""
+        names = {site: f"{self.query * sites + site:05d}-{site:05d}" for site in range(sites)}
+        asked = {site: (self.folder / f"{self.query * sites + site:05d}{QUESTION}").exists() for site in names}
+        found = [site for site, name in names.items() if not (self.folder / f"{name}{REPLY}").exists()]
+        return [(site, not asked[site] or (self.folder / f"{names[site]}{LEFT_OUT}").exists()) for site in found]
+
+
+def last_sum(exchange: Path) -> Stand | None:
+    """Of an exchange's folder; None where no sum has begun."""
+    found = sorted((exchange / SUMS).glob(f"*/{_QUESTION}"))
+    if not found:
+        return None
+    folder = found[-1].parent
+    closed = len([*folder.glob(f"*{CLOSED}")])
+    return Stand(folder, kind_of(found[-1].read_bytes()), min(closed, QUERIES - 1))
+
+
+def _message(letters: LetterGrid, query: SumQuery, site: int) -> Message:
+    return letters.create_message(query.records(), f"query.{SUM}", site + 1, "")
+
+
+def _kept(path: Path, packet: bytes) -> bytes:
+    """The question as it was first made: made anew it might differ by a bit.
+
+    Raises `InputError` where it was one of another kind.
+    """
+    if not path.exists():
+        write_lasting(path, packet)
+    asked = path.read_bytes()
+    if kind_of(asked) != kind_of(packet):
+        raise InputError(
+            f"a secure sum of this exchange was over answers to {kind_of(asked)}, and is now over those to "
+            f"{kind_of(packet)}; begin a new exchange"
+        )
+    return asked

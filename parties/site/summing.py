@@ -1,0 +1,155 @@
+"""A site in secure sums: computes its part in a process of its own, pays before it leaves, and answers query by query.
+
+What a sum is over, and with whom, it knows from the plan that it has approved; of what its coordinator says of a sum
+it believes nothing but a fresh nonce. A sum that is a day old is over: its secrets are destroyed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
+from federation.contract.errors import InputError
+from federation.contract.files import write_lasting
+from federation.contract.guarantee import Guarantee
+from federation.letters.agreement import Agreement
+from federation.letters.keys import sums_key
+from federation.letters.letters import Head
+from federation.letters.packets import Status, status_packet
+from federation.letters.sum_letters import LEAVE, SumAnswer, SumQuery, read_part, require_planned, roster_of
+from federation.numerics.arrays import Integers
+from federation.sums.memory import FolderMemory
+from federation.sums.messages import KEYS, keys_width
+from federation.sums.plan import SumPlan, Terms
+from parties.holdings.cohort import Cohort
+from parties.site.accounts import Accounts
+from parties.site.journal import Journal
+from parties.site.worker import Cost, Means, read
+from parties.sums.party import MaskedParty
+
+SUM = "sum"  # of a line of the journal that begins one: what is known of it
+
+_DAY = 86_400.0  # seconds
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What was asked, in words, and the reply: None while somebody has yet to decide; `why` there is no answer."""
+
+    kind: str
+    packet: bytes | None
+    why: str = ""
+
+
+Begin = Callable[[Cost, list[str], Mapping[str, Any]], bool]
+
+
+@dataclass
+class Summing:
+    """One site in all secure sums of an agreement, with a folder in which it keeps what it must not forget of them.
+
+    `colluding` is the largest share of the sites that it takes to collude with whoever asks. Raises `InputError` for an
+    agreement without the keys of all sites.
+    """
+
+    key: EllipticCurvePrivateKey
+    agreement: Agreement
+    cohort: Cohort
+    accounts: Accounts
+    journal: Journal
+    folder: Path
+    means: Means
+    colluding: float
+    _known: dict[str, Mapping[str, Any]] = field(init=False)
+    _made: Integers | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        terms = Terms(roster_of(self.agreement), self.colluding)
+        self._terms, self._memory = terms, FolderMemory(self.folder)
+        own = sums_key(self.key)
+        self._party = MaskedParty(self.cohort.first, own, terms, self._memory, lambda plan: self._part(), self._pay)
+        lines = [line for line in self.journal.lines if SUM in line]
+        self._known = {line[SUM]["digest"]: line[SUM] for line in lines}
+        self._begun = {line[SUM]["digest"]: line["time"] for line in lines}
+
+    def answer(self, head: Head, packet: bytes, begin: Begin, now: float) -> Reply:
+        """What a query is answered with.
+
+        `begin` takes what a part costs, the places in an exchange that it is for and what the journal is to know of the
+        sum: whether it may begin. Raises `FederationError` for what is refused.
+        """
+        self._forget(now)
+        query = SumQuery.read(packet)
+        if query.query == KEYS:
+            return self._first(head, query, begin, now)
+        digest = query.digest.hex()
+        if digest not in self._known or self._known[digest]["exchange"] != head.exchange.hex():
+            raise InputError("this site knows nothing of this secure sum, and so stays away from it")
+        kind = self._known[digest]["kind"]
+        if query.query == LEAVE:
+            self._party.leave(query.digest)
+            return Reply(f"{kind}, end of a secure sum", SumAnswer(b"").packet())
+        answer = self._party.answer(query.digest, query.query, query.body)
+        return Reply(f"{kind}, query {query.query} of a secure sum", SumAnswer(answer).packet())
+
+    def _first(self, head: Head, query: SumQuery, begin: Begin, now: float) -> Reply:
+        plan = SumPlan.read(query.body)
+        if plan.packed() != query.body or plan.digest != query.digest:
+            raise InputError("the plan of a secure sum has another digest than it comes with")
+        masked = replace(self.cohort, masked=True)
+        with read(query.question, self.agreement, masked, self.means) as (cost, made):
+            require_planned(plan, self.agreement, self._terms.roster, query.question, cost.numbers)
+            self._terms.require(plan)
+            exchange, digest = head.exchange.hex(), plan.digest.hex()
+            release = f"{self.agreement.aggregator}\n{head.plan.hex()} {exchange} {cost.kind} {cost.release}"
+            known: dict[str, Any] = {"digest": digest, "exchange": exchange, "kind": cost.kind}
+            known |= {"paid": hashlib.sha256(release.encode()).hexdigest()}
+            if cost.guarantee is None:
+                raise InputError("this site answers under a guarantee only")
+            known |= {"guarantee": cost.guarantee.to_dict()}
+            self.accounts.require(known["paid"], cost.guarantee, trusted=False)
+            slots = [f"{exchange} secure sum {digest}", f"{exchange} {cost.kind} {cost.release} {cost.query}"]
+            kind = f"{cost.kind}, query {KEYS} of a secure sum"
+            if not begin(cost, slots, known):
+                return Reply(kind, None)
+            self._known[digest] = known
+            self._begun.setdefault(digest, now)
+            if self._memory.load(plan.digest) is None:
+                if (part := made()) is None:
+                    why = (
+                        f"'{cost.kind}' has no part in a secure sum: to make one took more than {self.means.seconds} s "
+                        f"or {self.means.memory} bytes, or failed; raise the limits, or mend what the log tells of"
+                    )
+                    length = len(SumAnswer(bytes(keys_width(plan)), bytes(cost.length)).packet())
+                    return Reply(kind, status_packet(Status.REFUSED, length), why)
+                opened, self._made = read_part(part, cost.numbers)
+                write_lasting(self._opened(digest), opened)
+        answer = self._party.answer(plan.digest, KEYS, query.body)
+        return Reply(kind, SumAnswer(answer, self._opened(digest).read_bytes()).packet())
+
+    def _part(self) -> Integers:
+        """What has just been computed; a sum has it once."""
+        made, self._made = self._made, None
+        if made is None:
+            raise InputError("no part has been computed for this secure sum")
+        return made
+
+    def _pay(self, plan: SumPlan) -> None:
+        """Before what is masked leaves: from then on the server may have the sum."""
+        known = self._known[plan.digest.hex()]
+        told = {"exchange": known["exchange"], SUM + " of": plan.parties}
+        self.accounts.charge(known["paid"], Guarantee.from_dict(known["guarantee"]), False, told)
+
+    def _opened(self, digest: str) -> Path:
+        """What this site says openly in a sum, on the disk before anything leaves."""
+        return self.folder / f"{digest}.open"
+
+    def _forget(self, now: float) -> None:
+        for digest in [digest for digest, begun in self._begun.items() if begun < now - _DAY]:
+            self._party.leave(bytes.fromhex(digest))
+            del self._begun[digest]

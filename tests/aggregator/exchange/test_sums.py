@@ -1,0 +1,177 @@
+"""Secure sums between sites: the plain total, whatever ends in between; below a quorum nothing."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.summing_sites import town
+
+from aggregator.exchange import sums
+from aggregator.exchange.app import run_exchange
+from aggregator.exchange.spent import Spent
+from aggregator.exchange.sums import last_sum, over
+from aggregator.protocols.mean_operator import moment_session
+from aggregator.sums.masked_sum import MaskedSum
+from federation.contract.errors import QuorumError
+from federation.sums.memory import Record
+from federation.sums.messages import AGREE, KEYS, MASKED, SHARES, UNMASK
+from scenarios.deployment.collecting import progress
+
+QUERIES = (KEYS, SHARES, MASKED, AGREE, UNMASK)
+
+
+@pytest.fixture
+def three(tmp_path, monkeypatch, flower_process):
+    return town(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def totals(monkeypatch):
+    """What collectors take."""
+    found = []
+    real = moment_session.SharedMoments.take_total
+    monkeypatch.setattr(
+        moment_session.SharedMoments,
+        "take_total",
+        lambda self, opened, whole: (found.append((opened, whole)), real(self, opened, whole))[1],
+    )
+    return found
+
+
+def run(post, number="001", patience=5.0):
+    return run_exchange(post, post.folder.path, number, patience, 60.0)
+
+
+def plain(post, names):
+    return sum(post.parts[name][-1] for name in names)
+
+
+def test_the_total_is_that_of_plain_sums_and_is_released(three, totals):
+    outcome = run(three)
+    assert outcome["status"] == "released"
+    [(opened, whole)] = totals
+    np.testing.assert_array_equal(whole, plain(three, three.keys))
+    assert opened.parties.tolist() == [0, 1, 2]
+    assert set(opened.arrays) == {"size"}
+    assert sorted(three.letters) == sorted((name, query) for name in three.keys for query in QUERIES)
+    world = json.loads((three.folder.release("001") / "world.json").read_text())
+    assert world["answered"] == 3
+    for name in three.keys:
+        assert [len(three.parts[name]), len(three.lines(name, "charged"))] == [1, 1]
+        [path] = three.memory(name)
+        assert Record.read(path.read_bytes()).root == b""  # it has destroyed its secrets
+    assert over(three.folder.exchange("001")) is None
+
+
+def test_sites_that_are_killed_between_all_queries_go_on(three, totals):
+    three.before = lambda name, asked: three.again(name)
+    assert run(three)["status"] == "released"
+    np.testing.assert_array_equal(totals[0][1], plain(three, three.keys))
+    assert all(len(three.lines(name, "charged")) == 1 for name in three.keys)
+
+
+def test_a_coordinator_that_is_interrupted_in_all_queries_goes_on_and_nobody_computes_or_pays_twice(
+    three, totals, monkeypatch
+):
+    """Each time the second of three answers has come."""
+    take, pending = MaskedSum.take, [*QUERIES]
+
+    def interrupted(self, party, answer):
+        if pending[:1] == [self.query] and party == 1:
+            del pending[0]
+            raise KeyboardInterrupt
+        take(self, party, answer)
+
+    monkeypatch.setattr(MaskedSum, "take", interrupted)
+    for _ in QUERIES:
+        with pytest.raises(KeyboardInterrupt):
+            run(three)
+        three._out.clear()
+    assert run(three)["status"] == "released"
+    np.testing.assert_array_equal(totals[0][1], plain(three, three.keys))
+    assert all(len(three.parts[name]) == len(three.lines(name, "charged")) == 1 for name in three.keys)
+    assert not any(three.lines(name, "refused") for name in three.keys)
+
+
+@pytest.mark.parametrize("query", [SHARES, AGREE])
+def test_below_a_quorum_nothing_is_released_and_sites_destroy_their_secrets(three, query):
+    three.before = lambda name, asked: three.conduct.update(south="silent") if (name, asked) == ("south", query) else 0
+    with pytest.raises(QuorumError, match="this sum is over"):
+        run(three, patience=0.3)
+    folder = three.folder.exchange("001")
+    assert over(folder)["masked"] is (query >= MASKED)
+    assert not three.folder.release("001").exists()
+    for name in ("north", "west"):
+        [path] = three.memory(name)
+        assert Record.read(path.read_bytes()).root == b""
+    ledger = Spent.load(three.folder.ledger)
+    assert bool(ledger.charged) is (query >= MASKED)  # what nobody has paid for is not set aside any longer
+    three.conduct.clear()
+    three._out.clear()
+    three.before = lambda name, asked: None
+    asked = len(three.letters)
+    with pytest.raises(QuorumError, match="--new-exchange"):
+        run(three)
+    assert len(three.letters) == asked
+    if query < MASKED:
+        assert run(three, "002")["status"] == "released"
+
+
+def test_before_keys_are_there_it_is_not_over(three, totals):
+    three.conduct["south"] = "silent"
+    with pytest.raises(QuorumError, match="collect again once more sites are there"):
+        run(three, patience=0.3)
+    assert over(three.folder.exchange("001")) is None
+    three.conduct.clear()
+    three._out.clear()
+    assert run(three)["status"] == "released"
+    np.testing.assert_array_equal(totals[0][1], plain(three, three.keys))
+
+
+@pytest.mark.parametrize("query", [KEYS, MASKED, UNMASK])
+def test_a_site_that_falls_silent_is_absent_for_the_rest(tmp_path, monkeypatch, flower_process, totals, query):
+    five = town(tmp_path, monkeypatch, ("north", "south", "west", "east", "centre"), parties={"quorum": 0.8})
+    five.before = lambda name, asked: five.conduct.update(south="silent") if (name, asked) == ("south", query) else 0
+    assert run(five, patience=0.6)["status"] == "released"
+    there = [name for name in five.keys if name != "south" or query > MASKED]  # what it had sent is in the sum
+    [(opened, whole)] = totals
+    np.testing.assert_array_equal(whole, plain(five, there))
+    assert len(opened.parties) == len(there)
+    assert max(asked for name, asked in five.letters if name == "south") < query if query else True
+    world = json.loads((five.folder.release("001") / "world.json").read_text())
+    assert world["failures"] == {"no usable answer": 1}
+
+
+@pytest.mark.parametrize("said", ["another site's answer", "a size beyond what was agreed on", "no answer"])
+def test_a_hostile_site_is_left_out_and_costs_nobody_anything(tmp_path, monkeypatch, flower_process, totals, said):
+    five = town(tmp_path, monkeypatch, ("north", "south", "west", "east", "centre"), parties={"quorum": 0.8})
+    read = sums.read_opened
+
+    def changed(opened, question):
+        found = read(opened, question)
+        if found.parties.tolist() != [1]:
+            return found
+        if said == "no answer":
+            raise IndexError
+        if said == "another site's answer":
+            return replace(found, parties=np.array([2]))
+        return replace(found, arrays={"size": np.array([1e9])})
+
+    monkeypatch.setattr(sums, "read_opened", changed)
+    assert run(five)["status"] == "released"
+    np.testing.assert_array_equal(totals[0][1], plain(five, [name for name in five.keys if name != "south"]))
+
+
+def test_how_far_a_sum_is(three):
+    folder = three.folder.exchange("001")
+    assert last_sum(folder) is None
+    three.before = lambda name, asked: three.conduct.update(south="silent") if (name, asked) == ("south", AGREE) else 0
+    with pytest.raises(QuorumError):
+        run(three, patience=0.3)
+    stand = last_sum(folder)
+    assert (stand.kind, stand.query) == ("mean_operator", AGREE)
+    assert stand.lacking(3) == [(1, True)]
+    assert str(progress(three.folder, "001")) == (
+        "2 of 3 sites answered query 4 of 5 of the secure sum over 'mean_operator'; left out: south"
+    )

@@ -1,0 +1,90 @@
+"""Secure sums between three real sites through Flower's own server, one of which may be killed in the middle."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.trials import ROOT, Trial, environment
+
+from federation.sums.memory import Record
+from parties.site.journal import Journal
+from scenarios.scores.prediction import choose
+
+pytestmark = pytest.mark.slow
+
+SITES = ["north", "south", "west"]
+SECURE = {
+    "{kind: mean_operator, protect: row}": "{kind: mean_operator, protect: row, trust: secure}",
+    "rows: 20": "rows: 20\n  quorum: 1",
+    "seconds = 12/": "seconds = 60/",  # the machine may be busy
+}
+
+
+@pytest.fixture
+def trial(tmp_path):
+    """The page, with a secure sum, followed as far as the collection."""
+    before = Path.cwd()
+    os.chdir(tmp_path)
+    found = Trial(tmp_path, **SECURE)
+    try:
+        found.follow((ROOT / "docs/deployment/three-sites.md").read_text(), until="federation collect")
+        yield found
+    finally:
+        found.close()
+        os.chdir(before)
+
+
+def checked(trial):
+    """What holds of a release."""
+    world = json.loads((trial.folder / "trial/releases/001/world.json").read_text())
+    assert (world["answered"], world["failures"]) == (3, {})
+    (model,) = (trial.folder / "trial/releases/001").glob("*.npz")
+    assert choose(model).used.guarantee["epsilon"] <= 3
+    for site in SITES:
+        events = [line["event"] for line in lines(trial, site)]
+        assert "refused" not in events
+        assert events.count("charged") == 1
+        assert events.count("answered in a secure sum") == 5
+        [path] = (trial.folder / site / "state/sums").glob("*.sum")
+        assert path.stat().st_mode & 0o077 == 0
+        assert Record.read(path.read_bytes()).root == b""
+
+
+def lines(trial, site):
+    return Journal(trial.folder / site / "state/journal.jsonl", reading=True).lines
+
+
+def test_three_sites_release_a_sum_of_which_nobody_sees_the_parts(trial):
+    trial.do("federation collect trial")
+    checked(trial)
+    told = " ".join(trial.do("federation collect trial --status").split())
+    assert "query 5 of 5 of the secure sum over 'mean_operator'" in told
+    folder = trial.folder / "trial/exchanges/001/sums/00000"
+    for place in range(3):
+        assert (folder / f"{2 * 3 + place:05d}-{place:05d}.reply").exists()
+
+
+@pytest.mark.parametrize("answered", [1, 3])
+def test_a_site_that_is_killed_between_queries_goes_on(trial, answered):
+    """With as little notice as a power failure gives, once it has answered so many of the five."""
+    words = [sys.executable, "-m", "scenarios.cli", "collect", "trial"]
+    with (trial.folder / "collected").open("wb") as told:
+        collecting = subprocess.Popen(words, cwd=trial.folder, env=environment(), stdout=told, stderr=told)
+    try:
+        until = time.monotonic() + 200
+        while sum(line["event"] == "answered in a secure sum" for line in lines(trial, "south")) < answered:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        trial.stop("south", signal.SIGKILL)
+        trial.serve("south")
+        assert collecting.wait(400) == 0, (trial.folder / "collected").read_text()
+    finally:
+        if collecting.poll() is None:
+            collecting.send_signal(signal.SIGINT)
+            collecting.wait(60)
+    checked(trial)

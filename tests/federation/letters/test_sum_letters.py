@@ -1,0 +1,149 @@
+"""Queries and answers of secure sums as letters, and the one plan that follows from an agreement."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from support.exchanges import agreement_for
+from support.two_class_questions import moment
+
+from federation.contract.errors import InputError
+from federation.contract.submission import Submission
+from federation.letters.keys import new_site_key, public_text, raw_public, sums_key
+from federation.letters.packets import (
+    SHORTEST_REPLY,
+    Status,
+    packet_of,
+    question_packet,
+    read_reply,
+    records_packet,
+    status_packet,
+)
+from federation.letters.sum_letters import (
+    LEAVE,
+    SUM,
+    SumAnswer,
+    SumQuery,
+    hidden_numbers,
+    open_length,
+    part_packet,
+    read_opened,
+    read_part,
+    require_planned,
+    roster_of,
+    sum_plan,
+)
+from federation.sums.plan import SumPlan
+
+QUESTION = moment("gaussian", contributors=2)
+PACKET = question_packet(QUESTION)
+
+
+@pytest.fixture(scope="module")
+def keys():
+    return [new_site_key() for _ in range(4)]
+
+
+def agreement(keys, quorum=1.0, colluding=0.1, sums=True):
+    known = agreement_for(
+        Ed25519PrivateKey.generate(), [key.public_key() for key in keys], QUESTION, quorum=quorum, colluding=colluding
+    )
+    members = tuple(
+        site.model_copy(update={"sums": public_text(sums_key(key).public_key())})
+        for site, key in zip(known.sites, keys, strict=True)
+    )
+    return known.model_copy(update={"sites": members}) if sums else known
+
+
+def test_a_query_comes_back_from_its_packet():
+    query = SumQuery(LEAVE, bytes(range(32)), b"body", b"question")
+    assert SumQuery.read(query.packet()) == query
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        SumQuery(LEAVE + 1, bytes(32), b""),
+        SumQuery(-1, bytes(32), b""),
+        SumQuery(0, bytes(31), b""),
+        SumQuery("0", bytes(32), b""),
+        SumQuery(0, bytes(32), 1.5),
+    ],
+)
+def test_what_is_no_query_is_refused(query):
+    with pytest.raises(InputError, match="a query of a secure sum cannot be read"):
+        SumQuery.read(query.packet())
+
+
+def test_other_records_are_no_query_and_no_answer():
+    with pytest.raises(InputError):
+        SumQuery.read(packet_of(SUM, SumAnswer(b"").records()))
+    with pytest.raises(InputError):
+        SumAnswer.read(SumQuery(0, bytes(32), b"").records())
+    with pytest.raises(InputError):
+        SumQuery.read(b"secure_sum\nnonsense")
+
+
+def test_an_answer_comes_back_from_its_reply():
+    status, records = read_reply(SumAnswer(b"body", b"opened").packet())
+    assert status is Status.ANSWER
+    assert SumAnswer.read(records) == SumAnswer(b"body", b"opened")
+
+
+def test_a_part_is_what_is_said_openly_and_integers():
+    step = QUESTION.mechanism().additive.step
+    steps = np.arange(hidden_numbers(QUESTION)) - 3
+    sums = (steps * step).reshape(1, *QUESTION.fields()["sums"].shape)
+    sent = Submission("mean_operator", np.array([1]), {"size": np.array([7.0]), "sums": sums})
+    opened, words = read_part(part_packet(QUESTION, sent), len(steps))
+    np.testing.assert_array_equal(words, steps)
+    said = read_opened(opened, QUESTION)
+    assert (said.parties.tolist(), said.arrays["size"].tolist(), [*said.arrays]) == ([1], [7.0], ["size"])
+    assert len(opened) == open_length(QUESTION) > SHORTEST_REPLY
+    with pytest.raises(InputError, match="does not answer"):
+        read_opened(status_packet(Status.REFUSED, len(opened)), QUESTION)
+
+
+def test_the_roster_has_the_sites_keys_in_their_order(keys):
+    assert list(roster_of(agreement(keys)).keys) == [raw_public(sums_key(key)) for key in keys]
+    with pytest.raises(InputError, match="no key for secure sums of 'north'"):
+        roster_of(agreement(keys, sums=False))
+
+
+def test_a_plan_follows_from_the_agreement_but_for_its_nonce(keys):
+    known = agreement(keys)
+    roster = roster_of(known)
+    first, second = (sum_plan(known, roster, PACKET, 5) for _ in range(2))
+    assert first.nonce != second.nonce
+    assert (first.parties, first.neighbours, first.threshold) == (4, 3, 3)
+    assert (first.least, first.colluding, first.contributors, first.numbers) == (4, 1, 3, 5)
+    for plan in (first, second):
+        require_planned(plan, known, roster, PACKET, 5)
+    with pytest.raises(InputError, match="'question' of the secure sum"):
+        require_planned(first, known, roster, PACKET + b" ", 5)
+    with pytest.raises(InputError, match="'numbers' of the secure sum"):
+        require_planned(first, known, roster, PACKET, 6)
+    for changed in ({"least": 3}, {"contributors": 2}, {"threshold": 2}, {"adversary": "semi_honest"}):
+        with pytest.raises(InputError, match=f"'{next(iter(changed))}' of the secure sum is not what follows"):
+            require_planned(replace(first, **changed), known, roster, PACKET, 5)
+
+
+def test_a_lower_quorum_counts_on_fewer_shares(keys):
+    known = agreement(keys, quorum=0.75, colluding=0.25)
+    plan = sum_plan(known, roster_of(known), PACKET, 5)
+    assert (plan.least, plan.contributors) == (3, 2)
+    assert SumPlan.read(plan.packed()) == plan
+
+
+def test_in_a_ring_as_many_may_stay_away_as_the_quorum_says(keys):
+    known = agreement(keys, quorum=0.9)
+    many = replace(roster_of(known), keys=tuple(number.to_bytes(32, "big") for number in range(1000)))
+    sites = known.sites[:1] * 1000
+    plan = sum_plan(known.model_copy(update={"sites": sites}), many, PACKET, 5)
+    assert (plan.least, plan.contributors) == (900, 800)
+    assert plan.neighbours < 999
+
+
+def test_records_have_one_text():
+    assert records_packet(SumAnswer(b"a").records()) == records_packet(SumAnswer(b"a").records())

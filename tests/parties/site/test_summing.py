@@ -1,0 +1,211 @@
+"""What a coordinator that does what it likes gets from sites in a secure sum by letters: nothing, and it is told."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from support.questions import QUESTIONS
+from support.summing_sites import LetterWorld, town
+
+from federation.letters.packets import question_packet
+from federation.letters.sum_letters import LEAVE, SumAnswer, SumQuery
+from federation.sums import keys
+from federation.sums.memory import Record
+from federation.sums.messages import AGREE, KEYS, MASKED, PAIR, SELF, SHARES, UNMASK, Keys, Table, as_cells, keys_width
+
+SITES = ("north", "south", "west", "east", "centre")
+VICTIM = 1
+NAME = SITES[VICTIM]
+
+
+@pytest.fixture
+def post(tmp_path, monkeypatch, flower_process):
+    return town(tmp_path, monkeypatch, SITES, parties={"quorum": 0.8})
+
+
+@pytest.fixture
+def world(post):
+    return LetterWorld(post)
+
+
+def spent(post):
+    return {name: len(post.lines(name, "charged")) for name in SITES}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"parties": 4, "neighbours": 3},
+        {"contributors": 4},
+        {"colluding": 0, "contributors": 4},
+        {"least": 3, "contributors": 2},
+        {"threshold": 2},
+        {"numbers": 3},
+        {"roster": "11" * 32},
+        {"question": "11" * 32},
+        {"adversary": "semi_honest"},
+        {"second": "11" * 32, "neighbours": 0, "threshold": 0},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_a_plan_that_does_not_follow_from_the_agreement_is_refused_before_anything_is_computed(post, changed):
+    world = LetterWorld(post, **changed)
+    assert world.ask(KEYS, VICTIM, b"") is None
+    assert "secure sum" in world.why(NAME)
+    assert not post.parts
+    assert not post.lines(NAME, "begun")
+
+
+def test_a_site_that_takes_more_to_collude_than_the_plan_refuses_it(post):
+    post.sites[NAME] = replace(post.sites[NAME], colluding=0.3)
+    world = LetterWorld(post)
+    assert world.ask(KEYS, VICTIM, b"") is None
+    assert "2 of them may collude by this party's configuration" in world.why(NAME)
+
+
+def test_what_cannot_be_paid_is_refused_at_once(tmp_path, post):
+    post.epsilon = 0.5
+    post.again(NAME)
+    assert LetterWorld(post).ask(KEYS, VICTIM, b"") is None
+    assert not post.parts
+
+
+@pytest.mark.parametrize("kind", ["votes", "counts"])
+def test_a_question_without_shares_is_none_for_a_sum(post, monkeypatch, kind):
+    monkeypatch.setattr("support.summing_sites.require_agreed", lambda question, agreement: None)
+    world = LetterWorld(post)
+    world.packet = question_packet(QUESTIONS[kind])
+    assert world.ask(KEYS, VICTIM, b"") is None
+    assert "a secure sum is for answers with a share of a noise" in world.why(NAME)
+
+
+def test_a_part_is_paid_for_before_it_leaves_masked_and_not_earlier(post, world):
+    world.honestly(SHARES)
+    assert set(spent(post).values()) == {0}
+    assert world.ask(MASKED, VICTIM, world.letters_to(VICTIM, [0, 2, 3, 4])) is not None
+    assert spent(post) == dict.fromkeys(SITES, 0) | {NAME: 1}
+    kinds = [line["event"] for line in post.sites[NAME].journal.lines]
+    assert kinds.index("charged") < [i for i, kind in enumerate(kinds) if kind == "answered in a secure sum"][2]
+
+
+def test_the_same_letter_has_the_same_answer_byte_for_byte_also_after_a_restart(post, world):
+    world.honestly(KEYS)
+    packet = SumQuery(SHARES, world.plan.digest, world_table(world)).packet()
+    letter = world.letter(NAME, packet, 99)
+    first = post.sites[NAME].reply(letter[1])
+    assert post.again(NAME).reply(letter[1]) == first
+    again = world.send(NAME, SumQuery(SHARES, world.plan.digest, world_table(world)))  # the same in another letter
+    assert SumAnswer.read(again).body == SumAnswer.read(world.opened(NAME, letter)).body
+
+
+def world_table(world):
+    near = [number for number in range(5) if number != VICTIM]
+    cells = [world.told[KEYS][number] for number in near]
+    return Table(np.array(near), as_cells(cells, keys_width(world.plan))).packed()
+
+
+def test_another_query_in_place_of_an_answered_one_is_refused_and_ends_the_sum(post, world):
+    world.honestly(MASKED)
+    assert world.ask(MASKED, VICTIM, world.letters_to(VICTIM, [0, 2, 3])) is None
+    assert "each query once and in order" in world.why(NAME)
+    assert world.ask(AGREE, VICTIM, world.living(VICTIM, world.live())) is None
+    assert spent(post)[NAME] == 1
+    assert len(post.parts[NAME]) == 1
+
+
+@pytest.mark.parametrize("query", [MASKED, UNMASK, LEAVE + 1])
+def test_a_query_out_of_order_is_refused(post, world, query):
+    world.honestly(KEYS)
+    assert world.ask(query, VICTIM, world.letters_to(VICTIM, [])) is None
+    assert post.lines(NAME, "refused")
+
+
+def test_a_second_sum_of_one_release_is_refused(post, world):
+    world.honestly(KEYS)
+    other = LetterWorld(post)
+    assert other.plan.digest != world.plan.digest
+    assert other.ask(KEYS, VICTIM, b"") is None
+    assert "another question was answered in this place" in other.why(NAME)
+    assert len(post.parts[NAME]) == 1
+
+
+def test_a_sum_belongs_to_its_exchange(post, world):
+    world.honestly(KEYS)
+    query = SumQuery(SHARES, world.plan.digest, world_table(world))
+    assert world.send(NAME, query, exchange=bytes(16)) is None
+    assert "knows nothing of this secure sum" in world.why(NAME)
+
+
+def test_a_share_is_not_given_but_in_a_sum(post, world):
+    assert world.send(NAME, SumQuery(KEYS, bytes(32), b""), packet=world.packet) is None
+    assert "no secure summation" in world.why(NAME)
+
+
+def test_a_lost_file_is_an_absent_site(post, world):
+    world.honestly(SHARES)
+    [path] = post.memory(NAME)
+    path.unlink()
+    post.again(NAME)
+    assert world.ask(MASKED, VICTIM, world.letters_to(VICTIM, [0, 2, 3, 4])) is None
+    assert "knows nothing of this sum" in world.why(NAME)
+
+
+def test_lost_files_do_not_make_it_begin_anew(post, world):
+    letter = world.letter(NAME, SumQuery(KEYS, world.plan.digest, world.plan.packed(), world.packet).packet(), 7)
+    assert world.opened(NAME, letter) is not None
+    for path in (*post.memory(NAME), *post.sites[NAME].answers.iterdir()):
+        path.unlink()
+    post.again(NAME)
+    assert world.opened(NAME, letter) is None
+    assert "is gone" in world.why(NAME)
+    assert len(post.parts[NAME]) == 1
+
+
+def test_a_sum_that_is_over_leaves_no_secret(post, world):
+    world.honestly(MASKED)
+    assert world.send(NAME, SumQuery(LEAVE, world.plan.digest, b"")) is not None
+    assert Record.read(post.memory(NAME)[0].read_bytes()).root == b""
+    assert world.ask(AGREE, VICTIM, world.living(VICTIM, world.live())) is None
+
+
+def test_a_sum_that_is_a_day_old_leaves_no_secret(post, world):
+    world.honestly(KEYS)
+    later = post.sites[NAME].now() + 90_000
+    post.again(NAME).now = lambda: later
+    assert world.ask(SHARES, VICTIM, world_table(world)) is None
+    assert Record.read(post.memory(NAME)[0].read_bytes()).root == b""
+
+
+def test_neighbours_that_are_told_apart_reveal_one_secret_at_most(world):
+    world.honestly(MASKED)
+    others = [0, 2, 3, 4]
+    for asked, live in ((others[:2], world.live()), (others[2:], world.live(but=[VICTIM]))):
+        world.unmask(asked, world.agree(asked, live))
+    assert None in (world.secret(VICTIM, SELF), world.secret(VICTIM, PAIR))
+
+
+def test_two_lists_of_the_living_are_not_signed_also_after_a_restart(post, world):
+    world.honestly(MASKED)
+    everybody = [0, 2, 3, 4]
+    assert len(world.agree(everybody, world.live())) == 4
+    for name in SITES:
+        post.again(name)
+    assert world.agree(everybody, world.live(but=[VICTIM])) == {}
+    assert world.secret(VICTIM, PAIR) is None
+
+
+def test_a_victim_is_not_left_alone_in_the_sum(world):
+    world.honestly(MASKED)
+    only = world.live(but=[0, 2, 3, 4])
+    assert world.agree(range(5), only) == {}
+
+
+def test_keys_that_the_roster_does_not_vouch_for_are_no_neighbours(world):
+    world.honestly(KEYS)
+    fake = keys.public(X25519PrivateKey.generate())
+    near = [0, 2, 3, 4]
+    cell = Keys(fake, fake, bytes(64)).packed()
+    question = Table(np.array(near), as_cells([cell] * 4, keys_width(world.plan))).packed()
+    assert world.ask(SHARES, VICTIM, question) is None
+    assert "0 keys of neighbours that are theirs came" in world.why(NAME)

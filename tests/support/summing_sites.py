@@ -1,0 +1,217 @@
+"""Sites of a deployment in this process that have secure sums, with their folders, keys and accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+from flwr.app import ConfigRecord, Message, RecordDict
+from support.letter_sites import FIRST_NODE, Post, deployed
+from support.masked_sums import World
+from threadpoolctl import threadpool_limits
+
+from aggregator.exchange.exchange import Exchange
+from aggregator.node.inquiry import Inquiry
+from aggregator.node.variants import Variants
+from aggregator.world.plan import WorldPlan
+from aggregator.world.views import Views
+from aggregator.world.world import World as PlannedWorld
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Unit
+from federation.contract.reference import Reference
+from federation.contract.roster import honest
+from federation.letters.agreement import require_agreed
+from federation.letters.letters import SealedAnswer, SignedQuestion
+from federation.letters.packets import LETTER, Status, kind_of, question_packet, read_question, read_reply
+from federation.letters.sum_letters import (
+    SUM,
+    SumAnswer,
+    SumQuery,
+    hidden_numbers,
+    part_packet,
+    read_part,
+    roster_of,
+    sum_plan,
+)
+from federation.sums.messages import KEYS
+from parties.guard.answering import answered
+from parties.guard.registry import question_type
+from parties.holdings.cohort import Cohort
+from parties.site import site, summing
+from parties.site.accounts import Account, Accounts, Allowances
+from parties.site.journal import Journal
+from parties.site.site import Site
+from parties.site.worker import Means, cost_of
+
+ROWS = Reference("support.two_class_parties:Parties").to_json()
+SITES = ("north", "south", "west")
+
+
+@dataclass
+class Town(Post):
+    """Real sites behind a grid of letters; before a letter is read `before` is told who gets it and which query it is.
+
+    `parts` are the integers that each has put into a sum, and `letters` all queries that came, by site and query.
+    """
+
+    before: Callable[[str, int], None] = lambda name, query: None
+    epsilon: float = 2.0
+    parts: dict[str, list[np.ndarray]] = field(default_factory=dict)
+    letters: dict[tuple[str, int], dict[str, bytes]] = field(default_factory=dict)
+    replies: dict[tuple[str, int], dict[str, bytes] | None] = field(default_factory=dict)
+    sites: dict[str, Site] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in self.keys:
+            self.again(name)
+
+    def again(self, name: str) -> Site:
+        """A site as it is once its process has ended, however that came about."""
+        place = self.agreement.position(name)
+        own = self.folder.path.parent / "sites" / name
+        (own / "answers").mkdir(parents=True, exist_ok=True)
+        journal = Journal(own / "journal.jsonl")
+        allowances = Allowances((Account(Unit.ROW, Adjacency.REPLACE, self.epsilon, 1e-4),))
+        many = honest(len(self.keys), self.agreement.quorum, self.agreement.colluding)
+        cohort = Cohort(ROWS, place, 1, None)
+        self.sites[name] = Site(
+            name,
+            self.keys[name],
+            self.agreement,
+            replace(cohort, declared=replace(cohort.declared, honest=many)),
+            Accounts("patients", allowances, journal),
+            journal,
+            own / "answers",
+            lambda head: True,
+            Means(),
+        )
+        return self.sites[name]
+
+    def lines(self, name: str, event: str) -> list[dict]:
+        """What a site's journal says of one kind of event."""
+        return [line for line in self.sites[name].journal.lines if line["event"] == event]
+
+    def memory(self, name: str):
+        """The files of its sums."""
+        return sorted((self.sites[name].answers.with_name("sums")).glob("*.sum"))
+
+    def _reply(self, message):
+        name = self.agreement.sites[message.metadata.dst_node_id - FIRST_NODE].name
+        letter = dict(message.content[LETTER])
+        assert kind_of(letter["question"]) == SUM
+        query = SumQuery.read(letter["question"]).query
+        self.before(name, query)
+        if self.conduct.get(name) == "silent":
+            return None
+        self.letters[name, query] = letter
+        reply = self.replies[name, query] = self.sites[name].reply(letter)
+        return Message(RecordDict({LETTER: ConfigRecord(reply)}), reply_to=message)
+
+
+@contextmanager
+def _read_here(town, packet, agreement, cohort, means):
+    """As `worker.read`, in this process: one of its own has its tests."""
+    question = read_question(packet, question_type(kind_of(packet)))
+    require_agreed(question, agreement)
+    cost = cost_of(question, cohort)
+    assert cohort.masked  # or nobody would have been told what it costs
+    name = agreement.sites[cohort.first].name
+
+    def made():
+        part = part_packet(question, answered(replace(cohort, paid=True), question))
+        town.parts.setdefault(name, []).append(read_part(part, cost.numbers)[1])
+        return part
+
+    yield cost, made
+
+
+def town(folder, monkeypatch, sites=SITES, **changed) -> Town:
+    """A deployment of a mean operator by secure sums, whose sites answer at once."""
+    for name in ("letter_grid._AWAY", "letter_grid._AGAIN", "letter_grid._PAUSE", "pulling._PAUSE"):
+        monkeypatch.setattr(f"aggregator.exchange.{name}", 0.02)
+    monkeypatch.setattr("aggregator.exchange.sums._GOODBYE", 0.3)
+    parties = {"count": len(sites), "quorum": 1} | changed.pop("parties", {})
+    options = {"protect": "row", "trust": "secure"} | changed.pop("options", {})
+    privacy = {"budget": {"epsilon": 1, "delta": 1e-4}} | changed.pop("privacy", {})
+    made, keys = deployed(
+        folder, sites, kind="mean_operator", options=options, parties=parties, privacy=privacy, **changed
+    )
+    found = Town(made, keys)
+    for module in (summing, site):
+        monkeypatch.setattr(module, "read", partial(_read_here, found))
+    return found
+
+
+class LetterParty:
+    """A site as a party of a masked sum: what it is asked goes to it in letters, and is signed by whoever asks."""
+
+    def __init__(self, world: LetterWorld, name: str) -> None:
+        self._world, self._name = world, name
+
+    def answer(self, digest: bytes, query: int, question: bytes, **changed) -> bytes:
+        """Its answer. Raises `InputError` where it refuses."""
+        packet = self._world.packet if query == KEYS else b""
+        body = self._world.plan.packed() if query == KEYS else question
+        records = self._world.send(self._name, SumQuery(query, digest, body, packet), **changed)
+        if records is None:
+            raise InputError("the site refuses")
+        return SumAnswer.read(records).body
+
+
+class LetterWorld(World):
+    """As `World`, over the sites of a town, whose coordinator does what it likes; `parts` are theirs."""
+
+    def __init__(self, post: Town, **changed) -> None:
+        self.post, self.told, self.revealed = post, {}, []
+        agreement, folder = post.agreement, post.folder
+        self.roster = roster_of(agreement)
+        self.packet = question_packet(asked(post))
+        numbers = hidden_numbers(asked(post))
+        self.plan = replace(sum_plan(agreement, self.roster, self.packet, numbers), **changed)
+        self.exchange = Exchange.opened(folder.path / "hostile", agreement, folder.signing_key)
+        self.parties = [LetterParty(self, site.name) for site in agreement.sites]
+        self._number = 0
+
+    @property
+    def parts(self):
+        """What the sites have put into the sum."""
+        return [self.post.parts[site.name][-1] for site in self.post.agreement.sites]
+
+    def send(self, name: str, query: SumQuery, packet: bytes | None = None, **changed):
+        """The records of an answer to a new letter; None where the site refuses. `changed` are parts of its head."""
+        self._number += 1
+        return self.opened(name, self.letter(name, packet or query.packet(), self._number, **changed))
+
+    def letter(self, name: str, packet: bytes, number: int, **changed):
+        """A signed question, and what it is."""
+        site = self.post.agreement.position(name)
+        head = replace(self.exchange.head(number, packet, site), **changed)
+        return head, vars(SignedQuestion.signed(head, packet, self.exchange.signing))
+
+    def opened(self, name: str, letter):
+        """What a site answers to a letter."""
+        head, parts = letter
+        sealed = SealedAnswer(**self.post.sites[name].reply(parts))
+        packet = sealed.opened(head, self.post.keys[name].public_key(), self.exchange.reply_to)
+        status, records = read_reply(packet)
+        return records if status is Status.ANSWER else None
+
+    def why(self, name: str) -> str:
+        """What a site has written down last of what it refused."""
+        return self.post.lines(name, "refused")[-1]["why"]
+
+
+def asked(post: Town):
+    """The question of a deployment."""
+    plan = WorldPlan.load(post.folder.path / "world-plan.json")
+    public = replace(plan.public, arguments={**plan.public.arguments, "folder": str(post.folder.path)})
+    inquiry = Inquiry()
+    with threadpool_limits(1):
+        whole = replace(plan, public=public)
+        Variants(PlannedWorld(whole, Views(whole)), inquiry)
+    [(question, _)] = inquiry.questions()
+    return question

@@ -9,16 +9,14 @@ import numpy as np
 from aggregator.answers.local_answers import CheckedAnswers
 from aggregator.sums.summation import Summation, summation_of
 from aggregator.world.plan import WorldPlan
-from federation.contract.errors import InputError
+from federation.contract.errors import FederationError, InputError
 from federation.contract.question import PrivateQuestion
 from federation.contract.submission import Submission, check_submission
 from federation.numerics.arrays import Integers
 from federation.sums.encoding import MOST_STEPS
 
 # As a ledger puts it.
-UNSEEN = (
-    "nobody saw a party's answer, so that none was checked: a party that does not cut its rows may move the sum at will"
-)
+UNSEEN = "nobody saw a party's answer, so that none was checked: one that breaks its bounds may move the sum at will"
 MASKED = (
     "shares were added by a masked sum with one server that may do what it likes, in letters between real parties; "
     "parts are hidden as long as X25519, HKDF, ChaCha20, AES-GCM and Ed25519 are what they are taken for, the parties' "
@@ -115,6 +113,18 @@ class SharedAnswers(CheckedAnswers):
         self._whole = self._whole + parts.sum(axis=0)
         if self._parts is not None:
             self._parts[parties] = parts
+
+
+def require_reachable(total: np.ndarray, largest: float, parties: int) -> None:
+    """Raises `FederationError` for a total over so many parties with an entry beyond `largest` in magnitude.
+
+    All that can be looked at is the total, which is private already.
+    """
+    if not bool((np.abs(total) <= largest).all()):
+        raise FederationError(
+            f"the sum over {parties} parties is beyond what honest ones can have: some sent something else, and who "
+            "did cannot be seen; nothing is learned from it"
+        )
 
 
 def _words(steps: np.ndarray) -> Integers:

@@ -8,9 +8,8 @@ import numpy as np
 
 from aggregator.answers.honest_range import REACH, ROUNDING
 from aggregator.answers.moment_answers import MomentTotals
-from aggregator.answers.shared_answers import SharedAnswers
+from aggregator.answers.shared_answers import SharedAnswers, require_reachable
 from aggregator.world.plan import WorldPlan
-from federation.contract.errors import FederationError
 from federation.contract.submission import Submission
 from federation.questions.moments import SummedQuestion
 
@@ -38,11 +37,7 @@ class SharedMoments(SharedAnswers, MomentTotals):
         found: np.ndarray = super().total(name)
         if name == "sums":
             largest = self.rows * self.question.longest * (1 + ROUNDING) + REACH * math.sqrt(self.summed_variance)
-            if not bool((np.abs(found) <= largest).all()):
-                raise FederationError(
-                    f"the sum over {self.answered} parties is beyond what honest ones can have: some sent something "
-                    "else, and who did cannot be seen; nothing is learned from it"
-                )
+            require_reachable(found, largest, self.answered)
         return found
 
     def _impossible(self, submission: Submission) -> np.ndarray:

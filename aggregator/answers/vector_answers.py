@@ -12,11 +12,10 @@ from aggregator.answers.collecting import Answers
 from federation.contract.guarantee import Assumption, Check
 from federation.contract.question import Question
 from federation.contract.submission import Submission
-from federation.features.steps import UnitNorm
+from federation.features.ball import UNIT_ROUNDOFF, Ball
 from federation.numerics.arrays import require_finite
 
 VECTOR_CHECKS = ("answers were checked and clipped on arrival; refused and missing ones count as zero",)
-_UNIT_ROUNDOFF = 2.0**-53
 _FINEST = 52  # fractional bits; more would say nothing about a double
 _LARGEST_SUM = 62  # bits of a sum's magnitude, within int64
 
@@ -39,7 +38,7 @@ class ClippedMean:
 
     def __init__(self, dimension: int, norm: float, parties: int, *, normalised: bool = False) -> None:
         self.dimension, self.norm, self.parties = dimension, norm, parties
-        self._normalised = normalised
+        self._ball = Ball(norm, normalised)
         self._bits = min(_FINEST, _LARGEST_SUM - parties.bit_length())
         self._sum = np.zeros(dimension, dtype=np.int64)
 
@@ -49,16 +48,7 @@ class ClippedMean:
         Raises `InputError` for one that is not finite, whose multiples of the step would be anything.
         """
         require_finite(vectors, "vectors of parties")
-        self._sum += np.trunc(self._in_unit_ball(vectors) * 2.0**self._bits).astype(np.int64).sum(axis=0)
-
-    def _in_unit_ball(self, vectors: np.ndarray) -> np.ndarray:
-        scaled = UnitNorm().apply(vectors)
-        if not self._normalised:
-            with np.errstate(over="ignore"):  # beyond the range of doubles is beyond the ball
-                whole = vectors / self.norm
-                inside = np.linalg.norm(whole, axis=1) <= 1
-            scaled[inside] = whole[inside]
-        return scaled
+        self._sum += np.trunc(self._ball.units(vectors) * 2.0**self._bits).astype(np.int64).sum(axis=0)
 
     def value(self) -> np.ndarray:
         """The mean (D,), in the vectors' own units."""
@@ -71,8 +61,8 @@ class ClippedMean:
         A vector scaled in double precision exceeds its norm by at most (D + 8) u of it. Turning the integer sum into
         the mean errs by at most 4 u of the mean's norm, twice.
         """
-        longer = (self.dimension + 8) * _UNIT_ROUNDOFF * 2 / self.parties
-        return self.norm * (longer + 8 * _UNIT_ROUNDOFF)
+        longer = (self.dimension + 8) * UNIT_ROUNDOFF * 2 / self.parties
+        return self.norm * (longer + 8 * UNIT_ROUNDOFF)
 
     @property
     def sensitivity(self) -> float:
@@ -83,17 +73,17 @@ class ClippedMean:
 class VectorAnswers(Answers, Generic[Q]):
     """Answers to a question with one real field, whose mean over the declared, public number of parties is `mean`.
 
-    `norm` and `normalised` as for `ClippedMean`. An answer that is not finite or beyond the declared range is refused;
+    Vectors are brought into the `ball`. An answer that is not finite or beyond the declared range is refused;
     a refused or missing party counts as the zero vector. Memory does not grow with the parties but for one byte each.
     """
 
     question: Q
 
-    def __init__(self, question: Q, parties: int, *, norm: float, normalised: bool = False) -> None:
+    def __init__(self, question: Q, parties: int, ball: Ball) -> None:
         super().__init__(question, parties)
-        self.recipe = (norm, normalised)
+        self.recipe = (ball,)
         ((self._name, self._field),) = question.fields().items()
-        self.mean = ClippedMean(int(np.prod(self._field.shape)), norm, parties, normalised=normalised)
+        self.mean = ClippedMean(self._field.numbers, ball.norm, parties, normalised=ball.scaled)
 
     def _faults(self, submission: Submission) -> dict[str, np.ndarray]:
         low, high = self._field.minimum, self._field.maximum
@@ -109,7 +99,8 @@ class VectorAnswers(Answers, Generic[Q]):
 
     def assumptions(self) -> tuple[Assumption, ...]:
         """Why nothing that a party sends moves the mean further than its sensitivity."""
-        how = "scales every answer to" if self.recipe[1] else "shortens every answer to at most"
+        [ball] = self.recipe
+        how = "scales every answer to" if ball.scaled else "shortens every answer to at most"
         return (
             Assumption(
                 f"the aggregator {how} norm {self.mean.norm:.9g} and sums whole multiples of a public step; nothing "

@@ -1,4 +1,4 @@
-"""What a session hands over where the aggregator makes the noise: a private vector, and how to decode noisy copies."""
+"""What becomes of noisy vectors, and what a session hands over where the aggregator makes the noise."""
 
 from __future__ import annotations
 
@@ -40,6 +40,18 @@ class LinearScores:
             return np.asarray(features @ value.reshape(-1, features.shape[1]).T @ mixing.T)
 
         return cls(of, lambda variances: apart * np.sqrt(squares @ variances), profile)
+
+
+@dataclass(frozen=True, eq=False)
+class Decoder:
+    """What turns noisy values (draws, D) into models, and what diagnostics know of the value without noise.
+
+    As for `Perturbable`, whose value nobody has here: parties made the noise.
+    """
+
+    decode: Decode
+    scores: LinearScores | None = None
+    largest_norm: float | None = None
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ PUBLIC_CHOICES = Assumption(
     "the feature map and all options were chosen without private labels", Check.DECLARED, Keeper.COORDINATOR
 )
 
+_DELTA_EXPONENT = 1.1  # a delta of 1/K already allows one party to be exposed entirely
+
 
 def summed(plan: WorldPlan, whole: AdditiveMechanism) -> Assumption:
     """Who makes the noise, of which `whole` is all, where parties share one, and how many of them may collude."""
@@ -47,6 +49,14 @@ def summed(plan: WorldPlan, whole: AdditiveMechanism) -> Assumption:
     return Assumption(text, Check.DECLARED, Keeper.COORDINATOR)
 
 
+def large_delta(plan: WorldPlan, noise: str) -> tuple[Assumption, ...]:
+    """That a delta near 1/K is small enough for releases about whole parties, where their noise has one."""
+    if noise != "gaussian" or plan.delta <= plan.parties**-_DELTA_EXPONENT:
+        return ()
+    text = f"delta is small enough for {plan.parties} parties, although it exceeds parties^-{_DELTA_EXPONENT}"
+    return (Assumption(text, Check.DECLARED, Keeper.HOLDER),)
+
+
 def plan_premises(plan: WorldPlan) -> tuple[Assumption, ...]:
     """What every guarantee of a world rests on: how classes are known, and how many draws are published.
 
@@ -62,11 +72,15 @@ def plan_premises(plan: WorldPlan) -> tuple[Assumption, ...]:
 
 
 def local_guarantee(
-    plan: WorldPlan, guarantee: Guarantee | NoGuarantee, whose_noise: Assumption = LOCAL
+    plan: WorldPlan,
+    guarantee: Guarantee | NoGuarantee,
+    whose_noise: Assumption = LOCAL,
+    further: tuple[Assumption, ...] = (),
 ) -> Guarantee | NoGuarantee:
     """What parties promise of their answers with the premises of a world in which they make the noise themselves.
 
-    `whose_noise` says who makes it. What promises nothing stays as it is.
+    `whose_noise` says who makes it, and `further` what else this release rests on. What promises nothing stays as it
+    is.
 
     Examples:
         >>> from federation.contract.guarantee import NoGuarantee
@@ -76,5 +90,5 @@ def local_guarantee(
     if isinstance(guarantee, NoGuarantee):
         return guarantee
     choices = () if plan.chosen else (PUBLIC_CHOICES,)
-    premises = (whose_noise, COUNTED_ONCE, ATTENDANCE, *choices, *plan_premises(plan))
+    premises = (*further, whose_noise, COUNTED_ONCE, ATTENDANCE, *choices, *plan_premises(plan))
     return replace(guarantee, assumptions=(*guarantee.assumptions, *premises))

@@ -12,7 +12,9 @@ import numpy as np
 from federation.contract.question import PrivateQuestion, Question
 from federation.contract.roster import COLLUDING, honest
 from federation.contract.submission import Submission
+from federation.mechanisms.noise.additive import AdditiveMechanism
 from federation.questions.moments import SummedQuestion
+from federation.questions.vector_sums import VectorSumQuestion
 
 Seen = Mapping[str, np.ndarray]  # what somebody sees of many runs, by name, with the runs on the first axis
 Statistic = Callable[[Seen], np.ndarray]  # one number for each run
@@ -96,7 +98,7 @@ class PrivateWorstCase(WorstCase):
 
 @dataclass(frozen=True, eq=False)
 class SummedWorstCase(PrivateWorstCase):
-    """Of sums over rows: those of the first party alone, with its whole noise, or of all that share a noise.
+    """Of sums: those of the first party alone, with its whole noise, or of all that share a noise.
 
     `changed` rows of the first party change. `shared` says that noise is, and `missing` that half of those who share it
     are left out. `answered` is what parties say without noise, where somebody knows it.
@@ -111,10 +113,17 @@ class SummedWorstCase(PrivateWorstCase):
         """With what parties answer in place of what they should."""
         return replace(self, answered=exact)
 
-    def added(self, question: SummedQuestion) -> int:
+    def added(self, question: SummedQuestion | VectorSumQuestion) -> int:
         """How many parties are added up."""
         whole = question.contributors or 1
         return whole // 2 if self.missing else whole
+
+
+def additive_ratio(noise: AdditiveMechanism, sums: np.ndarray, here: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """The log likelihood ratio of sums (n, d) that were `here` or `there` before they got noise, up to scale."""
+    order, power = 1 if noise.name.endswith("laplace") else 2, 2 if noise.name.endswith("gaussian") else 1
+    near, far = (np.linalg.norm(sums - centre, ord=order, axis=1) ** power for centre in (there, here))
+    return np.asarray((far - near) / (2 * noise.scale**2 if power == 2 else noise.scale))
 
 
 def in_one_sum(change: str) -> str:

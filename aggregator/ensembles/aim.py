@@ -12,7 +12,7 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass
 
-from aggregator.contract.outlook import USEFUL
+from aggregator.contract.outlook import USEFUL, Outlook
 from aggregator.world.dimensions import SIZES, Spectrum, affordable
 from federation.mechanisms.noise import gaussian
 
@@ -69,3 +69,12 @@ class Aim:
             if size == fewest or enough(size + beside) > first:
                 break
         return max(first, enough(size + beside))
+
+    def outlook(
+        self, classes: int, width: int, parties: int, spectrum: Spectrum | None, louder: float = 1.0
+    ) -> Outlook | None:
+        """What is to be said of such a release, whose noise has `louder` times the least deviation; None if nothing."""
+        rho = self.signal_to_noise((classes - 1) * width, parties) / louder
+        if rho >= USEFUL:
+            return None
+        return Outlook(rho, math.ceil(louder * self.parties_needed(classes, width, parties, spectrum)))

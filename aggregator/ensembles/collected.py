@@ -1,4 +1,4 @@
-"""Protocols whose noise the aggregator makes: one question, one collector, one vector that gets the noise."""
+"""Protocols of one vector that gets the noise: one question and its collector, or a sum that nobody sees a part of."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from aggregator.contract.expected import Expected
-from aggregator.contract.outlook import USEFUL, Outlook
+from aggregator.contract.outlook import Outlook
 from aggregator.contract.perturbable import Perturbable
 from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
-from aggregator.contract.session import Asked, OneRound
+from aggregator.contract.session import Asked, OneRound, Session
 from aggregator.ensembles.aim import Aim
+from aggregator.ensembles.refinement import Refinement
+from aggregator.ensembles.summed import Summand, SummedSession, louder
 from aggregator.world.dimensions import Spectrum, affordable
 from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.public_rows import PublicRows
+from aggregator.world.views import View
 from aggregator.world.world import World
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.question import OFF, Question
+from federation.questions.vector_sums import VectorNoise
 from federation.questions.votes import Training
 
 _PLENTY = 10_000  # public rows, where nobody says how many there are
@@ -30,7 +34,8 @@ _PLENTY = 10_000  # public rows, where nobody says how many there are
 class CollectedProtocol(Protocol):
     """Base of the protocols of votes and parameters: parties trust the aggregator to see answers and to add noise.
 
-    noise: the law of the aggregator's noise, or none.
+    Where an answer is a vector that may be added up, they need not: each brings it into a ball and adds a share of the
+    noise. noise: its law, or none.
     """
 
     requires: ClassVar[Requires] = Requires(classifier=True, public_rows=True)
@@ -66,19 +71,39 @@ class CollectedProtocol(Protocol):
     def prepare(self, answers: Any) -> Perturbable:
         """The vector to perturb, with its sensitivity and decoder."""
 
+    @property
+    @abstractmethod
+    def unsummed(self) -> str:
+        """Why its answers cannot be added up unseen and what to choose, in a sentence; empty where they can."""
+
+    @abstractmethod
+    def summand(self, public: PublicRows, question: Any) -> Summand:
+        """What parties add up unseen in place of the answer to the question; asked for only where they can."""
+
+    def refinement(self, world: World, public: PublicRows) -> Refinement:
+        """What becomes of its models before they are released."""
+        return Refinement(public)
+
     @abstractmethod
     def sends(self, public: PublicNumbers) -> Sent:
         """What leaves a party."""
 
     def noise_at(self, trust: Trust) -> Place | Refused:
-        """At the aggregator, whom parties must trust."""
-        if trust is not Trust.AGGREGATOR:
-            return Refused("the aggregator sees every party's answer and adds the noise; it needs trust: aggregator")
-        return Place.NOWHERE if self.noise == OFF else Place.AGGREGATOR
+        """At the aggregator, whom parties must trust, or in shares where a secure summation is trusted."""
+        if trust is Trust.NONE:
+            told = self.unsummed or "choose trust: secure, where all share one noise"
+            return Refused(f"noise of its own would drown what one party says of all that it holds; {told}")
+        if trust is Trust.SECURE and self.unsummed:
+            return Refused(self.unsummed)
+        if self.noise == OFF:
+            return Place.NOWHERE
+        return Place.SHARES if trust is Trust.SECURE else Place.AGGREGATOR
 
     def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
         """The epsilon that it aims at; delta is for Gaussian noise only."""
-        sends = (self.sends(public),)
+        if shared := self.noise_at(trust) is Place.SHARES:
+            public = replace(public, features=None)  # which depend on the noise
+        sends = (replace(self.sends(public), private=shared),)
         if self.noise == OFF:
             return Promise(NoGuarantee("noise is off"), sends)
         delta = public.delta if self.noise == "gaussian" else 0.0
@@ -100,22 +125,33 @@ class CollectedProtocol(Protocol):
             self.noise, alike, classes=public.classes, parties=public.parties, epsilon=epsilon, delta=public.delta
         )
         rho = Aim(self.noise, epsilon, delta).signal_to_noise((public.classes - 1) * width, public.parties)
+        if self.place is Place.SHARES:
+            rho /= louder(public.parties, public.quorum, public.colluding)
         return expected_accuracy(1 / rho, public, "guess", "parties agree")
 
-    def begin(self, world: World, epsilon: float, draws: int) -> CollectedSession:
-        """A session that asks once; sessions behind one feature map share question and answers."""
-        return CollectedSession(world, self, epsilon)
+    def begin(self, world: World, epsilon: float, draws: int) -> Session:
+        """A session that asks once; sessions behind one feature map share question and answers, or vectors."""
+        view = world.views.at(self.noise, epsilon, minimiser=self.on_minimiser)
+        if self.place is not Place.SHARES:
+            return CollectedSession(world, self, epsilon, view)
+        summand = world.once(
+            (self, "summand", id(view)),
+            lambda: self.summand(view.public, self.question(view.public, view.training)),
+        )
+        delta = world.plan.delta if self.noise == "gaussian" else 0.0
+        noise = VectorNoise(self.noise, epsilon, delta)
+        return SummedSession(world, summand, self.refinement(world, view.public), noise, draws)
 
 
 class CollectedSession(OneRound):
     """Asks one question behind the feature map that a release at this epsilon can afford."""
 
-    def __init__(self, world: World, options: CollectedProtocol, epsilon: float) -> None:
-        self._world, self._options, self._epsilon = world, options, epsilon
-        self._view = world.views.at(options.noise, epsilon, minimiser=options.on_minimiser)
-        asked = world.once((options, id(self._view)), self._ask)
+    def __init__(self, world: World, options: CollectedProtocol, epsilon: float, view: View) -> None:
+        self._world, self._options, self._epsilon, self._view = world, options, epsilon, view
+        self._refinement = options.refinement(world, view.public)
+        asked = world.once((options, id(view)), self._ask)
         # Answers promise nothing: noise is for the aggregator to add, or there is none.
-        super().__init__(self._view.public.feature_map, [asked], NoGuarantee("noise is off"))
+        super().__init__(self._refinement.feature_map, [asked], NoGuarantee("noise is off"))
 
     def _ask(self) -> Asked:
         public, training = self._view.public, self._view.training
@@ -125,14 +161,11 @@ class CollectedSession(OneRound):
     def outlook(self) -> Outlook | None:
         """How loud the noise will be beside all that so many parties can say; None where that is much."""
         options, plan = self._options, self._world.plan
-        width, classes = options.width(self._view.public), len(plan.classes)
+        width = options.width(self._view.public)
         if width is None or options.noise == OFF:
             return None
         aim = Aim(options.noise, self._epsilon, plan.delta)
-        rho = aim.signal_to_noise((classes - 1) * width, plan.parties)
-        if rho >= USEFUL:
-            return None
-        return Outlook(rho, aim.parties_needed(classes, width, plan.parties, self._world.views.spectrum))
+        return aim.outlook(len(plan.classes), width, plan.parties, self._world.views.spectrum)
 
     @property
     def checks(self) -> tuple[str, ...]:
@@ -143,6 +176,8 @@ class CollectedSession(OneRound):
         """The vector, the same for all epsilons with these answers."""
         options, [answers] = self._options, self.answers
         found = self._world.once(("prepared", options, id(answers)), lambda: options.prepare(answers))
+        refinement = self._refinement
+        found = replace(found, decode=refinement.refined(found.decode), checks=(*found.checks, *refinement.checks))
         return found if options.noise == "off" else replace(found, noise=options.noise)
 
     def learn(self, draw: int) -> np.ndarray:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from aggregator.contract.perturbable import Decode, LinearScores
 from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE
 from federation.contract.guarantee import Assumption, Check, Keeper
 
@@ -25,14 +22,6 @@ PUBLIC_ROWS = Assumption(
     Keeper.COORDINATOR,
 )
 VOTE_CHECKS = ("votes were checked on arrival; refused and missing ones count as uniform",)
-
-
-@dataclass(frozen=True, eq=False)
-class Decoder:
-    """What turns noisy statistics into models, and its effect on the auxiliary rows, exactly or nearly linear."""
-
-    decode: Decode
-    scores: LinearScores
 
 
 def two_rows(weights: np.ndarray) -> np.ndarray:

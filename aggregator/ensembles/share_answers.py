@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Literal
 
 from aggregator.answers.vector_answers import VECTOR_CHECKS, VectorAnswers
-from aggregator.contract.perturbable import Perturbable
+from aggregator.contract.perturbable import Decoder, Perturbable
 from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE
-from aggregator.ensembles.decoding import PUBLIC_ROWS, Decoder
+from aggregator.ensembles.decoding import PUBLIC_ROWS
 from aggregator.world.public_rows import Coordinates, PublicRows
+from federation.features.ball import Ball
 from federation.questions.votes import StatisticQuestion, Training
 
 Ballot = Literal["labels", "probabilities"]
@@ -41,13 +42,18 @@ def share_question(
     return StatisticQuestion(training, public.rows, coordinates.rows, _ROUNDING, "probabilities", share)
 
 
+def share_ball(coordinates: Coordinates, question: StatisticQuestion) -> Ball:
+    """Where the answers to a question are: shares of norm 1, or raw ones of votes."""
+    if question.share == "raw":
+        return Ball(share_norm(coordinates, question.training.classes))
+    return Ball(1.0, scaled=True)
+
+
 class ShareAnswers(VectorAnswers[StatisticQuestion]):
     """Collects shares of the statistic; a missing party's is zero, which is that of the uniform vote."""
 
     def __init__(self, coordinates: Coordinates, question: StatisticQuestion, parties: int) -> None:
-        raw = question.share == "raw"
-        norm = share_norm(coordinates, question.training.classes) if raw else 1.0
-        super().__init__(question, parties, norm=norm, normalised=not raw)
+        super().__init__(question, parties, share_ball(coordinates, question))
         self.coordinates = coordinates
 
     @property

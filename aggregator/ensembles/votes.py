@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
+from aggregator.contract.perturbable import Decoder
 from aggregator.contract.promise import Sent
 from aggregator.ensembles.collected import CollectedProtocol
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.output import Protect
-from aggregator.ensembles.share_answers import Ballot, Share, ShareAnswers, share_question
+from aggregator.ensembles.share_answers import Ballot, Share, ShareAnswers, share_ball, share_question
+from aggregator.ensembles.summed import Summand
 from aggregator.ensembles.tally import ProbabilityTally, VoteTally
 from aggregator.world.public_numbers import PublicNumbers, product
-from aggregator.world.public_rows import PublicRows, Shape, refuse_fitted
+from aggregator.world.public_rows import Coordinates, PublicRows, Shape, refuse_fitted
 from federation.contract.guarantee import Unit
+from federation.questions.vector_sums import StatisticSumQuestion
 from federation.questions.votes import ProbabilitiesQuestion, StatisticQuestion, Training, VotesQuestion
 
 Submit = Literal["votes", "statistic"]
@@ -47,6 +51,16 @@ class VoteProtocol(CollectedProtocol):
     def by_shares(self) -> bool:
         """Whether parties send shares of the statistic, and not votes."""
         return self.submit == "statistic" and self.perturb == "statistic"
+
+    @property
+    def unsummed(self) -> str:
+        """Votes are counted; shares of the statistic may be added up."""
+        if self.by_shares:
+            return ""
+        return (
+            "votes are counted exactly before they get noise, and whoever counts them must be trusted; choose "
+            "soft_vote with perturb: statistic and submit: statistic, or trust: aggregator"
+        )
 
     @property
     def unit(self) -> Unit:
@@ -85,6 +99,17 @@ class VoteProtocol(CollectedProtocol):
         if self.ballot == "probabilities":
             return ProbabilitiesQuestion(training, public.rows)
         return VotesQuestion(training, public.rows)
+
+    def summand(self, public: PublicRows, question: StatisticQuestion) -> Summand:
+        """Its share of the statistic, in the ball that the aggregator would bring it into."""
+        coordinates = public.coordinates(self.shape)
+        ball = share_ball(coordinates, question)
+        decoder = replace(self.decoded(coordinates, question.training.classes), largest_norm=ball.norm)
+        return Summand(StatisticSumQuestion, question, ball, decoder, coordinates.rows.shape[1])
+
+    def decoded(self, coordinates: Coordinates, classes: int) -> Decoder:
+        """What turns noisy statistics in these coordinates into models; of protocols that release them."""
+        raise NotImplementedError(f"{type(self).__name__} releases no statistic")
 
     def collector(self, public: PublicRows, question: VoteQuestion, parties: int) -> Ensemble | ShareAnswers:
         """Where the answers go; what `prepare` is called with."""

@@ -18,18 +18,18 @@ from federation.mechanisms.accounting.sensitivity import majority_vote, radius, 
 
 PARTIES = 5  # odd, so that one party can tip a majority
 
-_REGULARISATION = 1e-4  # of parties' classifiers, with which their noise scales
+REGULARISATION = 1e-4  # of parties' classifiers, with which their noise scales
 
-_WORLD: Mapping[str, Any] = {
+FEW_CLASSES: Mapping[str, Any] = {
     "parties": PARTIES,
     "parties_per_node": PARTIES,
     "classes": ("0", "1"),
     "features": ("unit_norm",),
-    "classifier": {"name": "logistic", "parameters": {"regularisation": _REGULARISATION}},
+    "classifier": {"name": "logistic", "parameters": {"regularisation": REGULARISATION}},
 }
 _ONE_ROW: np.ndarray = np.ones((1, 1))
 _NINE_ROWS: np.ndarray = np.ones((9, 1))
-_TWO_ROWS: np.ndarray = np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2)  # span the constant, reach 1/sqrt(2)
+TWO_ROWS: np.ndarray = np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2)  # span the constant, reach 1/sqrt(2)
 _FARTHEST_SCORE = 1.2784645427610738  # 1 + W0(1/e), where z sigma(-z) is largest: see `radius`
 
 
@@ -70,15 +70,15 @@ def of_parameters(units: int, runs: int, *, sensitivity: str | None) -> WorstPar
     """Of parties that send the parameters of linear classifiers; `sensitivity` is that of `average: plain`."""
     loose = ""
     if sensitivity is not None:
-        known: dict[str, Any] = {"regularisation": _REGULARISATION, "parties": PARTIES, "classes": 2}
-        loose = _loose(*(parameter_average(form, **known) for form in (sensitivity, "diameter")))
-    return WorstParameters(_described(PARTIES), np.eye(2), runs, world=_WORLD, moved=units, loose=loose)
+        known: dict[str, Any] = {"regularisation": REGULARISATION, "parties": PARTIES, "classes": 2}
+        loose = why_loose(*(parameter_average(form, **known) for form in (sensitivity, "diameter")))
+    return WorstParameters(_described(PARTIES), np.eye(2), runs, world=FEW_CLASSES, moved=units, loose=loose)
 
 
 def of_votes(units: int, runs: int, *, perturb: str) -> WorstVotes:
     """Of parties whose opinions of public rows get the noise: all votes, or the `statistic` of them."""
-    rows = _NINE_ROWS if perturb == "votes" else _TWO_ROWS
-    return WorstVotes(_described(PARTIES), rows, runs, world=_WORLD, moved=units)
+    rows = _NINE_ROWS if perturb == "votes" else TWO_ROWS
+    return WorstVotes(_described(PARTIES), rows, runs, world=FEW_CLASSES, moved=units)
 
 
 def of_minimisers(
@@ -96,7 +96,7 @@ def of_minimisers(
     if protect == "party_and_auxiliary_row":
         known["auxiliary_rows"] = len(worst.public)
     bound = soft_vote if labels == "soft" else majority_vote
-    return replace(worst, loose=_loose(*(bound(form, **known) for form in (sensitivity, "diameter"))))
+    return replace(worst, loose=why_loose(*(bound(form, **known) for form in (sensitivity, "diameter"))))
 
 
 def _turning(
@@ -105,22 +105,22 @@ def _turning(
     guarded, turned = protect == "party_and_auxiliary_row", _diameter_is_smaller(regularisation, sensitivity)
     if turned and (guarded or labels == "majority"):
         parties = 1 if labels == "soft" else PARTIES  # one whose votes are all there is
-        world, rows = {**_WORLD, "parties": parties}, _farthest_rows(regularisation)
+        world, rows = {**FEW_CLASSES, "parties": parties}, farthest_rows(regularisation)
         return WorstVotes(_described(parties), rows, runs, world=world, moved=units, parties=parties)
     if guarded:
         described = f"{PARTIES} parties and 2 classes, the only auxiliary row turns round"
-        return WorstVotes(described, _ONE_ROW, runs, -_ONE_ROW, world=_WORLD, moved=0)
+        return WorstVotes(described, _ONE_ROW, runs, -_ONE_ROW, world=FEW_CLASSES, moved=0)
     if labels == "soft" and (flat := flat_risk(regularisation)) is not None:
         return flat_votes(flat, runs)
-    rows = _TWO_ROWS if sensitivity == "public_features" else _ONE_ROW  # moved by the whole bound
-    return WorstVotes(_described(PARTIES), rows, runs, world=_WORLD, moved=units)
+    rows = TWO_ROWS if sensitivity == "public_features" else _ONE_ROW  # moved by the whole bound
+    return WorstVotes(_described(PARTIES), rows, runs, world=FEW_CLASSES, moved=units)
 
 
 def _described(parties: int) -> str:
     return f"{'one party' if parties == 1 else f'{parties} parties'} and 2 classes, one party changes all it sends"
 
 
-def _loose(charged: float, most: float) -> str:
+def why_loose(charged: float, most: float) -> str:
     """Why half of the noise would do, where `most`, which no data exceed, is at most half of what is charged; or ''."""
     if charged < 2 * most:
         return ""
@@ -130,7 +130,7 @@ def _loose(charged: float, most: float) -> str:
     )
 
 
-def _farthest_rows(regularisation: float) -> np.ndarray:
+def farthest_rows(regularisation: float) -> np.ndarray:
     """Rows of norm 1 whose minimiser has the greatest norm."""
     cosine = min(1.0, _FARTHEST_SCORE / radius(regularisation, 2))
     sine = math.sqrt(1 - cosine**2)

@@ -24,6 +24,7 @@ from federation.letters.packets import LETTER, Status, packet_of, read_reply
 _PAUSE = 0.5  # seconds that replies are waited for at a time
 _AWAY = 3.0  # seconds before a letter is tried again that was not taken
 _AGAIN = 10.0  # seconds before a site is asked again that was busy, or away, or sent something else
+_AFTER_THE_END = 120.0  # seconds for a question that is asked when sites were waited for long enough
 _SAID = {Status.REFUSED: "the site refused", Status.EXPIRED: "the exchange has closed"}
 _log = logging.getLogger(__name__)
 
@@ -45,7 +46,9 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
     """Sites by number from 1; `nodes` are Flower's ids of them, in the order of the agreement.
 
     `patience` is how many seconds a site may take for a question, and `wait` for how many seconds sites are waited for
-    in all. Who takes longer has not answered. A site where somebody has yet to decide is waited for to the end.
+    in all. Who takes longer has not answered. A site where somebody has yet to decide is waited for to the end. Nobody
+    is waited for twice, and whoever answers has some time after the end, too: else who is silent for long enough would
+    leave all others none for the questions that follow.
     """
 
     def __init__(self, grid: Grid, exchange: Exchange, nodes: Sequence[int], patience: float, wait: float) -> None:
@@ -53,6 +56,7 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
         self._end = time.monotonic() + wait
         self._contents: list[RecordDict] = []  # of the questions, in the order in which they were first asked
         self._pending: dict[str, _Asked] = {}
+        self._late: set[int] = set()  # sites that were waited for in vain
         self._pulling = Pulling(grid, len(nodes))
 
     def set_run(self, run: Run) -> None:
@@ -86,10 +90,16 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
             packet = self._exchange.question(number, packet_of(kind, message.content))
             name = f"{number}-{site}"
             message.metadata.__dict__["_message_id"] = name
-            until = min(time.monotonic() + self._patience, self._end)
-            self._pending[name] = _Asked(number, packet, site, message, until)
+            self._pending[name] = _Asked(number, packet, site, message, self._until(site))
             names.append(name)
         return names
+
+    def _until(self, site: int) -> float:
+        """When a site that is asked now has taken too long."""
+        now = time.monotonic()
+        if site in self._late:
+            return now
+        return min(now + self._patience, self._end if now < self._end else now + _AFTER_THE_END)
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
         """What has come for some questions; letters are sent, or sent again, as they are due."""
@@ -116,6 +126,7 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
         if packet is not None:
             return self._reply(one, packet)
         if time.monotonic() > one.until:
+            self._late.add(one.site)
             return self._left_out(one, "the site did not answer in time")
         return None
 
@@ -156,7 +167,7 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
                 one.due = time.monotonic() + _AGAIN
                 continue
             if status is Status.BUSY:
-                one.due, one.until = time.monotonic() + _AGAIN, self._end
+                one.due, one.until = time.monotonic() + _AGAIN, max(one.until, self._end)
                 continue
             if status is Status.ANSWER:
                 self._exchange.keep(answer, one.number, one.packet, one.site)

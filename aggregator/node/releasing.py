@@ -7,17 +7,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from aggregator.contract.diagnostics import diagnose
 from aggregator.contract.ledger import Ledger
 from aggregator.contract.perturbable import Perturbable
-from aggregator.contract.premises import plan_premises
-from aggregator.node.diagnostics import diagnose
+from aggregator.contract.premises import large_delta, plan_premises
 from aggregator.world.plan import WorldPlan
 from federation.contract.errors import InputError
-from federation.contract.guarantee import SEEDED, Adjacency, Assumption, Check, Guarantee, Keeper, NoGuarantee
+from federation.contract.guarantee import SEEDED, Adjacency, Assumption, Guarantee, NoGuarantee
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise.additive import Noise, calibrate
-
-_DELTA_EXPONENT = 1.1  # a delta of 1/K already allows one party to be exposed entirely
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,4 @@ def _premises(plan: WorldPlan, noise: Noise, perturbable: Perturbable) -> tuple[
     premises = [*perturbable.assumptions, *plan_premises(plan)]
     if plan.noise_seed is not None:
         premises.append(SEEDED)
-    if noise == "gaussian" and plan.delta > plan.parties**-_DELTA_EXPONENT:
-        text = f"delta is small enough for {plan.parties} parties, although it exceeds parties^-{_DELTA_EXPONENT}"
-        premises.append(Assumption(text, Check.DECLARED, Keeper.HOLDER))
-    return tuple(premises)
+    return (*premises, *large_delta(plan, noise))

@@ -11,24 +11,29 @@ from aggregator.answers.average_sensitivity import parameter_average, radius_of_
 from aggregator.answers.vector_answers import VECTOR_CHECKS, VectorAnswers
 from aggregator.contract.expected import Expected
 from aggregator.contract.option_rules import refuse_misplaced, require_positive
-from aggregator.contract.perturbable import Perturbable
+from aggregator.contract.perturbable import Decode, Decoder, Perturbable
 from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE
 from aggregator.contract.promise import Sent
-from aggregator.contract.protocol import Rule
+from aggregator.contract.protocol import Place, Rule
+from aggregator.contract.worst_case import WorstCase
 from aggregator.ensembles.collected import CollectedProtocol
 from aggregator.ensembles.decoding import PUBLIC_ROWS
 from aggregator.ensembles.output import weights_decoder
-from aggregator.ensembles.worst_votes import WorstVotes, of_parameters
+from aggregator.ensembles.summed import Summand
+from aggregator.ensembles.worst_vectors import worst_parameters
+from aggregator.ensembles.worst_votes import of_parameters
 from aggregator.world.public_numbers import PublicNumbers, product
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
 from federation.contract.numbers import required
+from federation.features.ball import Ball
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import ClipNorm, UnitNorm
 from federation.mechanisms.accounting.sensitivity import radius, solver_slack
 from federation.numerics.contrasts import contrasts
 from federation.numerics.erm import gradient_floor
+from federation.questions.vector_sums import ParameterSumQuestion
 from federation.questions.votes import ParametersQuestion, Training
 
 _RUNS = 400_000  # of an audit
@@ -95,8 +100,10 @@ class ParameterAverage(CollectedProtocol):
         """The number of features."""
         return int(public.rows.shape[1])
 
-    def worst_case(self, units: int, public: PublicNumbers) -> WorstVotes:
-        """One party in five turns its parameters round."""
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstCase:
+        """One party turns its parameters round."""
+        if self.place is Place.SHARES:
+            return worst_parameters(units, clip=self.clip)
         return of_parameters(units, _RUNS, sensitivity=self.sensitivity if self.average == "plain" else None)
 
     def question(self, public: PublicRows, training: Training) -> ParametersQuestion:
@@ -112,35 +119,53 @@ class ParameterAverage(CollectedProtocol):
         tolerance = max(1e-6 * regularisation * longest, 4 * gradient_floor(regularisation))
         return ParametersQuestion(training, tolerance, 2 * longest)
 
+    @property
+    def unsummed(self) -> str:
+        """Parties keep to the largest norm of a minimiser, which needs no more noise than it takes."""
+        if self.average == "plain" and self.sensitivity != "diameter":
+            return "parties that are seen in a sum only keep their parameters to a norm; choose sensitivity: diameter"
+        return ""
+
+    def summand(self, public: PublicRows, question: ParametersQuestion) -> Summand:
+        """The parameters of each party, in the ball that the aggregator would bring them into."""
+        ball, [declared] = self._ball(question), question.fields().values()
+        decoder = Decoder(self._decode(declared.shape, question.training.classes), largest_norm=ball.norm)
+        return Summand(ParameterSumQuestion, question, ball, decoder, self.width(public))
+
     def collector(
         self, public: PublicRows, question: ParametersQuestion, parties: int
     ) -> VectorAnswers[ParametersQuestion]:
         """Where the answers go; what `prepare` is called with."""
-        if self.average == "unit":
-            return VectorAnswers(question, parties, norm=1.0, normalised=True)
-        regularisation, classes = declared_regularisation(question.training.classifier), question.training.classes
-        if self.average == "clipped":
-            default = _DEFAULT_CLIP * radius_of_any_rows(regularisation, classes)
-            return VectorAnswers(question, parties, norm=self.clip or default)
-        slack = solver_slack(question.gradient_tolerance, regularisation) / 2
-        return VectorAnswers(question, parties, norm=radius(regularisation, classes) + slack)
+        return VectorAnswers(question, parties, self._ball(question))
 
     def prepare(self, answers: VectorAnswers[ParametersQuestion]) -> Perturbable:
         """The vector to perturb, with its sensitivity and decoder."""
-        classes = answers.question.training.classes
-        value, basis = answers.value(), contrasts(classes) if classes > 2 else None
-        if basis is None:
-            value = value[0]
-        elif self.sensitivity == "published":
-            value, basis = basis @ value, None
+        classes, value = answers.question.training.classes, answers.value()
+        decode = self._decode(value.shape, classes)
+        if classes > 2 and self.sensitivity == "published":
+            value = contrasts(classes) @ value
+            decode = weights_decoder(value.shape, None)
         return Perturbable(
             value.ravel(),
             self._sensitivity(answers),
-            weights_decoder(value.shape, basis),
+            decode,
             (*answers.assumptions(), *self._premises(), COUNTED_ONCE, ATTENDANCE, PUBLIC_ROWS),
             VECTOR_CHECKS,
             largest_norm=answers.mean.norm,
         )
+
+    def _ball(self, question: ParametersQuestion) -> Ball:
+        if self.average == "unit":
+            return Ball(1.0, scaled=True)
+        regularisation, classes = declared_regularisation(question.training.classifier), question.training.classes
+        if self.average == "clipped":
+            return Ball(self.clip or _DEFAULT_CLIP * radius_of_any_rows(regularisation, classes))
+        return Ball(radius(regularisation, classes) + solver_slack(question.gradient_tolerance, regularisation) / 2)
+
+    @staticmethod
+    def _decode(shape: tuple[int, ...], classes: int) -> Decode:
+        """Of means of parameters of this shape: one vector of two classes, or contrasts (C-1, d)."""
+        return weights_decoder(shape[1:], None) if classes == 2 else weights_decoder(shape, contrasts(classes))
 
     def _sensitivity(self, answers: VectorAnswers[ParametersQuestion]) -> float:
         if self.average != "plain" or self.sensitivity == "diameter":

@@ -190,7 +190,10 @@ class Agreement(_Closed):
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
-            raise InputError(f"{path} is no agreement: {where}: {first['msg']}; ask its author for another") from error
+            raise InputError(
+                f"{path} is no agreement of this version of the program: {where}: {first['msg']}; ask its author for "
+                "another, and which version has made it"
+            ) from error
 
 
 def terms(question: Question) -> dict[str, Any]:

@@ -16,6 +16,10 @@ _LONGEST_REASON = 200
 T = TypeVar("T")
 
 
+class FailedBefore(Exception):
+    """Raised for a party that could not answer before; its text is the cause that `alone` gave then."""
+
+
 def alone(cohort: Cohort, parties: Iterable[int], act: Callable[[int], T]) -> tuple[dict[int, T], dict[int, str]]:
     """What `act` makes of each party by id, and why the remaining parties could not answer, whatever it raised.
 
@@ -34,6 +38,8 @@ def alone(cohort: Cohort, parties: Iterable[int], act: Callable[[int], T]) -> tu
             results[party] = act(party)
         except DroppedOut:
             failures[party] = "dropped out"
+        except FailedBefore as error:
+            failures[party] = str(error)
         except Exception as error:
             _log.debug("party %d could not answer", party, exc_info=True)
             cause = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_REASON]

@@ -55,18 +55,23 @@ class Approvals:
     def asked(self, plan: bytes, exchange: bytes | None) -> Decision:
         """What stands about a plan, or an exchange of it; one that nobody has decided on waits from now on.
 
-        Raises `InputError` where too many wait.
+        Raises `InputError` where too many wait, and for one with the id of another.
         """
         of = exchange if self.rule == "each" else None
         name = hashlib.sha256(plan + (of or b"")).hexdigest()[:_DIGITS]
         if self.rule == "auto":
             return Decision(name, APPROVED, plan.hex(), None, "nobody: policy.approve is auto")
-        known = self._read(name)
+        known, exchange_of = self._read(name), None if of is None else of.hex()
         if known is None:
             if len(self.known(PENDING)) >= _MOST:
                 raise InputError(f"{_MOST} already wait for approval; approve or deny some")
-            known = Decision(name, PENDING, plan.hex(), None if of is None else of.hex())
+            known = Decision(name, PENDING, plan.hex(), exchange_of)
             self._write(known)
+        if (known.plan, known.exchange) != (plan.hex(), exchange_of):
+            raise InputError(
+                f"'{name}' is also the id of another plan or exchange, which happens to nobody who does not try out "
+                "millions of them; ask whoever has made this one, and do not serve it"
+            )
         return known
 
     def known(self, state: str) -> list[Decision]:

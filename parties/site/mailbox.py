@@ -84,13 +84,17 @@ class _Lost(ValueError):
 
 
 class _Client(FleetHttpClient):  # type: ignore[misc, unused-ignore]  # flwr is not typed
-    """Flower's, which reads no answer of more than `most` bytes: whoever submits runs may send one of any size."""
+    """Flower's, which reads no answer of more than `most` bytes: whoever submits runs may send one of any size.
+
+    And it goes nowhere else: whoever runs the SuperLink could send it to other machines of the site's own network.
+    """
 
     most = _OVERHEAD
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self._client.event_hooks = {"response": [self._require_bounded]}
+        self._client.follow_redirects = False
 
     def _require_bounded(self, response: httpx.Response) -> None:
         """Refuse an answer before it is read. Raises `_Lost`."""
@@ -136,6 +140,7 @@ class Mailbox:
         self._client.most = most + _OVERHEAD
         self._node = Node()
         self._coming: list[_Coming] = []
+        self._lost = ""  # why a reply could not be delivered, last
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -221,7 +226,9 @@ class Mailbox:
         try:
             self._pushed(message)
         except _Lost as error:
-            _log.warning("a reply could not be delivered (%s); it is sent when it is asked for again", error)
+            if str(error) != self._lost:  # once: whoever may submit runs could fill the log
+                _log.warning("a reply could not be delivered (%s); it is sent when it is asked for again", error)
+            self._lost = str(error)
 
     def _pushed(self, message: Message) -> None:
         with no_object_id_recompute():

@@ -48,6 +48,11 @@ def objections(settings: Settings, agreement: Agreement, key: EllipticCurvePriva
             question_type(kind)
         except InputError as error:
             yield f"the plan asks '{kind}', which this installation cannot answer: {error}"
+    if (most := sum(asked.times for asked in agreement.asked)) > policy.most_questions:
+        yield (
+            f"the plan asks up to {most} questions in an exchange, and policy.most-questions allows "
+            f"{policy.most_questions}; raise it, or do not serve this plan"
+        )
     if agreement.public_features and not policy.public_features:
         yield (
             "the plan protects labels alone, and takes all else in a row as public; set policy.public-features = true "

@@ -42,10 +42,15 @@ from parties.site.words import said
 _PAUSE = 0.5  # seconds between looks into an empty mail box
 _DAY = 86_400.0  # seconds
 _SHARE_FOR_ROWS = 0.5  # of a question's time, at most, that it may take to read the rows
+_NEVER_READ = object()  # the version of no table
 _LOOKS, _LONGEST_LOOK = 3, 60  # at the table, one of which must be quick enough, and seconds that each may take
 # Events of replies that nothing was computed from rows for, or long before.
 _FREE = (REFUSED, AGAIN, WAITING, SUMMED, CHARGED)
 _log = logging.getLogger(__name__)
+
+
+class TooSlow(InputError):
+    """The table takes too long to read, now at least."""
 
 
 class Table(Protocol):
@@ -78,7 +83,7 @@ class Service:
     identity: Identity = field(init=False)
     site: Site = field(init=False)
     ready: bool = field(default=False, init=False)
-    _version: object = field(default=None, init=False)  # of the table that was looked at
+    _version: object = field(default=_NEVER_READ, init=False)  # of the table that was looked at
     _followed: int = field(init=False)  # lines of the journal that the log has told
     _stands: dict[str, str] = field(default_factory=dict, init=False)  # of decisions, by id
 
@@ -122,7 +127,8 @@ class Service:
         self.identity.require_settled(self.settings.data.table, found)
         self.identity.remember(self.settings.data.table, found)
         if _SHARE_FOR_ROWS * means.seconds < seconds:  # one that is paid for is to have an answer
-            raise InputError(
+            self._version = _NEVER_READ  # with the next question it is looked at again: a busy machine may be idle then
+            raise TooSlow(
                 f"to read the table takes {seconds:.0f} s, too much of the {means.seconds} s that a question has; "
                 f"raise limits.seconds to {math.ceil(2 * seconds / _SHARE_FOR_ROWS) + MARGIN + 1}"
             )
@@ -144,12 +150,15 @@ class Service:
 
     def _answer(self, mailbox: Mailbox, letter: Letter) -> None:
         """Serve one letter; what was computed for it leaves when its time is over, whatever happened."""
-        due = time.monotonic() + self.settings.limits.seconds
-        if self.table.version() != self._version:
+        began, seconds = time.monotonic(), self.settings.limits.seconds
+        changed = self.table.version() != self._version
+        if changed:
             try:
                 self.look()
             except (InputError, OSError) as error:
                 _log.error("not ready: %s", error)
+        looked = math.ceil((time.monotonic() - began) / seconds) if changed else 0
+        due = began + (1 + looked) * seconds  # to read the table takes its time, which tells of it no more than so
         known = len(self.journal.lines)
         try:
             reply = self.site.reply(letter.parts)
@@ -158,7 +167,7 @@ class Service:
             reply = None
         new = self.journal.lines[known:]
         self._follow()
-        if any(line["event"] not in _FREE for line in new):
+        if changed or any(line["event"] not in _FREE for line in new):
             time.sleep(max(0.0, due - time.monotonic()))  # also while the service is being stopped
         if reply is not None:
             mailbox.reply(letter, reply)
@@ -242,7 +251,10 @@ def run(settings: Settings, agreement: Agreement, table: Table) -> None:
         worker.prepare(provider, *answerers)  # before there is any thread, or a key in memory
         key = load_key(settings.connection.key, EllipticCurvePrivateKey)  # type: ignore[type-abstract]
         service = Service(settings, agreement, table, state, key)
-        service.look()
+        try:
+            service.look()
+        except TooSlow as error:
+            _log.error("not ready yet: %s", error)
         root = settings.connection.root
         mailbox = Mailbox(
             settings.connection.superlink or agreement.superlink,
@@ -252,7 +264,8 @@ def run(settings: Settings, agreement: Agreement, table: Table) -> None:
             service.site.refuse,
         )
         service.journal.add("start", plan=agreement.digest.hex(), table=settings.data.table)
-        _log.info("site '%s' of the plan '%s': ready", settings.name, agreement.name)
+        state_now = "ready" if service.ready else "NOT ready"
+        _log.info("site '%s' of the plan '%s': %s", settings.name, agreement.name, state_now)
         with _stopping(mailbox), suppress(Closed):
             service.serve(mailbox)
         service.journal.add("stop")

@@ -64,11 +64,13 @@ class Site:
     colluding: float = COLLUDING
     _taken: dict[str, str] = field(init=False)
     _sums: Summing | None = field(init=False)
+    _answered: set[str] = field(init=False)
     _times: dict[tuple[str, str], int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         # Of each place in an exchange, and of each query of a release in it, the one question that was answered there.
         self._taken = {slot: line["key"] for line in self.journal.lines for slot in line.get("slots", ())}
+        self._answered = {line["key"] for line in self.journal.lines if line["event"] in (ANSWERED, SUMMED)}
         known = self.key, self.agreement, self.cohort, self.accounts, self.journal, self.answers.with_name("sums")
         self._sums = Summing(*known, self.means, self.colluding) if self.agreement.secure else None
 
@@ -139,6 +141,11 @@ class Site:
 
     def _replied(self, head: Head, question: bytes, key: str) -> SealedAnswer:
         """The reply to a question that was not answered before. Raises `FederationError`s where there is none."""
+        if key in self._answered:
+            raise InputError(
+                f"this question was answered, and {self.answers} lacks the answer; a second one, with other noise, "
+                "would tell more than was paid for; restore the folder"
+            )
         if self.now() > head.closing:
             return self._said(head, Status.EXPIRED)
         if kind_of(question) == SUM and self._sums is not None:
@@ -160,8 +167,6 @@ class Site:
 
     def _summed(self, sums: Summing, head: Head, packet: bytes, key: str) -> SealedAnswer:
         """The reply to a query of a secure sum."""
-        if any(line["event"] == SUMMED and line["key"] == key for line in self.journal.lines):
-            raise InputError("what was answered here in a secure sum is gone, and so this site stays away from it")
 
         def begin(cost: Cost, slots: list[str], known: Mapping[str, Any]) -> bool:
             if may := self._may(head, cost, slots, key):
@@ -180,6 +185,7 @@ class Site:
         sealed = self._sealed(head, packet)
         write_lasting(self.answers / key, sealed.encoded())
         self.journal.add(event, key=key, kind=kind, bytes=len(sealed.sealed))
+        self._answered.add(key)
         return sealed
 
     def _may(self, head: Head, cost: Cost, slots: list[str], key: str) -> bool:

@@ -362,32 +362,26 @@ def vote(
     epsilon: Epsilon = 1.0,
     delta: Delta = 1e-6,
     dimension: Annotated[int, Option(min=1, help="Feature dimension of the linear model.")] = 10,
+    quorum: Annotated[
+        float | None, Option(min=0, max=1, help="Least share of parties that answers: shows a secure sum, too.")
+    ] = None,
+    colluding: Annotated[
+        float, Option(min=0, max=1, help="Largest share that tells who sees a secure sum what it sent.")
+    ] = COLLUDING,
     as_json: AsJson = False,
 ) -> None:
     """One row per sensitivity with both noises: on the model's parameters, and on the statistic of class contrasts."""
-    from federation.mechanisms.accounting import sensitivity
-    from federation.mechanisms.noise.additive import calibrate
+    from scenarios.commands.vote_noises import vote_noises
 
-    bound = sensitivity.majority_vote if context.info_name == "majority-vote" else sensitivity.soft_vote
-    reaches = {
-        f"parameters, {form}": (
-            bound(form, regularisation=regularisation, parties=parties, classes=classes),
-            dimension * (1 if classes == 2 else classes),
-        )
-        for form in ("published", "tight", "diameter")
-    }
-    reaches["soft vote statistic"] = (sensitivity.statistic(parties), dimension * (classes - 1))
-    noises: list[tuple[Literal["pure", "gaussian"], str]] = [("pure", "scale"), ("gaussian", "sigma")]
-    rows = []
-    for what, (reach, size) in reaches.items():
-        row: dict[str, Any] = {"what": what, "dimension": size, "sensitivity": reach}
-        for noise, scale in noises:
-            found = calibrate(noise, sensitivity=reach, dimension=size, epsilon=epsilon, delta=delta)
-            norm = found.expected_noise_norm()
-            row |= {f"{noise}_{scale}": found.parameters["scale"], f"{noise}_noise_norm": norm}
-        rows.append(row)
-    text = [
-        "delta is that of Gaussian noise. Parameters are weights on features of norm at most 1 (an inexact solver adds "
-        "its slack); the statistic's whitened coordinates have norm at most 1. Compare noise with what it perturbs."
-    ]
-    tell(as_json, {"epsilon": epsilon, "delta": delta, "rows": rows}, text=text)
+    counted = None if quorum is None else honest(parties, quorum, colluding)
+    record, text = vote_noises(
+        majority=context.info_name == "majority-vote",
+        parties=parties,
+        classes=classes,
+        regularisation=regularisation,
+        epsilon=epsilon,
+        delta=delta,
+        dimension=dimension,
+        contributors=counted,
+    )
+    tell(as_json, record, text=text)

@@ -108,8 +108,8 @@ class Protocol:
 
     def untrusted(self) -> list[str]:
         """Why variants cannot work under the trust that they are given; none if they can."""
-        found = {options.get(_TRUST): place(self.kind, options) for options, _ in self.choices()}
-        return [f"trust: {trust}: {one.reason}" for trust, one in found.items() if isinstance(one, Refused)]
+        found = ((options.get(_TRUST), place(self.kind, options)) for options, _ in self.choices())
+        return list(dict.fromkeys(f"trust: {trust}: {one.reason}" for trust, one in found if isinstance(one, Refused)))
 
     def to_plain(self) -> dict[str, Any]:
         """As in a scenario file."""

@@ -92,6 +92,16 @@ def test_shares_without_noise_are_those_of_the_sites_rows(tmp_path):
         found = decode_submission(records, question.fields())
         for name, array in expected.arrays.items():
             assert np.array_equal(found.arrays[name], array)
+        # Whoever runs the SuperLink can read the question, and of the answer what is sealed.
+        known = b"".join(path.read_bytes() for path in (trial / "superlink").glob("state.db*"))
+        assert among(packet, known)
+        assert among(stored.sealed, known)
+        assert not among(b"".join(array.tobytes() for array in expected.arrays.values()), known)
+
+
+def among(some, known):
+    """Whether any 64 bytes of some are found in others; a data base tears what is long into pieces."""
+    return any(some[start : start + 64] in known for start in range(0, len(some) - 64, 64))
 
 
 class SiteRows:

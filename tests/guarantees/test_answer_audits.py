@@ -12,6 +12,7 @@ from aggregator.ensembles.worst_votes import WorstParameters, WorstVotes
 from aggregator.protocols.parameter_average import ParameterAverage
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.world.public_numbers import PublicNumbers
+from federation.features.ball import Ball
 from scenarios.audits.auditor import audit_variant, perturbable
 
 RUNS = 60_000
@@ -71,7 +72,7 @@ def test_an_average_of_unclipped_parameters_is_refuted(monkeypatch):
     claimed = sides(chosen)[0].sensitivity
 
     def trusting(self, public, question, parties):
-        return VectorAnswers(question, parties, norm=2 * question.largest)
+        return VectorAnswers(question, parties, Ball(2 * question.largest))
 
     monkeypatch.setattr(ParameterAverage, "collector", trusting)
     monkeypatch.setattr(ParameterAverage, "_sensitivity", lambda self, answers: claimed)

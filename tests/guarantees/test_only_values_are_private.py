@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aggregator.node.diagnostics import diagnose
+from aggregator.contract.diagnostics import diagnose
 from aggregator.protocols.majority_vote import MajorityVote
 from aggregator.protocols.parameter_average import ParameterAverage
 from aggregator.protocols.soft_vote import soft_vote

@@ -6,6 +6,7 @@ import numpy as np
 
 from aggregator.world.fitting import fit
 from federation.contract.question import PrivateQuestion, PublicQuestion, Question, ReleaseId, TrustedQuestion
+from federation.features.ball import Ball
 from federation.features.feature_map import completed, with_fourier
 from federation.numerics.binning import Bins
 from federation.questions.bags import (
@@ -33,6 +34,7 @@ from federation.questions.labels import (
 from federation.questions.marginals import MarginalsNoise, MarginalsQuestion
 from federation.questions.moments import MomentNoise, MomentQuestion
 from federation.questions.row_moments import RowMomentsNoise, RowMomentsQuestion
+from federation.questions.vector_sums import ParameterSumQuestion, StatisticSumQuestion, VectorNoise
 from federation.questions.votes import (
     IndividualQuestion,
     ParametersQuestion,
@@ -48,6 +50,8 @@ BAGS, LABELLED = Bags(2, 3), LabelledRows(MAP, 0.0, 1.0, 50)
 TRAINING = Training(MAP, 3, {"name": "logistic", "parameters": {"regularisation": 1e-2}}, 0)
 _FEATURES = MAP.transform(ROWS)
 _AIM, _PURE, _ONE = (1.0, 1e-6), (1.0, 0.0), {"release": ReleaseId("a release")}
+_STATISTIC = StatisticQuestion(TRAINING, _FEATURES, _FEATURES, 1.0, "labels")
+_PARAMETERS = ParametersQuestion(TRAINING, 1e-6, 5.0)
 _ASKED: list[Question] = [
     CountsQuestion(CountsNoise("auto", *_AIM), BAGS, **_ONE),
     EmbeddingsQuestion(BAGS, WAVES),
@@ -65,9 +69,11 @@ _ASKED: list[Question] = [
     ),
     VotesQuestion(TRAINING, _FEATURES),
     ProbabilitiesQuestion(TRAINING, _FEATURES),
-    StatisticQuestion(TRAINING, _FEATURES, _FEATURES, 1.0, "labels"),
-    ParametersQuestion(TRAINING, 1e-6, 5.0),
+    _STATISTIC,
+    _PARAMETERS,
     IndividualQuestion(TRAINING, 5),
+    StatisticSumQuestion(VectorNoise("pure", *_PURE), _STATISTIC, Ball(1.0), 80, **_ONE),
+    ParameterSumQuestion(VectorNoise("gaussian", *_AIM), _PARAMETERS, Ball(1.0, scaled=True), 80, **_ONE),
 ]  # fmt: skip
 QUESTIONS: dict[str, Question] = {question.kind: question for question in _ASKED}
 PRIVATE = [question for question in _ASKED if isinstance(question, PrivateQuestion)]

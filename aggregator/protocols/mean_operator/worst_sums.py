@@ -15,6 +15,7 @@ from aggregator.contract.worst_case import (
     Seen,
     Statistic,
     SummedWorstCase,
+    additive_ratio,
     in_one_sum,
 )
 from federation.contract.errors import InputError
@@ -85,10 +86,7 @@ class WorstSums(SummedWorstCase):
     @staticmethod
     def _noise(question: MomentQuestion, sums: np.ndarray, here: np.ndarray, there: np.ndarray) -> np.ndarray:
         """By the norms of the noise that sums (n, d) would have on either side."""
-        noise = question.mechanism().additive
-        order, power = 1 if noise.name.endswith("laplace") else 2, 2 if noise.name.endswith("gaussian") else 1
-        near, far = (np.linalg.norm(sums - centre, ord=order, axis=1) ** power for centre in (there, here))
-        return np.asarray((far - near) / (2 * noise.scale**2 if power == 2 else noise.scale))
+        return additive_ratio(question.mechanism().additive, sums, here, there)
 
     def _response(self, question: MomentQuestion, sums: np.ndarray, here: np.ndarray, there: np.ndarray) -> np.ndarray:
         """By how many more labels of those that change, and of no others, came out as 1 than as -1."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.contract.perturbable import Decode, LinearScores
-from aggregator.ensembles.decoding import Decoder, two_rows
+from aggregator.contract.perturbable import Decode, Decoder, LinearScores
+from aggregator.ensembles.decoding import two_rows
 from aggregator.protocols.soft_vote.discrepancy import discrepancy_minimiser
 from aggregator.world.public_rows import Coordinates
 from federation.mechanisms.noise.additive import AdditiveMechanism

@@ -7,22 +7,22 @@ from typing import ClassVar, Literal
 
 from aggregator.contract.expected import Expected
 from aggregator.contract.option_rules import refuse_misplaced, refuse_public_reach, require_positive
-from aggregator.contract.perturbable import Perturbable
-from aggregator.contract.protocol import Rule
-from aggregator.contract.worst_case import TrustedWorstCase
-from aggregator.ensembles.collected import CollectedSession
-from aggregator.ensembles.decoding import Decoder
+from aggregator.contract.perturbable import Decoder, Perturbable
+from aggregator.contract.protocol import Place, Rule
+from aggregator.contract.worst_case import WorstCase
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.output import PUBLISHED_REGULARISATION, perturb_output
+from aggregator.ensembles.refinement import Refinement
 from aggregator.ensembles.share_answers import ShareAnswers, perturb_shares
 from aggregator.ensembles.votes import VoteProtocol
+from aggregator.ensembles.worst_vectors import worst_shares
 from aggregator.ensembles.worst_votes import of_minimisers, of_votes
 from aggregator.protocols.soft_vote import decoders
 from aggregator.protocols.soft_vote.noisy_votes import perturb_votes
 from aggregator.protocols.soft_vote.statistic import perturb_statistic
-from aggregator.protocols.soft_vote.student import StudentSession
+from aggregator.protocols.soft_vote.student import student_of
 from aggregator.world.public_numbers import PublicNumbers
-from aggregator.world.public_rows import Coordinates
+from aggregator.world.public_rows import Coordinates, PublicRows
 from aggregator.world.world import World
 from federation.contract.errors import InputError
 from federation.contract.question import OFF
@@ -135,19 +135,22 @@ class SoftVote(VoteProtocol):
         """Whether every party's share has norm 1."""
         return self.by_shares and self.share != "raw"
 
-    def begin(self, world: World, epsilon: float, draws: int) -> CollectedSession:
-        """A session that asks once; with three classes or more its model may be a student's."""
-        taught = self.student and self.unit_shares and self.noise != OFF
-        if taught and len(world.plan.classes) > 2:
-            return StudentSession(world, self, epsilon, self.shape)
-        return super().begin(world, epsilon, draws)
+    def refinement(self, world: World, public: PublicRows) -> Refinement:
+        """With three classes or more a student may replace its model, where the features have one."""
+        found = None
+        if self.student and self.unit_shares and self.noise != OFF and len(world.plan.classes) > 2:
+            key = ("student", self.shape, id(public))
+            found = world.once(key, lambda: student_of(world.views, public, self.shape))
+        return found or super().refinement(world, public)
 
     def expected_error(self, public: PublicNumbers, epsilon: float) -> Expected | None:
         """By the noise on the mean of the parties' shares, where these have norm 1."""
         return self.expected_of_mean(public, epsilon) if self.unit_shares else None
 
-    def worst_case(self, units: int, public: PublicNumbers) -> TrustedWorstCase:
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstCase:
         """Votes of one party that decide."""
+        if self.place is Place.SHARES:
+            return worst_shares(units)
         slow = [_RUNS[chosen] for chosen in (self.perturb, self.decoder) if chosen in _RUNS]
         runs = min(slow, default=_MANY_RUNS)
         if self.perturb != "output":
@@ -159,16 +162,17 @@ class SoftVote(VoteProtocol):
     def prepare(self, ensemble: Ensemble | ShareAnswers) -> Perturbable:
         """The vector to perturb, with its sensitivity and decoder."""
         if isinstance(ensemble, ShareAnswers):
-            return perturb_shares(ensemble, self._decoder(ensemble.coordinates, ensemble.classes))
+            return perturb_shares(ensemble, self.decoded(ensemble.coordinates, ensemble.classes))
         strength = self.regularisation or PUBLISHED_REGULARISATION
         if self.perturb == "output":
             return perturb_output(ensemble, "soft", self.sensitivity, strength, self.protect)
         if self.perturb == "votes":
             return perturb_votes(ensemble, strength)
         coordinates = ensemble.public.coordinates(self.shape)
-        return perturb_statistic(ensemble, coordinates, self._decoder(coordinates, ensemble.classes))
+        return perturb_statistic(ensemble, coordinates, self.decoded(coordinates, ensemble.classes))
 
-    def _decoder(self, coordinates: Coordinates, classes: int) -> Decoder:
+    def decoded(self, coordinates: Coordinates, classes: int) -> Decoder:
+        """What turns noisy statistics in these coordinates into models."""
         if self.decoder == "least_squares":
             return decoders.least_squares(coordinates, classes, self.shrinkage)
         if self.decoder == "erm":

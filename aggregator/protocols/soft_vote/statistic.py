@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.contract.perturbable import Perturbable
-from aggregator.ensembles.decoding import PUBLIC_ROWS, VOTE_ASSUMPTIONS, VOTE_CHECKS, Decoder
+from aggregator.contract.perturbable import Decoder, Perturbable
+from aggregator.ensembles.decoding import PUBLIC_ROWS, VOTE_ASSUMPTIONS, VOTE_CHECKS
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.world.public_rows import Coordinates
 from federation.contract.guarantee import Assumption, Check

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from aggregator.contract.perturbable import Perturbable
-from aggregator.ensembles.collected import CollectedProtocol, CollectedSession
+from aggregator.contract.perturbable import Decode
+from aggregator.ensembles.refinement import Refinement
 from aggregator.world.public_rows import Coordinates, PublicRows, Shape, stage_name
 from aggregator.world.views import Views
-from aggregator.world.world import World
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.noise.additive import AdditiveMechanism
 from federation.numerics.arrays import Floats
@@ -36,7 +35,7 @@ _CERTAINTY = 0.9  # least mean probability of a row's cluster
 
 
 @dataclass(frozen=True, eq=False)
-class Student:
+class Student(Refinement):
     """Looks for a release's classes among the clusters of the public rows.
 
     `asked` are the public rows behind the map that parties were asked about, d whitened dimensions, the constant,
@@ -44,9 +43,27 @@ class Student:
     one are weights of the other, zero on what is added.
     """
 
-    asked: PublicRows
     released: PublicRows
     coordinates: Coordinates
+
+    @property
+    def feature_map(self) -> FeatureMap:
+        """That of the student's dimensions."""
+        return self.released.feature_map
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """What may have replaced the model."""
+        return (_CHECK,)
+
+    def refined(self, decode: Decode) -> Decode:
+        """Decodes noisy shares to the models that pass them on, or that the student has in their place."""
+
+        def decoded(noisy: Floats, mechanism: AdditiveMechanism | None) -> Floats:
+            weights = decode(noisy, mechanism)
+            return self.lifted(weights) if mechanism is None else self.taught(noisy, weights, mechanism)
+
+        return decoded
 
     def lifted(self, weights: Floats) -> Floats:
         """Weights (draws, C, d + 1) behind the map of the released model, with the same decisions."""
@@ -98,32 +115,6 @@ def student_of(views: Views, asked: PublicRows, shape: Shape) -> Student | None:
     wide = 0 if views.spectrum is None else min(views.spectrum.usable(), DIMENSIONS)
     released = views.whitened(wide) if wide > asked.feature_map.dimension - 1 else asked
     return Student(asked, released, asked.coordinates(shape))
-
-
-class StudentSession(CollectedSession):
-    """A release of shares whose model a student may replace, where the features have one."""
-
-    def __init__(self, world: World, options: CollectedProtocol, epsilon: float, shape: Shape) -> None:
-        super().__init__(world, options, epsilon)
-        asked = self._view.public
-        self._student = world.once(("student", shape, id(asked)), lambda: student_of(world.views, asked, shape))
-
-    @property
-    def feature_map(self) -> FeatureMap:
-        """That of the student's dimensions."""
-        return super().feature_map if self._student is None else self._student.released.feature_map
-
-    def perturbable(self) -> Perturbable:
-        """The shares, decoded by least squares and then by the student."""
-        found, student = super().perturbable(), self._student
-        if student is None:
-            return found
-
-        def decode(noisy: Floats, mechanism: AdditiveMechanism | None) -> Floats:
-            weights = found.decode(noisy, mechanism)
-            return student.lifted(weights) if mechanism is None else student.taught(noisy, weights, mechanism)
-
-        return replace(found, decode=decode, checks=(*found.checks, _CHECK))
 
 
 def gaussian_clusters(points: Floats, labels: np.ndarray, classes: int) -> tuple[Floats, Floats]:

@@ -14,12 +14,12 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Assumption, Check, Keeper, Unit
+from federation.contract.guarantee import Assumption, Unit
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.moments import shares
 from federation.mechanisms.noise.additive import AdditiveMechanism, OnAdditive, calibrate_laplace, summation_error
 from federation.mechanisms.noise.additive import calibrate as calibrate_additive
-from federation.mechanisms.noise.checks import require_draws, require_positive, require_wanted, require_whole
+from federation.mechanisms.noise.checks import require_positive, require_wanted, require_whole
 from federation.mechanisms.noise.mechanism import Parameters
 from federation.numerics.arrays import Floats
 
@@ -28,11 +28,6 @@ SumNoiseKind = Literal["auto", _Kind]
 
 _LONGER = 1e-9  # by so much may rounding make a row's norm exceed its bound; charged
 _MOST_STEPS = 2.0**51  # of the noise's grid, in a sum
-
-_HONEST = "at least {} parties add their shares of the noise as drawn, and tell nobody"
-_ONLY_THE_SUM = Assumption(
-    "the summation over the parties reveals the sum of their answers only", Check.DECLARED, Keeper.COORDINATOR
-)
 
 
 @dataclass(frozen=True)
@@ -83,7 +78,6 @@ class SumNoise(OnAdditive):
         `total` (d,): the sum over rows cut to their norm bounds. Raises `InputError` for another shape, NaN, infinities
         or a sum that no `rows` rows of norm 1 have (or of `longest`): some were not cut.
         """
-        steps = self.additive.rounded(total)
         if np.linalg.norm(total) > self.rows * self.longest * (1 + _LONGER) * (1 + summation_error(self.rows)):
             raise InputError(
                 f"total must be a sum over at most {self.rows} rows of norm {self.longest:.3g}, and is longer; cut the "
@@ -91,17 +85,14 @@ class SumNoise(OnAdditive):
             )
         if not self.contributors:
             return self.additive.release(total, bits, draws)
-        require_draws(draws)
-        noisy: Floats = steps + shares.draw(self.additive, self.contributors, bits, draws)
-        return noisy * self.additive.step
+        return shares.release(self.additive, self.contributors, total, bits, draws)
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
         """What the guarantee rests on, but for why rows keep their bounds."""
         if not self.contributors:
             return self.additive.assumptions
-        honest = Assumption(_HONEST.format(self.contributors), Check.DECLARED, Keeper.COORDINATOR)
-        return *self.additive.assumptions, honest, _ONLY_THE_SUM, *shares.assumptions(self.additive)
+        return *self.additive.assumptions, *shares.assumptions(self.additive, self.contributors)
 
 
 def calibrate(

@@ -19,16 +19,18 @@ For n <= 2^30 and D <= 2^60 all factors together are within 2^-100 of 1, less th
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Assumption, Check
+from federation.contract.guarantee import Assumption, Check, Keeper
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.moments import polya
 from federation.mechanisms.noise import discrete_gaussian
 from federation.mechanisms.noise.additive import AdditiveMechanism
+from federation.mechanisms.noise.checks import require_draws
 from federation.mechanisms.noise.l2_gamma import uniform
 from federation.numerics.arrays import Floats, Integers
 
@@ -40,6 +42,11 @@ _CLOSE = Assumption(
     f"a share's Gaussians have a standard deviation of {_LEAST_SIGMA} steps or more, so that the sum's law is that of "
     "the whole noise, with some independent noise where that is L2-Gamma, but for a factor within 2^-100 of 1",
     Check.ENFORCED,
+)
+
+_HONEST = "at least {} parties add their shares of the noise as drawn, and tell nobody"
+_ONLY_THE_SUM = Assumption(
+    "the summation over the parties reveals the sum of their answers only", Check.DECLARED, Keeper.COORDINATOR
 )
 
 
@@ -63,6 +70,34 @@ def draw(whole: AdditiveMechanism, contributors: int, bits: NoiseBits, draws: in
     else:
         flat = discrete_gaussian.sample(bits, _gaussian_share_scale(whole.grid_scale, contributors), size)
     return flat.reshape(draws, whole.dimension)
+
+
+def release(whole: AdditiveMechanism, contributors: int, value: Floats, bits: NoiseBits, draws: int) -> Floats:
+    """One party's value (D,) with its shares of the noise, (draws, D), in whole multiples of the grid's step.
+
+    Raises `InputError` as `AdditiveMechanism.release`.
+    """
+    require_draws(draws)
+    noisy: Floats = whole.rounded(value) + draw(whole, contributors, bits, draws)
+    return noisy * whole.step
+
+
+def in_mean(whole: AdditiveMechanism, contributors: int, answered: int) -> AdditiveMechanism:
+    """The noise in the mean of `answered` parties' values, as one mechanism of the same kind and variance.
+
+    Each added a share of which `contributors` are the whole: more come than are needed, as a rule. That is the law of
+    the noise where it is Gaussian or just so many came; further shares bring other kinds nearer to a Gaussian.
+
+    Examples:
+        >>> from federation.mechanisms.noise.additive import calibrate
+        >>> noise = calibrate("gaussian", sensitivity=1.0, dimension=2, epsilon=1.0, delta=1e-5)
+        >>> noise.variance() / in_mean(noise, contributors=8, answered=10).variance()
+        80.0
+    """
+    parts = variance(whole, contributors) / whole.variance() * answered / contributors
+    sensitivity, charged, step = (one / answered for one in (whole.sensitivity, whole.charged, whole.step))
+    scale = whole.scale * math.sqrt(parts) / answered
+    return replace(whole, sensitivity=sensitivity, charged=charged, step=step, scale=scale)
 
 
 def variance(whole: AdditiveMechanism, contributors: int) -> float:
@@ -91,9 +126,10 @@ def check(whole: AdditiveMechanism, contributors: int) -> None:
         )
 
 
-def assumptions(whole: AdditiveMechanism) -> tuple[Assumption, ...]:
+def assumptions(whole: AdditiveMechanism, contributors: int) -> tuple[Assumption, ...]:
     """What the guarantee of a sum of shares rests on, beyond that of the whole noise."""
-    return () if whole.name == "discrete_laplace" else (_CLOSE,)
+    honest = Assumption(_HONEST.format(contributors), Check.DECLARED, Keeper.COORDINATOR)
+    return (honest, _ONLY_THE_SUM, *(() if whole.name == "discrete_laplace" else (_CLOSE,)))
 
 
 def _gaussian_share_scale(sigma: int, contributors: int) -> Fraction:

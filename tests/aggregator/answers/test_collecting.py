@@ -23,6 +23,7 @@ from aggregator.world.fitting import fit
 from federation.contract.question import Field, Question, ReleaseId
 from federation.contract.reference import Reference
 from federation.contract.submission import Submission
+from federation.features.ball import Ball
 from federation.questions.bags import Bags, CountsNoise, CountsQuestion
 from federation.questions.labels import LabelledRows, LabelsNoise, PrivateLabelsQuestion
 from federation.questions.votes import (
@@ -121,7 +122,7 @@ QUESTIONS = {
 COLLECTORS = {
     "votes": lambda question: VoteTally(question, DECLARED),
     "probabilities": lambda question: ProbabilityTally(question, DECLARED),
-    "vectors": lambda question: VectorAnswers(question, DECLARED, norm=1.0),
+    "vectors": lambda question: VectorAnswers(question, DECLARED, Ball(1.0)),
     "scores": lambda question: IndividualScores(question, DECLARED),
     "bags": lambda question: BagAnswers(question, DECLARED, ROWS_OF_A_BAG, question.promise(), 1e3),
     "labels": lambda question: LabelAnswers(question, DECLARED, question.promise()),

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from support.worlds import run, run_in_cohorts
 
-from aggregator.contract.protocol import Place, Trust
-from aggregator.ensembles.collected import CollectedProtocol
+from aggregator.contract.protocol import Trust
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.releases.models import ReleasedModels
 from aggregator.world.plan import VariantPlan
@@ -82,15 +81,6 @@ def test_an_average_of_other_classifiers_ends_before_any_party_is_asked(make_pla
     plan = make_plan(variants=PLANS[:1], classifier={"name": "GaussianNB", "parameters": {}})
     with pytest.raises(InputError, match="logistic regression"):
         run(open_grid("inline"), plan, 40, Reference("support.synthetic:NoSuchProvider"))
-
-
-@pytest.mark.parametrize("noise", ["pure", "gaussian", "off"])
-def test_the_noise_is_at_the_aggregator_whom_parties_must_trust(noise):
-    chosen = SoftVote(noise=noise)
-    assert isinstance(chosen, CollectedProtocol)
-    assert chosen.noise_at(Trust.AGGREGATOR) is (Place.NOWHERE if noise == "off" else Place.AGGREGATOR)
-    for trust in (Trust.SECURE, Trust.NONE):
-        assert "needs trust: aggregator" in chosen.noise_at(trust).reason
 
 
 @pytest.mark.parametrize(("noise", "delta"), [("pure", 0.0), ("gaussian", 1e-6)])

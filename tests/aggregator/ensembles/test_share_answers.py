@@ -178,7 +178,7 @@ def test_a_missing_party_moves_unit_shares_half_as_far_and_counts_among_the_decl
 
 
 def test_the_search_would_find_a_norm_that_is_not_enforced(monkeypatch):
-    monkeypatch.setattr("aggregator.answers.vector_answers.ClippedMean._in_unit_ball", lambda self, vectors: vectors)
+    monkeypatch.setattr("federation.features.ball.Ball.units", lambda self, vectors: vectors)
     direction = np.zeros((2, 4))
     direction[0, 0] = 1.0 + 5e-10  # which the declared range allows
     furthest, sensitivity = moved([direction, -direction])

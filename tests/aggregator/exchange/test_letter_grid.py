@@ -36,22 +36,23 @@ class Meeting:
         self.post.agreement = self.post.agreement.model_copy(update={"asked": asked})
         self.folder = folder
 
-    def ask(self, patience=5.0, wait=30.0, questions=(QUESTION,)):
-        """The replies by site, of a new run on the same exchange."""
+    def ask(self, patience=5.0, wait=30.0, questions=(QUESTION,), rounds=1):
+        """The replies by site, of a new run on the same exchange; the last ones of several `rounds`."""
         signing = self.post.folder.signing_key
         exchange = Exchange.opened(self.folder / "exchange", self.post.agreement, signing)
         nodes = [FIRST_NODE + place for place in range(3)]
         grid = LetterGrid(self.post, exchange, nodes, patience, wait)
-        pending, found = {}, {}
-        contents = [encode_question(question) for question in questions]
-        for node in grid.get_node_ids():
-            for content, question in zip(contents, questions, strict=True):
-                [name] = grid.push_messages([grid.create_message(content, f"query.{question.kind}", node, "")])
-                pending[name] = self.post.agreement.sites[node - 1].name
         with closing(grid):
-            while pending:
-                for reply in grid.pull_messages(list(pending)):
-                    found[pending.pop(reply.metadata.reply_to_message_id)] = reply
+            for _ in range(rounds):
+                pending, found = {}, {}
+                contents = [encode_question(question) for question in questions]
+                for node in grid.get_node_ids():
+                    for content, question in zip(contents, questions, strict=True):
+                        [name] = grid.push_messages([grid.create_message(content, f"query.{question.kind}", node, "")])
+                        pending[name] = self.post.agreement.sites[node - 1].name
+                while pending:
+                    for reply in grid.pull_messages(list(pending)):
+                        found[pending.pop(reply.metadata.reply_to_message_id)] = reply
         return found
 
 
@@ -115,6 +116,16 @@ def test_a_site_where_somebody_has_yet_to_decide_is_waited_for_longer_than_other
     assert not found["south"].has_error()
     assert found["west"].has_error()
     assert [who for who, _ in meeting.post.asked].count("south") == 2
+
+
+def test_who_is_silent_is_waited_for_once_and_takes_no_time_from_others(made, tmp_path):
+    """Else one site could use up the time of all rounds, and no other would be heard in the last ones."""
+    meeting = Meeting(made, tmp_path, south="silent")
+    found = meeting.ask(patience=5.0, wait=0.3, rounds=5)
+    assert found["south"].has_error()
+    assert not found["north"].has_error()
+    assert not found["west"].has_error()
+    assert [who for who, _ in meeting.post.asked].count("north") == 5
 
 
 def test_sites_are_waited_for_no_longer_than_was_said_for_all_questions(made, tmp_path):

@@ -44,6 +44,16 @@ def test_what_was_approved_can_be_denied(tmp_path):
     assert approvals.asked(PLAN, FIRST).state == DENIED
 
 
+def test_an_approval_is_of_one_exchange_whatever_others_have_its_id(tmp_path):
+    """Ids are for people, and short: whoever asks finds two exchanges with one id in a minute, as these were found."""
+    approvals = Approvals(tmp_path, "each")
+    shown, other = (number.to_bytes(16, "big") for number in (1629941, 24027707))
+    approvals.decide(approvals.asked(PLAN, shown).id, APPROVED, "ada")
+    with pytest.raises(InputError, match="'50ebf65fffb3' is also the id of another plan or exchange"):
+        approvals.asked(PLAN, other)
+    assert approvals.asked(PLAN, shown).state == APPROVED
+
+
 def test_whoever_asks_cannot_fill_the_disk_with_what_waits(tmp_path):
     approvals = Approvals(tmp_path, "each")
     for number in range(100):

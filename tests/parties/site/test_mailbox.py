@@ -253,3 +253,18 @@ def test_an_answer_of_any_size_is_not_read(monkeypatch, tmp_path, size):
     box = Mailbox("127.0.0.1:1", make_authority(tmp_path, "trial").encode(), new_site_key(), 10_000, print)
     with pytest.raises(ValueError, match="more than 1058576"):
         box._client.PullObject(PullObjectRequest(object_id="x"))
+
+
+def test_it_is_sent_to_no_other_machine(monkeypatch, tmp_path):
+    asked = []
+
+    def answer(request):
+        asked.append(request.url.host)
+        return httpx.Response(307, headers={"location": "http://intranet/delete", "content-length": "0"})
+
+    client = httpx.Client
+    monkeypatch.setattr(httpx, "Client", lambda **known: client(**known, transport=httpx.MockTransport(answer)))
+    box = Mailbox("127.0.0.1:1", make_authority(tmp_path, "trial").encode(), new_site_key(), 10_000, print)
+    with pytest.raises(httpx.HTTPStatusError):
+        box._client.PullObject(PullObjectRequest(object_id="x"))
+    assert asked == ["127.0.0.1"]

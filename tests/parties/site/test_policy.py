@@ -5,6 +5,7 @@ import re
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from support.questions import QUESTIONS
 from support.site_folders import site_folder
 
 from federation.letters.agreement import Agreement
@@ -49,6 +50,11 @@ OTHER = {"name": "north", "key": public_text(new_site_key().public_key())}
         ((), {"plan": {"sites": [{"name": "north"}]}}, "the plan is an invitation only"),
         ((), {"plan": {"sites": [OTHER]}}, "send its coordinator the .pub file of this one"),
         ((), {"closing": -3600.0}, "the plan has closed, on 20"),
+        (
+            ("[policy]", "[policy]\nmost-questions = 1"),
+            {"questions": [QUESTIONS["votes"], QUESTIONS["counts"]]},
+            "the plan asks up to 2 questions in an exchange, and policy.most-questions allows 1; raise it",
+        ),
         (
             (),
             {"public_features": True},

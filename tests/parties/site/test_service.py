@@ -3,6 +3,7 @@
 import logging
 import signal
 import threading
+import time
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -131,6 +132,27 @@ def test_a_table_that_is_no_longer_as_agreed_keeps_a_site_busy_and_tells_nobody_
     assert events == ["table", "approved", "waits for approval", "table", "charged", "begun", "answered"]
 
 
+def test_whatever_is_wrong_with_a_table_the_other_side_gets_as_many_bytes(served):
+    site = served(APPROVED_BY_NOBODY)
+    lengths = set()
+    for cause in (
+        "column 'p' is gone",
+        "row 17: 'n/a' is no number",
+        "there is no class 'maybe'",
+        "x" * 999,
+    ):
+        site.service.table.change(None, cause)
+        box = Box(site.asker.letter(VOTES))
+        site.service.serve(box)
+        assert site.asker.read(box.sent[0], VOTES)[0] is Status.BUSY
+        lengths.add(len(box.sent[0]["sealed"]))
+    site.service.table.change(Holdings(0, np.eye(3), np.zeros(3)))
+    box = Box(site.asker.letter(VOTES))
+    site.service.serve(box)
+    assert site.asker.read(box.sent[0], VOTES)[0] is Status.ANSWER
+    assert lengths == {len(box.sent[0]["sealed"])}
+
+
 def test_a_table_known_by_another_name_keeps_a_site_from_starting(served, tmp_path):
     site = served(APPROVED_BY_NOBODY)
     path = tmp_path / "site.toml"
@@ -169,6 +191,35 @@ def test_a_disk_that_fails_stops_no_service(served, monkeypatch, caplog):
         assert site.serve({}) == []
     assert "nothing is answered until it can be written (read-only)" in caplog.text
     assert site.serve(site.asker.letter(VOTES)) == [Status.ANSWER]
+
+
+def test_how_long_a_changed_table_took_to_read_is_not_told_by_when_the_answer_leaves(served, monkeypatch):
+    site = served(APPROVED_BY_NOBODY)
+    clock, slept = [100.0], []
+    now = SimpleNamespace(monotonic=lambda: clock[0], sleep=slept.append, time=time.time)
+    monkeypatch.setattr(service, "time", now)
+
+    def apart(means, act):
+        clock[0] += 5.0
+        return act(), 5.0
+
+    monkeypatch.setattr(worker, "apart", apart)
+    site.service.table.change(site.service.table.holdings)
+    assert site.serve(site.asker.letter(VOTES)) == [Status.ANSWER]
+    assert slept == [2 * site.service.settings.limits.seconds - 5.0]
+
+
+def test_a_site_that_starts_on_a_busy_machine_is_busy_until_that_is_over(tmp_path, monkeypatch, caplog):
+    settings = Settings.load(site_folder(tmp_path, replaced=[APPROVED_BY_NOBODY]))
+    took = [9.0] * service._LOOKS + [1.0]
+    monkeypatch.setattr(worker, "apart", lambda means, act: (act(), took.pop(0)))
+    monkeypatch.setattr(service.Service, "serve", lambda made, box: (ready.append(made.ready), made.look()))
+    monkeypatch.setattr(service, "Mailbox", lambda *_: Box())
+    ready = []
+    service.run(settings, Agreement.load(settings.plan), Rows())
+    assert ready == [False]
+    assert took == []
+    assert "not ready yet: to read the table takes 9 s" in caplog.text
 
 
 def test_a_table_that_took_long_once_is_read_again(served, monkeypatch):

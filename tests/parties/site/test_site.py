@@ -214,6 +214,20 @@ def test_no_plan_makes_a_release_go_on_with_less_noise_than_was_charged(tmp_path
     assert asked.site.accounts.spent()["label/replace"] == (1.0, 0.0)
 
 
+@pytest.mark.parametrize("restarted", [True, False])
+def test_an_answer_that_was_deleted_is_not_given_anew(tmp_path, restarted):
+    """With other noise: whoever has both knows more than was paid for."""
+    asked = pair(tmp_path, COUNTS)
+    letter = asked.asker.letter(COUNTS)
+    asked.site.reply(letter)
+    for path in (tmp_path / "answers").iterdir():
+        path.unlink()
+    later = asked.again() if restarted else asked
+    assert asked.asker.read(later.site.reply(letter), COUNTS)[0] is Status.REFUSED
+    assert "was answered, and " in later.reasons[0]
+    assert later.events == ["charged", "begun", "answered", "refused"]
+
+
 @pytest.mark.parametrize("step", ["fsync", "open"])
 def test_where_a_charge_cannot_be_written_nobody_answers_and_the_site_is_busy(tmp_path, monkeypatch, caplog, step):
     """A full disk, and a file that may only be read."""

@@ -6,13 +6,20 @@ import sys
 from importlib import import_module
 
 import pytest
+from flwr.app import ConfigRecord, Metadata, RecordDict
+from flwr.app.message.message import make_message, remove_content_from_message
+from flwr.common.serde import message_to_proto
+from flwr.proto.fleet_pb2 import PushMessagesRequest
+from flwr.proto.node_pb2 import Node
+from flwr.supercore.inflatable.inflatable_object import get_object_tree
 
+from federation.letters.packets import LETTER
 from scenarios.deployment import gate
 from scenarios.deployment.gate import gated
 
 
-def answer(path, client, kind="http"):
-    """The status that somebody gets at a path."""
+def answer(path, client, kind="http", length=b"10", more=()):
+    """The status that somebody gets at a path, who sends so many bytes."""
     sent = []
 
     async def served(scope, receive, send):
@@ -21,7 +28,8 @@ def answer(path, client, kind="http"):
     async def send(message):
         sent.append(message)
 
-    scope = {"type": kind, "path": path, "client": client and (client, 4711)}
+    headers = [(b"content-type", b"x"), *([(b"content-length", length)] if length else []), *more]
+    scope = {"type": kind, "path": path, "client": client and (client, 4711), "headers": headers}
     asyncio.run(gated(served)(scope, None, send))
     return sent[0]["status"] if sent else None
 
@@ -41,6 +49,46 @@ def test_other_machines_reach_what_is_for_sites(client):
     assert answer(FLEET, client) == 200
     for path in (CONTROL, "/v1/runtime/push", "/docs", "/", "/v1/fleet", "/V1/FLEET/x", "//v1/fleet/x", "/v1/fleets/x"):
         assert answer(path, client) == 403
+
+
+@pytest.mark.parametrize("client", ["127.0.0.1", "192.0.2.7"])
+@pytest.mark.parametrize(
+    ("path", "length", "status"),
+    [
+        ("/v1/fleet/push-object", b"268435456", 200),
+        ("/v1/fleet/push-object", b"300000000", 413),
+        ("/v1/fleet/push-object", b"9" * 5000, 413),
+        ("/v1/fleet/push-object", b"", 411),
+        ("/v1/fleet/push-object", b"-1", 411),
+        ("/v1/fleet/push-messages", b"1024", 200),
+        ("/v1/fleet/push-messages", b"1025", 413),
+    ],
+)
+def test_no_site_sends_more_than_sites_have_to_send(client, path, length, status):
+    """Else one of them could fill the memory of whoever learns from all."""
+    assert answer(path, client, length=length) == status
+
+
+def test_what_is_sent_in_pieces_without_an_end_is_refused_whatever_length_it_says():
+    assert answer(FLEET, "192.0.2.7", more=[(b"transfer-encoding", b"chunked")]) == 411
+
+
+def test_a_letter_of_a_site_passes():
+    """What names it is far below the bound, and is sent at the path that is bounded."""
+    from flwr.supernode.fleet_http_client import FleetHttpClient
+
+    content = RecordDict({LETTER: ConfigRecord({name: bytes(1000) for name in ("ephemeral", "sealed", "signature")})})
+    metadata = Metadata(2**63, "", 2**63, 2**63, "0" * 64, "", 1e9, 3600.0, "query.noisy_embeddings")
+    message = make_message(metadata=metadata, content=content)
+    message.metadata.__dict__["_message_id"] = message.object_id
+    request = PushMessagesRequest(
+        node=Node(node_id=2**63),
+        messages_list=[message_to_proto(remove_content_from_message(message))],
+        message_object_trees=[get_object_tree(message)],
+        clientapp_runtime_list=[0.0],
+    )
+    assert len(request.SerializeToString()) < 0.7 * gate.LARGEST_NAMES
+    assert f'"{gate.NAMES}"' in inspect.getsource(FleetHttpClient.PushMessages)
 
 
 def test_starting_and_stopping_is_no_call_and_others_than_calls_get_nothing():

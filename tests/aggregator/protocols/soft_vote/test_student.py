@@ -8,7 +8,7 @@ from support.worlds import run
 from aggregator.contract.protocol import Trust
 from aggregator.protocols.soft_vote import student as module
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
-from aggregator.protocols.soft_vote.student import Student, StudentSession, gaussian_clusters, student_of
+from aggregator.protocols.soft_vote.student import Student, gaussian_clusters, student_of
 from aggregator.releases.models import ReleasedModels
 from aggregator.world.plan import VariantPlan
 from aggregator.world.public_rows import PublicRows
@@ -143,10 +143,10 @@ def session(make_plan, features=DEFAULT, classes=("a", "b", "c"), **options):
 
 
 def test_only_releases_of_unit_shares_of_three_classes_have_a_student(make_plan):
-    assert isinstance(session(make_plan), StudentSession)
+    assert isinstance(session(make_plan)._refinement, Student)
     for options in ({"student": False}, {"share": "raw"}, {"submit": "votes"}, {"noise": "off"}):
-        assert not isinstance(session(make_plan, **options), StudentSession)
-    assert not isinstance(session(make_plan, classes=("a", "b")), StudentSession)
+        assert not isinstance(session(make_plan, **options)._refinement, Student)
+    assert not isinstance(session(make_plan, classes=("a", "b"))._refinement, Student)
 
 
 @pytest.mark.parametrize("features", [("unit_norm",), ({"whiten": 2}, "unit_norm"), ("constant", "unit_norm")])

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from aggregator.contract.perturbable import LinearScores, Perturbable
+from aggregator.contract.perturbable import Decoder, LinearScores, Perturbable
 from federation.contract.errors import InputError
 from federation.mechanisms.noise.additive import AdditiveMechanism
 
@@ -71,7 +71,7 @@ def noise_to_signal(mechanism: AdditiveMechanism, largest_norm: float) -> float:
     return mechanism.expected_noise_norm() / largest_norm
 
 
-def diagnose(perturbable: Perturbable, mechanism: AdditiveMechanism, noisy: np.ndarray) -> dict[str, float]:
+def diagnose(perturbable: Perturbable | Decoder, mechanism: AdditiveMechanism, noisy: np.ndarray) -> dict[str, float]:
     """What may be said beside a release: its `noise_to_signal` and `expected_agreement`.
 
     `noisy` (D,) is the value that was released. A number that this kind of release does not have is left out: the

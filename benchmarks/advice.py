@@ -34,7 +34,7 @@ from benchmarks.common import command_line
 from benchmarks.defaults.cells import Cell, Table
 from benchmarks.defaults.jobs import DELTA, Job, Variant, job, measured, run_all
 from benchmarks.defaults.part import Bar
-from benchmarks.defaults.records import Record, Store
+from benchmarks.defaults.records import Store
 from benchmarks.defaults.sets import (
     AUXILIARY,
     CLASSES,
@@ -187,8 +187,8 @@ def judged(setting: Setting, table: Table) -> Iterator[tuple[str, Regret]]:
                 yield f"pilot of {seen} split{'s' * (seen > 1)}", regret(taken, values, others, constant, metric.name)
 
 
-def needed(setting: Setting, table: Table) -> Iterator[float]:
-    """The epsilon that a pilot of one split finds over the one of the other splits, for accuracies within reach."""
+def needed(setting: Setting, table: Table, seen: int = 1) -> Iterator[float]:
+    """The epsilon that a pilot of so many splits finds over that of the other splits, for accuracies within reach."""
     curves: dict[str, dict[int, dict[float, float]]] = {}
     for epsilon in EPSILONS:
         cell = Cell(setting.name, setting.world, "", epsilon)
@@ -201,13 +201,16 @@ def needed(setting: Setting, table: Table) -> Iterator[float]:
         return
     best = max(curves, key=lambda name: np.mean([np.mean(list(curve.values())) for curve in curves[name].values()]))
     found = curves[best]
-    for share, split in itertools.product(_SHARES, found):
-        others = [other for other in found if other != split]
+
+    def mean(splits: Sequence[int]) -> dict[float, float]:
+        return {epsilon: float(np.mean([found[split][epsilon] for split in splits])) for epsilon in EPSILONS}
+
+    for share, some in itertools.product(_SHARES, itertools.combinations(found, seen)):
+        others = [other for other in found if other not in some]
         if not others:
             continue
         wanted = constant + share * (pooled - constant)
-        mean = {e: float(np.mean([found[other][e] for other in others])) for e in found[split]}
-        truth, pilot = crossing(mean, wanted), crossing(found[split], wanted)
+        truth, pilot = crossing(mean(others), wanted), crossing(mean(some), wanted)
         if truth is not None and EPSILONS[0] < truth:
             yield math.inf if pilot is None else pilot / truth
 
@@ -294,9 +297,6 @@ def main() -> None:
     bars: list[Bar] = []
     until = time.monotonic() + given.seconds
 
-    def timed(todo: Job) -> list[Record]:
-        return measured(todo)
-
     with tempfile.TemporaryDirectory() as place:
         store = Store(Path(given.out))
         for unit in given.units.split(","):
@@ -315,7 +315,7 @@ def main() -> None:
             every = list(planned(unit, [one for one in sets if known.wanted(one)], counts, given.splits, given.draws))
             todo = list({one.key: one for one, _ in every}.values())
             if given.seconds:
-                _run(todo, store, given.jobs or os.cpu_count() or 1, until, timed)
+                _run(todo, store, given.jobs or os.cpu_count() or 1, until)
             table = Table(store.of([one.key for one in todo]))
             settings = list({(one.name, one.world, one.trust): one for _, one in every}.values())
             if settings:
@@ -325,7 +325,7 @@ def main() -> None:
         print(f"  {bar}")
 
 
-def _run(todo: Sequence[Job], store: Store, workers: int, until: float, measure: Callable[[Job], list[Record]]) -> None:
+def _run(todo: Sequence[Job], store: Store, workers: int, until: float) -> None:
     """The jobs that are missing, in parts, while there is time."""
     if workers > 1:
         run_all(list(todo), store, workers)
@@ -337,7 +337,7 @@ def _run(todo: Sequence[Job], store: Store, workers: int, until: float, measure:
         if time.monotonic() > until:
             print("the time is over; the rest is left out", file=sys.stderr)
             return
-        store.add(measure(one))
+        store.add(measured(one))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from federation.contract.errors import DEBUG, FederationError, told
 from scenarios.commands import inspect
 from scenarios.commands.advise import advise
 from scenarios.commands.audit import audit
+from scenarios.commands.check_claim import check_claim
 from scenarios.commands.collect import collect_command
 from scenarios.commands.deploy import deploy
 from scenarios.commands.figure import figure
@@ -65,6 +66,7 @@ app.command("list")(inspect.list_choices)
 app.command()(inspect.schema)
 app.command()(audit)
 app.command()(advise)
+app.command()(check_claim)
 app.command("report")(report_command)
 app.command()(figure)
 app.command("predict")(predict_command)

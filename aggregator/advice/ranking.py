@@ -15,6 +15,7 @@ from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Protocol, Refused, Trust
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee, Unit
+from federation.mechanisms.accounting.conversions import group_delta
 
 Options = Mapping[str, Any]
 
@@ -229,7 +230,7 @@ def _require_hidden(promise: Promise, wish: Wish, single: bool) -> None:
         many, each = wish.rows_per_person, wish.epsilon / wish.rows_per_person
         enough = f"--protect {hidden} at epsilon {each:.3g} hides so many together"
         if promise.spends.delta:
-            enough += f", with a delta {sum(math.exp(i * each) for i in range(many)):.3g} times as large"
+            enough += f" at delta {group_delta(each, promise.spends.delta, many):.3g}"
         raise _CannotError(3, f"it hides {_PEOPLE[hidden]}, and a person has up to {many}; {enough}")
     text = f"it hides {_PEOPLE[hidden]}, and what has to be hidden is {_PEOPLE[wish.needed]}"
     if wish.needed != wish.protect:

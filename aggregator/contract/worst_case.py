@@ -13,8 +13,6 @@ from federation.contract.question import PrivateQuestion, Question
 from federation.contract.roster import COLLUDING, honest
 from federation.contract.submission import Submission
 from federation.mechanisms.noise.additive import AdditiveMechanism
-from federation.questions.moments import SummedQuestion
-from federation.questions.vector_sums import VectorSumQuestion
 
 Seen = Mapping[str, np.ndarray]  # what somebody sees of many runs, by name, with the runs on the first axis
 Statistic = Callable[[Seen], np.ndarray]  # one number for each run
@@ -113,9 +111,9 @@ class SummedWorstCase(PrivateWorstCase):
         """With what parties answer in place of what they should."""
         return replace(self, answered=exact)
 
-    def added(self, question: SummedQuestion | VectorSumQuestion) -> int:
+    def added(self, question: PrivateQuestion) -> int:
         """How many parties are added up."""
-        whole = question.contributors or 1
+        whole = question.assumes().honest or 1
         return whole // 2 if self.missing else whole
 
 

@@ -38,7 +38,8 @@ class NoisyLabelSums(LabelProtocol):
     protect: one `label`, features being public, or one whole `row`, replaced by another one. For `row` X'X, X'y and y'y
         get noise, rows are cut to norm 1 behind a map that whitens the public rows, and X'X is not sent where that of
         the public rows is as good. Beside it `noise: off` shows what the map itself costs.
-    shape: of the noise that protects labels: `optimal` (of least excess risk), `whitened` or `isotropic`.
+    shape: of the noise that protects labels: `optimal` (of least excess risk), `whitened` or `isotropic`; each party's
+        public rows decide it, or with `trust: secure` the aggregator's, as parties share one noise.
     noise: `auto` (the less of the next two, by the number of features, epsilon and delta), `gaussian` (uses delta),
         `pure` (L2-Gamma) or `off` (NON-PRIVATE). What protects rows is Gaussian.
     shrink: whether the model takes its noise into account: the noisier a direction, the closer it stays to the middle
@@ -99,16 +100,22 @@ class NoisyLabelSums(LabelProtocol):
         return Unit(self.protect)
 
     def noise_at(self, trust: Trust) -> Place | Refused:
-        """At every party, or as shares of one noise where rows are protected and a secure summation is trusted."""
-        shared = self.protect == "row" and self.noise != OFF and trust is Trust.SECURE
+        """At every party, or as shares of one noise where a secure summation is trusted."""
+        shared = self.noise != OFF and trust is Trust.SECURE
         return Place.SHARES if shared else super().noise_at(trust)
 
     def begin(self, world: World, epsilon: float, draws: int) -> OneRound:
         """A session that asks once, and learns a model from each noise draw. Raises `InputError` without a range."""
-        if self.protect == "label":
+        if self.protect == "label" and self.place is not Place.SHARES:
             return super().begin(world, epsilon, draws)
-        from aggregator.regressions.row_session import RowSession
         from federation.questions.row_moments import RowMomentsNoise
+
+        if self.protect == "label":
+            from aggregator.regressions.label_totals_session import LabelTotalsSession
+
+            shared = RowMomentsNoise(self.noise, epsilon, world.plan.delta if self.spends_delta else 0.0)
+            return LabelTotalsSession(world, shared, self.shape, shrunk_model=self.shrink, draws=draws)
+        from aggregator.regressions.row_session import RowSession
 
         noise = RowMomentsNoise("off" if self.noise == OFF else "gaussian", epsilon, world.plan.delta)
         return RowSession(world, noise, secure=self.place is Place.SHARES, shrunk=self.shrink, draws=draws)
@@ -140,9 +147,11 @@ class NoisyLabelSums(LabelProtocol):
         square = product(public.features, public.features)
         gram = Sent("the second moment X'X of its public rows", square, False)
         moment = Sent("the sum X'y of rows and labels", public.features, self.noise != "off")
-        if self.noise == "off":
+        if self.noise == OFF:
             return gram, moment
         rows = Sent("the sum X'1 of its public rows", public.features, False)
+        if self.place is Place.SHARES:
+            return gram, moment, rows
         return gram, moment, rows, Sent("the covariance of its noise, which its rows decide", square, False)
 
     def expected_error(self, public: PublicNumbers, epsilon: float) -> Expected | None:
@@ -153,9 +162,9 @@ class NoisyLabelSums(LabelProtocol):
         low, high = public.label_range
         width = high - low
         copies, known = float(parties), False
+        if self.place is Place.SHARES:
+            copies /= honest(parties, public.quorum, public.colluding)
         if self.protect == "row":
-            if self.place is Place.SHARES:
-                copies = parties / honest(parties, public.quorum, public.colluding)
             statistic = RowStatistic(rank)
             drawn = statistic.noise(epsilon=epsilon, delta=public.delta, rows=max(1, rows // parties)).variance()
             # Rows of norm 1 have squares of 1/r behind a whitening map: in coordinates of X'X = I noise is r/n of it.
@@ -188,6 +197,10 @@ class NoisyLabelSums(LabelProtocol):
             from aggregator.regressions.worst_rows import worst_rows
 
             return worst_rows(units, public, shared=self.place is Place.SHARES)
+        if self.place is Place.SHARES:
+            from aggregator.regressions.worst_label_totals import worst_label_totals
+
+            return worst_label_totals(units, public)
         from aggregator.regressions.worst_labels import RUNS_OF_SUMS, worst_labels
 
         return worst_labels(units, public, RUNS_OF_SUMS)

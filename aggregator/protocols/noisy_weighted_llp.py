@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from aggregator.contract.option_rules import refuse_misplaced, require_positive
 from aggregator.contract.promise import Sent
 from aggregator.contract.protocol import Refused, Rule
-from aggregator.regressions.bag_options import bags_of_size, require_size
+from aggregator.regressions.bag_options import BAGS_APART, bags_of_size, require_size
 from aggregator.regressions.label_protocol import LabelProtocol
 from aggregator.world.public_numbers import PublicNumbers, product
 from federation.contract.errors import InputError
@@ -57,6 +57,8 @@ class NoisyWeightedLLP(LabelProtocol):
         "sums over bags mix the residuals of many labels under the same noise as on one label"
         ": it was behind private_labels wherever both were measured; it is there to reproduce a paper"
     )
+
+    cannot_add: ClassVar[str] = BAGS_APART
 
     size: int = 64
     bags: int | None = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from aggregator.contract.promise import Sent
 from aggregator.contract.protocol import Refused, Rule
-from aggregator.regressions.bag_options import bags_of_size, require_size
+from aggregator.regressions.bag_options import BAGS_APART, bags_of_size, require_size
 from aggregator.regressions.label_protocol import LabelProtocol
 from aggregator.world.public_numbers import PublicNumbers, product
 from federation.contract.question import ReleaseId
@@ -46,6 +46,8 @@ class WeightedLBA(LabelProtocol):
         "it needs far more noise than what was published for it to keep what it promises,"
         " and was behind label_sums wherever both were measured; it is there to reproduce a paper"
     )
+
+    cannot_add: ClassVar[str] = BAGS_APART
 
     size: int = 64
     bags: int | None = None

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from federation.contract.errors import InputError
 
+BAGS_APART = (
+    "every party forms bags of its own rows at random, so that its first bag has nothing in common with the first one "
+    "of another, and a sum over parties would mix them; use trust: none, where every party hides its own labels, or "
+    "label_sums, which needs one sum only"
+)
+
 
 def require_size(size: int, bags: int | None) -> None:
     """Raises `InputError` unless bags have rows and there are some."""

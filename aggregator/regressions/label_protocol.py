@@ -10,7 +10,6 @@ from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
 from aggregator.contract.session import Asked, OneRound
 from aggregator.world.public_numbers import PublicNumbers
-from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.question import OFF, Noise, ReleaseId
 
@@ -32,6 +31,7 @@ class LabelProtocol(Protocol):
     )
     task: ClassVar[str] = "regression"
     model: ClassVar[str] = "regression"
+    cannot_add: ClassVar[str] = ""  # why answers are worth nothing in a sum over parties, where they must not be seen
 
     noise: Any
 
@@ -73,8 +73,10 @@ class LabelProtocol(Protocol):
         return "noise is off" if self.noise == OFF else None
 
     def noise_at(self, trust: Trust) -> Place | Refused:
-        """At every party, who trusts nobody."""
-        return Place.NOWHERE if self.noise == OFF else Place.PARTY
+        """At every party, who trusts nobody; refused where a summation is trusted that would make no sense."""
+        if self.noise == OFF:
+            return Place.NOWHERE
+        return Refused(self.cannot_add) if self.cannot_add and trust is Trust.SECURE else Place.PARTY
 
     def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
         """The epsilon that it aims at, for one unit."""
@@ -99,12 +101,10 @@ class LabelSession(OneRound):
         from federation.questions.labels import LabelledRows
 
         plan, view = world.plan, world.views.at(OFF, math.inf)
-        if plan.label_range is None:
-            raise InputError(f"'{world.own.name}' needs real labels with a declared range, and the plan has classes")
         self._options, self._seed = options, plan.split
         noise = options.noise_of(epsilon, plan.delta)
         question = options.question(
-            LabelledRows(view.public.feature_map, *plan.label_range, plan.largest_bag),
+            LabelledRows(view.public.feature_map, *world.require_label_range(), plan.largest_bag),
             plan.smallest_bag,
             noise,
             release=world.release(noise, options.asked()),

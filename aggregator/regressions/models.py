@@ -90,7 +90,7 @@ def from_moments(gram: np.ndarray, moment: np.ndarray, label_range: Ends | None 
 
 
 def shrunk(
-    gram: np.ndarray, moment: np.ndarray, noise: np.ndarray, row_sum: np.ndarray, rows: int, label_range: Ends
+    gram: np.ndarray, moment: np.ndarray, noise: np.ndarray, row_sum: np.ndarray, rows: float, label_range: Ends
 ) -> Described:
     """The mean of what is known of the weights, given X'X, X'y with `noise` of known covariance, and X'1 of n rows."""
     found = shrink(gram, moment, noise, ones=row_sum, rows=rows, label_range=label_range)

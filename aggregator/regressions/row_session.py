@@ -17,7 +17,6 @@ from aggregator.releases.regression_models import linear
 from aggregator.releases.released_estimators import Described
 from aggregator.world.plan import WorldPlan
 from aggregator.world.world import World
-from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
 from federation.contract.question import OFF
 from federation.contract.roster import honest
@@ -37,15 +36,13 @@ class RowSession(OneRound):
 
     def __init__(self, world: World, noise: RowMomentsNoise, *, secure: bool, draws: int, shrunk: bool = True) -> None:
         plan, view = world.plan, world.views.at(OFF, math.inf)
-        if plan.label_range is None:
-            raise InputError(f"'{world.own.name}' needs real labels with a declared range, and the plan has classes")
         key = id(view)  # which the world holds
         rows = world.views.table.rows
         feature_map = world.once(("unit rows", key), lambda: unit_rows(view.public.feature_map, rows))
         self._public = world.once(("public moment", key), lambda: PublicMoment(feature_map.transform(rows)))
-        self._range, self._shrunk = plan.label_range, shrunk
+        self._range, self._shrunk = world.require_label_range(), shrunk
         contributors = honest(plan.parties, plan.quorum, plan.colluding) if secure and noise.aims else 0
-        labelled = LabelledRows(feature_map, *plan.label_range, plan.bags * plan.largest_bag)
+        labelled = LabelledRows(feature_map, *self._range, plan.bags * plan.largest_bag)
         seeded = plan.noise_seed is not None
 
         def question(second: bool) -> RowMomentsQuestion:

@@ -18,7 +18,7 @@ from federation.questions.row_moments import RowMomentsQuestion
 RUNS = 200_000
 CHANGE = "one row turns into its opposite with the same label"
 
-_FAR = 1e6  # so far from the public rows a row is as long as any, and the constant behind it nothing
+FAR = 1e6  # so far from the public rows a row is as long as any, and the constant behind it nothing
 _MANY = 10**9  # rows, as it is said: of so many X'X is asked for, too
 _PUBLIC = np.linspace(-1.0, 1.0, 20)[:, None]
 
@@ -36,16 +36,16 @@ class WorstRows(SummedWorstCase):
 
     def side(self, there: bool, question: Question, runs: int) -> tuple[Rows, ...]:
         """All parties that are summed."""
-        count, columns = self.added(_asked(question)), _asked(question).rows.feature_map.columns
+        count, columns = self.added(asked_of(question)), asked_of(question).rows.feature_map.columns
         others = np.full(ROWS, (self.low + self.high) / 2)
         first = np.arange(ROWS) < self.changed
-        far = np.where(first, _FAR if there else -_FAR, 0.0)[:, None] * np.eye(1, columns)
+        far = np.where(first, FAR if there else -FAR, 0.0)[:, None] * np.eye(1, columns)
         changed = Rows(far, np.where(first, self.high, others))
         return (changed, *(Rows(np.zeros((ROWS, columns)), others) for _ in range(count - 1)))
 
     def parties(self, question: PrivateQuestion, runs: int) -> int:
         """All that are summed."""
-        return self.added(_asked(question))
+        return self.added(asked_of(question))
 
     def seen(self, submissions: Sequence[Submission]) -> Seen:
         """Their sum (runs, D)."""
@@ -53,7 +53,7 @@ class WorstRows(SummedWorstCase):
 
     def statistic(self, question: PrivateQuestion) -> Statistic:
         """The log likelihood ratio up to scale: by the squared distances to the sums without noise."""
-        centres = [self._centre(there, _asked(question)) for there in (False, True)]
+        centres = [self._centre(there, asked_of(question)) for there in (False, True)]
 
         def ratio(seen: Seen) -> np.ndarray:
             near, far = (np.square(seen["sums"] - centre).sum(axis=1) for centre in centres)
@@ -64,14 +64,17 @@ class WorstRows(SummedWorstCase):
     def _centre(self, there: bool, question: RowMomentsQuestion) -> np.ndarray:
         if self.answered is not None:
             return np.asarray(self.answered(there)["sums"][0])
+        return np.asarray(sum(self._exact(one, question) for one in self.side(there, question, 1)))
+
+    def _exact(self, held: Rows, question: RowMomentsQuestion) -> np.ndarray:
+        """The sums of one party without noise."""
+        rows, labels = self._summed(held, question)
+        return np.asarray(question.statistic.of(rows, labels))
+
+    def _summed(self, held: Rows, question: RowMomentsQuestion) -> tuple[np.ndarray, np.ndarray]:
+        """The rows and labels of one party as they enter its sums."""
         middle, half = (self.low + self.high) / 2, (self.high - self.low) / 2
-        exact = [
-            question.statistic.of(
-                within_norm(question.rows.feature_map.transform(one.rows)), (one.labels - middle) / half
-            )
-            for one in self.side(there, question, 1)
-        ]
-        return np.asarray(np.sum(exact, axis=0))
+        return within_norm(question.rows.feature_map.transform(held.rows)), (held.labels - middle) / half
 
 
 def worst_rows(units: int, public: PublicNumbers, *, shared: bool) -> WorstRows:
@@ -98,7 +101,8 @@ def worst_rows(units: int, public: PublicNumbers, *, shared: bool) -> WorstRows:
     )
 
 
-def _asked(question: Question) -> RowMomentsQuestion:
+def asked_of(question: Question) -> RowMomentsQuestion:
+    """The question, as it is. Raises `InputError` for any other."""
     if not isinstance(question, RowMomentsQuestion):
         raise InputError(f"the worst case of rows is for X'X, X'y and y'y, got '{question.kind}'")
     return question

@@ -55,6 +55,12 @@ class World:
                 "positive one in data.positive"
             )
 
+    def require_label_range(self) -> tuple[float, float]:
+        """The range of real labels. Raises `InputError` in a world of classes."""
+        if self.plan.label_range is None:
+            raise InputError(f"'{self.own.name}' needs real labels with a declared range, and the plan has classes")
+        return self.plan.label_range
+
     def release(self, noise: Noise, parts: Iterable[Any]) -> ReleaseId:
         """The release of one answer by every party, with this noise.
 

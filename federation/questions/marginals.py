@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar, Literal
 
+from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
+from federation.contract.limits import whole
 from federation.contract.question import Field, Noise, PrivateQuestion, within
 from federation.features.feature_map import FeatureMap
+from federation.mechanisms.marginals import shared_noise
 from federation.mechanisms.marginals.noise import MarginalNoise, calibrate
 from federation.mechanisms.marginals.published import PublishedRates
+from federation.mechanisms.marginals.shared_noise import SharedMarginalNoise
+from federation.mechanisms.moments import shares
 from federation.numerics.binning import Bins
 from federation.questions.bags import LARGEST_COUNT
 from federation.questions.hypotheses import Hypothesis
 from federation.questions.row_premises import holding, protected
 
 PUBLISHED = "published"
+
+ExchangeNoise = MarginalNoise | PublishedRates | SharedMarginalNoise
 
 
 @dataclass(frozen=True)
@@ -33,10 +41,11 @@ class MarginalsQuestion(PrivateQuestion):
 
     `asks` is "rows" for the former alone, or "errors" for both. Protected is one whole "row", which is added or removed
     or replaced as `adjacency` says, or one "label"; features are then public, and so are numbers of rows. It is one
-    query of its release, an exchange.
+    query of its release, an exchange. `contributors` 0 asks for a party's whole noise. Otherwise it asks for one share,
+    so many of which hide what one whole noise hides: for a summation that reveals only the sum over the parties.
 
-    Raises `InputError` when map, bins and hypothesis are not of one number of features: found out at the rows, it would
-    tell that there are some.
+    Raises `InputError` when map, bins and hypothesis are not of one number of features (found out at the rows, it would
+    tell that there are some), and for shares of published rates.
 
     Examples:
         >>> import numpy as np
@@ -62,9 +71,16 @@ class MarginalsQuestion(PrivateQuestion):
     hypothesis: Hypothesis
     protect: Literal["row", "label"]
     adjacency: Literal["add_remove", "replace"]
+    contributors: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        whole("contributors", self.contributors, 0, shares.MOST)
+        if self.contributors and self.noise.kind == PUBLISHED:
+            raise InputError(
+                f"published rates are of one party's rows and cannot be added, got contributors {self.contributors}; "
+                "ask for counts with noise auto, pure or gaussian"
+            )
         if self.draws != 1:
             raise InputError(f"a query is answered once, got {self.draws} draws; begin a release for each")
         features = (self.feature_map.dimension, len(self.bins.sizes), int(self.hypothesis.sizes[0]))
@@ -88,9 +104,22 @@ class MarginalsQuestion(PrivateQuestion):
             return {"rates": Field(counts.shape, minimum=0.0, maximum=1.0), "rows": counts}
         return {"errors": counts, "rows": counts}
 
-    def mechanism(self) -> MarginalNoise | PublishedRates:
+    @property
+    def steps(self) -> Mapping[str, float]:
+        """That of the noise which is shared, if any is; numbers of rows are public where labels are protected."""
+        noise = self.mechanism() if self.contributors and self.noise.aims else None
+        if not isinstance(noise, SharedMarginalNoise):
+            return {}
+        return {name: noise.step for name in self.fields() if name == "errors" or noise.unit is Unit.ROW}
+
+    def assumes(self) -> Declared:
+        """How many parties share a noise."""
+        return Declared(honest=self.contributors or None)
+
+    def mechanism(self) -> ExchangeNoise:
         """The noise on each answer of the exchange. Raises `InputError` for numbers that it cannot work with."""
-        return exchange_noise(self.noise, len(self.bins.sizes), self.release.queries, self.protect, self.adjacency)
+        known = (self.noise, len(self.bins.sizes), self.release.queries, self.protect, self.adjacency)
+        return exchange_noise(*known, self.contributors)
 
     def _promised(self) -> Guarantee | NoGuarantee:
         """What this one answer promises."""
@@ -107,8 +136,8 @@ class MarginalsQuestion(PrivateQuestion):
 
 @lru_cache  # all parties of an exchange have the same
 def exchange_noise(
-    noise: MarginalsNoise, features: int, queries: int, protect: str, adjacency: str
-) -> MarginalNoise | PublishedRates:
+    noise: MarginalsNoise, features: int, queries: int, protect: str, adjacency: str, contributors: int = 0
+) -> ExchangeNoise:
     """The noise on each answer, before anything is asked. Raises `InputError` as `MarginalsQuestion.mechanism`."""
     unit = protected(protect)
     if adjacency not in tuple(Adjacency):
@@ -118,4 +147,6 @@ def exchange_noise(
         rates.guarantee(unit=unit, adjacency=Adjacency(adjacency))  # refuses units that it does not protect
         return rates
     known = {"features": features, "queries": queries, **noise.target, "unit": unit, "adjacency": Adjacency(adjacency)}
+    if contributors:
+        return shared_noise.calibrate(noise.kind, contributors=contributors, **known)
     return calibrate(noise.kind, **known)  # type: ignore[arg-type]  # there is none of "off"

@@ -32,7 +32,7 @@ _LARGEST = 2.0**80  # of a sum over a party's rows, noise included
 _SHORT_ROWS = Assumption(
     "rows behind the public feature map, their constant feature included, are cut to norm 1", Check.ENFORCED
 )
-_PUBLIC_FEATURES = Assumption("features are public: only labels are protected", Check.DECLARED, Keeper.HOLDER)
+PUBLIC_FEATURES = Assumption("features are public: only labels are protected", Check.DECLARED, Keeper.HOLDER)
 _FEW_ROWS = (
     "a party with fewer than {} rows, a public number, answers by randomised response of every label in its sum, which "
     "is pure; all others add noise to the sum"
@@ -226,7 +226,7 @@ class MomentQuestion(SummedQuestion):
     def _promised(self) -> Guarantee | NoGuarantee:
         """With contributors what the sum over all promises."""
         unit, below = protected(self.protect), self.response_below
-        own = _PUBLIC_FEATURES if unit is Unit.LABEL else _PUBLIC_EVEN_TERM
+        own = PUBLIC_FEATURES if unit is Unit.LABEL else _PUBLIC_EVEN_TERM
         response, noise = self.label_noise(), self.sum_noise()
         if noise is None:
             return self.response().guarantee(unit, Adjacency.REPLACE, (*holding(unit), own))

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 
 from federation.contract.guarantee import Unit
 from federation.contract.question import OFF
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.marginals.noise import MarginalNoise
 from federation.mechanisms.marginals.published import PublishedRates
 from federation.numerics.binning import Bins
-from federation.questions.marginals import MarginalsQuestion
+from federation.questions.marginals import ExchangeNoise, MarginalsQuestion
 from federation.questions.row_premises import protected
 from parties.answers.rows import two_classes
 from parties.guard.answering import Arrays, NoisyAct
 from parties.holdings.cohort import Cohort
-
-Exchange: TypeAlias = MarginalNoise | PublishedRates | None  # the noise of every answer of one
 
 
 def answer(cohort: Cohort, question: MarginalsQuestion) -> NoisyAct:
@@ -46,9 +41,14 @@ def counts(bins: Bins, features: np.ndarray) -> np.ndarray:
 
 
 def released(
-    question: MarginalsQuestion, noise: Exchange, unit: Unit, errors: np.ndarray, corrects: np.ndarray, bits: NoiseBits
+    question: MarginalsQuestion,
+    noise: ExchangeNoise | None,
+    unit: Unit,
+    errors: np.ndarray,
+    corrects: np.ndarray,
+    bits: NoiseBits,
 ) -> dict[str, np.ndarray]:
-    """What is said of numbers of errors and corrects (K,): every bin gets noise, empty ones too."""
+    """What is said of numbers of errors and corrects (K,): every bin gets noise or a share, empty ones too."""
     rows = errors + corrects
     if noise is None or unit is Unit.LABEL:  # numbers of rows are public
         if question.asks == "rows":
@@ -56,7 +56,7 @@ def released(
         if isinstance(noise, PublishedRates):
             return {"rates": noise.release(errors, rows, bits), "rows": rows}
         return {"errors": errors if noise is None else noise.release(errors, bits), "rows": rows}
-    assert isinstance(noise, MarginalNoise), "published rates protect labels only"
+    assert not isinstance(noise, PublishedRates), "published rates protect labels only"
     if question.asks == "rows":
         return {"rows": noise.release(rows, bits)}
     wrong, right = noise.release(np.stack([errors, corrects]), bits)

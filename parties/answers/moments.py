@@ -17,7 +17,7 @@ from parties.answers.rows import two_classes
 from parties.guard.answering import Arrays, NoisyAct
 from parties.holdings.cohort import Cohort
 
-_GRID = 2.0**26  # sums without noise are whole multiples of its inverse: their total is the same in any order
+GRID = 2.0**26  # sums without noise are whole multiples of its inverse: their total is the same in any order
 
 
 def answer(cohort: Cohort, question: MomentQuestion) -> NoisyAct:
@@ -52,5 +52,5 @@ def require_declared(question: SummedQuestion, party: int, size: int) -> None:
 def noisy_sum(question: SummedQuestion, total: np.ndarray, bits: NoiseBits) -> np.ndarray:
     """A party's sum with noise (draws, D), or as it is where that is off."""
     if question.noise.kind == OFF:
-        return np.repeat(np.rint(total * _GRID)[None] / _GRID, question.draws, axis=0)
+        return np.repeat(np.rint(total * GRID)[None] / GRID, question.draws, axis=0)
     return question.mechanism().release(total, bits, question.draws)

@@ -55,12 +55,19 @@ def real_labels(cohort: Cohort, party: int, declared: LabelledRows) -> Iterator[
     nearer end, and what is no number to its lower one. Raises `InputError` as `two_classes`.
     """
     rows, labels = _single_rows(cohort, party, Unit.ROW)
-    (lowest, highest), start = declared.label_range, 0
+    lowest, highest = declared.label_range
     inside = np.clip(np.nan_to_num(labels.astype(np.float64), nan=lowest), lowest, highest)
-    scaled = np.clip((inside - lowest) / (highest / 2 - lowest / 2) - 1.0, -1.0, 1.0)  # 1 but for rounding
+    scaled, start = from_minus_one(inside, declared), 0
     for features in private_features(declared.feature_map, rows):
         yield features, scaled[start : start + len(features)]
         start += len(features)
+
+
+def from_minus_one(labels: np.ndarray, declared: LabelledRows) -> np.ndarray:
+    """Labels in the declared range (n,) as they go from -1 to 1."""
+    lowest, highest = declared.label_range
+    scaled: np.ndarray = np.clip((labels - lowest) / (highest / 2 - lowest / 2) - 1.0, -1.0, 1.0)  # 1 but for rounding
+    return scaled
 
 
 def _single_rows(cohort: Cohort, party: int, unit: Unit) -> tuple[np.ndarray, np.ndarray]:

@@ -63,8 +63,8 @@ class Site:
     now: Callable[[], float] = time.time
     colluding: float = COLLUDING
     _taken: dict[str, str] = field(init=False)
-    _sums: Summing | None = field(init=False)
     _answered: set[str] = field(init=False)
+    _sums: Summing | None = field(init=False)
     _times: dict[tuple[str, str], int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -149,21 +149,35 @@ def pilot(
 def needed_epsilon(
     subject: Subject, ranked: Sequence[Ranked], accuracy: float, until: Deadline, file: Path | None, private: bool
 ) -> Needed:
-    """At which epsilon the better of the first two reaches an accuracy, on one split with all draws.
+    """At which epsilon the better of the first two reaches an accuracy: on as many splits as there is time for.
 
-    Raises `OutOfTimeError` where there was no time for it, and `InputError`s.
+    Raises `OutOfTimeError` where there was no time for one, and `InputError`s.
     """
     plain = subject.runnable(subject.write([ranked[0].entry], "tried").plain)
     metric = task_of([ranked[0].kind]).metric
     bench = _bench(subject, plain, metric, file, private)
-    curves: dict[str, dict[float, float]] = {}
-    references: dict[str, float] = {}
-    for place, one in enumerate(ranked[:2]):
-        beside = [{"kind": kind} for kind in _REFERENCES] if place == 0 else []
-        found = bench.measured([one.entry, *beside], 0, DRAWS, EPSILONS, until)
-        curves[named(one)] = {epsilon: value.mean for (position, epsilon), value in found.items() if position == 0}
-        references |= {beside[position - 1]["kind"]: value.mean for (position, _), value in found.items() if position}
-    return Needed(accuracy, curves, references.get(POOLED), references.get(CONSTANT))
+    curves: dict[str, dict[float, list[float]]] = {}
+    references: dict[str, list[float]] = {}
+    for split in range(SPLITS):
+        before = until.left
+        try:
+            for place, one in enumerate(ranked[:2]):
+                beside = [{"kind": kind} for kind in _REFERENCES] if place == 0 else []
+                for (position, epsilon), value in bench.measured(
+                    [one.entry, *beside], split, DRAWS, EPSILONS, until
+                ).items():
+                    if position:
+                        references.setdefault(beside[position - 1]["kind"], []).append(value.mean)
+                    else:
+                        curves.setdefault(named(one), {}).setdefault(epsilon, []).append(value.mean)
+        except OutOfTimeError:
+            if not split:
+                raise
+        if (before - until.left) * _WARMER > until.left:
+            break
+    means = {name: {epsilon: _mean(found) for epsilon, found in curve.items()} for name, curve in curves.items()}
+    known = {kind: _mean(found) for kind, found in references.items()}
+    return Needed(accuracy, means, known.get(POOLED), known.get(CONSTANT))
 
 
 @dataclass(frozen=True)
@@ -195,8 +209,10 @@ def crossing(curve: Mapping[float, float], wanted: float) -> float | None:
     from sklearn.isotonic import isotonic_regression
 
     epsilons = sorted(curve)
+    if not epsilons:
+        return None
     values = isotonic_regression([curve[epsilon] for epsilon in epsilons])
-    if not len(values) or values[-1] < wanted:
+    if values[-1] < wanted:
         return None
     if values[0] >= wanted:
         return epsilons[0]
@@ -204,6 +220,10 @@ def crossing(curve: Mapping[float, float], wanted: float) -> float | None:
     low, high = (math.log(epsilons[i]) for i in (place - 1, place))
     share = (wanted - values[place - 1]) / (values[place] - values[place - 1])
     return math.exp(low + share * (high - low))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
 
 
 def _references(found: Pilot, name: str, split: int) -> list[str]:

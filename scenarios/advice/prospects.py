@@ -107,6 +107,8 @@ def _measured(one: Ranked, error: float, wish: Wish) -> float:
 
 
 def _draw(axes: Axes, panel: Panel) -> None:
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
     for (name, curve), (colour, line, marker) in zip(panel.curves.items(), _LOOKS, strict=False):
         values = sorted(curve)
         style = {"color": colour, "linestyle": line, "marker": marker, "markersize": 3}
@@ -115,3 +117,5 @@ def _draw(axes: Axes, panel: Panel) -> None:
         axes.axhline(panel.constant, color="#666666", linewidth=0.8, label="the same answer for all rows")
     axes.axvline(panel.now, color="#666666", linewidth=0.8, linestyle=":", label="as it is")
     axes.set(xscale="log", xlabel=panel.axis)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aggregator.contract.protocol import Requires
+from aggregator.contract.protocol import Place, Refused, Requires
 from aggregator.contract.registry import protocol, protocol_names
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.guarantee import Guarantee, NoGuarantee
@@ -57,6 +57,7 @@ PROMISED: list[tuple[str, dict[str, Any], Any, list[tuple[int | None, bool]]]] =
     ("private_labels", {"noise": "gaussian"}, (2.0, DELTA, "label", "replace"), [(72, False), (8, True)]),
     ("label_sums", {}, (2.0, DELTA, "label", "replace"), SUMS),
     ("label_sums", {"noise": "pure"}, (2.0, 0.0, "label", "replace"), SUMS),
+    ("label_sums", {"trust": "secure"}, (2.0, DELTA, "label", "replace"), SUMS[:3]),
     ("label_sums", {"protect": "row"}, (2.0, DELTA, "row", "replace"), [(66, True)]),
     ("label_sums", {"protect": "row", "trust": "secure"}, (2.0, DELTA, "row", "replace"), [(66, True)]),
     ("noisy_weighted_llp", {"size": 4}, (2.0, DELTA, "label", "replace"), [(72, False), (2, True)]),
@@ -76,6 +77,7 @@ PROMISED: list[tuple[str, dict[str, Any], Any, list[tuple[int | None, bool]]]] =
      (2.0, 0.0, "label", "replace"), [(55, True), (440, False)]),
     ("error_marginals", {}, (2.0, DELTA, "row", "add_remove"), [(None, True)]),
     ("error_marginals", {"noise": "pure", "adjacency": "replace"}, (2.0, 0.0, "row", "replace"), [(None, True)]),
+    ("error_marginals", {"trust": "secure"}, (2.0, DELTA, "row", "add_remove"), [(None, True)]),
     ("error_marginals", {"noise": "published", "protect": "label"}, (2.0, 0.0, "label", "replace"), [(None, True)]),
 ]  # fmt: skip
 
@@ -150,3 +152,32 @@ def test_baselines_require_and_promise_nothing(kind: str) -> None:
     assert promise(kind, {}, EPSILON, PUBLIC) is None
     assert spending(kind, {}, EPSILON, DELTA) is None
     assert not without_noise(kind, {})
+
+
+# Where noise is made if parties trust a secure summation only; else a word of why it cannot be.
+SHARED: dict[str, Place | str] = {
+    "class_ratio": "first bag has nothing in common",
+    "error_marginals": Place.SHARES,
+    "label_sums": Place.SHARES,
+    "mean_operator": Place.SHARES,
+    "noisy_weighted_llp": "forms bags of its own rows at random",
+    "private_labels": Place.PARTY,  # every label hides itself, and needs no summation
+    "weighted_lba": "forms bags of its own rows at random",
+}
+
+
+@pytest.mark.parametrize("kind", SHARED)
+def test_under_a_secure_summation_noise_is_shared_or_every_answer_hides_itself_or_it_is_refused(kind):
+    chosen, expected = protocol(kind)(trust="secure"), SHARED[kind]
+    if isinstance(expected, Place):
+        assert chosen.place is expected
+    else:
+        assert isinstance(chosen.place, Refused)
+        assert expected in chosen.place.reason
+        assert "use trust: none" in chosen.place.reason
+    assert protocol(kind)(trust="none").place is Place.PARTY
+    assert protocol(kind)(trust="secure", noise="off").place is Place.NOWHERE
+
+
+def test_randomised_response_needs_no_summation():
+    assert protocol("mean_operator")(noise="randomised_response", trust="secure").place is Place.PARTY

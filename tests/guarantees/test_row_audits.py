@@ -14,6 +14,7 @@ import pytest
 from support.worst_pairs import audited, mistake_mechanism, pair_of
 
 from aggregator.contract.worst_case import Rows
+from aggregator.regressions.worst_label_totals import WorstLabelTotals
 from aggregator.regressions.worst_rows import WorstRows
 from aggregator.world.public_numbers import PublicNumbers
 from federation.features.feature_map import FeatureMap
@@ -42,6 +43,26 @@ def test_what_parties_send_is_as_private_as_they_promise_and_hardly_more(name, s
 @pytest.mark.parametrize("name", OPTIONS)
 def test_two_rows_or_half_of_the_shares_are_refuted(name, second):
     assert not audited(pair(name, units=2, second=second), RUNS).passed
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "pure"])
+def test_shares_of_noise_on_labels_of_public_rows_are_tight_and_half_of_them_or_too_many_counted_on_refuted(noise):
+    options = {"trust": "secure", "noise": noise}
+    whole, half = (pair_of("label_sums", options, PUBLIC, units) for units in (1, 2))
+    assert (whole.question.contributors, len(half.held(False))) == (3, 1)
+    result = audited(whole, RUNS)
+    assert (result.claimed, result.delta) == (1.0, DELTA if noise == "gaussian" else 0.0)
+    assert 0.5 < result.lower_bound <= 1.0
+    assert not audited(half, RUNS).passed
+    all_count = replace(whole.question, contributors=6)  # where three are honest
+    assert not audited(replace(whole, question=all_count, worst=OfThree(**vars(whole.worst))), RUNS).passed
+
+
+class OfThree(WorstLabelTotals):
+    """Three parties are summed, whatever they were told."""
+
+    def added(self, question):
+        return 3
 
 
 @pytest.mark.parametrize("second", [True, False])

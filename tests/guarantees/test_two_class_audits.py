@@ -45,6 +45,12 @@ CELLS = {
     "published": {"noise": "published", "protect": "label"},
 }
 ADDED = ("pure", "gaussian")
+SHARED_CELLS = {
+    "pure": {"noise": "pure"},
+    "gaussian, replaced": {"noise": "gaussian", "adjacency": "replace"},
+    "gaussian, label": {"noise": "gaussian", "protect": "label"},
+}
+FEW = 30_000  # runs, each drawn by every party
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +63,13 @@ class OneMore(WorstExchange):
 
     def statistic(self, question):
         return super().statistic(one_more(question))
+
+
+class OfThree(WorstExchange):
+    """Three parties are summed, whatever they were told."""
+
+    def added(self, question):
+        return 3
 
 
 def agreed(question):
@@ -127,6 +140,16 @@ def test_all_answers_of_an_exchange_are_as_private_together_as_it_promises(name)
     assert result.claimed == 1.0
     require_tight(result)
     assert not judged(cells(name, units=2)).passed
+
+
+@pytest.mark.parametrize("name", SHARED_CELLS)
+def test_shares_of_an_exchange_hide_in_their_sums_what_was_promised_and_fewer_do_not(name):
+    pair, missing = (pair_of("error_marginals", SHARED_CELLS[name] | SECURE, PUBLIC, units) for units in (1, 2))
+    assert (pair.worst.parties(pair.question, 1), missing.worst.parties(missing.question, 1)) == (3, 1)
+    require_tight(audited(pair, FEW))
+    assert not audited(missing, FEW).passed
+    all_count = replace(pair.question, contributors=6)  # where three are honest
+    assert not audited(replace(pair, question=all_count, worst=OfThree(**vars(pair.worst))), FEW).passed
 
 
 def test_private_labels_of_two_classes_are_as_private_as_promised():

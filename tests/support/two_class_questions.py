@@ -25,14 +25,24 @@ def moment(noise="pure", protect="label", contributors=0, seeded=True, **further
     return MomentQuestion(known, feature_map, 1, 50, protect, contributors, release=release, seeded=seeded)
 
 
-def row_moments(noise="gaussian", contributors=0, second=True, feature_map=None, label_range=(0.0, 1.0), **further):
+def row_moments(
+    noise="gaussian", contributors=0, second=True, feature_map=None, label_range=(0.0, 1.0), protect="row", **further
+):
     known = RowMomentsNoise(noise, **{"epsilon": 1.0, "delta": 1e-5, **further})
     rows = LabelledRows(feature_map or completed(fit(["standardise"], ROWS)), *label_range, 67)
-    return RowMomentsQuestion(known, rows, contributors, second, release=ReleaseId("a purpose"), seeded=True)
+    return RowMomentsQuestion(known, rows, contributors, second, protect, release=ReleaseId("a purpose"), seeded=True)
 
 
 def marginals(
-    noise="pure", protect="row", adjacency="add_remove", asks="errors", queries=2, query=0, seeded=True, **further
+    noise="pure",
+    protect="row",
+    adjacency="add_remove",
+    asks="errors",
+    queries=2,
+    query=0,
+    seeded=True,
+    contributors=0,
+    **further,
 ):
     known = MarginalsNoise(noise, **{"epsilon": 1.0, "delta": 1e-5, **further})
     feature_map = fit(["standardise"], ROWS)
@@ -40,7 +50,7 @@ def marginals(
     hypothesis = Hypothesis.of([np.ones((3, 2)), np.ones((2, 1))], [np.zeros(2), np.zeros(1)])
     release = ReleaseId("an exchange", queries, query)
     return MarginalsQuestion(
-        known, feature_map, bins, asks, hypothesis, protect, adjacency, release=release, seeded=seeded
+        known, feature_map, bins, asks, hypothesis, protect, adjacency, contributors, release=release, seeded=seeded
     )
 
 

@@ -124,9 +124,12 @@ class ErrorMarginalsLearner:
         self.hypotheses.append(train_hypothesis(self._source, labels, self._weights, self.settings, random))
         self._pending = self._next_query(float(labels @ self._weights))
 
-    def count_rows(self) -> None:
-        """Take the number of target rows from the answers from now on: not all that were counted have answered."""
-        self._rows = None
+    def count_rows(self, deviation: float) -> None:
+        """Take the number of target rows from the answers from now on: not all that were counted have answered.
+
+        `deviation` is that of the noise of one count of those who have.
+        """
+        self._rows, self._deviation = None, deviation
 
     @property
     def chosen(self) -> Hypothesis:

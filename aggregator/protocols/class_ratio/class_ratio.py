@@ -32,6 +32,10 @@ _SEVERAL_BAGS = (
 _EXPECTED: Mapping[str, CountNoise] = {  # those whose error even counts tell
     name: name for name in ("auto", "gaussian", "laplace", "pure", "independent_laplace")
 }
+_BAGS_APART = (
+    "every party numbers the bags that it has, so that its first bag has nothing in common with the first one of "
+    "another, and a sum over parties would mix them; use trust: none, where every party hides its own counts"
+)
 _PURE = ("pure", "published_laplace", "laplace_prior")  # whatever delta is given
 
 
@@ -72,8 +76,10 @@ class ClassRatio(RatioOptions, Protocol):
     )
 
     def noise_at(self, trust: Trust) -> Place | Refused:
-        """At every party, who trusts nobody."""
-        return Place.NOWHERE if self.noise == OFF else Place.PARTY
+        """At every party, who trusts nobody; refused where only sums over parties may be seen."""
+        if self.noise == OFF:
+            return Place.NOWHERE
+        return Refused(_BAGS_APART) if trust is Trust.SECURE else Place.PARTY
 
     def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
         """For all labels of a person where persons are known, one label, or a whole row.

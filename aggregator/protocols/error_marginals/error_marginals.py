@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from aggregator.contract.expected import Expected
 from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule, Trust
@@ -16,12 +14,18 @@ from aggregator.protocols.error_marginals.exchange_options import ExchangeOption
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.question import OFF
+from federation.contract.roster import honest
+from federation.questions.marginals import PUBLISHED
 
 if TYPE_CHECKING:
     from aggregator.protocols.error_marginals.exchange_session import ExchangeSession
-    from aggregator.protocols.error_marginals.worst_exchange import WorstExchange
+    from aggregator.protocols.error_marginals.worst_exchange import Change, WorstExchange
     from aggregator.world.world import World
 
+_NO_SUM = (
+    "noise: published has every party divide its errors by its rows, and such rates cannot be added; use noise: auto, "
+    "pure or gaussian, or trust: none"
+)
 _CALIBRATED = ("auto", "pure", "gaussian")
 _BINS = 2  # of a feature that tell as much as its mean
 
@@ -61,8 +65,12 @@ class ErrorMarginals(ExchangeOptions, Protocol):
         return dict.fromkeys(("protect", "adjacency", "expected_rows"), "noise: off") if self.noise == OFF else {}
 
     def noise_at(self, trust: Trust) -> Place | Refused:
-        """At every party, who trusts nobody."""
-        return Place.NOWHERE if self.noise == OFF else Place.PARTY
+        """At every party, or as shares of one noise where a secure summation is trusted: each query is one sum."""
+        if self.noise == OFF:
+            return Place.NOWHERE
+        if trust is not Trust.SECURE:
+            return Place.PARTY
+        return Refused(_NO_SUM) if self.noise == PUBLISHED else Place.SHARES
 
     def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
         """The epsilon that it aims at, for all queries of an exchange together."""
@@ -92,7 +100,10 @@ class ErrorMarginals(ExchangeOptions, Protocol):
             unit=Unit(self.protect),
             adjacency=Adjacency(self.neighbours),
         )
-        loud = math.sqrt(_BINS * public.parties) * noise.deviation / public.rows
+        copies = float(public.parties)
+        if self.place is Place.SHARES:
+            copies /= honest(public.parties, public.quorum, public.colluding)
+        loud = math.sqrt(_BINS * copies) * noise.deviation / public.rows
         found = expected_accuracy(loud, public, "guess", "counts in bins tell as much as means")
         return found if found.constant is None else replace(found, error=min(found.error, found.constant))
 
@@ -100,12 +111,11 @@ class ErrorMarginals(ExchangeOptions, Protocol):
         """A session of one exchange for each noise draw."""
         from aggregator.protocols.error_marginals.exchange_session import ExchangeSession
 
-        return ExchangeSession(world, self, epsilon, draws)
+        return ExchangeSession(world, self, epsilon, draws, share=self.place is Place.SHARES)
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstExchange:
-        """One row or label, and queries that always ask about it."""
-        from aggregator.contract.worst_case import TWO_CLASSES
-        from aggregator.protocols.error_marginals.worst_exchange import DESCRIBED, RUNS, WorstExchange
+        """One row or label, and queries that always ask about it; of shares, half are missing in place of a second."""
+        from aggregator.protocols.error_marginals.worst_exchange import worst_exchange
 
-        change = "label" if self.protect == "label" else self.adjacency
-        return WorstExchange(DESCRIBED, np.eye(2), RUNS, world=TWO_CLASSES, units=units, change=change)
+        change: Change = "label" if self.protect == "label" else self.adjacency
+        return worst_exchange(units, change, shared=self.place is Place.SHARES)

@@ -12,6 +12,7 @@ from aggregator.answers.robust_sums import BOUNDED, Changes, GatedSum, Robustnes
 from aggregator.protocols.error_marginals.marginal_range import MarginalRange
 from federation.contract.guarantee import Guarantee, Unit
 from federation.contract.question import OFF
+from federation.numerics.binning import Bins
 from federation.questions.marginals import PUBLISHED, MarginalsQuestion
 
 _GRID = 2.0**20  # published rates times rows are whole multiples of its inverse: their sum is the same in any order
@@ -101,8 +102,7 @@ class MarginalAnswers(SummedAnswers):
         rows, errors = arrays["rows"], arrays.get("errors")
         fine = np.ones(len(rows), dtype=bool)
         if self._exact_rows:
-            totals = np.add.reduceat(rows, self.question.bins.starts, axis=1)
-            fine &= ((totals == totals[:, :1]) & (totals <= self._most)).all(axis=1) & self._possible(rows, 0.0)
+            fine &= possible_rows(self.question.bins, rows, self._most)
         elif errors is None:
             fine &= self._possible(rows, self._reach)
         if errors is not None:
@@ -111,5 +111,15 @@ class MarginalAnswers(SummedAnswers):
 
     def _possible(self, counts: np.ndarray, reach: float) -> np.ndarray:
         """Which parties' whole numbers (P, K) lie within `reach` of numbers of rows, (P,)."""
-        whole = counts == np.floor(counts)
-        return np.asarray((whole & (counts >= -reach) & (counts <= self._most + reach)).all(axis=1))
+        return _possible(counts, self._most, reach)
+
+
+def possible_rows(bins: Bins, rows: np.ndarray, most: int) -> np.ndarray:
+    """Which parties' exact numbers of rows per bin (P, K) are of the same rows in every feature, `most` at most."""
+    totals = np.add.reduceat(rows, bins.starts, axis=1)
+    return np.asarray(((totals == totals[:, :1]) & (totals <= most)).all(axis=1) & _possible(rows, most, 0.0))
+
+
+def _possible(counts: np.ndarray, most: int, reach: float) -> np.ndarray:
+    whole = counts == np.floor(counts)
+    return np.asarray((whole & (counts >= -reach) & (counts <= most + reach)).all(axis=1))

@@ -34,7 +34,7 @@ from federation.numerics.arrays import Integers
 
 MarginalKind = Literal["auto", "pure", "gaussian"]
 
-_FREE = 1.001  # at so little more deviation than with delta, a pure guarantee is preferred
+FREE = 1.001  # at so little more deviation than with delta, a pure guarantee is preferred
 _SAFE = 2e-9  # relative distance to the safe side of delta: covers the rounding of its computation
 _LARGEST_COUNT = 2**52
 
@@ -182,7 +182,7 @@ def calibrate(
     if noise == "pure" or delta == 0:
         return pure
     normal = MarginalNoise(*known_of_all, delta, _gaussian_scale(cells, epsilon, delta))
-    return pure if noise == "auto" and pure.deviation <= _FREE * normal.deviation else normal
+    return pure if noise == "auto" and pure.deviation <= FREE * normal.deviation else normal
 
 
 @lru_cache

@@ -92,7 +92,7 @@ class SumNoise(OnAdditive):
         """What the guarantee rests on, but for why rows keep their bounds."""
         if not self.contributors:
             return self.additive.assumptions
-        return *self.additive.assumptions, *shares.assumptions(self.additive, self.contributors)
+        return shares.assumptions(self.additive, self.contributors)
 
 
 def calibrate(

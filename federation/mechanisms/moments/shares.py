@@ -38,6 +38,10 @@ MOST = 2**30  # parties that share one noise
 _LEAST_SIGMA = 4  # steps, of every Gaussian: the proof's 16 steps²
 _SCALE_BITS = 21  # of a Gaussian share's scale
 
+_HONEST = "at least {} parties add their shares of the noise as drawn, and tell nobody"
+_ONLY_THE_SUM = Assumption(
+    "the summation over the parties reveals the sum of their answers only", Check.DECLARED, Keeper.COORDINATOR
+)
 _CLOSE = Assumption(
     f"a share's Gaussians have a standard deviation of {_LEAST_SIGMA} steps or more, so that the sum's law is that of "
     "the whole noise, with some independent noise where that is L2-Gamma, but for a factor within 2^-100 of 1",
@@ -127,9 +131,10 @@ def check(whole: AdditiveMechanism, contributors: int) -> None:
 
 
 def assumptions(whole: AdditiveMechanism, contributors: int) -> tuple[Assumption, ...]:
-    """What the guarantee of a sum of shares rests on, beyond that of the whole noise."""
+    """What the guarantee of a sum of shares rests on, with that of the whole noise."""
     honest = Assumption(_HONEST.format(contributors), Check.DECLARED, Keeper.COORDINATOR)
-    return (honest, _ONLY_THE_SUM, *(() if whole.name == "discrete_laplace" else (_CLOSE,)))
+    close = () if whole.name == "discrete_laplace" else (_CLOSE,)
+    return (*whole.assumptions, honest, _ONLY_THE_SUM, *close)
 
 
 def _gaussian_share_scale(sigma: int, contributors: int) -> Fraction:

@@ -48,7 +48,7 @@ class VectorSumNoise(OnAdditive):
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
         """What the guarantee rests on, but for why vectors are in the ball."""
-        return *self.additive.assumptions, *shares.assumptions(self.additive, self.contributors)
+        return shares.assumptions(self.additive, self.contributors)
 
     def release(self, vector: Floats, bits: NoiseBits, draws: int = 1) -> Floats:
         """A party's vector (D,), brought into the ball, with its shares: (draws, D) whole multiples of the grid's step.

@@ -111,7 +111,7 @@ def test_a_refusal_names_what_is_missing(changes, kind, part):
 
 def test_people_with_several_rows_need_a_delta_that_many_times_as_large():
     wish = replace(CLASSES, protect="person", rows_per_person=2, epsilon=2.0)
-    assert f"with a delta {1 + math.e:.3g} times as large" in reason(wish, "mean_operator")
+    assert f"at delta {1e-6 * (1 + math.e):.3g}" in reason(wish, "mean_operator")
     one_row = rank(replace(wish, rows_per_person=1)).ranked
     assert one_row[0].kind == "mean_operator"
 

@@ -4,10 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.two_class_cohorts import cohort, deployed
 from support.two_class_parties import draw
 from support.two_class_questions import row_moments, unseeded
 
+from aggregator.contract.worst_case import Rows
 from federation.contract.errors import InputError
 from federation.contract.reference import Reference
 from federation.contract.submission import check_submission
@@ -16,6 +19,7 @@ from federation.features.steps import Affine
 from federation.numerics.norms import within_norm
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
+from scenarios.audits.small_worlds import cohort as small_cohort
 
 
 def exact(question, rows, labels):
@@ -89,3 +93,42 @@ def test_a_deployed_party_that_keeps_its_features_answers(tmp_path):
     assert answered(deployed(public=False), unseeded(row_moments())).guarantee.epsilon == 1.0
     with pytest.raises(InputError, match="no secure summation"):
         answered(deployed(), unseeded(row_moments(contributors=4)))
+
+
+FAR = FeatureMap(3, (Affine(np.zeros(3), np.full(3, 50.0)),))  # behind it most rows are longer than 1
+
+
+@pytest.mark.parametrize("feature_map", [None, FAR])
+def test_of_public_rows_long_ones_weigh_less_and_x_y_alone_is_hidden(feature_map):
+    question = row_moments("off", second=False, protect="label", feature_map=feature_map)
+    sent = answered(cohort(count=1), question).arrays
+    rows, labels = draw(0, 60)
+    features = question.rows.feature_map.transform(rows)
+    weights = np.minimum(1.0, 1 / np.linalg.norm(features, axis=1))
+    assert (weights.min() < 1) == (feature_map is FAR)
+    np.testing.assert_allclose(sent["sums"][0, 0], (weights * (2.0 * labels - 1.0)) @ features, atol=1e-6)
+    np.testing.assert_allclose(sent["gram"][0], features.T @ (weights[:, None] * features), atol=1e-6)
+    np.testing.assert_allclose(sent["row_sum"][0], weights @ features, atol=1e-6)
+    assert sent["weight"][0] == pytest.approx(weights.sum())
+
+
+@settings(max_examples=25, deadline=None)
+@given(factor=st.floats(1e-3, 1e6), seed=st.integers(0, 2**20), changed=st.integers(0, 59))
+def test_one_label_moves_the_sum_by_the_width_of_its_range_at_most(factor, seed, changed):
+    feature_map = FeatureMap(3, (Affine(np.zeros(3), np.full(3, factor)),))
+    question = row_moments("off", second=False, protect="label", feature_map=feature_map)
+    rows = np.random.default_rng(seed).normal(size=(60, 3))
+    sums = []
+    for label in (0.0, 1.0):
+        labels = np.random.default_rng(seed).uniform(size=60)
+        labels[changed] = label
+        with small_cohort((Rows(rows, labels),), 1) as node:
+            sums.append(answered(node, question).arrays["sums"][0, 0])
+    assert np.linalg.norm(sums[1] - sums[0]) <= 2 * (1 + 1e-6)
+
+
+def test_a_deployed_party_says_sums_of_public_rows_only_where_its_features_are_public():
+    question = unseeded(row_moments(second=False, protect="label"))
+    assert answered(deployed(), question).guarantee.unit == "label"
+    with pytest.raises(InputError, match="public"):
+        answered(deployed(public=False), question)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from support.two_class_parties import draw, plan_fixture
 from support.worlds import guarantees, run, run_in_cohorts
 
+from aggregator.contract.protocol import Refused
 from aggregator.protocols.error_marginals.error_marginals import ErrorMarginals
 from aggregator.releases.classifier_models import ReleasedClassifiers
 from aggregator.world.plan import VariantPlan
@@ -28,6 +30,7 @@ VARIANTS = {
     "replace": {**SMALL, "noise": "gaussian", "adjacency": "replace"},
     "label": {**SMALL, "protect": "label"},
     "published": {**SMALL, "noise": "published", "protect": "label", "labels": "least_squares", "rounding": "hard"},
+    "shares": {**SMALL, "trust": "secure"},
     "weighted": {**SMALL, "importance": "always"},
     "network": {"hidden": (4,), "rounds": 1, "noise": "off"},
     "off": {**SMALL, "noise": "off"},
@@ -84,7 +87,12 @@ def test_a_guarantee_is_for_all_queries_together(plan):
         assert guarantee["parameters"]["queries"] == (3 if name == "weighted" else 2)
         assert guarantee["unit"] == ("label" if name in ("label", "published") else "row")
     adjacency = {name: found[name]["adjacency"] for name in set(VARIANTS) - UNSAFE}
-    assert {name for name, value in adjacency.items() if value == "add_remove"} == {"default", "pure", "weighted"}
+    assert {name for name, value in adjacency.items() if value == "add_remove"} == {
+        "default",
+        "pure",
+        "shares",
+        "weighted",
+    }
 
 
 def test_shifted_rows_are_weighted_unless_the_variant_says_otherwise(plan):
@@ -142,9 +150,9 @@ def test_the_learner_knows_the_noise_of_all_parties_and_counts_the_rows_of_those
             begun.append(known)
             super().__init__(*arguments, **known)
 
-        def count_rows(self):
-            counted.append(self)
-            super().count_rows()
+        def count_rows(self, deviation):
+            counted.append(deviation)
+            super().count_rows(deviation)
 
     monkeypatch.setattr(exchange_session, "ErrorMarginalsLearner", Noted)
     chosen = plan("replace", epsilons=(1.0,), draws=1)
@@ -153,7 +161,45 @@ def test_the_learner_knows_the_noise_of_all_parties_and_counts_the_rows_of_those
     assert begun[0]["deviation"] == pytest.approx(alone * 6**0.5)
     assert (begun[0]["rows"], counted) == (381, [])
     run(open_grid("inline"), chosen, 6, Reference("support.two_class_parties:Parties", {"broken": [3]}))
-    assert len(counted) == 2
+    assert counted == pytest.approx([alone * 5**0.5] * 2)
+
+
+def test_the_learner_knows_the_noise_of_the_shares_that_came(plan, monkeypatch):
+    from aggregator.protocols.error_marginals import exchange_session
+
+    told = []
+
+    class Noted(exchange_session.ErrorMarginalsLearner):
+        def __init__(self, *arguments, **known):
+            told.append(known["deviation"])
+            super().__init__(*arguments, **known)
+
+        def count_rows(self, deviation):
+            told.append(deviation)
+            super().count_rows(deviation)
+
+    monkeypatch.setattr(exchange_session, "ErrorMarginalsLearner", Noted)
+    chosen = plan("shares", epsilons=(1.0,), draws=1, quorum=4 / 6, colluding=0.1)
+    run(open_grid("inline"), chosen, 6, Reference("support.two_class_parties:Parties", {"broken": [3]}))
+    noise = MarginalsNoise("auto", 1.0, 1e-5)
+    whole = exchange_noise(noise, 3, 2, "row", "add_remove", contributors=3).deviation
+    assert whole == pytest.approx(exchange_noise(noise, 3, 2, "row", "add_remove").deviation, rel=2e-3)
+    assert told == pytest.approx([whole * (6 / 3) ** 0.5, *[whole * (5 / 3) ** 0.5] * 2])
+
+
+def test_of_shares_the_ledger_says_who_must_be_honest_and_that_nobody_saw_an_answer(plan):
+    _, summary = run(open_grid("inline"), plan("shares", epsilons=(1.0,), quorum=4 / 6), 6, HONEST)
+    [guarantee] = guarantees(summary).values()
+    assert guarantee["parameters"]["contributors"] == 3
+    told = json.dumps(summary["ledger"])
+    assert "at least 4 of 6 answer, and at most 1 of them collude" in told
+    assert "nobody saw a party's answer" in told
+
+
+def test_rates_cannot_be_shared():
+    options = ErrorMarginals(noise="published", protect="label", trust="secure")
+    assert isinstance(options.place, Refused)
+    assert "cannot be added; use noise: auto, pure or gaussian" in options.place.reason
 
 
 def test_a_deployment_answers_each_query_once(plan, tmp_path):

@@ -1,0 +1,108 @@
+"""The pilot: who goes on, when it ends, what it says of an accuracy; measurements are played back."""
+
+from __future__ import annotations
+
+import pytest
+
+from aggregator.advice.ranking import rank
+from aggregator.advice.wish import Wish
+from aggregator.contract.protocol import Trust
+from federation.contract.errors import InputError
+from scenarios.advice import pilot as piloting
+from scenarios.advice.measuring import Deadline, OutOfTimeError, Values
+from scenarios.advice.pilot import DRAWS, SPLITS, crossing, needed_epsilon, pilot
+from scenarios.advice.subject import of_scenario
+from scenarios.advice.words import named
+
+WISH = Wish("binary", "label", Trust.NONE)
+
+
+@pytest.fixture(scope="module")
+def subject():
+    return of_scenario("breast-cancer-mean-operator", WISH, None)
+
+
+class Played:
+    """A bench whose values are known: `scores` by kind and options, the same on all splits."""
+
+    def __init__(self, scores, fail=None):
+        self.scores, self.fail, self.asked = scores, fail, []
+
+    def measured(self, entries, split, draws, epsilons, until):
+        first = " ".join([entries[0]["kind"], *(f"{k}: {v}" for k, v in entries[0].items() if k != "kind")])
+        if self.fail is not None and len(self.asked) == self.fail[0]:
+            raise self.fail[1]
+        self.asked.append((first, split, draws, [entry["kind"] for entry in entries[1:]]))
+        level = {"constant": 0.6, "pooled": 0.95, "noise_free": 0.9}
+        found = {}
+        for epsilon in epsilons:
+            for place, entry in enumerate(entries):
+                score = self.scores.get(first) if place == 0 else level[entry["kind"]]
+                if score is not None:
+                    value = score(epsilon) if callable(score) else score
+                    found[place, epsilon] = Values("accuracy", (value,) * draws, value)
+        return found
+
+
+@pytest.fixture
+def play(monkeypatch, subject):
+    def run(scores, fail=None, seconds=1000.0):
+        played = Played(scores, fail)
+        monkeypatch.setattr(piloting, "Bench", lambda *_: played)
+        return pilot(subject, rank(subject.wish).ranked, Deadline(seconds), None, True), played
+
+    return run
+
+
+def test_half_goes_on_with_all_draws_and_then_to_further_splits(play, subject):
+    names = [named(one) for one in rank(subject.wish).ranked]
+    assert len(names) == 3
+    found, played = play({names[0]: 0.7, names[1]: 0.9, names[2]: 0.8})
+    first = [(name, split, draws) for name, split, draws, _ in played.asked]
+    assert first[:3] == [(name, 0, 1) for name in names]
+    assert first[3:6] == [(name, 0, DRAWS) for name in (names[1], names[2], names[0])]  # the first always stays
+    assert {split for _, split, _ in first} == set(range(SPLITS))
+    assert played.asked[0][3] == ["constant", "pooled", "noise_free"]
+    assert played.asked[1][3] == []  # references are measured once on a split
+    assert [named(one) for one in found.finalists] == [names[1], names[0]] or found.standings()[0].name == names[1]
+    assert found.verdict().finding == "useful"
+    assert found.left_out == []
+
+
+@pytest.mark.parametrize(("stop", "interrupted"), [(OutOfTimeError(), False), (KeyboardInterrupt(), True)])
+def test_what_was_measured_before_the_end_is_kept_and_the_rest_is_named(play, subject, stop, interrupted):
+    names = [named(one) for one in rank(subject.wish).ranked]
+    found, _ = play(dict.fromkeys(names, 0.8), fail=(2, stop))
+    assert found.interrupted is interrupted
+    assert [one.name for one in found.standings()] == names[:2]
+    assert found.left_out == [f"{names[2]} on split 1 with 1 draws"]
+    nothing, _ = play(dict.fromkeys(names, 0.8), fail=(0, stop))
+    assert nothing.standings() == []
+    assert nothing.verdict() is None
+    assert [named(one) for one in nothing.finalists] == names[:2]  # as by public numbers
+
+
+def test_what_fails_is_named_and_nothing_to_try_is_refused(play, subject):
+    names = [named(one) for one in rank(subject.wish).ranked]
+    found, _ = play({names[0]: 0.7, names[1]: 0.8})
+    assert f"{names[2]} (it failed on these rows)" in found.left_out
+    with pytest.raises(InputError, match="no protocol to try"):
+        pilot(subject, [], Deadline(10), None, True)
+
+
+def test_the_epsilon_that_is_needed_is_read_off_the_better_curve(monkeypatch, subject):
+    ranked = rank(subject.wish).ranked
+    curve = {0.1: 0.55, 0.3: 0.65, 1.0: 0.75, 3.0: 0.85, 10.0: 0.9}
+    played = Played({named(ranked[0]): curve.__getitem__, named(ranked[1]): lambda epsilon: 0.5})
+    monkeypatch.setattr(piloting, "Bench", lambda *_: played)
+    found = needed_epsilon(subject, ranked, 0.8, Deadline(100), None, True)
+    name, epsilon = found.best
+    assert (name, found.pooled, found.constant) == (named(ranked[0]), pytest.approx(0.95), pytest.approx(0.6))
+    assert 1.0 < epsilon < 3.0
+    assert needed_epsilon(subject, ranked, 0.99, Deadline(100), None, True).best is None
+
+
+def test_a_curve_that_falls_is_made_to_rise_before_it_is_read():
+    assert crossing({0.1: 0.5, 1.0: 0.8, 10.0: 0.6}, 0.7) == pytest.approx(1.0)
+    assert crossing({0.1: 0.9, 1.0: 0.95}, 0.7) == 0.1
+    assert crossing({}, 0.7) is None

@@ -129,17 +129,16 @@ def _read_here(town, packet, agreement, cohort, means):
     yield cost, made
 
 
-def town(folder, monkeypatch, sites=SITES, **changed) -> Town:
-    """A deployment of a mean operator by secure sums, whose sites answer at once."""
+def town(folder, monkeypatch, sites=SITES, kind="mean_operator", **changed) -> Town:
+    """A deployment of a protocol by secure sums, whose sites answer at once."""
     for name in ("letter_grid._AWAY", "letter_grid._AGAIN", "letter_grid._PAUSE", "pulling._PAUSE"):
         monkeypatch.setattr(f"aggregator.exchange.{name}", 0.02)
     monkeypatch.setattr("aggregator.exchange.sums._GOODBYE", 0.3)
     parties = {"count": len(sites), "quorum": 1} | changed.pop("parties", {})
     options = {"protect": "row", "trust": "secure"} | changed.pop("options", {})
     privacy = {"budget": {"epsilon": 1, "delta": 1e-4}} | changed.pop("privacy", {})
-    made, keys = deployed(
-        folder, sites, kind="mean_operator", options=options, parties=parties, privacy=privacy, **changed
-    )
+    known = {"kind": kind, "options": options, "parties": parties, "privacy": privacy, **changed}
+    made, keys = deployed(folder, sites, **known)
     found = Town(made, keys)
     for module in (summing, site):
         monkeypatch.setattr(module, "read", partial(_read_here, found))

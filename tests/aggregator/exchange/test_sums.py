@@ -9,6 +9,7 @@ from support.summing_sites import town
 
 from aggregator.exchange import sums
 from aggregator.exchange.app import run_exchange
+from aggregator.exchange.exchange import JOURNALS
 from aggregator.exchange.spent import Spent
 from aggregator.exchange.sums import last_sum, over
 from aggregator.protocols.mean_operator import moment_session
@@ -62,6 +63,24 @@ def test_the_total_is_that_of_plain_sums_and_is_released(three, totals):
         [path] = three.memory(name)
         assert Record.read(path.read_bytes()).root == b""  # it has destroyed its secrets
     assert over(three.folder.exchange("001")) is None
+
+
+def test_how_far_journals_are_is_known_beside_the_exchanges(three):
+    run(three)
+    folder = three.folder.exchange("001").parent / JOURNALS
+    assert sorted(path.name for path in folder.iterdir()) == sorted(three.keys)
+    for name in three.keys:
+        assert three.sites[name].journal.holds((folder / name).read_text())
+
+
+def test_sums_of_several_rounds_are_one_release_that_is_paid_for_once(tmp_path, monkeypatch, flower_process):
+    post = town(tmp_path, monkeypatch, kind="error_marginals", options={"rounds": 2})
+    assert run(post)["status"] == "released"
+    for name in post.keys:
+        events = [line["event"] for line in post.sites[name].journal.lines]
+        assert [events.count(event) for event in ("begun", "charged", "answered in a secure sum")] == [2, 1, 10]
+        assert events.index("charged") == 3
+    assert last_sum(post.folder.exchange("001")).folder.name == "00001"
 
 
 def test_sites_that_are_killed_between_all_queries_go_on(three, totals):

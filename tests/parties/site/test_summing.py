@@ -158,7 +158,7 @@ def test_lost_files_do_not_make_it_begin_anew(post, world):
         path.unlink()
     post.again(NAME)
     assert world.opened(NAME, letter) is None
-    assert "is gone" in world.why(NAME)
+    assert "lacks the answer" in world.why(NAME)
     assert len(post.parts[NAME]) == 1
 
 

@@ -131,7 +131,8 @@ def trusted(one: Ranked) -> str:
         return "the aggregator: it sees every party's answer as it is, and must add the noise and tell nobody"
     if one.place is Place.SHARES:
         return (
-            "whoever adds up, to see nothing but sums. That is simulated here: parties that are deployed give no shares"
+            "enough parties, who must not tell whoever adds up what they sent (parties.colluding), and the list of "
+            "their keys; nobody sees a part of the sum"
         )
     exact = [each.what for each in one.promise.sends if not each.private]
     hidden = _UNIT[str(one.guarantee.unit)]

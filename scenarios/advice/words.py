@@ -198,7 +198,7 @@ def nearest_told(found: Sequence[tuple[Mapping[str, str], Ranked]], wish: Wish) 
 def premises(subject: Subject, assumed: Sequence[str]) -> list[str]:
     """What advice rests on, to be said before it; `assumed` are flags that nobody gave."""
     counted = f", but that {subject.counted}" if subject.counted else ""
-    told = [f"From public numbers only: nothing of your data was read{counted}."]
+    told = [f"From public numbers only: nothing of your data was read for this{counted}."]
     if assumed:
         told.append(f"Not said, and so taken to be: {', '.join(assumed)}.")
     return [*told, *(f"{remark[:1].upper()}{remark[1:]}." for remark in subject.remarks)]

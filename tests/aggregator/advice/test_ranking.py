@@ -95,7 +95,7 @@ def test_traces_that_are_known_take_the_place_of_assumed_ones():
     [
         ({"protect": "party"}, "mean_operator", "what has to be hidden is all that a party holds"),
         ({"protect": "party", "trust": Trust.AGGREGATOR}, "soft_vote", "give a file of them with --public-rows"),
-        ({"protect": "party", "public_rows": 9}, "soft_vote", "the aggregator sees every party's answer"),
+        ({"protect": "party", "public_rows": 9}, "soft_vote", "choose trust: secure, where all share one noise"),
         ({"task": "multiclass", "classes": 5}, "mean_operator", "there are 5; name those that count as one"),
         ({"public_features": False}, "soft_vote", "as features are private"),
         ({"protect": "person", "rows_per_person": 4}, "mean_operator", "--protect label at epsilon 0.25 hides so many"),

@@ -116,7 +116,7 @@ def wish_of(unit: UnitOf, scenario: Mapping[str, object]) -> Wish:
 def variants_of(wish: Wish) -> list[Variant]:
     """All protocols that keep the wish, by the names under which advice knows them."""
     every = {named(one): one for epsilon in EPSILONS for one in rank(replace(wish, epsilon=epsilon)).ranked}
-    return [Variant(name, one.kind, dict(one.options)) for name, one in every.items()]
+    return [Variant(name, every[name].kind, dict(every[name].options)) for name in sorted(every)]
 
 
 def planned(
@@ -200,7 +200,7 @@ def needed(setting: Setting, table: Table, seen: int = 1) -> Iterator[float]:
     if not curves or not pooled > constant:
         return
     best = max(curves, key=lambda name: np.mean([np.mean(list(curve.values())) for curve in curves[name].values()]))
-    found = curves[best]
+    found = {split: curve for split, curve in curves[best].items() if len(curve) == len(EPSILONS)}
 
     def mean(splits: Sequence[int]) -> dict[float, float]:
         return {epsilon: float(np.mean([found[split][epsilon] for split in splits])) for epsilon in EPSILONS}

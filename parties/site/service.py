@@ -249,7 +249,7 @@ def run(settings: Settings, agreement: Agreement, table: Table) -> None:
     with state.owned():
         provider, _, _ = Reference.from_json(table.reference).target.partition(":")
         answerers = [answerer(asked.kind).__module__ for asked in agreement.asked]
-        worker.prepare(provider, *answerers)  # before there is any thread, or a key in memory
+        worker.prepare(__name__, provider, *answerers)  # before there is any thread, or a key in memory
         key = load_key(settings.connection.key, EllipticCurvePrivateKey)  # type: ignore[type-abstract]
         service = Service(settings, agreement, table, state, key)
         try:

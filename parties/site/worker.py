@@ -14,12 +14,14 @@ import os
 import pickle
 import resource
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection
+from types import ModuleType
 from typing import TypeVar
 
 import numpy as np
@@ -88,10 +90,25 @@ class Cost:
 
 def prepare(*modules: str) -> None:
     """Start the process from which all others are forked, with all that answers questions, and these modules, in it."""
-    _context.set_forkserver_preload(["__main__", "parties.site.worker", "parties.node.app", *modules, *_USED_LATER])
+    _context.set_forkserver_preload(["parties.site.worker", "parties.node.app", *modules, *_USED_LATER])
     first = _context.Process(target=kinds)
-    first.start()
+    with _without_main():
+        first.start()
     first.join()
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Processes that start meanwhile do not run the program of this one again, as Python lets each do.
+
+    What acts in them is in modules; to import a whole command line would take most of their time.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 class Blank:
@@ -167,7 +184,8 @@ def _limited(
     """A process with so many means: what it says next, if it does, and what tells it that it has been paid."""
     own, other = _context.Pipe()
     process = _context.Process(target=_start, args=(means, act, other, *known), daemon=True)
-    process.start()
+    with _without_main():
+        process.start()
     other.close()
     deadline = time.monotonic() + means.seconds
 

@@ -131,7 +131,8 @@ def trusted(one: Ranked) -> str:
         return "the aggregator: it sees every party's answer as it is, and must add the noise and tell nobody"
     if one.place is Place.SHARES:
         return (
-            "whoever adds up, to see nothing but sums. That is simulated here: parties that are deployed give no shares"
+            "enough parties, who must not tell whoever adds up what they sent (parties.colluding), and the list of "
+            "their keys; nobody sees a part of the sum"
         )
     exact = [each.what for each in one.promise.sends if not each.private]
     hidden = _UNIT[str(one.guarantee.unit)]
@@ -197,7 +198,7 @@ def nearest_told(found: Sequence[tuple[Mapping[str, str], Ranked]], wish: Wish) 
 def premises(subject: Subject, assumed: Sequence[str]) -> list[str]:
     """What advice rests on, to be said before it; `assumed` are flags that nobody gave."""
     counted = f", but that {subject.counted}" if subject.counted else ""
-    told = [f"From public numbers only: nothing of your data was read{counted}."]
+    told = [f"From public numbers only: nothing of your data was read for this{counted}."]
     if assumed:
         told.append(f"Not said, and so taken to be: {', '.join(assumed)}.")
     return [*told, *(f"{remark[:1].upper()}{remark[1:]}." for remark in subject.remarks)]

@@ -28,7 +28,7 @@ PROTECT = """What shall nobody be able to tell from what is released?
 Protect"""
 TRUST = """Is there somebody whom all parties trust?
   aggregator  yes, whoever adds up what parties send may see it, and adds the noise
-  secure      only to add up: nothing but sums is seen (simulated here; deployed parties give no shares)
+  secure      only to add up: parties mask what they send, and nothing but sums is seen
   none        no, every party adds noise of its own, which needs more of it
 Trust"""
 FEATURES = """May everybody see the rows without what is to be learned?

@@ -82,9 +82,10 @@ class ErrorMarginals(ExchangeOptions, Protocol):
         return Promise(Guarantee(epsilon, noise.delta, Unit(self.protect), adjacency, type(self).__name__), (counts,))
 
     def expected_error(self, public: PublicNumbers, epsilon: float) -> Expected | None:
-        """By the noise on a count beside all rows, as if a feature were told by its mean; the constant answer at worst.
+        """By the noise on a count beside all rows, as if a feature were told by its mean.
 
-        Answers that noise has drowned let it fall back to the most frequent class, whose share the first one tells.
+        Where rows are protected it is the constant answer at worst: answers that noise has drowned let it fall back to
+        the most frequent class, whose share the first one tells. Where labels are, `mean_operator` does so as well.
         """
         if public.features is None or public.rows is None or public.parties is None or self.noise not in _CALIBRATED:
             return None
@@ -105,7 +106,9 @@ class ErrorMarginals(ExchangeOptions, Protocol):
             copies /= honest(public.parties, public.quorum, public.colluding)
         loud = math.sqrt(_BINS * copies) * noise.deviation / public.rows
         found = expected_accuracy(loud, public, "guess", "counts in bins tell as much as means")
-        return found if found.constant is None else replace(found, error=min(found.error, found.constant))
+        if found.constant is None or self.protect == "label":
+            return found
+        return replace(found, error=min(found.error, found.constant))
 
     def begin(self, world: World, epsilon: float, draws: int) -> ExchangeSession:
         """A session of one exchange for each noise draw."""

@@ -162,3 +162,9 @@ def test_more_privacy_never_costs_less(rows, features, parties, epsilon, task):
     )  # fmt: skip
     tight, loose = (rank(one).ranked[0].expected for one in (wish, replace(wish, epsilon=2 * epsilon)))
     assert 0 < loose.error <= tight.error * (1 + 1e-9)
+
+
+def test_of_equal_expectations_the_summed_one_is_first():
+    found = rank(replace(CLASSES, trust=Trust.SECURE, rows=300, parties=150, epsilon=3.0)).ranked
+    assert found[0].expected.error == found[1].expected.error
+    assert [one.place for one in found[:2]] == [Place.SHARES, Place.PARTY]

@@ -120,7 +120,9 @@ def test_what_is_expected_falls_with_the_parties_and_soft_votes_break_a_tie():
     known = PublicNumbers(1e-6, parties=100, features=10, classes=2, public_rows=500)
     few, many = (SoftVote().expected_error(replace(known, parties=count), 1.0) for count in (100, 1000))
     assert many.error < few.error
-    assert few.noise == pytest.approx(2 * 10 / 100)  # one of 100 unit shares moves 10 numbers by 2/100
+    one = SoftVote().expected_error(replace(known, features=1), 1.0)
+    assert one.noise == pytest.approx(2 / 100)  # one of 100 unit shares moves a number by 2/100
+    assert one.noise < few.noise
     assert ParameterAverage().expected_error(known, 1.0).error > few.error
     assert SoftVote(noise="gaussian").expected_error(known, 1.0).noise != few.noise
     for unknown in (MajorityVote(), SoftVote(share="raw", ballot="labels"), SoftVote(noise="off")):

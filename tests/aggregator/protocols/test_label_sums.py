@@ -178,5 +178,7 @@ def test_shares_of_one_noise_are_expected_to_cost_less_and_shrinking_never_more(
     known = replace(KNOWN, parties=50)
     alone, shared = (NoisyLabelSums(protect="row", trust=how).expected_error(known, 1.0) for how in ("none", "secure"))
     assert shared.error < alone.error
+    alone, shared = (NoisyLabelSums(trust=how, shrink=False).expected_error(known, 1.0) for how in ("none", "secure"))
+    assert shared.error < alone.error / 10
     shrunk, plain = (NoisyLabelSums(shrink=how).expected_error(known, 1.0) for how in (True, False))
     assert shrunk.error < plain.error

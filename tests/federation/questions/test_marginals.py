@@ -74,3 +74,42 @@ def test_map_bins_and_hypothesis_are_of_one_number_of_features():
     """Found out at the rows, it would tell that there are some."""
     with pytest.raises(InputError, match="of one number of features, got 3, 3 and 2"):
         replace(marginals(), hypothesis=Hypothesis.constant(2, 1))
+
+
+class TestShares:
+    """Where parties share one noise."""
+
+    @pytest.mark.parametrize(
+        ("known", "hidden"),
+        [
+            ({}, {"errors", "rows"}),
+            ({"asks": "rows"}, {"rows"}),
+            ({"protect": "label", "adjacency": "replace"}, {"errors"}),
+            ({"protect": "label", "adjacency": "replace", "asks": "rows"}, set()),
+        ],
+    )
+    def test_what_is_not_public_is_hidden_by_its_sum_alone(self, known, hidden):
+        asked = marginals("gaussian", contributors=7, **known)
+        assert set(asked.steps) == hidden
+        assert set(asked.steps.values()) <= {asked.mechanism().step}
+        assert asked.shared == bool(hidden)
+        assert asked.assumes().honest == 7
+        assert marginals("gaussian", **known).steps == {}
+
+    def test_it_survives_the_wire_and_promises_what_the_sum_does(self):
+        asked = marginals("gaussian", contributors=7, queries=3)
+        restored = decode_question(encode_question(asked), type(asked))
+        assert restored.steps == asked.steps
+        assert question_digest(restored) == question_digest(asked)
+        paid, one = asked.payment(), asked.promise()
+        assert (paid.epsilon, paid.parameters["contributors"]) == (1.0, 7)
+        assert one.epsilon < paid.epsilon
+
+    def test_a_party_refuses_a_share_that_counts_on_more_honest_ones_than_its_own_list(self):
+        with pytest.raises(InputError, match="takes honest to be 7, this side declares 6"):
+            marginals("gaussian", contributors=7).promise(Declared(honest=6))
+        assert marginals("gaussian", contributors=6).promise(Declared(honest=6)).epsilon < 1
+
+    def test_rates_have_no_shares(self):
+        with pytest.raises(InputError, match="cannot be added, got contributors 3"):
+            marginals("published", "label", "replace", contributors=3)

@@ -1,9 +1,11 @@
 """What a question's own process says and does; that it is one is tested with the site."""
 
+import sys
 from dataclasses import replace
 from functools import partial
 from multiprocessing import forkserver
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -166,6 +168,17 @@ def test_a_process_reads_the_rows_within_the_means():
         InputError, match="a process that may use 1073741824 bytes could not read the table within 20 s"
     ):
         worker.apart(worker.Means(memory=2**30, seconds=20), partial(Hungry().holdings, 4))
+
+
+def test_a_process_does_not_run_the_program_of_its_site_again(tmp_path, monkeypatch):
+    """As Python has each process do, which would take longer than to answer."""
+    mark, program, main = tmp_path / "mark", tmp_path / "program.py", ModuleType("__main__")
+    program.write_text(f"open({str(mark)!r}, 'w')")
+    main.__file__ = str(program)
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    worker.apart(worker.Means(), partial(Numbers().holdings, 4))
+    assert not mark.exists()
+    assert sys.modules["__main__"] is main
 
 
 def test_what_contradicts_a_site_is_refused_before_it_is_paid_for():

@@ -65,7 +65,7 @@ def test_people_read_the_same_in_sentences(advise):
         "Who must be trusted: nobody with a label",
     ):
         assert part in " ".join(printed.out.split())
-    assert "nothing of your data was read." in printed.out
+    assert "nothing of your data was read for this." in printed.out
 
 
 def test_a_majority_that_is_as_good_makes_nothing_useful_and_that_is_no_failure(advise):

@@ -266,3 +266,6 @@ def test_what_is_expected_is_behind_the_mean_operator_and_never_worse_than_a_kno
     drowned = ErrorMarginals().expected_error(replace(known, majority=0.9), 0.01)
     assert drowned.error == pytest.approx(0.1)
     assert ErrorMarginals(noise="off").expected_error(known, 1.0) is None
+    many = replace(known, parties=50)
+    alone, shared = (ErrorMarginals(trust=how).expected_error(many, 1.0) for how in ("none", "secure"))
+    assert shared.error < alone.error

@@ -1,0 +1,41 @@
+"""Whom parties trust: said once for a scenario, by a protocol for itself, and by the name that it had."""
+
+from __future__ import annotations
+
+import pytest
+
+from federation.contract.errors import InputError
+from scenarios.settings.schema import resolve
+from scenarios.settings.sweep import variants
+
+BASE = {"data": {"source": "breast_cancer"}, "parties": {"count": 20}, "privacy": {"epsilon": 1, "delta": 1e-6}}
+
+
+def trusts(entries: list, **top) -> list:
+    scenario = resolve({**BASE, "baselines": False, "protocols": entries, **top})
+    return [protocol.options.get("trust") for protocol in scenario.protocols]
+
+
+def test_a_scenario_says_it_for_those_that_do_not() -> None:
+    entries = [{"kind": "mean_operator"}, {"kind": "mean_operator", "trust": "none"}, {"kind": "pooled"}]
+    assert trusts(entries) == ["aggregator", "none", None]
+    assert trusts(entries, trust="secure") == ["secure", "none", None]
+
+
+def test_its_former_name_is_read_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    entries = [{"kind": "mean_operator", "summation": "secure"}, {"kind": "mean_operator", "summation": "parties"}]
+    assert trusts(entries) == ["secure", "none"]
+    assert "summation: secure of mean_operator is called trust now; replace it" in caplog.text
+
+
+def test_a_protocol_that_cannot_work_under_it_is_refused_with_the_reason() -> None:
+    with pytest.raises(InputError, match=r"protocols\.0: trust: none: .*trust: secure"):
+        trusts([{"kind": "soft_vote"}], trust="none")
+    with pytest.raises(InputError, match="must be one of aggregator, secure, none, got the text"):
+        trusts([{"kind": "mean_operator"}], trust="nobody")
+
+
+def test_variants_are_told_apart_and_one_is_the_default() -> None:
+    scenario = resolve({**BASE, "protocols": [{"kind": "mean_operator", "trust": ["aggregator", "secure"]}]})
+    found = {one.name: one.default for one in variants(scenario) if one.kind == "mean_operator"}
+    assert found == {"mean_operator": True, "mean_operator-secure": False}

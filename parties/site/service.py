@@ -106,6 +106,7 @@ class Service:
             self._approved,
             self.settings.means,
             colluding=self.settings.policy.colluding,
+            denied=lambda head: self._stand(head.plan, head.exchange).state == DENIED,
         )
 
     def look(self) -> None:

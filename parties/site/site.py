@@ -47,7 +47,8 @@ class Site:
     """One site and the agreement that it serves.
 
     `cohort` is this site alone, at its place in the agreement, `answers` a folder for what has been answered. A reply
-    to a question that nobody here has `approved` yet is that the site is busy. `colluding` is the largest share of the
+    to a question that nobody here has `approved` yet is that the site is busy; one that has been `denied` since is not
+    gone on with. `colluding` is the largest share of the
     sites that may collude with whoever asks, as far as this site is concerned: secure sums hide its part from so many.
     """
 
@@ -62,6 +63,7 @@ class Site:
     means: Means
     now: Callable[[], float] = time.time
     colluding: float = COLLUDING
+    denied: Approval = lambda head: False
     _taken: dict[str, str] = field(init=False)
     _answered: set[str] = field(init=False)
     _sums: Summing | None = field(init=False)
@@ -173,7 +175,7 @@ class Site:
                 self._begin(key, slots, sum=known)
             return may
 
-        reply = sums.answer(head, packet, begin, self.now())
+        reply = sums.answer(head, packet, begin, self.denied, self.now())
         if reply.packet is None:
             return self._said(head, Status.BUSY)
         if reply.why:

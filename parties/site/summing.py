@@ -24,7 +24,7 @@ from federation.letters.packets import Status, status_packet
 from federation.letters.sum_letters import LEAVE, SumAnswer, SumQuery, read_part, require_planned, roster_of
 from federation.numerics.arrays import Integers
 from federation.sums.memory import FolderMemory
-from federation.sums.messages import KEYS, keys_width
+from federation.sums.messages import KEYS, MASKED, keys_width
 from federation.sums.plan import SumPlan, Terms
 from parties.holdings.cohort import Cohort
 from parties.site.accounts import Accounts
@@ -77,11 +77,12 @@ class Summing:
         self._known = {line[SUM]["digest"]: line[SUM] for line in lines}
         self._begun = {line[SUM]["digest"]: line["time"] for line in lines}
 
-    def answer(self, head: Head, packet: bytes, begin: Begin, now: float) -> Reply:
+    def answer(self, head: Head, packet: bytes, begin: Begin, denied: Callable[[Head], bool], now: float) -> Reply:
         """What a query is answered with.
 
-        `begin` takes what a part costs, the places in an exchange that it is for and what the journal is to know of the
-        sum: whether it may begin. Raises `FederationError` for what is refused.
+        Where somebody here has `denied` it in the meantime, this site leaves the sum before its part does. `begin`
+        takes what a part costs, the places in an exchange that it is for and what the journal is to know of the sum:
+        whether it may begin. Raises `FederationError` for what is refused.
         """
         self._forget(now)
         query = SumQuery.read(packet)
@@ -94,6 +95,11 @@ class Summing:
         if query.query == LEAVE:
             self._party.leave(query.digest)
             return Reply(f"{kind}, end of a secure sum", SumAnswer(b"").packet())
+        if query.query <= MASKED and denied(head):
+            self._party.leave(query.digest)
+            raise InputError(
+                "somebody here has denied it: this site leaves the secure sum, and nothing of it can be read"
+            )
         answer = self._party.answer(query.digest, query.query, query.body)
         return Reply(f"{kind}, query {query.query} of a secure sum", SumAnswer(answer).packet())
 

@@ -25,6 +25,7 @@ from parties.site import service, worker
 from parties.site.approvals import APPROVED, DENIED, Approvals
 from parties.site.service import Service, cohort
 from parties.site.settings import Settings
+from parties.site.site import SUMMED
 from parties.site.state import State
 from parties.site.words import said
 
@@ -112,11 +113,27 @@ def test_nothing_is_answered_until_somebody_has_approved(served, caplog):
     name = approvals.decide(None, DENIED, "eve").id
     assert f"type: federation party approve SITE.toml {name}" in caplog.text
     assert site.serve(letter) == [Status.REFUSED]
+    assert site.service.site.denied(site.asker.head(b""))  # a secure sum that has begun ends
     approvals.decide(name, APPROVED, "ada")
+    assert not site.service.site.denied(site.asker.head(b""))
     assert site.serve(letter) == [Status.ANSWER]
     events = [line["event"] for line in site.service.journal.lines]
     assert events == ["table", "waits for approval", "denied", "refused", "approved", "charged", "begun", "answered"]
     assert "was approved by ada" in caplog.text
+
+
+def test_what_no_row_is_read_for_leaves_at_once(served, monkeypatch):
+    """As the later queries of a secure sum."""
+    site = served()
+    sealed = site.service.site.reply
+
+    def summed(parts):
+        site.service.journal.add(SUMMED, key="k", kind="one", bytes=1)
+        return sealed(parts)
+
+    monkeypatch.setattr(site.service.site, "reply", summed)
+    site.serve(site.asker.letter(VOTES))
+    assert site.slept == []
 
 
 def test_a_table_that_is_no_longer_as_agreed_keeps_a_site_busy_and_tells_nobody_why(served, caplog):

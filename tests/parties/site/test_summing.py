@@ -114,6 +114,15 @@ def test_another_query_in_place_of_an_answered_one_is_refused_and_ends_the_sum(p
     assert len(post.parts[NAME]) == 1
 
 
+def test_what_is_denied_in_the_meantime_does_not_leave_and_costs_nothing(post, world):
+    world.honestly(SHARES)
+    post.sites[NAME].denied = lambda head: True
+    assert world.ask(MASKED, VICTIM, world.letters_to(VICTIM, [0, 2, 3, 4])) is None
+    assert "somebody here has denied it" in world.why(NAME)
+    assert spent(post)[NAME] == 0
+    assert Record.read(post.memory(NAME)[0].read_bytes()).root == b""
+
+
 @pytest.mark.parametrize("query", [MASKED, UNMASK, LEAVE + 1])
 def test_a_query_out_of_order_is_refused(post, world, query):
     world.honestly(KEYS)

@@ -25,7 +25,7 @@ from federation.letters.packets import SHORTEST_REPLY, Status, status_packet
 from parties.holdings.cohort import Cohort
 from parties.site.accounts import Accounts
 from parties.site.journal import Journal
-from parties.site.worker import Cost, Means, read
+from parties.site.worker import Busy, Cost, Means, read
 
 Approval = Callable[[Head], bool]  # whether somebody here has agreed to answer
 
@@ -89,6 +89,9 @@ class Site:
                 return asdict(SealedAnswer.decoded(stored.read_bytes()))
             self._require_not_put_back(signed.known.hex())
             return asdict(self._replied(head, signed.question, key))
+        except Busy as error:
+            _log.warning("%s", error)
+            return asdict(self._said(head, Status.BUSY))
         except FederationError as error:
             self.refuse(str(error))
             return asdict(self._said(head, Status.REFUSED))

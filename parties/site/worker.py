@@ -138,7 +138,7 @@ def read(
 ) -> Iterator[tuple[Cost, Callable[[], bytes | None]]]:
     """What a question costs, and what answers it once that is paid.
 
-    Raises `Busy` where the time left is too short, and `InputError` for one that is not as agreed, or that takes more to
+    Raises `Busy` where too little time is left, and `InputError` for one that is not as agreed, or that takes more to
     read than it may; nothing has been touched then. An answer with noise that fails is given for blank rows, that
     nothing is told by its failing; None where that fails, too, or an answer without noise does.
     """

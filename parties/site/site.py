@@ -28,8 +28,12 @@ from federation.letters.sum_letters import SUM
 from parties.holdings.cohort import Cohort
 from parties.site.accounts import Accounts
 from parties.site.journal import Journal
+<<<<<<< HEAD
 from parties.site.summing import Summing
 from parties.site.worker import Cost, Means, read
+=======
+from parties.site.worker import Busy, Cost, Means, read
+>>>>>>> h17
 
 Approval = Callable[[Head], bool]  # whether somebody here has agreed to answer
 
@@ -101,6 +105,9 @@ class Site:
                 return asdict(SealedAnswer.decoded(stored.read_bytes()))
             self._require_not_put_back(signed.known.hex())
             return asdict(self._replied(head, signed.question, key))
+        except Busy as error:
+            _log.warning("%s", error)
+            return asdict(self._said(head, Status.BUSY))
         except FederationError as error:
             self.refuse(str(error))
             return asdict(self._said(head, Status.REFUSED))

@@ -43,8 +43,13 @@ T = TypeVar("T")
 _PAID = b"paid"
 # What readers of tables and mechanisms import where they first use it, which takes half a second.
 _USED_LATER = ("scipy.optimize", "pyarrow.csv", "pandas")
+_SHARE_TO_READ = 0.5  # of a question's time that it may take to read it
 _log = logging.getLogger(__name__)
 _context = multiprocessing.get_context("forkserver")  # which is started before any thread, and never holds a key
+
+
+class Busy(InputError):
+    """There is too little time left to answer a question, and nothing has been paid for it."""
 
 
 @dataclass(frozen=True)
@@ -136,21 +141,29 @@ def read(
 ) -> Iterator[tuple[Cost, Callable[[], bytes | None]]]:
     """What a question costs, and what answers it once that is paid.
 
-    Raises `InputError` for one that is not as agreed, or that takes more to read than it may; nothing has been touched
-    then. An answer with noise that fails is given for blank rows, that nothing is told by its failing; None where that
-    fails, too, or an answer without noise does.
+    Raises `Busy` where too little time is left, and `InputError` for one that is not as agreed, or that takes more to
+    read than it may; nothing has been touched then. An answer with noise that fails is given for blank rows, that
+    nothing is told by its failing; None where that fails, too, or an answer without noise does.
     """
-    asked = partial(_limited, means, _serve, packet, agreement)
+    asked, began = partial(_limited, means, _serve, packet, agreement), time.monotonic()
     with asked(cohort) as (said, pay):
         first = said()
         if first is None:
             raise InputError(f"the question took more than {means.seconds} s or {means.memory} bytes to read")
         cost = Cost.from_json(first)
+        if time.monotonic() - began > _SHARE_TO_READ * means.seconds:  # nothing is paid yet
+            raise Busy("this machine is too busy to answer in time; it is asked again")
 
         def answer() -> bytes | None:
             pay()
             found = said()
             if found is None and cost.guarantee is not None:
+                _log.warning(
+                    "an answer took more than %d s or %d bytes, or failed: what leaves in its place is noise and rows "
+                    "of zeros; raise the limits, or mend what the log tells of",
+                    means.seconds,
+                    means.memory,
+                )
                 with asked(_blank(cohort)) as (said_again, pay_again):
                     if said_again() is not None:
                         pay_again()

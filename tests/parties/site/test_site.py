@@ -273,11 +273,22 @@ def test_after_the_closing_nothing_is_answered_and_what_was_is_sent_again(tmp_pa
     assert asked.asker.read(late, LATER, number=1)[0] is Status.EXPIRED
 
 
-def test_an_answer_that_fails_is_one_for_blank_rows(tmp_path):
+def test_a_machine_that_is_too_busy_pays_nothing_and_is_asked_again(tmp_path, monkeypatch, caplog):
+    asked = pair(tmp_path, COUNTS)
+    with monkeypatch.context() as busy:
+        busy.setattr(worker, "_SHARE_TO_READ", 0.0)
+        assert asked.asker.read(asked.site.reply(asked.asker.letter(COUNTS)), COUNTS)[0] is Status.BUSY
+    assert "too busy to answer in time" in caplog.text
+    assert asked.events == []
+    counts(asked.asker, asked.site.reply(asked.asker.letter(COUNTS)))
+
+
+def test_an_answer_that_fails_is_one_for_blank_rows(tmp_path, caplog):
     """Its process is killed over a label: an answer that is missing would tell that there is one."""
     asked = pair(tmp_path, COUNTS, spoilt="yes")
     found = np.array([counts(asked.asker, asked.site.reply(asked.asker.letter(COUNTS)))])
     assert np.abs(found - [40, 0]).max() < 60
+    assert "what leaves in its place is noise and rows of zeros" in caplog.text
     assert asked.events == ["charged", "begun", "answered"]
 
 

@@ -28,12 +28,8 @@ from federation.letters.sum_letters import SUM
 from parties.holdings.cohort import Cohort
 from parties.site.accounts import Accounts
 from parties.site.journal import Journal
-<<<<<<< HEAD
 from parties.site.summing import Summing
-from parties.site.worker import Cost, Means, read
-=======
 from parties.site.worker import Busy, Cost, Means, read
->>>>>>> h17
 
 Approval = Callable[[Head], bool]  # whether somebody here has agreed to answer
 

@@ -108,7 +108,7 @@ def _exit_code() -> int:
         code = app(prog_name="federation", standalone_mode=False)
         if code == INTERRUPTED:
             text = "interrupted; worlds that were finished, if any, are kept, and --resume goes on with them"
-            return _fail("interrupted" if sys.argv[1:2] == ["collect"] else text, INTERRUPTED)
+            return _fail("interrupted" if sys.argv[1:2] in (["collect"], ["advise"]) else text, INTERRUPTED)
         return code if isinstance(code, int) else 0
     except FederationError as error:
         return _fail(str(error), error.exit_code)

@@ -81,7 +81,7 @@ def promised(run: Run) -> Iterator[Promised]:
 
     Examples:
         >>> [(one.adjacency, one.sampling, round(one.epsilon, 2)) for one in promised(Run(1.0, 1.0, 10, 1e-5))]
-        [('add_remove', 'poisson', 17.86), ('replace', 'poisson', 44.97)]
+        [('add_remove', 'poisson', 17.86), ('replace', 'poisson', 46.21)]
     """
     units: list[tuple[str, int]] = [(run.clipped, 1)]
     if run.clipped == "row" and run.rows_per_person > 1:

@@ -41,6 +41,8 @@ WORLDS: dict[str, tuple[str, Mapping[str, Any]]] = {
         {"estimator": "whitened", "submit": "embedding", "noise": "gaussian", "protect": "row", "dimensions": 8},
     ),
     "error_marginals": ("error_marginals", {}),
+    "statistic_sum": ("soft_vote", {"trust": "secure"}),
+    "parameter_sum": ("parameter_average", {"trust": "secure"}),
 }
 
 

@@ -9,11 +9,21 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from aggregator.sums.unmasking import UnmaskingServer
 from federation.contract.errors import InputError
 from federation.numerics.arrays import Booleans, Integers
+from federation.sums.keys import public
+from federation.sums.memory import ProcessMemory
 from federation.sums.plan import KEY, Roster, SumPlan, Terms, planned
-from scenarios.simulated.masked_sums import enrolled, masked_parties, masked_total
+from scenarios.simulated.masked_sums import (
+    enrolled,
+    masked_parties,
+    masked_total,
+    uploaded_total,
+    uploading_parties,
+)
 from scenarios.simulated.sum_costs import sum_costs
 
 NAME = "scenarios.simulated.secure_summation:SimulatedSummation"  # for a plan
@@ -46,14 +56,32 @@ class SimulatedSummation:
 
     def total(self, parts: Integers, answered: Booleans) -> Integers:
         """The sum (d,) of the parts (K, d) of those who have answered. Raises `QuorumError` where they are too few."""
-        held, roster = enrolled(self.parties)
-        terms = Terms(roster, self.colluding)
-        plan = self._planned(terms)
-        own = masked_parties(held, terms, lambda number, plan: parts[number])
-        return masked_total(plan, terms, own, {0: np.flatnonzero(~answered).tolist()}).values
+        (held, roster), silent = enrolled(self.parties), np.flatnonzero(~answered).tolist()
+
+        def part(number: int, plan: SumPlan) -> Integers:
+            found: Integers = parts[number]
+            return found
+
+        if self._one_server(answered):
+            terms = Terms(roster, self.colluding)
+            return masked_total(self._planned(terms), terms, masked_parties(held, terms, part), {0: silent}).values
+        second = X25519PrivateKey.generate()
+        terms = Terms(roster, self.colluding, second=public(second))
+        server = UnmaskingServer(second, terms, ProcessMemory())
+        return uploaded_total(self._planned(terms), terms, uploading_parties(held, terms, part), server, silent).values
+
+    def _one_server(self, answered: Booleans) -> bool:
+        """Whether so few are missing that one server can unmask the others, who are all neighbours of each other."""
+        return bool(answered.sum() > self._planned(Terms(self._anybody, self.colluding)).threshold)
 
     def told(self, answered: Booleans) -> str:
         """How the sum was made, and what it costs."""
+        if self.masked and not self._one_server(answered):
+            return (
+                "shares were added by a masked sum with two servers that do not collude, all messages real, as one "
+                "server could not do it with so many absent; all of it ran in one process, which hides nothing from "
+                "whoever simulates"
+            )
         if self.masked:
             plan = self._planned(Terms(self._anybody, self.colluding))
             return (

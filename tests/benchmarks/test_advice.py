@@ -29,7 +29,7 @@ def test_every_protocol_that_advice_would_rank_is_run(small):
     scenario = scenario_of(small, 10, 2)
     wish = wish_of(UNITS["label"], scenario)
     names = [one.name for one in variants_of(wish)]
-    assert "mean_operator summation: secure" in names
+    assert "mean_operator trust: secure" in names
     assert (wish.parties, wish.trust, wish.public_features) == (10, Trust.SECURE, True)
     jobs = list(planned("label", [small], [10], 2, 2))
     assert [(setting.trust, job.split) for job, setting in jobs] == [

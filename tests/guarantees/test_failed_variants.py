@@ -111,8 +111,8 @@ def test_all_else_is_kept_and_the_failed_variant_is_tried_again(
 def test_a_variant_that_cannot_begin_in_a_later_world_costs_the_others_nothing(whole, tmp_path, monkeypatch):
     begin, begun = ExchangeSession.__init__, []
 
-    def failing(self, world, options, epsilon, draws):
-        begin(self, world, options, epsilon, draws)
+    def failing(self, world, *arguments, **options):
+        begin(self, world, *arguments, **options)
         begun.append(world.plan.split)
         if world.plan.split == 1:
             raise InputError("too few rows")

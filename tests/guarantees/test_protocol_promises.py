@@ -14,13 +14,17 @@ from federation.contract.guarantee import Guarantee, NoGuarantee
 from scenarios.settings.protocol_options import BASELINES, promise, requires, spending, task, without_noise
 
 EPSILON, DELTA = 2.0, 1e-5
-VOTES = Requires(classifier=True)
+VOTES = Requires(classifier=True, public_rows=True)
 LINES = Requires(labels="real", single_rows=True, features=("impute", "scale", "standardise", "constant"))
 OF_TWO = {"two_classes": True, "single_rows": True}
 # kind: (what it requires, its task, its kind of models)
 KNOWN: dict[str, tuple[Requires, str, str]] = {
     "class_ratio": (Requires(bags=True, features=("impute", "scale")), "class_ratio", "class_ratio"),
-    "error_marginals": (Requires(**OF_TWO, features=("impute", "standardise")), "classification", "classifier"),
+    "error_marginals": (
+        Requires(**OF_TWO, public_rows=True, features=("impute", "standardise")),
+        "classification",
+        "classifier",
+    ),
     "label_sums": (LINES, "regression", "regression"),
     "majority_vote": (VOTES, "classification", "linear"),
     "mean_operator": (Requires(**OF_TWO, features=("impute", "standardise", "constant")), "classification", "linear"),

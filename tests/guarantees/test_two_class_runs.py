@@ -55,7 +55,7 @@ def test_rows_are_scored_round_by_round(finished):
     assert min(values(finished, "mean_operator-off")) > 0.8 > max(values(finished, "constant"))
     units = {row["variant"]: row["unit"] for row in finished.rows}
     assert units["mean_operator"] == "label"
-    assert units["mean_operator-pure-row-secure"] == units["error_marginals-pure-linear"] == "row"
+    assert units["mean_operator-secure-pure-row"] == units["error_marginals-pure-linear"] == "row"
 
 
 @pytest.mark.parametrize("engine", ["ray", "flower"])

@@ -15,7 +15,7 @@ from support.two_class_questions import marginals, moment, unseeded, wide
 from federation.contract.declared import NOTHING, Declared
 from federation.contract.errors import InputError
 from federation.contract.limits import CODE, Limits
-from federation.contract.question import Field, Question, ReleaseId
+from federation.contract.question import Field, PrivateQuestion, Question, ReleaseId
 from federation.contract.randomness import NoiseBits
 from federation.contract.reference import Reference
 from federation.contract.submission import Submission
@@ -50,29 +50,30 @@ def by_kind(questions):
     return pytest.mark.parametrize("question", questions, ids=lambda question: question.kind)
 
 
-def node(provider="Untouchable", **config):
-    """A site that has paid."""
-    given = {"public_features": True, "paid": True, **config}
+def node(provider="Untouchable", question=None, **config):
+    """A site that has paid, and whose answer is masked where the question asks for a share."""
+    masked = isinstance(question, PrivateQuestion) and question.shared
+    given = {"public_features": True, "paid": True, "masked": masked, **config}
     return Cohort(Reference(f"{__name__}:{provider}").to_json(), 4, 1, None, **given)
 
 
 @by_kind([*PRIVATE, *PUBLIC, *TRUSTED])
 def test_an_answer_must_have_been_paid_for_before_a_row_is_touched(question):
     with pytest.raises(InputError, match="answers what its site has paid for"):
-        answered(node(paid=False), question)
+        answered(node(question=question, paid=False), question)
     with pytest.raises(Touched):
-        answered(node(), question)
+        answered(node(question=question), question)
 
 
 @by_kind(PRIVATE)
 def test_a_deployed_party_that_fails_says_no_more(question):
-    assert answered(node("Unreadable"), question).failures == {4: "the party could not answer"}
+    assert answered(node("Unreadable", question), question).failures == {4: "the party could not answer"}
 
 
 @by_kind([*PRIVATE, *PUBLIC, *TRUSTED])
 def test_whether_a_question_may_be_answered_is_found_without_a_row(question):
     """A site charges for it then, and only then touches one."""
-    answer = permitted(node(paid=False), question)
+    answer = permitted(node(question=question, paid=False), question)
     with pytest.raises(Touched):
         answer()
 
@@ -86,7 +87,7 @@ def test_every_installed_question_is_among_them():
 @by_kind(PRIVATE)
 def test_an_answer_is_bounded_agreed_on_permitted_and_paid_for_before_a_row_is_touched(question):
     """Of several faults the first in this order is told."""
-    faulty = node(limits=Limits(1), declared=Declared(classes=2, most_rows=10**6), paid=False)
+    faulty = node(question=question, limits=Limits(1), declared=Declared(classes=2, most_rows=10**6), paid=False)
     with pytest.raises(InputError, match=f"'{question.kind}' is too large"):
         answered(faulty, replace(question, seeded=True))
     mended = replace(faulty, limits=CODE)
@@ -140,10 +141,10 @@ def test_protecting_labels_alone_takes_features_to_be_public_and_protecting_rows
 @by_kind(PRIVATE)
 def test_what_only_a_simulation_may_ask_touches_no_row(question):
     with pytest.raises(InputError, match="outside a simulation noise has no seed"):
-        answered(node(), replace(question, seeded=True))
+        answered(node(question=question), replace(question, seeded=True))
     if question.kind != "error_marginals":  # of which two draws cannot be asked for at all
         with pytest.raises(InputError, match="every answer is given once"):
-            answered(node(), replace(question, draws=2))
+            answered(node(question=question), replace(question, draws=2))
 
 
 @pytest.mark.parametrize("noise", ["pure", "gaussian"])

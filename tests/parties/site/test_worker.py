@@ -28,7 +28,9 @@ from parties.holdings.cohort import Cohort, Holdings
 from parties.site import worker
 from parties.site.worker import Blank, Cost
 
-PRIVATE = [kind for kind, question in QUESTIONS.items() if isinstance(question, PrivateQuestion)]
+PRIVATE = [
+    kind for kind, question in QUESTIONS.items() if isinstance(question, PrivateQuestion) and not question.shared
+]
 
 
 class Texts:

@@ -36,7 +36,7 @@ def test_who_sees_what_and_who_is_trusted_follows_from_the_promise_and_the_place
         assert ("as it is" in seen) == bool(exact)
         assert ("whoever adds up" in words.seen_by(one)) == (one.place is Place.SHARES)
         assert told.startswith("nobody") == (one.place is Place.PARTY)
-        assert ("simulated" in told) == (one.place is Place.SHARES)
+        assert ("nobody sees a part of the sum" in told) == (one.place is Place.SHARES)
         if one.place is Place.PARTY:
             assert all(what in told for what in exact)
         record = words.record(one, wish)

@@ -22,8 +22,18 @@ def test_a_masked_total_is_the_plain_one_of_who_answered() -> None:
     assert (summation(9).total(values, answered) == values[answered].sum(axis=0)).all()
 
 
-def test_too_few_for_a_masked_sum_end_it() -> None:
-    with pytest.raises(QuorumError, match="masked sum"):
+@pytest.mark.parametrize("absent", [[], [3], [3, 4, 5]])
+def test_where_one_server_cannot_unmask_those_who_are_left_two_do(absent) -> None:
+    values, answered = parts(9, 4), ~np.isin(np.arange(9), absent)
+    found = summation(9)
+    assert (found.total(values, answered) == values[answered].sum(axis=0)).all()
+    few = summation(4, quorum=0.5)
+    assert (few.total(values[:4], answered[:4]) == values[:4][answered[:4]].sum(axis=0)).all()
+    assert ("two servers" in few.told(answered[:4])) == (3 in absent)
+
+
+def test_too_few_for_any_sum_end_it() -> None:
+    with pytest.raises(QuorumError, match="in the masked sum"):
         summation(9).total(parts(9, 4), np.arange(9) < 5)
 
 

@@ -28,9 +28,8 @@ from parties.holdings.cohort import Cohort, Holdings
 from parties.site import worker
 from parties.site.worker import Blank, Cost
 
-PRIVATE = [
-    kind for kind, question in QUESTIONS.items() if isinstance(question, PrivateQuestion) and not question.shared
-]
+SHARED = [kind for kind, question in QUESTIONS.items() if isinstance(question, PrivateQuestion) and question.shared]
+PRIVATE = [kind for kind, question in QUESTIONS.items() if isinstance(question, PrivateQuestion) and kind not in SHARED]
 
 
 class Texts:
@@ -86,10 +85,11 @@ def test_blank_rows_are_as_many_in_the_same_bags():
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_what_an_answer_costs_is_known_before_it_is_given(kind):
     question = QUESTIONS[kind]
-    found = worker.cost_of(question, site("Texts"))
+    found = worker.cost_of(question, replace(site("Texts"), masked=kind in SHARED))
     private = isinstance(question, PrivateQuestion)
     assert (found.guarantee == question.payment()) if private else found.guarantee is None
-    assert found.trusted is (question.shared if private else kind not in ("rows", "embeddings"))
+    assert found.trusted is (not private and kind not in ("rows", "embeddings"))
+    assert (found.numbers > 0) == (kind in SHARED)
     assert Cost.from_json(found.to_json()) == found
 
 

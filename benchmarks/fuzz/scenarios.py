@@ -234,7 +234,7 @@ def _options() -> Iterator[dict[str, Any]]:
     for name in protocol_names():
         found = protocol(name)
         hints = typing.get_type_hints(found)
-        for option in dataclasses.fields(found):  # type: ignore[arg-type]
+        for option in dataclasses.fields(found):
             words = [word for arm in (hints[option.name], *typing.get_args(hints[option.name])) for word in _words(arm)]
             for word in words:
                 yield {"kind": name, option.name: word}

@@ -192,7 +192,7 @@ def _judged(kind: str, found: type[Protocol], options: Options, wish: Wish, trus
     protocol = registry.configured(found, {**options, "trust": str(trust)})
     public = wish.numbers("constant" in needs.features)
     try:
-        promise = protocol.promise(public, wish.epsilon, trust)
+        promise = protocol.promised(public, wish.epsilon)
     except InputError as error:
         raise _CannotError(4, str(error)) from error
     _require_hidden(promise, wish, single=needs.single_rows)

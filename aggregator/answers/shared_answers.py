@@ -37,9 +37,9 @@ class SharedAnswers(CheckedAnswers):
     def __init__(self, question: PrivateQuestion, plan: WorldPlan) -> None:
         super().__init__(question, plan.parties, None)
         self._steps = dict(question.steps)
-        self._open = {name: field for name, field in self._fields.items() if name not in self._steps}
+        self._open = question.open_fields
         self._totals = {name: np.zeros(field.shape) for name, field in self._open.items()}
-        self.numbers = sum(self._fields[name].numbers for name in self._steps)
+        self.numbers = question.hidden_numbers
         self._whole = np.zeros(self.numbers, dtype=np.int64)
         self._taken = False
         self._summation: Summation | None = summation_of(plan, question, self.numbers)
@@ -115,12 +115,12 @@ class SharedAnswers(CheckedAnswers):
             self._parts[parties] = parts
 
 
-def require_reachable(total: np.ndarray, largest: float, parties: int) -> None:
-    """Raises `FederationError` for a total over so many parties with an entry beyond `largest` in magnitude.
+def require_reachable(total: np.ndarray, least: float, largest: float, parties: int) -> None:
+    """Raises `FederationError` for a total over so many parties with an entry that is not from `least` to `largest`.
 
     All that can be looked at is the total, which is private already.
     """
-    if not bool((np.abs(total) <= largest).all()):
+    if not bool(((total >= least) & (total <= largest)).all()):
         raise FederationError(
             f"the sum over {parties} parties is beyond what honest ones can have: some sent something else, and who "
             "did cannot be seen; nothing is learned from it"

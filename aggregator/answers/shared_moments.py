@@ -37,7 +37,7 @@ class SharedMoments(SharedAnswers, MomentTotals):
         found: np.ndarray = super().total(name)
         if name == "sums":
             largest = self.rows * self.question.longest * (1 + ROUNDING) + REACH * math.sqrt(self.summed_variance)
-            require_reachable(found, largest, self.answered)
+            require_reachable(found, -largest, largest, self.answered)
         return found
 
     def _impossible(self, submission: Submission) -> np.ndarray:

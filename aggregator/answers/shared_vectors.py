@@ -33,5 +33,6 @@ class SharedVectors(SharedAnswers):
         """Of each draw, (draws, D). Raises `FederationError` for a total that no honest parties have."""
         total = self.total("vectors")
         noise = REACH * math.sqrt(self.mechanism.variance()) * self.answered
-        require_reachable(total, self.answered * self.question.ball.norm * (1 + ROUNDING) + noise, self.answered)
+        largest = self.answered * self.question.ball.norm * (1 + ROUNDING) + noise
+        require_reachable(total, -largest, largest, self.answered)
         return np.asarray(total / self.answered)

@@ -117,6 +117,10 @@ class Protocol(ABC):
         """Where its noise is made under the trust that it is given, or why it cannot work under it."""
         return self.noise_at(Trust(self.trust))
 
+    def promised(self, public: PublicNumbers, epsilon: float) -> Promise:
+        """What one release promises under the trust that it is given. Raises `InputError` as `promise`."""
+        return self.promise(public, epsilon, Trust(self.trust))
+
     @property
     def proper_loss(self) -> str | None:
         """The loss that its models of two classes minimise, if scores of that stand for probabilities; else None.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import json
 import logging
-import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -30,7 +29,7 @@ from aggregator.exchange.sums import LetterSums, over
 from aggregator.node.app import run_plan
 from aggregator.world.plan import WorldPlan
 from federation.contract.errors import FederationError, InputError, QuorumError, told
-from federation.contract.files import read_object, write_lasting
+from federation.contract.files import read_object, sync_folder, write_lasting
 from federation.contract.guarantee import Guarantee
 from federation.letters.agreement import Agreement
 from federation.letters.keys import load_key
@@ -95,7 +94,7 @@ def run_exchange(grid: Grid, folder: Path, number: str, patience: float, wait: f
     spent.charge(name, guarantees, budget)
     released.parent.mkdir(mode=0o700, exist_ok=True)
     working.rename(released)  # this is the release: before it nobody has got anything
-    _lasting(released.parent)
+    sync_folder(released.parent)
     return _done(spent, name, plan, released)
 
 
@@ -136,14 +135,6 @@ def _alone(folder: Path) -> Iterator[None]:
                     raise InputError(f"another process works on {folder}; wait until it has ended, or end it") from None
                 time.sleep(_PAUSE)
         yield
-
-
-def _lasting(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def outcome_of(folder: Path, number: str) -> Mapping[str, Any] | None:

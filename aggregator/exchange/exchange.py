@@ -72,17 +72,9 @@ class Exchange:
 
         Raises `InputError` where one of another kind was asked.
         """
-        path = self.folder / f"{number:05d}{QUESTION}"
-        if path.exists():
-            asked = path.read_bytes()
-            if kind_of(asked) != kind_of(packet):
-                raise InputError(
-                    f"question {number} of this exchange was one for {kind_of(asked)}, and is now one for "
-                    f"{kind_of(packet)}; begin a new exchange"
-                )
-            return asked
-        write_lasting(path, packet)
-        return packet
+        return first_asked(
+            self.folder / f"{number:05d}{QUESTION}", packet, f"question {number} of this exchange was one for"
+        )
 
     def letter(self, number: int, packet: bytes, site: int) -> SignedQuestion:
         """A question as one site gets it: the same whenever it is asked for, but for what is known of its journal."""
@@ -136,3 +128,17 @@ class Exchange:
 
     def _reply_path(self, number: int, site: int) -> Path:
         return self.folder / f"{number:05d}-{site:05d}{REPLY}"
+
+
+def first_asked(path: Path, packet: bytes, was: str) -> bytes:
+    """The question in a file, or this one, which is written down there: made anew it might differ by a bit.
+
+    `was` says what the file holds, as a sentence begins. Raises `InputError` where it is one of another kind.
+    """
+    if not path.exists():
+        write_lasting(path, packet)
+        return packet
+    asked = path.read_bytes()
+    if kind_of(asked) != kind_of(packet):
+        raise InputError(f"{was} {kind_of(asked)}, and is now one for {kind_of(packet)}; begin a new exchange")
+    return asked

@@ -18,7 +18,7 @@ import numpy as np
 from flwr.app import Message
 from flwr.serverapp import Grid
 
-from aggregator.exchange.exchange import LEFT_OUT, QUESTION, REPLY, Exchange
+from aggregator.exchange.exchange import LEFT_OUT, QUESTION, REPLY, Exchange, first_asked
 from aggregator.exchange.letter_grid import LetterGrid
 from aggregator.sums.masked_sum import MaskedSum
 from federation.contract.collector import Collector
@@ -33,7 +33,6 @@ from federation.letters.sum_letters import (
     SUM,
     SumAnswer,
     SumQuery,
-    hidden_numbers,
     read_opened,
     roster_of,
     sum_plan,
@@ -121,8 +120,10 @@ class _Sum:
     ) -> None:
         self._sums, self._exchange, self._collectors, self._failures = sums, exchange, collectors, failures
         self._question, self._folder = question, exchange.folder
-        self._packet = _kept(self._folder / _QUESTION, question_packet(question))
-        self._plan = sums.plan(self._folder, self._packet, hidden_numbers(question))
+        self._packet = first_asked(
+            self._folder / _QUESTION, question_packet(question), "a secure sum of this exchange was one for"
+        )
+        self._plan = sums.plan(self._folder, self._packet, question.hidden_numbers)
         self._server = sums.server(self._plan)
         self._opened: dict[int, Submission] = {}
 
@@ -254,19 +255,3 @@ def last_sum(exchange: Path) -> Stand | None:
 
 def _message(letters: LetterGrid, query: SumQuery, site: int) -> Message:
     return letters.create_message(query.records(), f"query.{SUM}", site + 1, "")
-
-
-def _kept(path: Path, packet: bytes) -> bytes:
-    """The question as it was first made: made anew it might differ by a bit.
-
-    Raises `InputError` where it was one of another kind.
-    """
-    if not path.exists():
-        write_lasting(path, packet)
-    asked = path.read_bytes()
-    if kind_of(asked) != kind_of(packet):
-        raise InputError(
-            f"a secure sum of this exchange was over answers to {kind_of(asked)}, and is now over those to "
-            f"{kind_of(packet)}; begin a new exchange"
-        )
-    return asked

@@ -27,7 +27,7 @@ from aggregator.world.views import Views
 from aggregator.world.world import World
 from federation.contract.collector import Collector
 from federation.contract.errors import FederationError
-from federation.contract.question import PrivateQuestion, Question
+from federation.contract.question import Question
 from federation.contract.reference import Reference
 from federation.grids.asking import Asking, require_quorum
 from federation.grids.failures import Failures
@@ -80,10 +80,10 @@ def run_plan(grid: Grid, plan: WorldPlan, sums: Summing | None = None) -> None:
     variants.begin_references()
     asking, failures = Asking(plan.parties, plan.parties_per_node, plan.timeout), Failures(plan.simulation)
     while asked := inquiry.questions():
-        asking.ask(grid, [one for one in asked if sums is None or not _shared(one[0])], failures)
+        asking.ask(grid, [one for one in asked if sums is None or not one[0].shared], failures)
         if sums is not None:
             for question, collectors in asked:
-                if _shared(question):
+                if question.shared:
                     sums.ask(question, collectors, failures)
         for collector in (collector for _, collectors in asked for collector in collectors):
             expected = min(plan.parties, plan.individual) if collector in scores else plan.parties
@@ -125,10 +125,6 @@ def run_plan(grid: Grid, plan: WorldPlan, sums: Summing | None = None) -> None:
     (Path(plan.directory) / "world.json").write_text(json.dumps(summary, indent=1))
     if variants.failed and not plan.simulation:
         raise FederationError("\n".join(f"variant '{name}': {cause}" for name, cause in variants.failed.items()))
-
-
-def _shared(question: Question) -> bool:
-    return isinstance(question, PrivateQuestion) and question.shared
 
 
 def _ask_for_scores(plan: WorldPlan, views: Views, inquiry: Inquiry) -> list[IndividualScores]:

@@ -14,7 +14,7 @@ import numpy as np
 from aggregator.contract.ledger import Budget, Ledger, require_together
 from aggregator.contract.outlook import Outlook
 from aggregator.contract.promise import Promise
-from aggregator.contract.protocol import Place, Protocol, Refused, Trust
+from aggregator.contract.protocol import Place, Protocol, Refused
 from aggregator.contract.registry import configured, model, protocol
 from aggregator.contract.session import Asked, Session
 from aggregator.node.failed_variants import FailedVariants, blaming
@@ -24,7 +24,7 @@ from aggregator.world.plan import VariantPlan
 from aggregator.world.world import World
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee, levels_apart
-from federation.contract.question import OFF, PrivateQuestion
+from federation.contract.question import OFF
 from federation.grids.codec import bytes_per_party
 
 _ROUNDING = 1e-9  # relative slack between what is promised and what is charged
@@ -155,7 +155,7 @@ class VariantRun:
 
     def _noise_at(self, one: _Release) -> Place:
         """Where parties were to share a noise, the numbers of a world may have each of them make a whole one."""
-        shared = any(isinstance(each.question, PrivateQuestion) and each.question.shared for each in one.asked)
+        shared = any(each.question.shared for each in one.asked)
         return Place.PARTY if self.place is Place.SHARES and not shared else self.place
 
     def _perturbed(self, one: _Release, ledger: Ledger) -> tuple[Any, Guarantee | NoGuarantee, dict[str, float]]:
@@ -174,7 +174,7 @@ class VariantRun:
         features = None
         if self.place is not Place.AGGREGATOR:  # whose features depend on the noise; all others have these
             features = self._world.views.at(OFF, math.inf).public.feature_map.dimension
-        return self._chosen.promise(self._world.numbers(features), epsilon, Trust(self._chosen.trust))
+        return self._chosen.promised(self._world.numbers(features), epsilon)
 
     def _gate(self, spends: Guarantee | NoGuarantee) -> None:
         """Refuse, before anybody is asked, a release beyond the budget, or in a deployment one that promises nothing.

@@ -6,18 +6,15 @@ import math
 
 import numpy as np
 
-from aggregator.answers.moment_answers import MomentAnswers, MomentTotals
-from aggregator.answers.robust_sums import Robustness
-from aggregator.answers.shared_moments import SharedMoments
-from aggregator.contract.premises import LOCAL, local_guarantee, summed
-from aggregator.contract.session import Asked, OneRound
+from aggregator.answers.asked_moments import asked_moments
+from aggregator.answers.moment_answers import MomentTotals
+from aggregator.contract.session import OneRound
 from aggregator.regressions.row_estimate import PUBLIC_ENOUGH, PublicMoment, estimate, public_share
 from aggregator.regressions.unit_rows import unit_rows
 from aggregator.releases.regression_models import linear
 from aggregator.releases.released_estimators import Described
 from aggregator.world.plan import WorldPlan
 from aggregator.world.world import World
-from federation.contract.guarantee import Guarantee
 from federation.contract.question import OFF
 from federation.contract.roster import honest
 from federation.features.feature_map import FeatureMap
@@ -56,18 +53,10 @@ class RowSession(OneRound):
         if noise.aims and self._public_enough(chosen, plan):
             chosen = question(False)
         self._statistic = chosen.statistic
-        whose = summed(plan, chosen.mechanism().additive) if chosen.shared else LOCAL
-        promised = local_guarantee(plan, chosen.promise(), whose)
-        collector: MomentAnswers | SharedMoments
-        if chosen.shared:
-            collector = SharedMoments(chosen, plan)
-        else:
-            promise = promised if isinstance(promised, Guarantee) else None
-            collector = MomentAnswers(chosen, plan.parties, promise, Robustness(plan.robust, plan.alike))
-        asks = [Asked(chosen, view.training, collector)]
+        asked, promised = asked_moments(chosen, view.training, plan)
         # The middle of the range is an intercept beside the columns that are cut with their row.
         released = FeatureMap(feature_map.columns, (*feature_map.steps, Append(1.0)))
-        super().__init__(released, asks, promised, chosen.release)
+        super().__init__(released, [asked], promised, chosen.release)
 
     @property
     def checks(self) -> tuple[str, ...]:

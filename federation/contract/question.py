@@ -102,6 +102,11 @@ class Question(ABC):
         """Whether labels alone are protected: for parties whose own configuration says that features are public."""
         return False
 
+    @property
+    def shared(self) -> bool:
+        """Whether an answer has a share of a noise only, so that it hides nothing by itself but in a sum."""
+        return False
+
     def require_bounded(self, limits: Limits) -> None:
         """Refuse a question whose answer, or the work for it, is beyond what the code or this site allows.
 
@@ -264,8 +269,20 @@ class PrivateQuestion(Question):
 
     @property
     def shared(self) -> bool:
-        """Whether an answer has a share of a noise only, so that it hides nothing by itself but in a sum."""
+        """Where a field is summed unseen."""
         return bool(self.steps)
+
+    @property
+    def open_fields(self) -> dict[str, Field]:
+        """Of an answer the fields that are public, all of them where every answer hides itself."""
+        steps = self.steps
+        return {name: field for name, field in self.fields().items() if name not in steps}
+
+    @property
+    def hidden_numbers(self) -> int:
+        """How many numbers of an answer are added up unseen."""
+        fields = self.fields()
+        return sum(fields[name].numbers for name in self.steps)
 
     def simulated_only(self) -> str | None:
         """Why a deployed party must refuse, in a sentence; None where it need not."""

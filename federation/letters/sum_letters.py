@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import serialization
 from flwr.app import ConfigRecord, RecordDict
 
 from federation.contract.errors import InputError, refusing
-from federation.contract.question import Field, PrivateQuestion
+from federation.contract.question import PrivateQuestion
 from federation.contract.submission import Submission
 from federation.grids.codec import bytes_per_party, decode_submission, encode_submission
 from federation.letters.agreement import Agreement
@@ -99,24 +99,14 @@ class SumAnswer:
         return found
 
 
-def hidden_numbers(question: PrivateQuestion) -> int:
-    """How many integers of an answer are added up."""
-    return sum(field.numbers for name, field in question.fields().items() if name in question.steps)
-
-
-def open_fields(question: PrivateQuestion) -> dict[str, Field]:
-    """Of an answer those that are public."""
-    return {name: field for name, field in question.fields().items() if name not in question.steps}
-
-
 def open_length(question: PrivateQuestion) -> int:
     """Bytes of what a site says openly."""
-    return SHORTEST_REPLY + bytes_per_party(open_fields(question))
+    return SHORTEST_REPLY + bytes_per_party(question.open_fields)
 
 
 def part_packet(question: PrivateQuestion, submission: Submission) -> bytes:
     """An answer of one site in two parts: what it says openly, and after that its integers."""
-    fields = open_fields(question)
+    fields = question.open_fields
     said = replace(submission, arrays={name: submission.arrays[name] for name in fields})
     steps = [np.rint(submission.arrays[name][0] / step).ravel() for name, step in question.steps.items()]
     words: Integers = np.concatenate(steps).astype(np.int64)
@@ -135,7 +125,7 @@ def read_opened(opened: bytes, question: PrivateQuestion) -> Submission:
     status, records = read_reply(opened)
     if status is not Status.ANSWER:
         raise InputError("a site says openly that it does not answer")
-    return decode_submission(records, open_fields(question))
+    return decode_submission(records, question.open_fields)
 
 
 def roster_of(agreement: Agreement) -> Roster:

@@ -54,7 +54,7 @@ def permitted(cohort: Cohort, question: Question) -> Callable[[], Submission]:
     """
     question.require_bounded(cohort.limits)
     cohort.declared.require(question.assumes())
-    if cohort.masked and not (isinstance(question, PrivateQuestion) and question.shared):
+    if cohort.masked and not question.shared:
         raise InputError("a secure sum is for answers with a share of a noise; ask for this one by itself")
     if question.takes_features_as_public:
         _require_public_features(cohort)

@@ -33,7 +33,7 @@ from federation.contract.reference import Reference
 from federation.contract.submission import Submission, check_submission
 from federation.letters.agreement import Agreement, require_agreed
 from federation.letters.packets import answer_packet, kind_of, read_question, reply_length
-from federation.letters.sum_letters import hidden_numbers, open_length, part_packet
+from federation.letters.sum_letters import open_length, part_packet
 from parties.guard.answering import answered, permitted
 from parties.guard.registry import kinds, question_type
 from parties.holdings.cohort import Cohort, Holdings
@@ -285,7 +285,7 @@ def cost_of(question: Question, cohort: Cohort) -> Cost:
     if not isinstance(paid, Guarantee):
         raise InputError(f"this site answers under a guarantee only: {paid.reason}")
     if cohort.masked:
-        length, numbers = open_length(question), hidden_numbers(question)
+        length, numbers = open_length(question), question.hidden_numbers
     # What is shared hides nothing but in a sum.
     bare = question.shared and not cohort.masked
     return Cost(question.kind, paid, bare, question.release.name, question.release.query, length, numbers)

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -82,7 +83,7 @@ class Values:
     @property
     def mean(self) -> float:
         """Over the draws."""
-        return sum(self.values) / len(self.values)
+        return fmean(self.values)
 
 
 class Bench:
@@ -99,7 +100,6 @@ class Bench:
         self._data_dir = None if data_dir is None else str(data_dir)
         self._note = NON_PRIVATE if private else "made on rows that are declared to be public"
         self._known: dict[str, dict[str, Any]] = {}
-        self.seconds: dict[str, float] = {}
         if file is not None and file.exists():
             self._known = _read(file)
 
@@ -115,13 +115,13 @@ class Bench:
         key = _key(world, entries, split, draws, epsilons)
         if key not in self._known:
             with until.kept():
-                started = time.monotonic()
                 found = self._run(world, len(entries))
-                self.seconds[_name(entries)] = time.monotonic() - started
             self._known[key] = {"found": found, "entries": [dict(one) for one in entries], "split": split}
             self._save()
         return {
-            (int(place), float(epsilon)): Values(self._metric, tuple(values[self._metric]), _mean(values.get(BALANCED)))
+            (int(place), float(epsilon)): Values(
+                self._metric, tuple(values[self._metric]), fmean(values[BALANCED]) if values.get(BALANCED) else None
+            )
             for place, by_epsilon in self._known[key]["found"].items()
             for epsilon, values in by_epsilon.items()
             if self._metric in values
@@ -179,11 +179,3 @@ def _key(world: World, entries: Sequence[Mapping[str, Any]], split: int, draws: 
     """Of all that a measurement rests on: rows, parties, protocols, noise."""
     plain = [world.key, [dict(one) for one in entries], split, draws, list(epsilons), world.scenario.privacy.delta]
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _name(entries: Sequence[Mapping[str, Any]]) -> str:
-    return json.dumps(dict(entries[0]), sort_keys=True)
-
-
-def _mean(values: Sequence[float] | None) -> float | None:
-    return sum(values) / len(values) if values else None

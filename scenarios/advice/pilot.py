@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from statistics import fmean
 
 import numpy as np
 
@@ -100,11 +100,9 @@ def pilot(
     """
     if not ranked:
         raise InputError("there is no protocol to try: nothing keeps this wish")
-    plain = subject.runnable(subject.write([ranked[0].entry], "tried").plain)
-    metric = task_of([ranked[0].kind]).metric
+    metric, bench = _bench(subject, ranked[0], file, private)
     found = Pilot(metric, {named(one): one for one in ranked[:MOST_CANDIDATES]})
     found.left_out += [f"{named(one)} (beyond the first {MOST_CANDIDATES})" for one in ranked[MOST_CANDIDATES:]]
-    bench = _bench(subject, plain, metric, file, private)
     epsilon = subject.wish.epsilon
     costs: dict[str, float] = {}
 
@@ -153,9 +151,7 @@ def needed_epsilon(
 
     Raises `OutOfTimeError` where there was no time for one, and `InputError`s.
     """
-    plain = subject.runnable(subject.write([ranked[0].entry], "tried").plain)
-    metric = task_of([ranked[0].kind]).metric
-    bench = _bench(subject, plain, metric, file, private)
+    _, bench = _bench(subject, ranked[0], file, private)
     curves: dict[str, dict[float, list[float]]] = {}
     references: dict[str, list[float]] = {}
     for split in range(SPLITS):
@@ -175,8 +171,8 @@ def needed_epsilon(
                 raise
         if (before - until.left) * _WARMER > until.left:
             break
-    means = {name: {epsilon: _mean(found) for epsilon, found in curve.items()} for name, curve in curves.items()}
-    known = {kind: _mean(found) for kind, found in references.items()}
+    means = {name: {epsilon: fmean(found) for epsilon, found in curve.items()} for name, curve in curves.items()}
+    known = {kind: fmean(found) for kind, found in references.items()}
     return Needed(accuracy, means, known.get(POOLED), known.get(CONSTANT))
 
 
@@ -222,10 +218,6 @@ def crossing(curve: Mapping[float, float], wanted: float) -> float | None:
     return math.exp(low + share * (high - low))
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
 def _references(found: Pilot, name: str, split: int) -> list[str]:
     """What is measured beside the first candidate of a split: the references, once."""
     wanted = [kind for kind in _REFERENCES if split not in found.values.get(kind, {})]
@@ -242,6 +234,8 @@ def _going_on(found: Pilot, names: Sequence[str]) -> list[str]:
     return better_half(means, found.first, found.metric) if means else list(names)[:1]
 
 
-def _bench(subject: Subject, plain: Mapping[str, Any], metric: Metric, file: Path | None, private: bool) -> Bench:
+def _bench(subject: Subject, first: Ranked, file: Path | None, private: bool) -> tuple[Metric, Bench]:
+    """By which metric candidates are compared, and what runs them on the settings that a scenario of the first has."""
+    plain, metric = subject.runnable(subject.write([first.entry], "tried").plain), task_of([first.kind]).metric
     settings = {key: value for key, value in plain.items() if key in ("data", "parties", "privacy", "engine", "seed")}
-    return Bench(settings, subject.data_dir, metric.name, file, private)
+    return metric, Bench(settings, subject.data_dir, metric.name, file, private)

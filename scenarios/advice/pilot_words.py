@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from statistics import fmean
 from typing import Any
 
 from aggregator.contract.task import Metric
@@ -37,7 +37,7 @@ def record(found: Pilot, private: bool, seconds: float) -> dict[str, Any]:
             }
             for one in found.standings()
         ],
-        "references": {kind: _mean(values) for kind, values in references.items() if values},
+        "references": {kind: fmean(values.values()) for kind, values in references.items() if values},
         "verdict": None if verdict is None else verdict.finding,
         "kept": None if verdict is None else verdict.kept,
         "chosen": named(found.finalists[0]),
@@ -61,7 +61,7 @@ def rows(found: Pilot, private: bool) -> list[dict[str, str]]:
     for kind in (POOLED, NOISE_FREE, CONSTANT):
         if values := found.reference(kind):
             label = f"{kind.replace('_', ' ')}{mark}"
-            value = shown(metric.name, _mean(values))
+            value = shown(metric.name, fmean(values.values()))
             table.append({"variant": label, metric.label: value, "splits": str(len(values)), AGAINST: "reference"})
     return table
 
@@ -137,13 +137,9 @@ def _cause(found: Pilot, pooled: float, constant: float) -> str:
     sign = 1 if found.metric.higher_is_better else -1
     if not values or sign * (pooled - constant) <= 0:
         return "Even the pooled rows hardly tell more than that answer."
-    gain = sign * (_mean(values) - constant) / (sign * (pooled - constant))
+    gain = sign * (fmean(values.values()) - constant) / (sign * (pooled - constant))
     if gain < _LOST:
         return "Without its noise the protocol would be no better: its model does not suit these rows."
     return (
         f"Without its noise it would keep {gain:.0%} of what the pooled rows gain: it is the noise that leaves nothing."
     )
-
-
-def _mean(values: Mapping[int, float]) -> float:
-    return sum(values.values()) / len(values)

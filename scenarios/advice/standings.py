@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Literal
 
 import numpy as np
@@ -61,13 +62,13 @@ def standings(values: Mapping[str, Mapping[int, Sequence[float]]], metric: Metri
     """
     means = {name: {split: float(np.mean(draws)) for split, draws in found.items()} for name, found in values.items()}
     sign = -1 if metric.higher_is_better else 1
-    order = sorted(means, key=lambda name: (-len(means[name]), sign * _mean(means[name].values())))
+    order = sorted(means, key=lambda name: (-len(means[name]), sign * fmean(means[name].values())))
     found = []
     for name in order:
         common = sorted(means[name].keys() & means[order[0]].keys())
         differences = [sign * (means[name][split] - means[order[0]][split]) for split in common]
         own = interval(differences) if name != order[0] else None
-        found.append(Standing(name, _mean(means[name].values()), len(means[name]), _mean(differences), own))
+        found.append(Standing(name, fmean(means[name].values()), len(means[name]), fmean(differences), own))
     return found
 
 
@@ -143,10 +144,6 @@ def verdict(
         finding = "below the constant"
     elif gain <= error or (balanced is not None and balanced < _CHANCE):
         finding = "as the constant"
-    most = sign * (_mean(pooled.values()) - _mean(constant.values()))
-    means = (float(np.mean([np.mean(best[split]) for split in common])), _mean(constant.values()))
-    return Verdict(finding, *means, _mean(pooled.values()), gain / most if most > 0 else None)
-
-
-def _mean(values: object) -> float:
-    return float(np.mean(list(values)))  # type: ignore[call-overload]
+    most = sign * (fmean(pooled.values()) - fmean(constant.values()))
+    means = (float(np.mean([np.mean(best[split]) for split in common])), fmean(constant.values()))
+    return Verdict(finding, *means, fmean(pooled.values()), gain / most if most > 0 else None)

@@ -13,7 +13,6 @@ from functools import partial
 import numpy as np
 
 from aggregator.contract.perturbable import Perturbable
-from aggregator.contract.protocol import Trust
 from aggregator.contract.session import Session
 from aggregator.contract.worst_case import PrivateWorstCase, Seen, TrustedWorstCase
 from aggregator.world.public_numbers import PublicNumbers
@@ -92,8 +91,7 @@ def audit_variant(
 
 def claim(variant: Variant, epsilon: float, public: PublicNumbers, charged: Guarantee) -> tuple[float, float]:
     """The least (epsilon, delta) that a variant claims of a release: before it is made, or when it is charged."""
-    chosen = chosen_of(variant)
-    promised = chosen.promise(public, epsilon, Trust(chosen.trust)).spends
+    promised = chosen_of(variant).promised(public, epsilon).spends
     if isinstance(promised, NoGuarantee):
         return charged.epsilon, charged.delta
     return min(charged.epsilon, promised.epsilon), min(charged.delta, promised.delta)

@@ -191,16 +191,12 @@ def begun(plan: WorldPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promi
             )
         )
     asked = tuple(
-        Asked(kind=question.kind, times=_times(question), same=terms(question), masked=_masked(question))
+        Asked(kind=question.kind, times=_times(question), same=terms(question), masked=question.shared)
         for question in questions
     )
     remarks = (*views.remarks(), *told(started.outlooks(), plan.parties))
     features = any(question.takes_features_as_public for question in questions)
     return asked, tuple(promises), remarks, len(views.table.rows), features
-
-
-def _masked(question: Question) -> bool:
-    return isinstance(question, PrivateQuestion) and question.shared
 
 
 def _times(question: Question) -> int:

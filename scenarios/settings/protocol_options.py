@@ -24,7 +24,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from aggregator.contract import registry
 from aggregator.contract.promise import Promise
-from aggregator.contract.protocol import Place, Refused, Requires, Trust
+from aggregator.contract.protocol import Place, Refused, Requires
 from aggregator.contract.protocol import Protocol as OptionsClass
 from aggregator.contract.task import Task
 from aggregator.world.public_numbers import PublicNumbers
@@ -270,8 +270,7 @@ def promise(kind: str, options: Mapping[str, Any], epsilon: float, public: Publi
     """What a release of a variant promises by public numbers; None for a baseline, which has none."""
     if kind in BASELINES:
         return None
-    chosen = registry.protocol(kind)(**options)
-    return chosen.promise(public, epsilon, Trust(chosen.trust))
+    return registry.protocol(kind)(**options).promised(public, epsilon)
 
 
 def spending(kind: str, options: Mapping[str, Any], epsilon: float, delta: float) -> tuple[float, float] | None:

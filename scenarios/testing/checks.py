@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import scenarios.testing.parties as small
-from aggregator.contract.protocol import Place, Protocol, Refused, Trust
+from aggregator.contract.protocol import Place, Protocol, Refused
 from aggregator.contract.registry import PROTOCOLS, lacks
 from aggregator.contract.session import Asked
 from aggregator.contract.worst_case import PrivateWorstCase
@@ -160,7 +160,7 @@ def _checked_options(one: Checked) -> None:
                 if isinstance(chosen.place, Refused):
                     continue
                 public = PublicNumbers(1e-3, features=4, parties=small.PARTIES)
-                chosen.promise(public, 5.0, Trust(chosen.trust))
+                chosen.promised(public, 5.0)
                 for asked in replace(one, options=given).asked():
                     asked.question.fields()
             except FederationError:

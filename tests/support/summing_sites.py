@@ -30,7 +30,6 @@ from federation.letters.sum_letters import (
     SUM,
     SumAnswer,
     SumQuery,
-    hidden_numbers,
     part_packet,
     read_part,
     roster_of,
@@ -169,7 +168,7 @@ class LetterWorld(World):
         agreement, folder = post.agreement, post.folder
         self.roster = roster_of(agreement)
         self.packet = question_packet(asked(post))
-        numbers = hidden_numbers(asked(post))
+        numbers = asked(post).hidden_numbers
         self.plan = replace(sum_plan(agreement, self.roster, self.packet, numbers), **changed)
         self.exchange = Exchange.opened(folder.path / "hostile", agreement, folder.signing_key)
         self.parties = [LetterParty(self, site.name) for site in agreement.sites]

@@ -7,10 +7,9 @@ import math
 import numpy as np
 
 from aggregator.answers.honest_range import REACH
-from aggregator.answers.shared_answers import SharedAnswers
+from aggregator.answers.shared_answers import SharedAnswers, require_reachable
 from aggregator.protocols.error_marginals.marginal_answers import possible_rows
 from aggregator.world.plan import WorldPlan
-from federation.contract.errors import FederationError
 from federation.contract.submission import Submission
 from federation.mechanisms.marginals.shared_noise import SharedMarginalNoise
 from federation.questions.marginals import MarginalsQuestion
@@ -51,11 +50,7 @@ class SharedMarginals(SharedAnswers):
         """As `SharedAnswers.total`. Raises `FederationError` for counts that no honest parties have."""
         found: np.ndarray = super().total(name)
         reach = REACH * math.sqrt(2 * self.wholes) * self._deviation  # rows are errors and corrects, with noise of each
-        if not ((found >= -reach) & (found <= self.answered * self._most + reach)).all():
-            raise FederationError(
-                f"the counts over {self.answered} parties are beyond what honest ones can have: some sent something "
-                "else, and who did cannot be seen; nothing is learned from them"
-            )
+        require_reachable(found, -reach, self.answered * self._most + reach, self.answered)
         return found
 
     def _impossible(self, submission: Submission) -> np.ndarray:

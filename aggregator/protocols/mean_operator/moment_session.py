@@ -7,11 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from aggregator.answers.asked_moments import asked_moments
 from aggregator.answers.bag_answers import BagAnswers
-from aggregator.answers.moment_answers import MomentAnswers
-from aggregator.answers.robust_sums import Robustness
-from aggregator.answers.shared_moments import SharedMoments
-from aggregator.contract.premises import LOCAL, local_guarantee, summed
 from aggregator.contract.session import Asked, OneRound
 from aggregator.learners.kernels.distances import median_squared_distance
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
@@ -20,7 +17,6 @@ from aggregator.protocols.mean_operator.moment_estimates import Moments, denoise
 from aggregator.protocols.mean_operator.moment_options import MomentOptions
 from aggregator.protocols.mean_operator.response_weight import response_weight
 from aggregator.world.world import World
-from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.question import OFF
 from federation.contract.roster import honest
 from federation.features.feature_map import FeatureMap, completed, with_fourier, with_polynomial
@@ -45,11 +41,8 @@ class MomentSession(OneRound):
         self._most = world.plan.bags * world.plan.largest_bag
         self._view = world.views.at(OFF, math.inf)
         self._question = self._noisy_question(epsilon)
-        question = self._question
-        whose = summed(world.plan, question.mechanism().additive) if question.shared else LOCAL
-        promised = local_guarantee(world.plan, question.promise(), whose)
-        asked = [*self._ask_for_rows(), self._ask(promised)]
-        super().__init__(self._features, asked, promised, question.release)
+        asked, promised = asked_moments(self._question, self._view.training, world.plan)
+        super().__init__(self._features, [*self._ask_for_rows(), asked], promised, self._question.release)
 
     @property
     def checks(self) -> tuple[str, ...]:
@@ -147,16 +140,6 @@ class MomentSession(OneRound):
         plan = self._world.plan
         question = RowsQuestion(Bags(plan.bags, 2), self._features, plan.largest_bag)
         return [Asked(question, self._view.training, BagAnswers(question, plan.parties, plan.largest_bag, None))]
-
-    def _ask(self, promised: Guarantee | NoGuarantee) -> Asked:
-        question, plan = self._question, self._world.plan
-        collector: MomentAnswers | SharedMoments
-        if question.shared:
-            collector = SharedMoments(question, plan)
-        else:
-            promise = promised if isinstance(promised, Guarantee) else None
-            collector = MomentAnswers(question, plan.parties, promise, Robustness(plan.robust, plan.alike))
-        return Asked(question, self._view.training, collector)
 
     def _noisy_question(self, epsilon: float) -> MomentQuestion:
         plan, options = self._world.plan, self._options

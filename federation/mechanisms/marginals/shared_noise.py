@@ -22,7 +22,7 @@ from federation.mechanisms.marginals.neighbours import MAX_CELLS, moved_cells, p
 from federation.mechanisms.marginals.noise import FREE, MarginalKind
 from federation.mechanisms.moments import shares
 from federation.mechanisms.noise import discrete_gaussian
-from federation.mechanisms.noise.additive import AdditiveMechanism, calibrate_laplace
+from federation.mechanisms.noise.additive import AdditiveClaim, AdditiveMechanism, calibrate_laplace
 from federation.mechanisms.noise.additive import calibrate as calibrate_additive
 from federation.mechanisms.noise.checks import require_wanted, require_whole
 from federation.mechanisms.noise.mechanism import Parameters, promised
@@ -32,7 +32,7 @@ _MOST_STEPS = 2.0**52  # of the noise's grid, in a count
 
 
 @dataclass(frozen=True)
-class SharedMarginalNoise:
+class SharedMarginalNoise(AdditiveClaim):
     """Shares of the noise on each cell of the answers to Q = `queries` queries about d = `features` features.
 
     The sum over `contributors` parties or more claims epsilon and delta for one `unit` under `adjacency`; a party's own
@@ -51,21 +51,6 @@ class SharedMarginalNoise:
     def name(self) -> str:
         """The mechanism's name in its guarantee."""
         return f"marginal_shares_{self.additive.name}"
-
-    @property
-    def epsilon(self) -> float:
-        """What the sum of all answers to all queries gives."""
-        return self.additive.epsilon
-
-    @property
-    def delta(self) -> float:
-        """What the sum of all answers to all queries gives; 0 for pure noise."""
-        return self.additive.delta
-
-    @property
-    def gaussian_mu(self) -> float | None:
-        """Sensitivity over standard deviation of Gaussian noise, else None."""
-        return self.additive.gaussian_mu
 
     @property
     def cells(self) -> int:

@@ -171,8 +171,8 @@ class AdditiveMechanism:
         return sampler(bits, self.grid_scale, draws * self.dimension).reshape(draws, self.dimension)
 
 
-class OnAdditive(Replacement):
-    """A mechanism that claims what the noise of its `additive` does."""
+class AdditiveClaim:
+    """What is claimed by the noise of an `additive`."""
 
     additive: AdditiveMechanism
 
@@ -190,6 +190,10 @@ class OnAdditive(Replacement):
     def gaussian_mu(self) -> float | None:
         """Sensitivity over standard deviation of Gaussian noise, else None."""
         return self.additive.gaussian_mu
+
+
+class OnAdditive(AdditiveClaim, Replacement):
+    """A mechanism that claims what the noise of its `additive` does."""
 
     def delta_at(self, epsilon: float) -> float:
         """Delta of one release, or of the sum of its shares, at another epsilon >= 0 (`AdditiveMechanism.delta_at`)."""

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from support.summing_sites import town
 
+from aggregator.answers.shared_moments import SharedMoments
 from aggregator.exchange import sums
 from aggregator.exchange.app import run_exchange
 from aggregator.exchange.exchange import JOURNALS
 from aggregator.exchange.spent import Spent
 from aggregator.exchange.sums import last_sum, over
-from aggregator.protocols.mean_operator import moment_session
 from aggregator.sums.masked_sum import MaskedSum
 from federation.contract.errors import QuorumError
 from federation.sums.memory import Record
@@ -31,9 +31,9 @@ def three(tmp_path, monkeypatch, flower_process):
 def totals(monkeypatch):
     """What collectors take."""
     found = []
-    real = moment_session.SharedMoments.take_total
+    real = SharedMoments.take_total
     monkeypatch.setattr(
-        moment_session.SharedMoments,
+        SharedMoments,
         "take_total",
         lambda self, opened, whole: (found.append((opened, whole)), real(self, opened, whole))[1],
     )

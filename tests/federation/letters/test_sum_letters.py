@@ -25,7 +25,6 @@ from federation.letters.sum_letters import (
     SUM,
     SumAnswer,
     SumQuery,
-    hidden_numbers,
     open_length,
     part_packet,
     read_opened,
@@ -93,7 +92,7 @@ def test_an_answer_comes_back_from_its_reply():
 
 def test_a_part_is_what_is_said_openly_and_integers():
     step = QUESTION.mechanism().additive.step
-    steps = np.arange(hidden_numbers(QUESTION)) - 3
+    steps = np.arange(QUESTION.hidden_numbers) - 3
     sums = (steps * step).reshape(1, *QUESTION.fields()["sums"].shape)
     sent = Submission("mean_operator", np.array([1]), {"size": np.array([7.0]), "sums": sums})
     opened, words = read_part(part_packet(QUESTION, sent), len(steps))

@@ -27,6 +27,7 @@ from scenarios.commands.party import party_app
 from scenarios.commands.predict import predict_command
 from scenarios.commands.privacy import privacy_app
 from scenarios.commands.report import report_command
+from scenarios.commands.reproduce import reproduce_command
 from scenarios.commands.run import run_command
 
 app = typer.Typer(
@@ -69,6 +70,7 @@ app.command()(advise)
 app.command()(check_claim)
 app.command("report")(report_command)
 app.command()(figure)
+app.command("reproduce")(reproduce_command)
 app.command("predict")(predict_command)
 app.command()(deploy)
 app.command("collect")(collect_command)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +19,7 @@ from scenarios.commands.output import tell
 if TYPE_CHECKING:
     from scenarios.reproductions.kept import Kept
     from scenarios.reproductions.paper import Item, Paper
+    from scenarios.reproductions.paper_runs import PaperRuns
     from scenarios.runs.progress import Progress
 
 OUT = Path("runs/reproductions")
@@ -44,6 +47,8 @@ def reproduce_command(
     was interrupted goes on where it was.
     """
     from scenarios.papers.catalogue import items, names, paper
+    from scenarios.reproductions.pages import write
+    from scenarios.reproductions.paper_runs import PaperRuns
 
     if name is None:
         papers = [paper(each) for each in names()]
@@ -56,45 +61,34 @@ def reproduce_command(
     folder = out or (OUT.with_name(f"{OUT.name}-quick") if quick else OUT)
     if folder.is_file():
         raise InputError(f"--out {folder} is a file; name a directory")
-    _measure(chosen, wanted, folder, quick, splits, data_dir, as_json)
+    records = _measure(PaperRuns(chosen, folder, quick, splits, data_dir), wanted, as_json)
+    page = str(write(chosen, folder))
+    following = [] if not quick and splits is None else [f"next: federation reproduce {chosen.name}, for all splits"]
+    tell(as_json, {"items": records, "page": page}, text=[f"page: {page}", *following], hidden=("items", "page"))
 
 
-def _measure(
-    chosen: Paper,
-    wanted: list[Item],
-    folder: Path,
-    quick: bool,
-    splits: int | None,
-    data_dir: Path | None,
-    as_json: bool,
-) -> None:
-    """Item by item, each told when it is done, and at the end the page."""
-    from scenarios.reproductions.pages import write
+def _measure(runs: PaperRuns, wanted: Sequence[Item], as_json: bool) -> dict[str, Any]:
+    """Item by item, each told when it is done."""
     from scenarios.reproductions.reproducing import reproduce
-    from scenarios.runs.progress import TerminalProgress
 
-    records: dict[str, Any] = {}
+    records = {}
     for item in wanted:
         with ExitStack() as stack:
+            if not as_json:
+                runs = replace(runs, progress=partial(_shown, stack))
+            kept = reproduce(runs, item)
+        records[item.name] = _told(runs.paper, item, kept, as_json)
+    return records
 
-            def shown(title: str, stack: ExitStack = stack) -> Progress:
-                stack.close()  # the bars of the part before
-                bars = stack.enter_context(TerminalProgress())
-                bars.note(title)
-                return bars
 
-            progress = None if as_json else shown
-            kept = reproduce(chosen, item, folder, quick=quick, splits=splits, data_dir=data_dir, progress=progress)
-        records[item.name] = _told(chosen, item, kept, as_json)
-    page = write(chosen, folder)
-    if as_json:
-        tell(True, {"items": records, "page": str(page)})
-        return
-    if not quick and splits is None:
-        print(f"page: {page}")
-    else:
-        again = shlex.join(["federation", "reproduce", chosen.name])
-        print(f"page: {page}\nnext: {again}, for all splits")
+def _shown(stack: ExitStack, title: str) -> Progress:
+    """Bars of the run that begins; those of the run before it end."""
+    from scenarios.runs.progress import TerminalProgress
+
+    stack.close()
+    bars = stack.enter_context(TerminalProgress())
+    bars.note(title)
+    return bars
 
 
 def _told(paper: Paper, item: Item, kept: Kept, as_json: bool) -> dict[str, Any]:
@@ -118,10 +112,11 @@ def _told(paper: Paper, item: Item, kept: Kept, as_json: bool) -> dict[str, Any]
 
 def _described(paper: Paper, item: Item, data_dir: Path | None) -> dict[str, object]:
     """What an item needs: data, and minutes of one core."""
-    from scenarios.reproductions.reproducing import available, scenario_of, sources
+    from scenarios.reproductions.paper_runs import PaperRuns, sources
 
-    data = sorted({source for part in item.parts for source in sources(scenario_of(paper, part))})
-    lacking = [part.setting for part in item.parts if available(paper, part, data_dir) != (part, "")]
+    runs = PaperRuns(paper, OUT, data_dir=data_dir)
+    data = sorted({source for part in item.parts for source in sources(runs.scenario(part))})
+    lacking = [part.setting for part in item.parts if runs.available(part) != (part, "")]
     full, quick = item.minutes
     return {
         "paper": paper.name,

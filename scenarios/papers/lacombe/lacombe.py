@@ -11,8 +11,12 @@ from scenarios.data.catalogue import load
 from scenarios.reproductions.paper import EXACT, Claim, Item, Observation, Paper, Part, Pick, Reason, Series
 
 _FEW = ("trials.splits=3",)
-_SHIFTED = "data.auxiliary={by: LB, from: 0.1, to: 0.9}"
-_CHECK = ("trials.splits=1", "protocols=[{kind: error_marginals, name: ours, noise: pure}, {kind: constant}]")
+_SHIFTED = ("data.auxiliary={by: LB, from: 0.1, to: 0.9}", "data.test=280")  # the source has 1063 rows on average
+_CHECK = (
+    "trials.splits=1",
+    "baselines=false",
+    "protocols=[{kind: error_marginals, name: ours, noise: pure}, {kind: constant}]",
+)
 PARTS = (
     Part("A", "clusters.yaml", quick=None),
     Part("B", "clusters.yaml", ("data.source=expril_b",), quick=None),
@@ -20,7 +24,7 @@ PARTS = (
     Part("D", "mixtures.yaml", ("data.source=expril_d",), quick=_FEW),
     Part("E", "mixtures.yaml", ("data.source=expril_e",), quick=_FEW),
     Part("CTG A", "cardiotocograms.yaml", quick=_FEW),
-    Part("CTG B", "cardiotocograms.yaml", (_SHIFTED,), quick=_FEW),
+    Part("CTG B", "cardiotocograms.yaml", _SHIFTED, quick=_FEW),
 )
 _CTG = ("CTG A", "CTG B")
 _ALIKE, _MIXTURES = ("A", "B"), ("C", "D", "E")
@@ -100,7 +104,14 @@ TABLE_1 = Item(
     title="Table 1: settings",
     place="Section 4.3",
     parts=PARTS,
-    series=(Series("queries", Pick("published-cumulative", "queries"), meaning="asked, with that of the weights"),),
+    series=(
+        Series(
+            "queries",
+            Pick("published-cumulative", "queries"),
+            Pick("ours", "queries"),
+            meaning="asked, with that of the weights",
+        ),
+    ),
     metric="number",
     compute=sizes,
     reasons=(

@@ -6,6 +6,7 @@ from support.toy_paper import toy_item, toy_paper
 from federation.contract.errors import InputError
 from scenarios.reproductions.kept import read
 from scenarios.reproductions.paper import EXACT, Observation, Part, Pick, Series
+from scenarios.reproductions.paper_runs import PaperRuns
 from scenarios.reproductions.reproducing import reproduce
 from scenarios.runs.progress import Progress
 
@@ -29,7 +30,7 @@ class Counted(Progress):
 
 def measured(item, folder, **options):
     counted = Counted()
-    kept = reproduce(toy_paper(item), item, folder, progress=lambda name: counted, **options)
+    kept = reproduce(PaperRuns(toy_paper(item), folder, progress=lambda name: counted, **options), item)
     return kept, counted.worlds
 
 

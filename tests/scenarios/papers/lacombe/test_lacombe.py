@@ -5,8 +5,8 @@ import pytest
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.guarantee import Adjacency, Unit
 from scenarios.papers.lacombe.lacombe import PAPER, PARTS
+from scenarios.reproductions.paper_runs import scenario_of
 from scenarios.reproductions.published import published
-from scenarios.reproductions.reproducing import scenario_of
 from scenarios.settings.protocol_options import promise
 from scenarios.settings.sweep import variants
 

@@ -38,6 +38,10 @@ app = typer.Typer(
 )
 INTERRUPTED = 130  # what typer makes of a KeyboardInterrupt
 TERMINATED = 128 + signal.SIGTERM
+_KEPT = {  # what is left of an interrupted command
+    "run": "; worlds that were finished, if any, are kept, and --resume goes on with them",
+    "reproduce": "; worlds that were finished, if any, are kept, and the same command goes on with them",
+}
 _TWICE = re.compile(r"( Did you mean [^?]*\?)\1")  # click suggests, and so does typer
 
 
@@ -109,8 +113,7 @@ def _exit_code() -> int:
     try:
         code = app(prog_name="federation", standalone_mode=False)
         if code == INTERRUPTED:
-            text = "interrupted; worlds that were finished, if any, are kept, and --resume goes on with them"
-            return _fail("interrupted" if sys.argv[1:2] in (["collect"], ["advise"]) else text, INTERRUPTED)
+            return _fail(f"interrupted{_KEPT.get(''.join(sys.argv[1:2]), '')}", INTERRUPTED)
         return code if isinstance(code, int) else 0
     except FederationError as error:
         return _fail(str(error), error.exit_code)

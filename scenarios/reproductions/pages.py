@@ -86,20 +86,18 @@ def _made(paper: Paper, item: Item, kept: Kept) -> str:
 
 
 def markdown(rows: Sequence[Mapping[str, str]]) -> str:
-    """A table of records of the same keys; columns that are empty everywhere are left out.
+    """A table of records of the same keys; nothing where there are none.
 
     Examples:
-        >>> print(markdown([{"a": "1", "b": ""}, {"a": "2", "b": ""}]))
+        >>> print(markdown([{"a": "1"}, {"a": "2"}]))
         | a |
         |---|
         | 1 |
         | 2 |
     """
-    names = [name for name in (rows[0] if rows else ()) if any(row[name] not in ("", "-") for row in rows)]
-    if not names:
+    if not rows:
         return ""
-    body = [_row(row[name] for name in names) for row in rows]
-    return "\n".join([_row(names), f"|{'---|' * len(names)}", *body])
+    return "\n".join([_row(rows[0]), f"|{'---|' * len(rows[0])}", *(_row(row.values()) for row in rows)])
 
 
 def _row(texts: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ NOTHING = "-"
 
 def lines(item: Item, compared: Iterable[Cell], reasons: Sequence[Reason]) -> list[dict[str, str]]:
     """A row for each cell; `reasons` are all of the item's, which rows name by their numbers from 1."""
-    return [_line(item, cell, reasons) for cell in compared]
+    return _filled([_line(item, cell, reasons) for cell in compared])
 
 
 def _line(item: Item, cell: Cell, reasons: Sequence[Reason]) -> dict[str, str]:
@@ -35,7 +35,7 @@ def _line(item: Item, cell: Cell, reasons: Sequence[Reason]) -> dict[str, str]:
 
 def claim_lines(item: Item, tested: Iterable[Tested], reasons: Sequence[Reason]) -> list[dict[str, str]]:
     """A row for each claim in each setting."""
-    return [
+    found = [
         {
             "the paper says": one.claim.says,
             "setting": one.setting,
@@ -45,6 +45,13 @@ def claim_lines(item: Item, tested: Iterable[Tested], reasons: Sequence[Reason])
         }
         for one in tested
     ]
+    return _filled(found)
+
+
+def _filled(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    """The rows without columns that are empty everywhere."""
+    names = {name for row in rows for name, text in row.items() if text not in ("", NOTHING)}
+    return [{name: text for name, text in row.items() if name in names} for row in rows]
 
 
 def used(compared: Iterable[Cell], tested: Iterable[Tested]) -> list[Reason]:

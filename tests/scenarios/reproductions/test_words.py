@@ -28,3 +28,10 @@ def test_the_axis_has_a_column_of_its_name():
     item = toy_item(axis="round")
     [line] = lines(item, cells(toy_paper(item), item, toy_kept(x="3", high_published=HIGHER)), ())
     assert line["round"] == "3"
+
+
+def test_columns_that_are_empty_everywhere_are_left_out():
+    item = toy_item()
+    for line in lines(item, cells(toy_paper(item), item, toy_kept()), ()):
+        assert not {"paper", "inside", "why"} & line.keys()
+    assert claim_lines(item, [], ()) == []

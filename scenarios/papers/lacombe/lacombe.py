@@ -173,7 +173,7 @@ FIGURE_1 = Item(
     place="Section 4.3",
     parts=PARTS,
     series=tuple(
-        Series(one.name, _after(one.published), one.default and _after(one.default))
+        Series(one.name, _after(one.published), one.default and _after(one.default), one.meaning)
         for one in (FREE_C, FREE_I, NOISY_C, NOISY_I)
         if one.published is not None
     ),

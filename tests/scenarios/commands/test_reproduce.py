@@ -5,6 +5,7 @@ import json
 import pytest
 from support.toy_paper import toy_item, toy_paper
 
+from scenarios.cli import _exit_code
 from scenarios.papers import catalogue
 from scenarios.reproductions.paper import EXACT, Observation, Part
 
@@ -50,6 +51,16 @@ def test_what_is_unknown_or_in_the_way_is_one_line(refused, tmp_path, monkeypatc
     assert "--only 'table9' is none of" in refused("reproduce", "lacombe", "--only", "table9")
     (tmp_path / "file").write_text("")
     assert "--out file is a file" in refused("reproduce", "lacombe", "--out", "file")
+
+
+def test_an_interruption_says_how_to_go_on(toy, monkeypatch, capsys):
+    def interrupted(quick, data_dir):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(catalogue, "paper", lambda name: toy_paper(toy_item(parts=(), compute=interrupted)))
+    monkeypatch.setattr("sys.argv", ["federation", "reproduce", "toy"])
+    assert _exit_code() == 130
+    assert capsys.readouterr().err.endswith("are kept, and the same command goes on with them\n")
 
 
 def test_data_that_is_not_there_is_named(refused, monkeypatch, tmp_path):

@@ -8,6 +8,7 @@ from scenarios.reproductions.kept import read
 from scenarios.reproductions.paper import EXACT, Observation, Part, Pick, Series
 from scenarios.reproductions.paper_runs import PaperRuns
 from scenarios.reproductions.reproducing import reproduce
+from scenarios.runs import runner
 from scenarios.runs.progress import Progress
 
 SMALL = (
@@ -16,6 +17,12 @@ SMALL = (
     "trials.splits=2", "data.test=100",
 )  # fmt: skip
 SERIES = (Series("high", Pick("soft_vote")), Series("low", Pick("constant")))
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch):
+    """Runs without their figures and reports."""
+    monkeypatch.setattr(runner, "_draw", lambda *arguments: None)
 
 
 class Counted(Progress):

@@ -19,7 +19,7 @@ _CHECK = (
 )
 PARTS = (
     Part("A", "clusters.yaml", quick=None),
-    Part("B", "clusters.yaml", ("data.source=expril_b", "trials.splits=4"), quick=None),
+    Part("B", "clusters.yaml", ("data.source=expril_b", "trials.splits=5"), quick=None),
     Part("C", "mixtures.yaml", quick=_FEW, check=_CHECK),
     Part("D", "mixtures.yaml", ("data.source=expril_d",), quick=_FEW),
     Part("E", "mixtures.yaml", ("data.source=expril_e",), quick=_FEW),

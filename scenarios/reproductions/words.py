@@ -63,7 +63,7 @@ def used(compared: Iterable[Cell], tested: Iterable[Tested]) -> list[Reason]:
 
 def numbers(own: Iterable[Reason], reasons: Sequence[Reason]) -> str:
     """The numbers of some reasons among all."""
-    return ", ".join(str(reasons.index(reason) + 1) for reason in own)
+    return ", ".join(map(str, sorted(reasons.index(reason) + 1 for reason in own)))
 
 
 def difference(metric: str, found: Paired | None) -> str:

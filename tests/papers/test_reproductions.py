@@ -43,6 +43,7 @@ def parts() -> list[object]:
 def test_an_item_is_kept_and_what_differs_has_a_reason(of: Paper, item: Item) -> None:
     kept = read(FOLDER, of, item)
     assert kept is not None, f"federation reproduce {of.name} --out docs/reproductions"
+    assert not kept.record.quick
     compared = cells(of, item, kept)
     assert any(cell.ours is not None for cell in compared)
     assert unexplained([*compared, *claims(item, kept)]) == []

@@ -10,7 +10,7 @@ from typing import Literal
 from scenarios.reports.summary import Spread
 from scenarios.reproductions.intervals import FEWEST, Paired, paired
 from scenarios.reproductions.kept import Kept
-from scenarios.reproductions.paper import EXACT, Claim, Item, Paper, Reason, Role
+from scenarios.reproductions.paper import EXACT, Claim, Item, Paper, Reason
 from scenarios.reproductions.published import Published, published
 
 Verdict = Literal["holds", "does not hold", "cannot be told"]
@@ -106,7 +106,11 @@ def claims(item: Item, kept: Kept) -> list[Tested]:
 
 
 def _tested(item: Item, kept: Kept, claim: Claim, setting: str) -> Tested | None:
-    found = paired(*(_over_axis(item, kept, setting, name, "published") for name in (claim.larger, claim.smaller)))
+    larger, smaller = ((place,) for place in claim.between) if claim.between else (item.at, item.at)
+    found = paired(
+        _over_axis(kept, setting, claim.larger, larger),
+        _over_axis(kept, setting, claim.smaller, smaller),
+    )
     if found is None:
         return None
     verdict: Verdict = "cannot be told"
@@ -117,11 +121,11 @@ def _tested(item: Item, kept: Kept, claim: Claim, setting: str) -> Tested | None
     return Tested(claim, setting, found, verdict, tuple(_reasons(item, kept, setting, claim.larger, claim.smaller)))
 
 
-def _over_axis(item: Item, kept: Kept, setting: str, series: str, role: Role) -> dict[int, float]:
-    """The mean over the places of the axis, by split."""
+def _over_axis(kept: Kept, setting: str, series: str, places: Iterable[str]) -> dict[int, float]:
+    """The mean over places of the axis, as published, by split."""
     found: dict[int, list[float]] = {}
-    for x in item.at:
-        for split, value in kept.by_split(setting, series, role, x).items():
+    for x in places:
+        for split, value in kept.by_split(setting, series, "published", x).items():
             found.setdefault(split, []).append(value)
     return {split: fmean(values) for split, values in found.items()}
 

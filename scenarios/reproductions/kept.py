@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 
 from federation.contract.errors import InputError, refusing, writing
@@ -41,10 +42,14 @@ class Kept:
 
     def by_split(self, setting: str, series: str, role: str, x: str) -> dict[int, float]:
         """The values of one cell; none where it was not measured."""
-        wanted = (setting, series, role, x)
-        return {
-            one.split: one.value for one in self.observations if (one.setting, one.series, one.role, one.x) == wanted
-        }
+        return self._cells.get((setting, series, role, x), {})
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, str, str, str], dict[int, float]]:
+        found: dict[tuple[str, str, str, str], dict[int, float]] = {}
+        for one in self.observations:
+            found.setdefault((one.setting, one.series, one.role, one.x), {})[one.split] = one.value
+        return found
 
 
 def table(folder: Path, paper: Paper, item: Item) -> Path:

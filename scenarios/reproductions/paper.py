@@ -93,14 +93,15 @@ class Claim:
     """A sentence of the paper: in these settings (all, if none is named) one series is `larger` than another.
 
     It is tested in every setting on ours as published, over all places of the axis together, with the splits as pairs.
-    `seen` False: the paper sees no difference.
+    `between`: only at these places of the axis, the first of the larger series, the second of the smaller, which may be
+    the same one. `seen` False: the paper sees no difference.
     """
 
     says: str
     larger: str
     smaller: str
     settings: tuple[str, ...] = ()
-    place: str = ""
+    between: tuple[str, str] | None = None
     seen: bool = True
 
 

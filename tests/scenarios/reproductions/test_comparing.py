@@ -74,6 +74,14 @@ def test_claims_are_tested_on_the_same_splits(claim, verdict):
     assert unexplained(claims(explained, toy_kept())) == []
 
 
+def test_a_claim_may_be_between_two_places_of_the_axis():
+    fallen = Claim("it falls", "high", "high", ("one",), between=("1", "9"))
+    first, last = toy_kept(x="1", high_published=HIGHER), toy_kept(x="9", high_published=WIDE)
+    kept = type(first)([*first.observations, *last.observations], first.record)
+    [tested] = claims(toy_item(axis="k", at=("1", "9"), claims=(fallen,)), kept)
+    assert (tested.verdict, round(tested.found.difference, 3)) == ("holds", 0.115)
+
+
 def test_a_claim_is_tested_where_both_series_were_measured():
     everywhere = Claim("high is higher", "high", "low")
     assert [one.setting for one in claims(toy_item(claims=(everywhere,)), toy_kept())] == ["one"]

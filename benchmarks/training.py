@@ -103,7 +103,7 @@ def operations(rows: np.ndarray, labels: np.ndarray, classes: int) -> tuple[floa
         for x, y in zip(rows, labels, strict=True):
             train(x[None], y[None], classes)
     _, count, width = rows.shape
-    unknowns = count if width > batched._REDUCED_FROM * count else width
+    unknowns = min(count, width)
     channels = 1 if classes == 2 else classes
     product, scores, weights = 2 * channels * count * unknowns, channels * count, channels * unknowns
     conjugate, evaluations = calls["curve"] / len(rows), calls["probabilities"] / len(rows)

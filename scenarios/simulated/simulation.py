@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from federation.contract.question import Question
@@ -19,6 +20,8 @@ from federation.contract.submission import Submission
 from federation.numerics.arrays import Floats
 from federation.questions.votes import IndividualQuestion
 from parties.holdings.cohort import DroppedOut, Holdings
+from parties.holdings.held import Held
+from parties.holdings.isolation import DROPPED_OUT
 from scenarios.data.catalogue import is_file_name, load, public_file
 from scenarios.data.tables import Outside, Table
 from scenarios.simulated.conduct import Conduct
@@ -136,6 +139,7 @@ class SimulatedParties:
         self._person = spec.get("person")
         self._conduct = Conduct(**(conduct or {}))
         self._attackers = self._conduct.attackers(self._cut.parties)
+        self._known = self._table.label_range or len(self._table.classes)
 
     def holdings(self, party: int) -> Holdings:
         """The raw rows of one party, with the labels that it goes by, their bags and persons. Raises `DroppedOut`."""
@@ -144,10 +148,24 @@ class SimulatedParties:
         table, indices = self._table, self._cut.party(party)
         labels = table.labels[indices]
         if self._attackers[party]:
-            labels = self._conduct.labels(labels, table.label_range or len(table.classes), party)
+            labels = self._conduct.labels(labels, self._known, party)
         bags = self._cut.bags(party) if self._cut.bags_per_party > 1 else None
         persons = None if self._person is None else table.groups[self._person][indices]
         return Holdings(party, table.rows(indices), labels, bags, persons)
+
+    def held(self, parties: range) -> tuple[Held, dict[int, str]]:
+        """The same of parties that follow on each other, at once (`parties.holdings.held.ManyHoldings`)."""
+        table, offsets = self._table, self._cut.offsets[parties.start : parties.stop + 1]
+        indices = self._cut.order[offsets[0] : offsets[-1]]
+        labels, starts = table.labels[indices], offsets - offsets[0]
+        for place in np.flatnonzero(self._attackers[parties.start : parties.stop]).tolist():
+            own = slice(starts[place], starts[place + 1])
+            labels[own] = self._conduct.labels(labels[own], self._known, parties[place])
+        everyone = Held(np.array(parties), table.rows(indices), labels, np.diff(offsets))
+        if not self._conduct.dropout:
+            return everyone, {}
+        there = np.array([not self._conduct.drops_out(party) for party in parties])
+        return everyone.part(there), dict.fromkeys(everyone.parties[~there].tolist(), DROPPED_OUT)
 
     def evaluation(self) -> tuple[Floats, NDArray[Any]]:
         """Raw test rows and labels."""

@@ -20,6 +20,7 @@ _COLUMNS_SHOWN = 30
 _CHARACTERS_SHOWN = 40
 _JOINED_CHARACTERS = 24
 _ROWS_READ = 1 << 16  # at a time, where one column is wanted
+_ROWS_COUNTED = 1 << 20  # at a time, where classes are
 
 Outside = Literal["refuse", "clip"]  # what becomes of real labels outside the declared range
 
@@ -42,7 +43,7 @@ class CodedTexts:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def __getitem__(self, rows: Integers) -> Floats:
+    def __getitem__(self, rows: Integers | range) -> Floats:
         """The texts of the rows at `rows` (m,) as `text_code` numbers, float64 (m, d)."""
         columns = zip(self.codes[rows].T, self.vocabularies, strict=True)
         return np.column_stack([vocabulary[codes] for codes, vocabulary in columns])
@@ -58,7 +59,8 @@ class Table:
     declared it yet). `groups` holds (n,) arrays by which rows may be dealt to parties; `official` is the data set's own
     (training rows, test rows). `public` are the rows that the data set itself declares public, none of them a test
     row, and `shifted` says that these have other features than the rest: they are no random sample of the same rows.
-    `remarks` is what there is to be said of how it was read (`describe`).
+    `remarks` is what there is to be said of how it was read (`describe`). Rows that are `drawn` are independent draws,
+    made when they are read (`scenarios.data.drawn`): there are too many to hold, or to look at all of them.
     Raises `InputError` when these do not belong together, and for real labels that are not finite.
 
     Examples:
@@ -85,6 +87,7 @@ class Table:
     public: Integers | None = None
     shifted: bool = False
     remarks: tuple[str, ...] = ()
+    drawn: bool = False
 
     def __post_init__(self) -> None:
         widths = sum(block.shape[1] for block in self.blocks)
@@ -122,7 +125,7 @@ class Table:
         labels = f"{len(self.classes)} classes" if self.classes else "real labels"
         return f"Table('{self.name}': {len(self)} rows, {len(self.columns)} columns, {labels})"
 
-    def rows(self, indices: Integers) -> Floats:
+    def rows(self, indices: Integers | range) -> Floats:
         """The raw rows at `indices` (m,), shape (m, d), float64; nothing else is copied."""
         out = np.empty((len(indices), len(self.columns)))
         start = 0
@@ -130,6 +133,11 @@ class Table:
             out[:, start : start + block.shape[1]] = block[indices]
             start += block.shape[1]
         return out
+
+    def class_counts(self, indices: Integers | range) -> Integers:
+        """How many of the rows at `indices` (m,) have each class, int64 (C,)."""
+        parts = (self.labels[indices[i : i + _ROWS_COUNTED]] for i in range(0, len(indices), _ROWS_COUNTED))
+        return sum((np.bincount(part, minlength=len(self.classes)) for part in parts), np.zeros(len(self.classes), int))
 
     def column(self, name: str, key: str) -> Floats:
         """The raw numbers (n,) of one column, float64.
@@ -200,6 +208,8 @@ class Table:
     def _require_classes(self, key: str) -> None:
         if not self.classes:
             raise InputError(f"'{self.name}' has real labels, no classes: remove data.{key}")
+        if self.drawn:
+            raise InputError(f"the rows of '{self.name}' are drawn with its own classes: remove data.{key}")
 
     def with_range(self, label_range: tuple[float, float], outside: Outside = "refuse") -> Table:
         """The same rows with real labels in the declared public range [lo, hi].
@@ -256,7 +266,9 @@ def describe(table: Table) -> str:
         'toy: 3 rows, 1 columns, classes a 1, b 2'
     """
     text = listed([cut(table.columns[i]) for i in table.text], _TEXTS_SHOWN)
-    if table.label_range is not None:
+    if table.drawn:
+        labels = f"classes {listed([*map(cut, table.classes)], _CLASSES_SHOWN)}, drawn when they are read"
+    elif table.label_range is not None:
         labels = f"labels from {' to '.join(apart(*table.label_range))}"
     else:
         sizes = np.bincount(table.labels, minlength=len(table.classes))

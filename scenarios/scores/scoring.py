@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from aggregator.contract.registry import model
 from aggregator.releases.model_files import ReleasedFile, head
 from federation.contract.digest import digest
+from federation.contract.errors import InputError
 from federation.features.feature_map import FeatureMap
 from scenarios.data.tables import Table
 
 Metrics = dict[str, float]
+_MOST_CELLS = 1 << 28  # of rows that are read when they are drawn: 2 GiB
 
 
 class Scoring(ABC):
@@ -52,6 +54,11 @@ class Scoring(ABC):
 
     def held(self, feature_map: FeatureMap) -> tuple[NDArray[np.float64], NDArray[Any]]:
         """All private rows (n, D) behind a map, and their labels (n,)."""
+        if self.table.drawn and len(self.private) * len(self.table.columns) > _MOST_CELLS:
+            raise InputError(
+                f"the {len(self.private)} private rows do not fit into memory together; give baselines: false, and "
+                "list the others, constant and individual, among the protocols"
+            )
         return feature_map.transform(self.table.rows(self.private)), self.table.labels[self.private]
 
     def tested(self, feature_map: FeatureMap) -> NDArray[np.float64]:

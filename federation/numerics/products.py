@@ -1,4 +1,4 @@
-"""Products of many rows with one matrix: each row's the same bits, whatever rows come with it and wherever it stands."""
+"""Products of many rows with one matrix: each row's the same bits, wherever it stands and whatever comes with it."""
 
 from __future__ import annotations
 

@@ -62,27 +62,36 @@ class Evaluation:
         return hits
 
 
-# Of the latest worlds and feature maps: the cohorts of a world are asked behind all its maps in turn.
+# By provider, and by world and feature map: the cohorts of a world are asked behind all its maps in turn.
+_chosen: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 _known: dict[str, Evaluation] = {}
-_MOST_KNOWN = 8
+_MOST_KNOWN = 16
 
 
 def _evaluation(cohort: Cohort, training: Training) -> Evaluation:
     key = world_key(cohort, training)
     if key not in _known:
+        rows, labels = _evaluated(cohort)
+        ends = np.cumsum(np.bincount(labels, minlength=training.classes))
+        smallest = np.min_scalar_type(training.classes - 1)
+        while len(_known) >= _MOST_KNOWN:
+            _known.pop(next(iter(_known)))
+        _known[key] = Evaluation(training.feature_map.transform(rows), labels.astype(smallest), ends)
+    return _known[key]
+
+
+def _evaluated(cohort: Cohort) -> tuple[np.ndarray, np.ndarray]:
+    """Raw evaluation rows and labels sorted by class, at most 20,000, evenly spaced. Raises `InputError` for none."""
+    if cohort.reference not in _chosen:
         found = cohort.provider.evaluation()
         if found is None:
             raise InputError("individual accuracies are a simulation's baseline; this node has no evaluation rows")
         rows, labels = found
         order = np.argsort(labels, kind="stable")
         order = order[:: -(-len(order) // _EVALUATED)]
-        labels = labels[order]
-        ends = np.cumsum(np.bincount(labels, minlength=training.classes))
-        smallest = np.min_scalar_type(training.classes - 1)
-        while len(_known) >= _MOST_KNOWN:
-            _known.pop(next(iter(_known)))
-        _known[key] = Evaluation(training.feature_map.transform(rows[order]), labels.astype(smallest), ends)
-    return _known[key]
+        _chosen.clear()
+        _chosen[cohort.reference] = rows[order], labels[order]
+    return _chosen[cohort.reference]
 
 
 def answer(cohort: Cohort, question: IndividualQuestion) -> Submission:

@@ -131,7 +131,7 @@ def _eliminated(batch: _Batch, problem: _Problem, gradient: Array, moved: Array)
     matrices = batch.rows * roots
     matrices *= roots.transpose(0, 2, 1)
     matrices[:, diagonal, diagonal] += lam
-    return (gradient + roots * _solutions(matrices, -roots * moved)) / -lam
+    return np.asarray((gradient + roots * _solutions(matrices, -roots * moved)) / -lam)
 
 
 def _solutions(matrices: Array, right: Array) -> Array:

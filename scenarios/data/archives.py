@@ -58,11 +58,13 @@ class Archive(NpzFile):
         values = self[name]
         if values.shape != (length,) or values.dtype.kind not in "iufbU":
             raise self._of_another_form(name, f"{length} numbers or texts", values)
-        for row, value in enumerate(values.tolist()):
-            if is_missing(value) and not (names and value):
-                raise InputError(
-                    f"{self.path}: array '{name}', row {row} (counted from 0) is missing; correct it or remove the row"
-                )
+        different, first = np.unique(values, return_index=True)
+        missing = [is_missing(value) and not (names and value) for value in different.tolist()]
+        if any(missing):
+            row = first[missing].min()
+            raise InputError(
+                f"{self.path}: array '{name}', row {row} (counted from 0) is missing; correct it or remove the row"
+            )
         return values
 
     def joined(self, name: str, parts: Sequence[str], blocks: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -125,7 +125,7 @@ class ClassificationScoring(Scoring):
         if isinstance(models, ReleasedModels):
             scores = score(test, models.weights[release])
         else:
-            raw = self.table.rows(self.test)
+            raw = self._test_rows
             found = [models.predicted(release, draw, raw)[self._order] == test.labels for draw in draws]
             scores = hit_metrics(test, np.column_stack(found))
         return [_at(scores, draw) for draw in draws]

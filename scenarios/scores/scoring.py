@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,13 @@ class Scoring(ABC):
         """The test rows (T, D) behind a map, `arranged`; each map is applied once."""
         name = digest(*feature_map.to_arrays())
         if name not in self._tested:
-            self._tested[name] = self.arranged(feature_map.transform(self.table.rows(self.test)))
+            self._tested[name] = self.arranged(feature_map.transform(self._test_rows))
         return self._tested[name]
+
+    @cached_property
+    def _test_rows(self) -> NDArray[np.float64]:
+        """Raw, (T, columns): read once for all maps."""
+        return self.table.rows(self.test)
 
     def arranged(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Test rows as they are kept."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -16,6 +19,17 @@ collect_ignore = ["plugins/complete", "plugins/incomplete"]  # packages of other
 # How long an example takes depends on what else the machine does, and speed is for benchmarks.
 settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Modules and tests stay: searching them for garbage finds none, and takes a third of the time of collecting."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture

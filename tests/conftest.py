@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+import os
+from collections.abc import Generator
 
 import numpy as np
 import pytest
@@ -21,8 +22,15 @@ settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
 
 
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """One worker more than there are processors: tests wait for servers, for disks, and for answers that take time."""
+    found = yield
+    return found if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else found + 1
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
+def pytest_collection() -> Generator[None, None, None]:
     """Modules and tests stay: searching them for garbage finds none, and takes a third of the time of collecting."""
     gc.disable()
     try:

@@ -24,7 +24,7 @@ _LOOSEST, _TIGHTEST = 0.5, 1e-2  # relative residual of a direction
 _TRIALS = 20
 _SLOPE_REDUCTION = 0.5
 _LIVE_SHARE = 0.75  # a batch is packed when no more of it than this still works
-_DIRECT = 12  # unknowns of a party up to which its Newton equations are solved by elimination
+_DIRECT = 12  # unknowns of two classes up to which a party's Newton equations are solved by elimination
 
 
 class _Batch(NamedTuple):
@@ -84,7 +84,7 @@ def minimise_many(
     everyone, nowhere = np.ones(len(rows), dtype=bool), link.probabilities(scores) - members
     known = np.arange(len(rows)), rows, members, counts.astype(np.float64), targets
     batch = _Batch(*known, weights, scores, nowhere, np.full(len(rows), np.nan), everyone)
-    direct = members.shape[1] == 1 and rows.shape[2] <= _DIRECT
+    direct = weights.shape[1] == 1 and weights.shape[2] <= _DIRECT
     found, direction_rows = np.zeros_like(weights), rows if direct else rows.astype(np.float32)
     for step in range(_NEWTON_STEPS):
         gradient = batch.residuals / batch.counts[:, None, None]
@@ -105,7 +105,7 @@ def minimise_many(
             batch = _Batch(*_take(kept, *batch))
             gradient, moved, squared, direction_rows = _take(kept, gradient, moved, squared, direction_rows)
         if direct:
-            direction = _eliminated(batch, problem, gradient, moved)
+            direction = _eliminated(batch, problem, gradient)
         else:
             direction = _directions(batch, problem, gradient, squared, direction_rows)
         lengths = _search(batch, problem, gradient, direction)
@@ -115,23 +115,17 @@ def minimise_many(
     return found
 
 
-def _eliminated(batch: _Batch, problem: _Problem, gradient: Array, moved: Array) -> Array:
-    """Newton directions (T, 1, m) of two classes by elimination, `moved` the gradient's scores where rows are K.
+def _eliminated(batch: _Batch, problem: _Problem, gradient: Array) -> Array:
+    """Newton directions (T, 1, m) of two classes by elimination.
 
-    With D the curvatures over n, S = D^(1/2) and g the gradient, (X'DX + lam) v = -g. For g = X'c that is v = X'b with
-    b = -(c + S u) / lam and (lam + S K S) u = -S K c (Rasmussen and Williams 2006, Alg. 3.1).
+    With H the curvatures in the scores, (X'HX + lam) v = -g; for g = X'c that is v = X'b with (HK + lam) b = -c.
     """
     curvature = problem.link.curvature(batch.residuals + batch.members, batch.counts[:, None, None])[0]
-    lam, diagonal = problem.regularisation, np.arange(batch.rows.shape[2])
-    if not problem.gram:
-        matrices = np.matmul(batch.rows.transpose(0, 2, 1) * curvature, batch.rows)
-        matrices[:, diagonal, diagonal] += lam
-        return _solutions(matrices, -gradient)
-    roots = np.sqrt(curvature)
-    matrices = batch.rows * roots
-    matrices *= roots.transpose(0, 2, 1)
-    matrices[:, diagonal, diagonal] += lam
-    return np.asarray((gradient + roots * _solutions(matrices, -roots * moved)) / -lam)
+    curved = curvature.transpose(0, 2, 1) * batch.rows
+    matrices = curved if problem.gram else np.matmul(batch.rows.transpose(0, 2, 1), curved)
+    diagonal = np.arange(matrices.shape[1])
+    matrices[:, diagonal, diagonal] += problem.regularisation
+    return _solutions(matrices, -gradient)
 
 
 def _solutions(matrices: Array, right: Array) -> Array:

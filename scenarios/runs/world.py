@@ -40,10 +40,10 @@ from scenarios.settings.classifier import leading
 from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL, NOISE_FREE, task
 from scenarios.settings.schema import Scenario
 from scenarios.settings.sections import Data
-from scenarios.settings.sweep import Variant, cell_id, expand, variants, world_key
+from scenarios.settings.sweep import PERIOD, Variant, WorldSetting, cell_id, expand, variants, world_key
 from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.secure_summation import NAME as SUMMATION
-from scenarios.simulated.simulation import Split, SplitSpec, split
+from scenarios.simulated.simulation import Split, SplitSpec, period_names, split
 from scenarios.simulated.targets import Target, target_sets
 
 _log = logging.getLogger(__name__)
@@ -298,6 +298,9 @@ def split_of(scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec
         positive=data.positive,
         missing=imputes(data.features),
         drop=data.drop,
+        time=data.time,
+        periods=scenario.trials.periods,
+        window=None if scenario.trials.window == "all" else scenario.trials.window,
     )
 
 
@@ -312,10 +315,21 @@ def worlds(scenario: Scenario, data_dir: str | None) -> list[World]:
     found = []
     for setting in expand(scenario):
         first = split_of(setting.scenario, 0, data_dir)
-        for number in range(setting.scenario.trials.splits):
-            name, key = (named(setting, number, first.digest) for named in (cell_id, world_key))
-            found.append(World(name, key, setting.swept, setting.scenario, replace(first, split=number)))
+        for one, spec in _over_time(setting, first):
+            for number in range(setting.scenario.trials.splits):
+                name, key = (named(one, number, first.digest) for named in (cell_id, world_key))
+                found.append(World(name, key, one.swept, one.scenario, replace(spec, split=number)))
     return found
+
+
+def _over_time(setting: WorldSetting, spec: SplitSpec) -> Iterator[tuple[WorldSetting, SplitSpec]]:
+    """The setting itself, or with a column of time one for each period that is tested on: all but the first."""
+    if spec.time is None:
+        yield setting, spec
+        return
+    for period in range(2, len(period_names(spec)) + 1):
+        swept = {**setting.swept, PERIOD: period}
+        yield WorldSetting(swept, setting.scenario), replace(spec, period=period)
 
 
 def public_file_premise(data: Data) -> str:

@@ -29,6 +29,7 @@ from federation.grids.nodes import Placement, most_per_node
 from federation.grids.simulation import SimulationGrid
 from parties.training.classifiers import LOGISTIC
 from scenarios.data.catalogue import contents, entry, is_file_name
+from scenarios.runs.over_time import length, releases_about
 from scenarios.scores.classification_scoring import ClassificationScoring
 from scenarios.scores.references import Stages, reference_stages
 from scenarios.scores.results import Row, missed, protection
@@ -79,7 +80,8 @@ class Costs:
 class World:
     """One split of one sweep point, with the scenario there; `name` is for its files, `key` for its noise.
 
-    `swept` are the values of the swept keys. Data is loaded when asked for.
+    `swept` are the values of the swept keys, `periods` the names of those that rows arrive in, if they arrive over
+    time. Data is loaded when asked for.
     """
 
     name: str
@@ -87,6 +89,7 @@ class World:
     swept: Mapping[str, Any]
     scenario: Scenario
     spec: SplitSpec
+    periods: tuple[str, ...] = ()
 
     @property
     def variants(self) -> list[Variant]:
@@ -188,6 +191,7 @@ class World:
             reference=tuple(self.reference) if asked else (),
             summation=SUMMATION,
             chosen="" if scenario.chosen is None else scenario.chosen.premise,
+            periods=releases_about(scenario.trials, len(self.periods)) if self.periods else {},
         )
 
     def holdings(self) -> Reference:
@@ -300,7 +304,7 @@ def split_of(scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec
         drop=data.drop,
         time=data.time,
         periods=scenario.trials.periods,
-        window=None if scenario.trials.window == "all" else scenario.trials.window,
+        window=length(scenario.trials),
     )
 
 
@@ -315,21 +319,14 @@ def worlds(scenario: Scenario, data_dir: str | None) -> list[World]:
     found = []
     for setting in expand(scenario):
         first = split_of(setting.scenario, 0, data_dir)
-        for one, spec in _over_time(setting, first):
+        names = () if first.time is None else period_names(first)
+        for period in range(2, len(names) + 1) if names else [0]:
+            swept = {**setting.swept, PERIOD: period} if names else setting.swept
+            one, spec = WorldSetting(swept, setting.scenario), replace(first, period=period)
             for number in range(setting.scenario.trials.splits):
                 name, key = (named(one, number, first.digest) for named in (cell_id, world_key))
-                found.append(World(name, key, one.swept, one.scenario, replace(spec, split=number)))
+                found.append(World(name, key, swept, setting.scenario, replace(spec, split=number), names))
     return found
-
-
-def _over_time(setting: WorldSetting, spec: SplitSpec) -> Iterator[tuple[WorldSetting, SplitSpec]]:
-    """The setting itself, or with a column of time one for each period that is tested on: all but the first."""
-    if spec.time is None:
-        yield setting, spec
-        return
-    for period in range(2, len(period_names(spec)) + 1):
-        swept = {**setting.swept, PERIOD: period}
-        yield WorldSetting(swept, setting.scenario), replace(spec, period=period)
 
 
 def public_file_premise(data: Data) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from scenarios.settings.division import partition_kind
 from scenarios.settings.sections import Data, Parties, Trials
 from scenarios.settings.values import all_values
-from scenarios.settings.words import BY, NEXT
+from scenarios.settings.words import ALL, BY, NEXT
 from scenarios.settings.yaml_rules import KeyPath
 
 
@@ -17,7 +17,7 @@ def untimely(data: Data, parties: Parties, trials: Trials) -> Iterator[tuple[Key
     if data.time is None:
         if trials.periods is not None:
             yield ("trials", "periods"), "needs data.time, the column that says when each row arrived"
-        if trials.window != "all":
+        if trials.window != ALL:
             yield ("trials", "window"), "is for rows that arrive over time; name their column in data.time or remove it"
         if NEXT in tests:
             yield ("data", "test"), "next is the period that follows, and needs data.time; give a count or a fraction"

@@ -29,6 +29,11 @@ class Budget:
     delta: float
     periods: Mapping[str, int] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, levels: Mapping[str, float] | None, periods: Mapping[str, int] | None = None) -> Budget | None:
+        """That of a plan, which has an epsilon and a delta; None where it has none."""
+        return None if levels is None else cls(levels["epsilon"], levels["delta"], periods or {})
+
     def gate_promise(self, promised: Guarantee, what: str) -> None:
         """As `gate` for what is promised: where that has a delta, periods add up only once it is known how exactly."""
         (self if promised.delta == 0 else replace(self, periods={})).gate(promised, what)
@@ -39,10 +44,11 @@ class Budget:
         Examples:
             >>> from federation.contract.guarantee import Adjacency, Unit
             >>> weekly = Guarantee(0.5, 0.0, Unit.PARTY, Adjacency.REPLACE, "laplace")
-            >>> Budget(3.0, 0.0, {"party": 7}).gate(weekly, "release 'soft_vote'")  # doctest: +ELLIPSIS
+            >>> Budget(3.5, 0.0, {"party": 7}).gate(weekly, "release 'soft_vote'")
+            >>> Budget(3.0, 0.0, {"party": 7}).gate(weekly, "it")
             Traceback (most recent call last):
-            federation.contract.errors.BudgetExceededError: release 'soft_vote' in 7 periods, about the same party, would \
-spend epsilon=3.5, delta=0, the budget is epsilon=3, delta=0; lower ...
+            federation.contract.errors.BudgetExceededError: it in 7 periods, about the same party, would spend
+            epsilon=3.5, delta=0, the budget is epsilon=3, delta=0; lower privacy.epsilon or raise privacy.budget
         """
         number = self.periods.get(guarantee.unit, 1)
         when = f" in {number} periods, about the same {guarantee.unit}," if number > 1 else ""

@@ -183,11 +183,12 @@ class VariantRun:
         noise spends nothing of anybody's. Raises `BudgetExceededError`.
         """
         plan = self._world.plan
-        if plan.budget is None:
+        limit = Budget.of(plan.budget, plan.periods)
+        if limit is None:
             return
         what = f"release '{self._variant.name}'"
         if isinstance(spends, Guarantee):
-            gate(Budget(**plan.budget, periods=plan.periods), spends, what)
+            gate(limit, spends, what)
         elif spends.claimed is not None or not plan.simulation:
             raise BudgetExceededError(
                 f"{what} has no guarantee, and there is a budget: {spends.reason}; choose noise with a guarantee "
@@ -234,9 +235,10 @@ class Variants:
         for variant in released:
             with guarded(variant.name):
                 self._runs[variant.name] = VariantRun(world, variant, inquiry)
-        if plan.budget is not None and not plan.simulation:
+        limit = Budget.of(plan.budget)
+        if limit is not None and not plan.simulation:
             spent = {name: spends for run in self._runs.values() for name, spends in run.spends}
-            require_together(Budget(**plan.budget), spent.values())
+            require_together(limit, spent.values())
 
     def spends(self) -> list[tuple[Place, Guarantee | NoGuarantee]]:
         """What each release will be charged at most, and where its noise is made."""

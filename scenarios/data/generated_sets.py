@@ -19,7 +19,7 @@ _ROWS, _COLUMNS, _CLASSES = 600_000, 10, 3  # of `gaussians`: enough for a hundr
 _DISTANCE = 2.0  # of each class's centre from the origin
 _DAYS, _A_DAY, _DRIFTING_COLUMNS = 280, 100, 6  # of `drifting`: rows that arrive on each day
 _APART, _TURN = 1.5, 2 * np.pi / 3  # of `drifting`: of each class from the middle, and by how much they turn in all
-_GAUSSIANS_SEED, _DRIFTING_SEED, _EXPRIL_SEED = 2016, 2023, 2021  # of the data sets, which are the same in every scenario
+_GAUSSIANS_SEED, _EXPRIL_SEED, _DRIFTING_SEED = 2016, 2021, 2023  # of the data sets, the same in every scenario
 _FLIPPED = 1 / 3  # of the target rows of A and B
 _MOST_STEPS = 100  # of k-means
 _COMPONENTS, _SPREAD = 4, 0.5  # of the mixtures of C, D and E, and of their components' means
@@ -45,8 +45,8 @@ def _drifting() -> Table:
     """Rows x = ±1.5 (cos a, sin a, 0, ...) + z of two equally probable classes, whose axis turns as the days go by.
 
     100 rows arrive on each of the days 0 to 279, the group `day`, with z standard normal in R^6 and the angle a = 2/3
-    pi day/279. On any day the best classifier is right with probability Phi(1.5) = .9332; the one of the first day is no
-    better than chance three quarters of the way, and worse after it.
+    pi day/279. On any day the best classifier is right with probability Phi(1.5) = .9332; the one of the first day is
+    no better than chance after three quarters of the days, and worse later.
     """
     random = generator(_DRIFTING_SEED, "drifting")
     day = np.repeat(np.arange(_DAYS), _A_DAY)

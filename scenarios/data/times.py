@@ -45,7 +45,8 @@ def moments(table: Table, name: str) -> tuple[Floats, bool]:
 
     Examples:
         >>> days = np.array(["2023-02-01", "2023-02-03"])
-        >>> moments(Table("toy", ("x",), ("a", "b"), np.array([0, 1]), (np.zeros((2, 1)),), groups={"day": days}), "day")
+        >>> table = Table("toy", ("x",), ("a", "b"), np.array([0, 1]), (np.zeros((2, 1)),), groups={"day": days})
+        >>> moments(table, "day")
         (array([1.6752e+09, 1.6754e+09]), True)
     """
     if name not in table.groups:

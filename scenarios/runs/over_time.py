@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,8 +10,7 @@ from federation.contract.guarantee import Guarantee, Unit
 from federation.mechanisms.accounting.windows import most_releases, spent_over_periods
 from scenarios.settings.schema import Scenario
 from scenarios.settings.sections import Privacy, Trials
-from scenarios.settings.sweep import PERIOD
-from scenarios.settings.words import ALL
+from scenarios.settings.words import ALL, PERIOD
 
 PREMISES = (
     "when a row arrives is public: a row that is exchanged, added or removed is one of the same period",
@@ -62,35 +62,40 @@ def over_time(
 
 
 def _spent(ledgers: Sequence[Mapping[str, Any]], trials: Trials, privacy: Privacy) -> Iterator[dict[str, Any]]:
-    series: dict[tuple[str, str, int], dict[int, Guarantee | None]] = {}
-    settings: dict[str, Any] = {}
-    for world in ledgers:
-        setting = {key: value for key, value in world["swept"].items() if key != PERIOD}
-        settings[str(setting)] = setting
-        numbers: dict[str, int] = {}
-        for release in world["releases"]:
-            variant, known = release["variant"], release["guarantee"]
-            number = numbers[variant] = numbers.get(variant, -1) + 1
-            kept = None if known.get("non_private") else Guarantee.from_dict(known)
-            series.setdefault((str(setting), variant, number), {})[world["swept"][PERIOD]] = kept
-    limit = privacy.budget
+    limit, window = privacy.budget, length(trials)
     target = privacy.delta if limit is None else limit.delta
-    for (setting, variant, number), found in series.items():
-        kept = {period: one for period, one in found.items() if one is not None}
-        if len(kept) < len(found):
-            continue
-        first = kept[min(kept)]
+    for swept, variant, releases in _series(ledgers):
+        first = releases[min(releases)]
         for unit in (unit for unit in Unit if first.unit.covers(unit)):
-            epsilon, delta = spent_over_periods(kept, length(trials), unit, target)
+            epsilon, delta = spent_over_periods(releases, window, unit, target)
             yield {
-                "swept": settings[setting],
+                "swept": swept,
                 "variant": variant,
                 "each": first.epsilon,
                 "unit": str(unit),
                 "adjacency": str(first.adjacency),
-                "releases": len(kept),
-                "about_one": most_releases(unit, len(kept), length(trials)),
+                "releases": len(releases),
+                "about_one": most_releases(unit, len(releases), window),
                 "epsilon": epsilon,
                 "delta": delta,
                 "budget": None if limit is None else {"epsilon": limit.epsilon, "delta": limit.delta},
             }
+
+
+def _series(ledgers: Sequence[Mapping[str, Any]]) -> Iterator[tuple[dict[str, Any], str, dict[int, Guarantee]]]:
+    """A setting, a variant and its guarantees by period at one of its epsilons; only of what has one in all of them."""
+    settings: dict[str, dict[str, Any]] = {}
+    found: dict[tuple[str, str, int], dict[int, Guarantee | None]] = {}
+    for world in ledgers:
+        swept, numbers = dict(world["swept"]), Counter[str]()
+        period = swept.pop(PERIOD)
+        settings[str(swept)] = swept
+        for release in world["releases"]:
+            variant, known = release["variant"], release["guarantee"]
+            kept = None if known.get("non_private") else Guarantee.from_dict(known)
+            found.setdefault((str(swept), variant, numbers[variant]), {})[period] = kept
+            numbers[variant] += 1
+    for (place, variant, _), each in found.items():
+        private = {period: one for period, one in each.items() if one is not None}
+        if len(private) == len(each):
+            yield settings[place], variant, private

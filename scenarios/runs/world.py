@@ -41,7 +41,8 @@ from scenarios.settings.classifier import leading
 from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL, NOISE_FREE, task
 from scenarios.settings.schema import Scenario
 from scenarios.settings.sections import Data
-from scenarios.settings.sweep import PERIOD, Variant, WorldSetting, cell_id, expand, variants, world_key
+from scenarios.settings.sweep import Variant, WorldSetting, cell_id, expand, variants, world_key
+from scenarios.settings.words import PERIOD
 from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.secure_summation import NAME as SUMMATION
 from scenarios.simulated.simulation import Split, SplitSpec, period_names, split

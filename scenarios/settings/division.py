@@ -129,9 +129,7 @@ def _rising(starts: tuple[float | str, ...]) -> tuple[float | str, ...]:
 
 _NumberOfPeriods = Annotated[int, Field(strict=True, ge=2, le=MOST_PERIODS)]
 _Start = Annotated[float, Field(strict=True, allow_inf_nan=False)] | Name
-_Starts = Annotated[
-    tuple[_Start, ...], Field(min_length=2, max_length=MOST_PERIODS), AfterValidator(_rising)
-]
+_Starts = Annotated[tuple[_Start, ...], Field(min_length=2, max_length=MOST_PERIODS), AfterValidator(_rising)]
 Periods = Annotated[
     int | tuple[float | str, ...] | Mapping[str, Any],
     read_as(_NumberOfPeriods | _Starts | _Every),

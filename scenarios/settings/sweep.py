@@ -23,6 +23,7 @@ from scenarios.settings.protocol_options import (
 from scenarios.settings.schema import Scenario
 from scenarios.settings.sections import Targets
 from scenarios.settings.values import Section, swept_keys
+from scenarios.settings.words import PERIOD
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,6 @@ _UNSAID: dict[str, Any] = dict(
     drop=[],
     time=None,
 )
-PERIOD = "period"  # the column that says on which period a release was tested
 
 
 def expand(scenario: Scenario) -> list[WorldSetting]:

@@ -13,6 +13,7 @@ BY_CLASS = ("dirichlet", *PRESCRIBED)  # partitions that need classes
 LEAST, MOST = 1e-6, 1e6  # of a skew's number; nothing changes beyond
 MOST_TARGET_ROWS = 1000  # of a target set whose size is not given
 NEXT = "next"  # the test rows of a release where rows arrive over time
+PERIOD = "period"  # the column of results that says on which period a release was tested
 EVERY, ALL = "every", "all"  # a span, and a window without an end
 Span = Literal["day", "week", "month", "quarter", "year"]  # of a calendar
 MOST_PERIODS = 1000

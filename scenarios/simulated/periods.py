@@ -195,7 +195,9 @@ def _starts(
         if is_date != dated:
             kinds = ("dates", "a number") if dated else ("numbers", "a date")
             raise InputError(f"trials.periods: {where} holds {kinds[0]}, and {start} is {kinds[1]}; write them alike")
-    return np.array([start for start, _ in known]), tuple(f"from {start:g}" if isinstance(start, float) else f"from {start}" for start in periods)
+    return np.array([start for start, _ in known]), tuple(
+        f"from {start:g}" if isinstance(start, float) else f"from {start}" for start in periods
+    )
 
 
 def _said(at: float, dated: bool) -> str:

@@ -117,7 +117,8 @@ _OVER_TIME = ("time", "periods", "window", "period")
 
 def period_names(spec: SplitSpec) -> tuple[str, ...]:
     """What the periods of a split with a column of time are called. Raises `InputError`."""
-    assert spec.time is not None and spec.periods is not None
+    assert spec.time is not None
+    assert spec.periods is not None
     return periods_of(_table(asdict(spec)), spec.time, spec.periods).names
 
 

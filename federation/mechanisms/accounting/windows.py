@@ -30,9 +30,9 @@ def spent_over_periods(
 ) -> tuple[float, float]:
     """The most that one `unit` has spent, (epsilon, delta), on releases by the period before which their windows end.
 
-    There must be one at least. Each must protect the unit (`Unit.covers`), and all under one adjacency. Windows that no unit is in both of
-    compose in parallel: over disjoint rows the largest counts (McSherry 2009, Theorem 4), where it is public in which
-    period a row arrives. All others `compose`. Raises `InputError` as that does.
+    There must be one at least. Each must protect the unit (`Unit.covers`), and all under one adjacency. Windows that no
+    unit is in both of compose in parallel: over disjoint rows the largest counts (McSherry 2009, Theorem 4), where it
+    is public in which period a row arrives. All others `compose`. Raises `InputError` as that does.
 
     Examples:
         >>> from federation.contract.guarantee import Adjacency

@@ -38,7 +38,15 @@ from scenarios.scores.tasks import REGRESSION, scoring
 from scenarios.scores.unscored import Unscored
 from scenarios.settings.baselines import noise_free
 from scenarios.settings.classifier import leading
-from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL, NOISE_FREE, task
+from scenarios.settings.protocol_options import (
+    BASELINES,
+    CONSTANT,
+    INDIVIDUAL,
+    NOISE_FREE,
+    default_kind,
+    requires,
+    task,
+)
 from scenarios.settings.schema import Scenario
 from scenarios.settings.sections import Data
 from scenarios.settings.sweep import Variant, WorldSetting, cell_id, expand, variants, world_key
@@ -306,6 +314,7 @@ def split_of(scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec
         time=data.time,
         periods=scenario.trials.periods,
         window=length(scenario.trials),
+        bag_each=requires(default_kind(scenario.protocols) or CONSTANT).bags,
     )
 
 

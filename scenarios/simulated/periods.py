@@ -99,6 +99,7 @@ def window_cut(
     window: int | None,
     period: int,
     test: str | int | float,
+    bag_each: bool,
     partition: str | Mapping[str, Any],
     **dealing: Any,
 ) -> Cut:
@@ -106,13 +107,14 @@ def window_cut(
 
     Without a `window` that is from all of them, and early releases learn from as many as there are. Each period is cut
     for itself (`partition.cut`, with its other arguments as `dealing`), and what a party, or the public, has of each is
-    put together: a count of rows, parties' or public, is one of each period, and bags of two periods are two bags.
+    put together: a count of rows, parties' or public, is one of each period. Bags of two periods are two bags, or with
+    `bag_each` false a party's rows are a single one, as for protocols that have no use for bags.
     Raises `InputError` as that does, and says of which period.
 
     Examples:
         >>> table = Table("toy", ("x",), ("a", "b"), np.arange(60) % 2, (np.arange(60.0)[:, None],))
         >>> dealt = dict(auxiliary=5, parties=3, rows=None, partition="iid", seed=1)
-        >>> window_cut(table, time="x", periods=3, window=None, period=3, test="next", **dealt)
+        >>> window_cut(table, time="x", periods=3, window=None, period=3, test="next", bag_each=True, **dealt)
         Cut(10 auxiliary, 20 test, 30 private rows of 3 parties in 6 bags)
     """
     if test != NEXT:
@@ -127,10 +129,10 @@ def window_cut(
             raise InputError(f"in period {number} ({found.names[number - 1]}): {error}") from error
         pieces.append(replace(part, auxiliary=held[part.auxiliary], order=held[part.order]))
     column = table.groups[partition[BY]] if isinstance(partition, Mapping) and BY in partition else None
-    return _together(pieces, found.rows(period), column)
+    return _together(pieces, found.rows(period), column, bag_each)
 
 
-def _together(pieces: Sequence[Cut], test: Integers, column: Any) -> Cut:
+def _together(pieces: Sequence[Cut], test: Integers, column: Any, bag_each: bool) -> Cut:
     """One cut of several, with parties by number, or where there is a `column` of all rows by its values."""
     order = np.concatenate([piece.order for piece in pieces])
     sizes = np.concatenate([piece.bag_sizes for piece in pieces])
@@ -146,7 +148,7 @@ def _together(pieces: Sequence[Cut], test: Integers, column: Any) -> Cut:
     rows = np.repeat(starts[bags] - ends[:-1], sizes[bags]) + np.arange(len(order))
     offsets = ends[np.searchsorted(of_bag[bags], np.arange(parties + 1))]
     auxiliary = np.concatenate([piece.auxiliary for piece in pieces])
-    return Cut(auxiliary, test, order[rows], offsets, ends, names, pieces[0].shifted)
+    return Cut(auxiliary, test, order[rows], offsets, ends if bag_each else offsets, names, pieces[0].shifted)
 
 
 def _holders(piece: Cut) -> Integers:

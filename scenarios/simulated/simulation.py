@@ -33,7 +33,8 @@ class SplitSpec:
     `digest` identifies the contents of the data set's file. `bags` is how each party's rows lie in bags, `person` the
     column that says whose row it is. `label_range` and `outside` are for real labels (`Table.with_range`). `missing`:
     cells may be; `drop` are columns that are no features. With the column `time` rows arrive over `periods`, and the
-    split is that of the release that is tested on one `period` (`scenarios.simulated.periods.window_cut`).
+    split is that of the release that is tested on one `period` (`scenarios.simulated.periods.window_cut`, as is
+    `bag_each`).
     """
 
     source: str
@@ -59,6 +60,7 @@ class SplitSpec:
     periods: int | tuple[float | str, ...] | Mapping[str, Any] | None = None
     window: int | None = None
     period: int = 0
+    bag_each: bool = False
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -112,7 +114,7 @@ def split(spec: SplitSpec) -> Split:
 # What a split takes from its data set, and how it cuts that.
 _LOADED = ("source", "label", "data_dir", "classes", "positive", "label_range", "outside", "missing", "drop")
 _CUT = ("auxiliary", "test", "parties", "rows", "partition", "seed", "split", "bags", "person")
-_OVER_TIME = ("time", "periods", "window", "period")
+_OVER_TIME = ("time", "periods", "window", "period", "bag_each")
 
 
 def period_names(spec: SplitSpec) -> tuple[str, ...]:

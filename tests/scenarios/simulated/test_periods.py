@@ -19,7 +19,7 @@ def table(time=None, **groups):
 
 
 def cut_of(whole, period, window=None, **changes):
-    dealing = dict(auxiliary=10, parties=4, rows=None, partition="iid", seed=1, split=0, **changes)
+    dealing = dict(bag_each=False, auxiliary=10, parties=4, rows=None, partition="iid", seed=1, split=0, **changes)
     return window_cut(whole, time="t", periods={"every": 1}, window=window, period=period, test="next", **dealing)
 
 
@@ -83,6 +83,7 @@ def test_a_release_learns_from_the_window_before_the_rows_that_test_it(window, p
     assert np.unique(time[pieces.auxiliary]).tolist() == past  # public rows are of the past, too
     assert sorted(pieces.test) == np.flatnonzero(time == 4).tolist()
     assert len(pieces.auxiliary) == 10 * len(past)
+    assert pieces.bags_per_party == 1
     assert sorted([*pieces.order, *pieces.auxiliary]) == np.flatnonzero(np.isin(time, past)).tolist()
 
 
@@ -94,7 +95,7 @@ def test_a_row_stays_with_its_party_and_what_is_public_stays_so(window, bags, sp
     for period in range(2, 7):
         pieces = window_cut(
             whole, time="t", periods=6, window=window, period=period, test="next",
-            auxiliary=0.2, parties=4, rows=None, partition="iid", seed=1, split=split, bags=bags,
+            auxiliary=0.2, parties=4, rows=None, partition="iid", seed=1, split=split, bags=bags, bag_each=True,
         )  # fmt: skip
         public |= {*pieces.auxiliary.tolist()}
         for party in range(pieces.parties):
@@ -111,7 +112,7 @@ def test_parties_by_a_column_come_and_go():
     site = np.where(time == 0, np.arange(120) % 2, 1 + np.arange(120) % 2)  # 0 and 1, then 1 and 2
     whole = table(time, site=site)
     by = dict(partition={"by": "site"}, parties=None, auxiliary=4)
-    dealt = dict(time="t", periods={"every": 1}, test="next", rows=None, seed=1)
+    dealt = dict(time="t", periods={"every": 1}, test="next", rows=None, seed=1, bag_each=False)
     pieces = window_cut(whole, window=None, period=3, **dealt, **by)
     assert pieces.party_names == ("0", "1", "2")
     for party in range(3):
@@ -125,7 +126,7 @@ def test_what_does_not_suffice_is_told_with_its_period():
     with pytest.raises(InputError, match=r"in period 1 \(from 0\): parties.count 4 x parties.rows 30 needs 120"):
         window_cut(
             table(time), time="t", periods={"every": 1}, window=None, period=2, test="next",
-            auxiliary=10, parties=4, rows=30, partition="iid", seed=1,
+            auxiliary=10, parties=4, rows=30, partition="iid", seed=1, bag_each=False,
         )  # fmt: skip
 
 
@@ -133,5 +134,5 @@ def test_other_test_rows_are_refused():
     with pytest.raises(InputError, match="data.test must be next with data.time"):
         window_cut(
             table(), time="t", periods=2, window=None, period=2, test=0.2,
-            auxiliary=10, parties=4, rows=None, partition="iid", seed=1,
+            auxiliary=10, parties=4, rows=None, partition="iid", seed=1, bag_each=False,
         )  # fmt: skip

@@ -80,7 +80,10 @@ def run_command(
 def _next(finished: Run) -> str:
     """What is most useful now: a figure where there are curves, or else to apply the model to other rows."""
     from scenarios.reports.series import is_drawable
+    from scenarios.settings.words import PERIOD
 
+    if any(PERIOD in row for row in finished.rows):
+        return shlex.join(["federation", "figure", str(finished.directory), "--x", PERIOD])
     model = min((path.name for path in (finished.directory / "models").glob("*")), default=None)
     if model is None or is_drawable(finished.rows):
         return shlex.join(["federation", "figure", str(finished.directory)])

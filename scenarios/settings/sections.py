@@ -97,7 +97,8 @@ class Data(Section):
     data.time a count or fraction is one of each period, and what is public once stays so."""
     test: Annotated[TestShare, Sweep()] = 0.2
     """Held-out rows: official (the data set's own), a count or a fraction of all rows but public rows that are set
-    apart before. With 0 models learn from all rows, and nothing is scored."""
+    apart before. With 0 models learn from all rows, and nothing is scored. With data.time it is next: all rows of the
+    period that follows."""
     features: tuple[Stage, ...] = ("impute", "scale", {"whiten": "auto"}, "constant", "unit_norm")
     """Feature map, fitted on the auxiliary rows only and applied in this order; its default is the protocol's. impute,
     which must come first, takes missing cells: they become the column's median, and indicators tell of them unless it

@@ -263,8 +263,8 @@ def _data_problems(data: Data, kinds: list[str]) -> Iterator[str]:
         )
     if data.time is not None:
         yield (
-            "data.time: periods are for simulations; make a deployment of its own for each, whose sites' accounts add up "
-            "what is spent, and remove it"
+            "data.time: periods are for simulations; make a deployment of its own for each, as the sites' accounts add "
+            "up what is spent, and remove it"
         )
     if data.label is None:
         yield "data.label: name the column of the labels in the sites' tables"

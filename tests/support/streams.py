@@ -19,8 +19,7 @@ def stream_file(folder: Path) -> Path:
     rows = random.normal(size=(n, 2)) + 2.0 * label[:, None]
     path = folder / "stream.csv"
     lines = (
-        f"2023-{m:02}-{d:02},{x:.6f},{y:.6f},{'ab'[c]}"
-        for m, d, (x, y), c in zip(month, day, rows, label, strict=True)
+        f"2023-{m:02}-{d:02},{x:.6f},{y:.6f},{'ab'[c]}" for m, d, (x, y), c in zip(month, day, rows, label, strict=True)
     )
     path.write_text("\n".join(["day,x,y,class", *lines]) + "\n")
     return path

@@ -51,7 +51,7 @@ def kdd_arrays(**changes) -> dict[str, np.ndarray]:
 
 
 def test_names_have_one_line_each():
-    classes = {"digits", "breast_cancer", "gaussians", "adult", "ctg", "har", "higgs", "kdd99", "mnist"}
+    classes = {"digits", "breast_cancer", "gaussians", "drifting", "adult", "ctg", "har", "higgs", "kdd99", "mnist"}
     classes |= {f"expril_{letter}" for letter in "abcde"}
     assert {name for name in names() if not entry(name).regression} == classes
     real = {"diabetes", "housing", "protein", "census_weeks", "census_1940", "criteo_sscl"}

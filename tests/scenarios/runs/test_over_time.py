@@ -98,7 +98,9 @@ def test_a_budget_lasts_over_the_periods_before_anything_is_read(path):
         return resolve(stream(path), ["trials.periods=5", limit, *more])
 
     check_budget(scenario(4.0))
-    with pytest.raises(BudgetExceededError, match=r"'soft_vote' in 4 periods, about the same party, would .*epsilon=4,"):
+    with pytest.raises(
+        BudgetExceededError, match=r"'soft_vote' in 4 periods, about the same party, would .*epsilon=4,"
+    ):
         check_budget(scenario(3.9))
     local = "protocols=[{kind: private_labels}]", "data.range=[0, 1]"
     check_budget(scenario(2.0, *local))  # of a label, which is in two windows
@@ -153,6 +155,9 @@ def test_a_figure_is_over_periods_in_their_order(streamed):
     axis = found.plot.axis
     assert (axis.name, axis.values, axis.logarithmic) == ("period", (2.0, 3.0, 4.0, 5.0), False)
     assert {curve.label: len(curve.points) for curve in found.plot.curves}["soft_vote"] == len(TESTED)
+    more = [{**row, "split": row["split"] + 2} for row in streamed.rows]
+    caption = collect({streamed.directory: [*streamed.rows, *more]}, x="period").caption
+    assert "with the splits as units of each period: periods are no repetitions" in caption
     drawn = plots(streamed.rows)
     assert "accuracy-period" in drawn
     assert not drawn["accuracy-period"].axis.logarithmic

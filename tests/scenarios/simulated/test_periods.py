@@ -15,7 +15,9 @@ N = 240
 def table(time=None, **groups):
     time = np.arange(N) % 6 if time is None else np.array(time)
     n = len(time)
-    return Table("toy", ("x",), ("a", "b"), np.arange(n) // 3 % 2, (np.arange(n * 1.0)[:, None],), groups={"t": time, **groups})
+    return Table(
+        "toy", ("x",), ("a", "b"), np.arange(n) // 3 % 2, (np.arange(n * 1.0)[:, None],), groups={"t": time, **groups}
+    )
 
 
 def cut_of(whole, period, window=None, **changes):
@@ -131,7 +133,7 @@ def test_what_does_not_suffice_is_told_with_its_period():
 
 
 def test_other_test_rows_are_refused():
-    with pytest.raises(InputError, match="data.test must be next with data.time"):
+    with pytest.raises(InputError, match=r"data\.test must be next with data.time"):
         window_cut(
             table(), time="t", periods=2, window=None, period=2, test=0.2,
             auxiliary=10, parties=4, rows=None, partition="iid", seed=1, bag_each=False,

@@ -100,9 +100,8 @@ def _memory(pid: int) -> int:
 
 def told(name: str, costs: Iterator[Cost]) -> list[Cost]:
     """Print a line for each run as it ends, with what a further party costs."""
-    print(
-        f"\n{name}\n{'parties':>9} {'run s':>8} {'collect s':>10} {'us/party':>9} {'further':>8} {'bytes':>7} {'MiB':>6}"
-    )
+    print(f"\n{name}")
+    print(f"{'parties':>9} {'run s':>8} {'collect s':>10} {'us/party':>9} {'further':>8} {'bytes':>7} {'MiB':>6}")
     done: list[Cost] = []
     for cost in costs:
         further = ""

@@ -91,7 +91,7 @@ def run_plan(grid: Grid, plan: WorldPlan, sums: Summing | None = None) -> None:
         inquiry.close()
         variants.proceed()
     collected = time.perf_counter()
-    ledger = Ledger(Budget(**plan.budget) if plan.budget else None)
+    ledger = Ledger(Budget.of(plan.budget, plan.periods))
     diagnostics = variants.finish(ledger)
     for name, cause in variants.missing.items():
         found.append(f"the reference '{name}' could not be made: {cause}")

@@ -80,7 +80,10 @@ def run_command(
 def _next(finished: Run) -> str:
     """What is most useful now: a figure where there are curves, or else to apply the model to other rows."""
     from scenarios.reports.series import is_drawable
+    from scenarios.settings.words import PERIOD
 
+    if any(PERIOD in row for row in finished.rows):
+        return shlex.join(["federation", "figure", str(finished.directory), "--x", PERIOD])
     model = min((path.name for path in (finished.directory / "models").glob("*")), default=None)
     if model is None or is_drawable(finished.rows):
         return shlex.join(["federation", "figure", str(finished.directory)])
@@ -91,12 +94,15 @@ def _tell(finished: Run, as_json: bool, quiet: bool, following: str) -> None:
     """What was measured, what may be read from it, where all is, and the command to go on with."""
     from rich.text import Text
 
+    from federation.contract.files import read_object
     from federation.grids.failures import describe
     from scenarios.reports.bag_remarks import bag_remarks
+    from scenarios.reports.over_periods import spent_over_periods
     from scenarios.reports.summary import summarise
     from scenarios.reports.terminal import tables
     from scenarios.reports.verdict_words import MARKS
     from scenarios.scores.metrics import BALANCED, primary
+    from scenarios.scores.results import REMEDY
     from scenarios.scores.unscored import unscored
 
     report = str(finished.directory / "report.html")
@@ -117,6 +123,8 @@ def _tell(finished: Run, as_json: bool, quiet: bool, following: str) -> None:
         for metric in metrics:
             for table in tables(summarise(finished.rows, metric), console.width):
                 console.print(table)
+        for line in spent_over_periods(read_object(finished.directory / "ledger.json", REMEDY), parts=False):
+            print(line)
         for line in (*bag_remarks(finished.rows), *unscored(finished.rows)):
             remark(f"hint: {line}")
         if finished.failures:

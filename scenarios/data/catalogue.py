@@ -16,13 +16,17 @@ from scenarios.data.archive_sets import BREAST_CANCER, CLASS_ARCHIVES, DIABETES,
 from scenarios.data.data_sets import DataSet
 from scenarios.data.drawn import DRAWN_SETS
 from scenarios.data.files import SUFFIXES, read_public, read_table
-from scenarios.data.generated_sets import EXPRIL_SETS, GAUSSIANS
+from scenarios.data.generated_sets import DRIFTING, EXPRIL_SETS, GAUSSIANS
 from scenarios.data.large_sets import CENSUS_1940, CRITEO
 from scenarios.data.tables import Outside, Table
 
 # What is needed of real labels before anything can be said of their privacy.
 NO_RANGE = "real labels need a declared public range [lo, hi]: one that is taken from the data is not private"
+<<<<<<< HEAD
 _CLASS_SETS = (DIGITS, BREAST_CANCER, GAUSSIANS, *DRAWN_SETS, *CLASS_ARCHIVES, *EXPRIL_SETS)
+=======
+_CLASS_SETS = (DIGITS, BREAST_CANCER, GAUSSIANS, DRIFTING, *CLASS_ARCHIVES, *EXPRIL_SETS)
+>>>>>>> h-str
 _REAL_SETS = (DIABETES, *REAL_ARCHIVES, CENSUS_1940, CRITEO)
 _CATALOGUE = {known.name: known for known in (*_CLASS_SETS, *_REAL_SETS)}
 

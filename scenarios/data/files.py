@@ -183,7 +183,7 @@ def _from_sheet(
     if label is None:
         raise InputError(f"data.label must name the label column of {path}; it has {sheet.names}")
     classes, labels = ((), sheet.numbers(label)) if real else encode_labels(np.array(sheet.texts(label, complete=True)))
-    grouped = {name: _as_integers(sheet.texts(name, complete=True)) for name in groups}
+    grouped = {name: _as_integers(sheet.texts(name, complete=True, dated=True)) for name in groups}
     columns = _kept(path, [name for name in sheet.header if name != label and name not in grouped], drop, label)
     text = tuple(i for i, name in enumerate(columns) if sheet.is_text(name))
     for name in (columns[i] for i in text):

@@ -93,13 +93,13 @@ class Sheet:
         other = [not is_missing(cell) for cell in column.take(unknown).to_pylist()]
         return values, unknown[np.array(other, dtype=bool)]
 
-    def texts(self, name: str, *, complete: bool = False) -> list[str]:
-        """A column as n texts, without the spaces around them; numbers are written out.
+    def texts(self, name: str, *, complete: bool = False, dated: bool = False) -> list[str]:
+        """A column as n texts, without the spaces around them; numbers are written out, and dates if it may be `dated`.
 
         A null is the empty text. Raises `InputError` naming the first line or row that is missing, if they are to be
         `complete`, and of a text so long that an array of n such texts would take more than 2 GiB.
         """
-        cells = self._column(name).to_pylist()
+        cells = self._column(name, dated).to_pylist()
         for row, cell in enumerate(cells if complete else ()):
             if is_missing(cell):
                 raise self._problem(row, name, "is missing")
@@ -113,7 +113,7 @@ class Sheet:
         codes = {text: NO_TEXT if is_missing(text) else text_code(text) for text in set(texts)}
         return np.array([codes[text] for text in texts])
 
-    def _column(self, name: str) -> pyarrow.ChunkedArray:
+    def _column(self, name: str, dated: bool = False) -> pyarrow.ChunkedArray:
         """Raises `InputError` with the nearest name for an unknown column, and for a type that cannot be used."""
         from pyarrow import types
 
@@ -124,6 +124,7 @@ class Sheet:
         column = self.table.column(name)
         column = column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
         column = column.cast("string") if types.is_string_view(column.type) else column  # which Arrow cannot take from
+        column = column.cast("string") if dated and types.is_temporal(column.type) else column
         known = (_is_string, types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
         if not any(is_one(column.type) for is_one in known):
             raise InputError(

@@ -261,6 +261,11 @@ def _data_problems(data: Data, kinds: list[str]) -> Iterator[str]:
             f"data.auxiliary: must be a file of rows that are really public, as real sites give none away, got "
             f"{data.auxiliary!r}; name a CSV or Parquet file with the columns of the sites' tables"
         )
+    if data.time is not None:
+        yield (
+            "data.time: periods are for simulations; make a deployment of its own for each, as the sites' accounts add "
+            "up what is spent, and remove it"
+        )
     if data.label is None:
         yield "data.label: name the column of the labels in the sites' tables"
     if data.positive is not None:

@@ -14,6 +14,7 @@ from scenarios.reports.curves import Curve, Panel, Plot
 from scenarios.reports.summary import NON_PRIVATE, Spread
 from scenarios.scores.metrics import metric_named
 from scenarios.scores.tasks import MSE
+from scenarios.settings.words import PERIOD
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,7 +120,8 @@ def explanations(plot: Plot) -> list[str]:
     marked = [curve for curve in plot.curves if not curve.look.reference]
     lines = ["mean over releases"]
     if any(spread.interval_of(plot.metric) for spread in plot.barred):
-        lines.append("bars: 95 % intervals of the mean (Student), with the splits as units")
+        within = " of each period: periods are no repetitions" if plot.axis.name == PERIOD else ""
+        lines.append(f"bars: 95 % intervals of the mean (Student), with the splits as units{within}")
     if plot.of_one_value or any(curve.look.band for curve in marked):
         few = not plot.of_one_value and not all(curve.look.band for curve in marked)
         lines.append(f"band{', of the first and of what is published' if few else ''}: {_BANDS}")

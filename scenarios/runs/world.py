@@ -29,6 +29,7 @@ from federation.grids.nodes import Placement, most_per_node
 from federation.grids.simulation import SimulationGrid
 from parties.training.classifiers import LOGISTIC
 from scenarios.data.catalogue import contents, entry, is_file_name
+from scenarios.runs.over_time import length, releases_about
 from scenarios.scores.classification_scoring import ClassificationScoring
 from scenarios.scores.references import Stages, reference_stages
 from scenarios.scores.results import Row, missed, protection
@@ -37,13 +38,22 @@ from scenarios.scores.tasks import REGRESSION, scoring
 from scenarios.scores.unscored import Unscored
 from scenarios.settings.baselines import noise_free
 from scenarios.settings.classifier import leading
-from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL, NOISE_FREE, task
+from scenarios.settings.protocol_options import (
+    BASELINES,
+    CONSTANT,
+    INDIVIDUAL,
+    NOISE_FREE,
+    default_kind,
+    requires,
+    task,
+)
 from scenarios.settings.schema import Scenario
 from scenarios.settings.sections import Data
-from scenarios.settings.sweep import Variant, cell_id, expand, variants, world_key
+from scenarios.settings.sweep import Variant, WorldSetting, cell_id, expand, variants, world_key
+from scenarios.settings.words import PERIOD
 from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.secure_summation import NAME as SUMMATION
-from scenarios.simulated.simulation import Split, SplitSpec, split
+from scenarios.simulated.simulation import Split, SplitSpec, period_names, split
 from scenarios.simulated.targets import Target, target_sets
 
 _log = logging.getLogger(__name__)
@@ -79,7 +89,8 @@ class Costs:
 class World:
     """One split of one sweep point, with the scenario there; `name` is for its files, `key` for its noise.
 
-    `swept` are the values of the swept keys. Data is loaded when asked for.
+    `swept` are the values of the swept keys, `periods` the names of those that rows arrive in, if they arrive over
+    time. Data is loaded when asked for.
     """
 
     name: str
@@ -87,6 +98,7 @@ class World:
     swept: Mapping[str, Any]
     scenario: Scenario
     spec: SplitSpec
+    periods: tuple[str, ...] = ()
 
     @property
     def variants(self) -> list[Variant]:
@@ -188,6 +200,7 @@ class World:
             reference=tuple(self.reference) if asked else (),
             summation=SUMMATION,
             chosen="" if scenario.chosen is None else scenario.chosen.premise,
+            periods=releases_about(scenario.trials, len(self.periods)) if self.periods else {},
         )
 
     def holdings(self) -> Reference:
@@ -298,6 +311,10 @@ def split_of(scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec
         positive=data.positive,
         missing=imputes(data.features),
         drop=data.drop,
+        time=data.time,
+        periods=scenario.trials.periods,
+        window=length(scenario.trials),
+        bag_each=requires(default_kind(scenario.protocols) or CONSTANT).bags,
     )
 
 
@@ -312,9 +329,13 @@ def worlds(scenario: Scenario, data_dir: str | None) -> list[World]:
     found = []
     for setting in expand(scenario):
         first = split_of(setting.scenario, 0, data_dir)
-        for number in range(setting.scenario.trials.splits):
-            name, key = (named(setting, number, first.digest) for named in (cell_id, world_key))
-            found.append(World(name, key, setting.swept, setting.scenario, replace(first, split=number)))
+        names = () if first.time is None else period_names(first)
+        for period in range(2, len(names) + 1) if names else [0]:
+            swept = {**setting.swept, PERIOD: period} if names else setting.swept
+            one, spec = WorldSetting(swept, setting.scenario), replace(first, period=period)
+            for number in range(setting.scenario.trials.splits):
+                name, key = (named(one, number, first.digest) for named in (cell_id, world_key))
+                found.append(World(name, key, swept, setting.scenario, replace(spec, split=number), names))
     return found
 
 

@@ -21,9 +21,11 @@ from scenarios.settings.loader import load
 from scenarios.settings.problems import checked, problems
 from scenarios.settings.protocol_options import BASELINES, misplaced, wanted_features
 from scenarios.settings.sections import Chosen, Data, Engine, Parties, Privacy, Trials
+from scenarios.settings.time_rules import untimely
 from scenarios.settings.unused_settings import unused
 from scenarios.settings.values import FileName, Section, all_values
 from scenarios.settings.variant_names import Protocols
+from scenarios.settings.words import NEXT
 from scenarios.settings.yaml_rules import KeyPath
 
 # Measured on adult, ctg, digits and har with 20 to 400 parties: at ALPHA .1 parameter averages were ahead of the
@@ -81,6 +83,7 @@ class Scenario(Section):
         found |= {(("protocols", position), text) for position, text in known}
         if 0 in all_values(self.data.test) and all(protocol.kind in BASELINES for protocol in self.protocols):
             found.add((("data", "test"), "0 leaves no row to score baselines on, and they release no model; raise it"))
+        found |= {*untimely(self.data, self.parties, self.trials)}
         return sorted({*found, *unsuited(*world), *unused(*world)})
 
     def to_plain(self) -> dict[str, Any]:
@@ -113,6 +116,7 @@ def resolve(source: str | Path | Mapping[str, Any], overrides: Iterable[str] = (
     _default_protocols(document.value)
     _default_trust(document.value)
     _default_features(document.value)
+    _default_test(document.value)
     _default_baselines(document.value)
     document.value.setdefault("name", re.sub(r"[^A-Za-z0-9._-]+", "-", document.stem).lstrip(".") or "scenario")
     try:
@@ -153,6 +157,13 @@ def _default_features(plain: dict[str, Any]) -> None:
         kinds = [entry.get("kind") for entry in protocols if isinstance(entry, dict)]
         if features := wanted_features(kinds):
             data.setdefault("features", list(features))
+
+
+def _default_test(plain: dict[str, Any]) -> None:
+    """Put in that rows that arrive over time are tested on the next period."""
+    data = plain.get("data")
+    if isinstance(data, dict) and data.get("time") is not None:
+        data.setdefault("test", NEXT)
 
 
 def _default_baselines(plain: dict[str, Any]) -> None:

@@ -173,8 +173,11 @@ Fraction = Annotated[float, Field(strict=True, gt=0, lt=1)]
 Share = Whole | Fraction
 TestShare = Annotated[
     str | int | float,
-    read_as(Literal["official"] | Annotated[int, Field(strict=True, ge=0)] | Fraction),
-    Told("must be official, a count of rows (a whole number, 0 for none) or a fraction between 0 and 1"),
+    read_as(Literal["official", "next"] | Annotated[int, Field(strict=True, ge=0)] | Fraction),
+    Told(
+        "must be official, a count of rows (a whole number, 0 for none), a fraction between 0 and 1, or next where "
+        "rows arrive over time"
+    ),
 ]
 ClassName = Annotated[
     str,

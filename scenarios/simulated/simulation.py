@@ -26,6 +26,7 @@ from scenarios.data.catalogue import is_file_name, load, public_file
 from scenarios.data.tables import Outside, Table
 from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.partition import Cut, cut
+from scenarios.simulated.periods import periods_of, window_cut
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,9 @@ class SplitSpec:
 
     `digest` identifies the contents of the data set's file. `bags` is how each party's rows lie in bags, `person` the
     column that says whose row it is. `label_range` and `outside` are for real labels (`Table.with_range`). `missing`:
-    cells may be; `drop` are columns that are no features.
+    cells may be; `drop` are columns that are no features. With the column `time` rows arrive over `periods`, and the
+    split is that of the release that is tested on one `period` (`scenarios.simulated.periods.window_cut`, as is
+    `bag_each`).
     """
 
     source: str
@@ -56,13 +59,18 @@ class SplitSpec:
     positive: tuple[str, ...] | None = None
     missing: bool = False
     drop: tuple[str, ...] = ()
+    time: str | None = None
+    periods: int | tuple[float | str, ...] | Mapping[str, Any] | None = None
+    window: int | None = None
+    period: int = 0
+    bag_each: bool = False
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Columns that say where a row belongs, to a party, a bag or a person: no features."""
+        """Columns that say where a row belongs, to a party, a bag, a person or a period: no features."""
         entries = (self.partition, self.bags)
         named = [entry["by"] for entry in entries if isinstance(entry, Mapping) and "by" in entry]
-        return tuple(sorted({*named, *([] if self.person is None else [self.person])}))
+        return tuple(sorted({*named, *(name for name in (self.person, self.time) if name is not None)}))
 
     def reference(self, attribute: str, **arguments: Any) -> Reference:
         """`scenarios.simulated.simulation:attribute` for this split, with further arguments of JSON values."""
@@ -109,17 +117,33 @@ def split(spec: SplitSpec) -> Split:
 # What a split takes from its data set, and how it cuts that.
 _LOADED = ("source", "label", "data_dir", "classes", "positive", "label_range", "outside", "missing", "drop")
 _CUT = ("auxiliary", "test", "parties", "rows", "partition", "seed", "split", "bags", "person")
+_OVER_TIME = ("time", "periods", "window", "period", "bag_each")
+
+
+def period_names(spec: SplitSpec) -> tuple[str, ...]:
+    """What the periods of a split with a column of time are called. Raises `InputError`."""
+    assert spec.time is not None
+    assert spec.periods is not None
+    return periods_of(_table(asdict(spec)), spec.time, spec.periods).names
 
 
 @lru_cache(maxsize=1)
 def _split(spec: str) -> Split:
     known = json.loads(spec)
-    groups = SplitSpec(**known).groups
-    table = load(**{name: known[name] for name in _LOADED}, groups=groups, instance=known["split"])
-    pieces, auxiliary, apart = cut(table, **{name: known[name] for name in _CUT}), known["auxiliary"], None
+    table, auxiliary, apart = _table(known), known["auxiliary"], None
+    dealing = {name: known[name] for name in _CUT}
+    if known["time"] is None:
+        pieces = cut(table, **dealing)
+    else:
+        pieces = window_cut(table, **dealing, **{name: known[name] for name in _OVER_TIME})
     if is_file_name(auxiliary):
         apart = public_file(auxiliary, known["source"], table, known["data_dir"], missing=known["missing"])
     return Split(table, pieces, apart)
+
+
+def _table(known: dict[str, Any]) -> Table:
+    groups = SplitSpec(**known).groups
+    return load(**{name: known[name] for name in _LOADED}, groups=groups, instance=known["split"])
 
 
 def public_rows(spec: dict[str, Any]) -> PublicRows:

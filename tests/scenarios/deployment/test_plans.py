@@ -117,6 +117,15 @@ def test_what_cannot_be_asked_of_real_sites_is_told_with_what_to_change(tmp_path
         plan(tmp_path, **changed)
 
 
+def test_periods_are_no_deployment(tmp_path):
+    known = Terms("link:1", "root", "key", ("north", "south", "west"), CLOSING, (60, 67), None)
+    streamed = resolve(scenario(data={"time": "q"}), ["trials.periods=4"])
+    with pytest.raises(
+        InputError, match=r"data\.time: periods are for simulations; make a deployment of its own for each"
+    ):
+        deployment(streamed, known, write_public(tmp_path / "public.csv"))
+
+
 def test_all_that_must_be_changed_is_told_at_once(tmp_path):
     with pytest.raises(InputError) as told:
         plan(tmp_path, rows=None, data={"auxiliary": 100, "classes": None}, privacy={"epsilon": [1, 2]})

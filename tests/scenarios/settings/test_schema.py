@@ -132,7 +132,7 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
         ("trials.noise=0", "trials.noise: must be at least 1, got 0"),
         ("trials.noise=1000000000", "trials.noise: must be at most 100000, got 1000000000"),
         ("trials.splits=1000000000", "trials.splits: must be at most 10000, got 1000000000"),
-        ("trials=[1]", "trials: must be a section with keys from splits, noise, got [1]"),
+        ("trials=[1]", "trials: must be a section with keys from splits, noise, periods, window, got [1]"),
         ("engine.kind=rya", "engine.kind: must be one of inline, ray, flower, got the text \"rya\"; did you mean 'ray'?"),
         ("engine.workers=0", "engine.workers: must be auto or a whole number from 1, got 0"),
         ("engine.ray.address=auto", "engine.ray.address: is for kind: ray; remove it or change kind"),
@@ -173,7 +173,7 @@ def test_all_problems_of_a_file_at_once_in_its_order(tmp_path: Path) -> None:
         ":1: seed:",
         ":2: data.source:",
         ":3: data.sourc: unknown key; allowed: source, label, classes, positive, range, outside, auxiliary, test, features, "
-        "person, drop, rows_per_person, targets; "
+        "person, time, drop, rows_per_person, targets; "
         "did you mean 'source'?",
         ":4: parties.count:",
         ":6: protocols.0.rounds:",

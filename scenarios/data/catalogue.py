@@ -22,11 +22,7 @@ from scenarios.data.tables import Outside, Table
 
 # What is needed of real labels before anything can be said of their privacy.
 NO_RANGE = "real labels need a declared public range [lo, hi]: one that is taken from the data is not private"
-<<<<<<< HEAD
-_CLASS_SETS = (DIGITS, BREAST_CANCER, GAUSSIANS, *DRAWN_SETS, *CLASS_ARCHIVES, *EXPRIL_SETS)
-=======
-_CLASS_SETS = (DIGITS, BREAST_CANCER, GAUSSIANS, DRIFTING, *CLASS_ARCHIVES, *EXPRIL_SETS)
->>>>>>> h-str
+_CLASS_SETS = (DIGITS, BREAST_CANCER, GAUSSIANS, *DRAWN_SETS, DRIFTING, *CLASS_ARCHIVES, *EXPRIL_SETS)
 _REAL_SETS = (DIABETES, *REAL_ARCHIVES, CENSUS_1940, CRITEO)
 _CATALOGUE = {known.name: known for known in (*_CLASS_SETS, *_REAL_SETS)}
 

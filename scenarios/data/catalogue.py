@@ -19,10 +19,11 @@ from scenarios.data.hashing import Hashing
 from scenarios.data.large_sets import CENSUS_1940, CRITEO
 from scenarios.data.patterns import files_of, is_there
 from scenarios.data.tables import Outside, Table
+from scenarios.data.text_sets import TEXT_SETS
 
 # What is needed of real labels before anything can be said of their privacy.
 NO_RANGE = "real labels need a declared public range [lo, hi]: one that is taken from the data is not private"
-_CLASS_SETS = (DIGITS, BREAST_CANCER, GAUSSIANS, *CLASS_ARCHIVES, *EXPRIL_SETS)
+_CLASS_SETS = (DIGITS, BREAST_CANCER, GAUSSIANS, *CLASS_ARCHIVES, *TEXT_SETS, *EXPRIL_SETS)
 _REAL_SETS = (DIABETES, *REAL_ARCHIVES, CENSUS_1940, CRITEO)
 _CATALOGUE = {known.name: known for known in (*_CLASS_SETS, *_REAL_SETS)}
 
@@ -182,7 +183,8 @@ def _path(source: str, data_dir: str | os.PathLike[str] | None, key: str = "data
         where = f"there is no {known.file} in {directory}" if directory else "no data directory is given"
         raise InputError(
             f"data set '{source}' needs the file {known.file}, but {where}; name its folder with --data-dir or the "
-            f"environment variable FEDERATION_DATA. The file holds {known.holds}; the original is {known.origin}"
+            f"environment variable FEDERATION_DATA. The file holds {known.holds}; federation data {source} says "
+            f"where the original is, {known.origin}, and makes the file from it"
         )
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(

@@ -36,7 +36,7 @@ class DataSet:
     generated: bool = False
     regression: bool = False
     label_range: tuple[float, float] | None = None
-    hashed: str = ""
+    hashed: Hashing | None = None
 
     def read(self, path: Path | None, instance: int = 0, hashes: Sequence[Hashing] = ()) -> Table:
         """Its rows, from the file at `path` if it has one. Raises `InputError` for a file of another content."""
@@ -63,7 +63,8 @@ class DataSet:
             )
         if self.hashed and not hashes:
             raise InputError(
-                f"data.features: '{self.name}' holds texts or sparse rows; let the features begin with {self.hashed}"
+                f"data.features: '{self.name}' holds texts or sparse rows; let the features begin with "
+                f"{self.hashed.stage}"
             )
 
     def refusal(self, path: Path, found: str = "") -> InputError:

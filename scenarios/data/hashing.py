@@ -53,6 +53,19 @@ class Hashing:
         return cls(**value) if isinstance(value, Mapping) else cls(value)
 
     @property
+    def stage(self) -> str:
+        """How a scenario writes it.
+
+        Examples:
+            >>> Hashing(12).stage, Hashing(12, "comment").stage
+            ('{hash: 12}', '{hash: {column: comment, bits: 12}}')
+        """
+        words = f", words: {self.words}" if self.words > 1 else ""
+        return (
+            f"{{hash: {self.bits if self.column is None else f'{{column: {self.column}, bits: {self.bits}{words}}}'}}}"
+        )
+
+    @property
     def width(self) -> int:
         """The number of columns that it makes."""
         return 1 << self.bits

@@ -14,7 +14,7 @@ from federation.contract.errors import InputError, nearest_name
 from federation.numerics.arrays import Floats, Integers
 from scenarios.data.archives import Archive
 from scenarios.data.hashing import HashedRows, Hashing, read_for
-from scenarios.data.patterns import is_there
+from scenarios.data.patterns import is_pattern, is_there
 from scenarios.data.sheets import NO_TEXT, Sheet, is_missing, read_csv, read_parquet
 from scenarios.data.svmlight import LABEL, hashed_table, read_svmlight
 from scenarios.data.tables import Table, cut, encode_labels, listed
@@ -171,6 +171,8 @@ def suffix(path: Path) -> str:
         raise InputError(f"{path} must be a file of the type {' or '.join(SUFFIXES)}")
     if not is_there(path):
         raise InputError(f"there is no such file: {path.name} in {path.parent.absolute()}; correct the name or folder")
+    if is_pattern(path) and path.suffix.lower() not in SVMLIGHT:
+        raise InputError(f"{path} stands for several files, which only svmlight files can be; join them, or name one")
     return path.suffix.lower()
 
 

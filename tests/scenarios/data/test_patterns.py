@@ -40,3 +40,9 @@ def test_a_file_that_comes_or_goes_changes_what_is_read(folder):
     (folder / "Day3.svm").write_text("1 1:1\n")
     assert digest("Day*.svm", folder) != before
     assert len(load("Day*.svm", data_dir=folder)) == rows + 1
+
+
+def test_only_svmlight_files_are_taken_together(folder):
+    (folder / "a1.csv").write_text("x,y\n1,a\n2,b\n")
+    with pytest.raises(InputError, match=r"a\*\.csv stands for several files, which only svmlight files can be"):
+        load("a*.csv", label="y", data_dir=folder)

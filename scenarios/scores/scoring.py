@@ -20,6 +20,7 @@ from scenarios.data.tables import Table
 
 Metrics = dict[str, float]
 _MOST_CELLS = 1 << 28  # of rows that are read when they are drawn: 2 GiB
+_KEPT_CELLS = 1 << 26  # of test rows that are kept for all maps: 512 MiB
 
 
 class Scoring(ABC):
@@ -60,13 +61,16 @@ class Scoring(ABC):
                 f"the {len(self.private)} private rows do not fit into memory together; give baselines: false, and "
                 "list the others, constant and individual, among the protocols"
             )
-        return feature_map.transform(self.table.rows(self.private)), self.table.labels[self.private]
+        return self.table.behind(feature_map.transform, self.private), self.table.labels[self.private]
 
     def tested(self, feature_map: FeatureMap) -> NDArray[np.float64]:
         """The test rows (T, D) behind a map, `arranged`; each map is applied once."""
         name = digest(*feature_map.to_arrays())
         if name not in self._tested:
-            self._tested[name] = self.arranged(feature_map.transform(self._test_rows))
+            transform = feature_map.transform
+            fits = len(self.test) * len(self.table.columns) <= _KEPT_CELLS
+            rows = transform(self._test_rows) if fits else self.table.behind(transform, self.test)
+            self._tested[name] = self.arranged(rows)
         return self._tested[name]
 
     @cached_property

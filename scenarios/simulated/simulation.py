@@ -35,9 +35,9 @@ class SplitSpec:
 
     `digest` identifies the contents of the data set's file. `bags` is how each party's rows lie in bags, `person` the
     column that says whose row it is. `label_range` and `outside` are for real labels (`Table.with_range`). `missing`:
-    cells may be; `drop` are columns that are no features. With the column `time` rows arrive over `periods`, and the
-    split is that of the release that is tested on one `period` (`scenarios.simulated.periods.window_cut`, as is
-    `bag_each`).
+    cells may be; `drop` are columns that are no features, `hashes` the values of the stages {hash: ...}. With the
+    column `time` rows arrive over `periods`, and the split is that of the release that is tested on one `period`
+    (`scenarios.simulated.periods.window_cut`, as is `bag_each`).
     """
 
     source: str
@@ -64,6 +64,7 @@ class SplitSpec:
     window: int | None = None
     period: int = 0
     bag_each: bool = False
+    hashes: tuple[int | Mapping[str, Any], ...] = ()
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -115,7 +116,7 @@ def split(spec: SplitSpec) -> Split:
 
 
 # What a split takes from its data set, and how it cuts that.
-_LOADED = ("source", "label", "data_dir", "classes", "positive", "label_range", "outside", "missing", "drop")
+_LOADED = ("source", "label", "data_dir", "classes", "positive", "label_range", "outside", "missing", "drop", "hashes")
 _CUT = ("auxiliary", "test", "parties", "rows", "partition", "seed", "split", "bags", "person")
 _OVER_TIME = ("time", "periods", "window", "period", "bag_each")
 

@@ -10,9 +10,9 @@ from federation.contract.submission import Submission
 from federation.features.steps import UnitNorm
 from federation.numerics.arrays import Floats
 from federation.numerics.contrasts import contrasts
-from federation.numerics.products import row_products
 from federation.questions.votes import StatisticQuestion
 from parties.answers.probabilities import row_tiles
+from parties.answers.products import row_products
 from parties.holdings.cohort import Cohort
 from parties.holdings.groups import Group
 from parties.training.linear import LinearGroup

@@ -144,7 +144,7 @@ class HashedRows:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def __getitem__(self, rows: Integers) -> Floats:
+    def __getitem__(self, rows: Integers | range) -> Floats:
         """The rows at `rows` (m,) with their zeros, float64 (m, d)."""
         first, lengths = self.starts[rows], self.starts[np.asarray(rows) + 1] - self.starts[rows]
         before = np.cumsum(lengths) - lengths

@@ -106,7 +106,7 @@ class ClassificationScoring(Scoring):
     What was learned in rounds has the accuracy after each round, too.
     """
 
-    def __init__(self, table: Table, private: NDArray[np.int64], test: NDArray[np.int64]) -> None:
+    def __init__(self, table: Table, private: NDArray[np.int64] | range, test: NDArray[np.int64]) -> None:
         super().__init__(table, private, test)
         self._order = np.argsort(table.labels[test], kind="stable")
         self._labels = table.labels[test][self._order]

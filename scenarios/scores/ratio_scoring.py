@@ -34,7 +34,7 @@ class RatioScoring(Scoring):
     def __init__(
         self,
         table: Table,
-        private: NDArray[np.int64],
+        private: NDArray[np.int64] | range,
         test: NDArray[np.int64],
         targets: Mapping[float, NDArray[np.int64]],
     ) -> None:

@@ -30,7 +30,7 @@ class Scoring(ABC):
     these, and with target sets where the task has some.
     """
 
-    def __init__(self, table: Table, private: NDArray[np.int64], test: NDArray[np.int64]) -> None:
+    def __init__(self, table: Table, private: NDArray[np.int64] | range, test: NDArray[np.int64]) -> None:
         self.table, self.private, self.test = table, private, test
         self._tested: dict[str, NDArray[np.float64]] = {}
 

@@ -164,7 +164,7 @@ class SimulatedParties:
         self._person = spec.get("person")
         self._conduct = Conduct(**(conduct or {}))
         self._attackers = self._conduct.attackers(self._cut.parties)
-        self._known = self._table.label_range or len(self._table.classes)
+        self._labelled = self._table.label_range or len(self._table.classes)
 
     def holdings(self, party: int) -> Holdings:
         """The raw rows of one party, with the labels that it goes by, their bags and persons. Raises `DroppedOut`."""
@@ -173,7 +173,7 @@ class SimulatedParties:
         table, indices = self._table, self._cut.party(party)
         labels = table.labels[indices]
         if self._attackers[party]:
-            labels = self._conduct.labels(labels, self._known, party)
+            labels = self._conduct.labels(labels, self._labelled, party)
         bags = self._cut.bags(party) if self._cut.bags_per_party > 1 else None
         persons = None if self._person is None else table.groups[self._person][indices]
         return Holdings(party, table.rows(indices), labels, bags, persons)
@@ -185,7 +185,7 @@ class SimulatedParties:
         labels, starts = table.labels[indices], offsets - offsets[0]
         for place in np.flatnonzero(self._attackers[parties.start : parties.stop]).tolist():
             own = slice(starts[place], starts[place + 1])
-            labels[own] = self._conduct.labels(labels[own], self._known, parties[place])
+            labels[own] = self._conduct.labels(labels[own], self._labelled, parties[place])
         everyone = Held(np.array(parties), table.rows(indices), labels, np.diff(offsets))
         if not self._conduct.dropout:
             return everyone, {}

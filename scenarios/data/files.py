@@ -17,7 +17,7 @@ from scenarios.data.hashing import HashedRows, Hashing, read_for
 from scenarios.data.patterns import is_pattern, is_there
 from scenarios.data.sheets import NO_TEXT, Sheet, is_missing, read_csv, read_parquet
 from scenarios.data.svmlight import LABEL, hashed_table, read_svmlight
-from scenarios.data.tables import Table, cut, encode_labels, listed
+from scenarios.data.tables import Table, cut, encode_labels, listed, pieces
 
 SVMLIGHT = (".svm", ".svmlight")
 SUFFIXES = (".csv", ".npz", ".parquet", *SVMLIGHT)
@@ -315,6 +315,8 @@ def features_of(
 
 def _complete(rows: Floats, file: Sheet | Path, columns: Sequence[str], text: Sequence[int] = ()) -> Floats:
     """The rows (n, d). Raises `InputError`, which names all columns with missing cells, where there are some."""
+    if not len(text) and not any(np.isnan(part).any() for _, part in pieces(rows)):
+        return rows
     absent = np.isnan(rows)
     absent[:, list(text)] = rows[:, list(text)] == NO_TEXT
     if not absent.any():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
@@ -283,9 +283,15 @@ def describe(table: Table) -> str:
         labels = f"classes {listed(counts, _CLASSES_SHOWN)}"
     columns = f"{len(table.columns)} columns{f' (text: {text})' if text else ''}"
     numbers = [block for block in table.blocks if isinstance(block, np.ndarray) and block.dtype.kind == "f"]
-    missing = sum(np.count_nonzero(np.isnan(block)) for block in numbers)
+    missing = sum(np.count_nonzero(np.isnan(part)) for block in numbers for _, part in pieces(block))
     columns += f", {missing} missing cells" if missing else ""
     return "\n".join([f"{table.name}: {len(table)} rows, {columns}, {labels}", *table.remarks])
+
+
+def pieces(rows: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Rows (n, d), which may be larger than memory, some at a time, each after the number of its first row."""
+    step = max(1, _CELLS_READ // max(1, rows.shape[1]))
+    return ((start, rows[start : start + step]) for start in range(0, len(rows), step))
 
 
 def cut(text: str) -> str:

@@ -52,7 +52,8 @@ def _digits() -> Table:
     with gzip.open(path, "rt", encoding="ascii") as file:
         cells = np.loadtxt(file, delimiter=",", dtype=np.uint8)
     columns = tuple(f"pixel_{row}_{column}" for row in range(8) for column in range(8))
-    return Table("digits", columns, tuple("0123456789"), cells[:, -1].astype(np.int64), (np.ascontiguousarray(cells[:, :-1]),))
+    rows, labels = np.ascontiguousarray(cells[:, :-1]), cells[:, -1].astype(np.int64)
+    return Table("digits", columns, tuple("0123456789"), labels, (rows,))
 
 
 def _labelled(known: DataSet, path: Path, *, classes: tuple[str, ...] = (), label: str = "y", first: int = 0) -> Table:

@@ -76,7 +76,7 @@ def save(figure: Figure, stem: Path, formats: Sequence[str], dots: float) -> lis
 
 
 def arrange(figure: Figure) -> None:
-    """Place the panels once, while `styled`: what is written later, in whichever format, is drawn without doing so again."""
+    """Place the panels, while `styled`, for all that is written later: in whichever format it is drawn only."""
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)

@@ -1,4 +1,4 @@
-"""What a run in this process does not import: libraries that only other engines, protocols, data sets or commands use."""
+"""What a run in this process does not import: whatever only other engines, protocols, data sets or commands use."""
 
 import subprocess
 import sys

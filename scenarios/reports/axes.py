@@ -66,13 +66,22 @@ def styled() -> Iterator[None]:
 
 def save(figure: Figure, stem: Path, formats: Sequence[str], dots: float) -> list[Path]:
     """Write STEM.FORMAT for each of `formats` (`FORMATS`), a PNG of `dots` per inch, while `styled`; the paths."""
+    figure.set_dpi(dots)
+    arrange(figure)
     written = []
     for suffix in formats:
         path = stem.with_name(f"{stem.name}.{suffix}")
         figure.savefig(path, dpi=dots, metadata=_METADATA[suffix])
-        figure.set_layout_engine("none")  # what was arranged for the first file holds for the others
         written.append(path)
     return written
+
+
+def arrange(figure: Figure) -> None:
+    """Place the panels, while `styled`, for all that is written later: in whichever format it is drawn only."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine(None)
 
 
 def draw_panel(axes: Axes, panel: Panel, plot: Plot, scale: Scale, inches: float) -> None:

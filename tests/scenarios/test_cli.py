@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -127,6 +128,20 @@ def test_termination_is_an_interruption_with_its_own_code(
     assert call(monkeypatch, "run", "quickstart") == 128 + signal.SIGTERM
     assert capsys.readouterr().err.startswith("error: interrupted; worlds that were finished, if any, are kept, and ")
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_garbage_is_looked_for_seldom_while_a_command_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+
+    def stopped(*args: Any, **options: Any) -> None:
+        found.append(gc.get_threshold())
+        raise KeyboardInterrupt
+
+    before = gc.get_threshold()
+    monkeypatch.setattr(runner, "run", stopped)
+    assert call(monkeypatch, "run", "quickstart") == 130
+    assert found[0][0] > 10 * before[0] > 0
+    assert gc.get_threshold() == before
 
 
 def test_debugging_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ from scenarios.commands.party import party_app
 from scenarios.commands.predict import predict_command
 from scenarios.commands.privacy import privacy_app
 from scenarios.commands.report import report_command
+from scenarios.commands.reproduce import reproduce_command
 from scenarios.commands.run import run_command
 
 app = typer.Typer(
@@ -41,6 +42,10 @@ app = typer.Typer(
 INTERRUPTED = 130  # what typer makes of a KeyboardInterrupt
 _MANY_OBJECTS = 50_000  # more than before, until garbage is looked for; Python's own 700 cost a tenth of a small run
 TERMINATED = 128 + signal.SIGTERM
+_KEPT = {  # what is left of an interrupted command
+    "run": "; worlds that were finished, if any, are kept, and --resume goes on with them",
+    "reproduce": "; worlds that were finished, if any, are kept, and the same command goes on with them",
+}
 _TWICE = re.compile(r"( Did you mean [^?]*\?)\1")  # click suggests, and so does typer
 
 
@@ -74,6 +79,7 @@ app.command()(advise)
 app.command()(check_claim)
 app.command("report")(report_command)
 app.command()(figure)
+app.command("reproduce")(reproduce_command)
 app.command("predict")(predict_command)
 app.command()(deploy)
 app.command("collect")(collect_command)
@@ -129,8 +135,7 @@ def _exit_code() -> int:
     try:
         code = program()(prog_name="federation", standalone_mode=False)
         if code == INTERRUPTED:
-            text = "interrupted; worlds that were finished, if any, are kept, and --resume goes on with them"
-            return _fail("interrupted" if sys.argv[1:2] in (["collect"], ["advise"]) else text, INTERRUPTED)
+            return _fail(f"interrupted{_KEPT.get(''.join(sys.argv[1:2]), '')}", INTERRUPTED)
         return code if isinstance(code, int) else 0
     except FederationError as error:
         return _fail(str(error), error.exit_code)

@@ -29,6 +29,13 @@ def scenarios_and_mechanisms(incomplete: str) -> list[str]:
     return _beginning(incomplete, [*_library(), *MECHANISMS]) + _files(incomplete)
 
 
+def papers(incomplete: str) -> list[str]:
+    """Papers whose tables and figures can be measured again."""
+    from scenarios.papers.catalogue import names
+
+    return _beginning(incomplete, names())
+
+
 def _library() -> Iterable[str]:
     from scenarios.settings.loader import library
 

@@ -1,0 +1,128 @@
+"""`federation reproduce`: tables and figures of papers, measured again, beside what is printed there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from federation.contract.errors import InputError
+from scenarios.commands import completion
+from scenarios.commands.options import AsJson, DataDirectory
+from scenarios.commands.output import tell
+
+if TYPE_CHECKING:
+    from scenarios.reproductions.kept import Kept
+    from scenarios.reproductions.paper import Item, Paper
+    from scenarios.reproductions.paper_runs import PaperRuns
+    from scenarios.runs.progress import Progress
+
+OUT = Path("runs/reproductions")
+
+
+def reproduce_command(
+    name: Annotated[
+        str | None,
+        Argument(metavar="PAPER", help="Without it papers and items are listed.", autocompletion=completion.papers),
+    ] = None,
+    only: Annotated[list[str], Option("--only", metavar="A,B", help="These tables and figures; repeatable.")] = [],  # noqa: B006 - typer copies it
+    quick: Annotated[bool, Option("--quick", help="Fewer splits, and less of what takes long: some minutes.")] = False,
+    splits: Annotated[
+        int | None, Option("--splits", metavar="N", min=1, help="In place of what the scenarios say.")
+    ] = None,
+    out: Annotated[
+        Path | None, Option("--out", metavar="DIR", help="Where all goes; default: runs/reproductions, or -quick.")
+    ] = None,
+    data_dir: DataDirectory = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure the tables and figures of a paper again, and show them beside the values that it prints.
+
+    Every cell says what the paper has, ours as published, our default at the same guarantee, and why they differ. What
+    was interrupted goes on where it was.
+    """
+    from scenarios.papers.catalogue import items, names, paper
+    from scenarios.reproductions.pages import write
+    from scenarios.reproductions.paper_runs import PaperRuns
+
+    if name is None:
+        papers = [paper(each) for each in names()]
+        record = [_described(each, item, data_dir) for each in papers for item in each.items]
+        cited = [f"{each.name}: {each.citation}" for each in papers]
+        tell(as_json, {"items": record}, text=[*cited, "next: federation reproduce PAPER --quick"])
+        return
+    chosen = paper(name)
+    wanted = items(chosen, [each.strip() for text in only for each in text.split(",") if each.strip()])
+    folder = out or (OUT.with_name(f"{OUT.name}-quick") if quick else OUT)
+    if folder.is_file():
+        raise InputError(f"--out {folder} is a file; name a directory")
+    records = _measure(PaperRuns(chosen, folder, quick, splits, data_dir), wanted, as_json)
+    page = str(write(chosen, folder))
+    following = [] if not quick and splits is None else [f"next: federation reproduce {chosen.name}, for all splits"]
+    tell(as_json, {"items": records, "page": page}, text=[f"page: {page}", *following], hidden=("items", "page"))
+
+
+def _measure(runs: PaperRuns, wanted: Sequence[Item], as_json: bool) -> dict[str, Any]:
+    """Item by item, each told when it is done."""
+    from scenarios.reproductions.reproducing import reproduce
+
+    records = {}
+    for item in wanted:
+        with ExitStack() as stack:
+            if not as_json:
+                runs = replace(runs, progress=partial(_shown, stack))
+            kept = reproduce(runs, item)
+        records[item.name] = _told(runs.paper, item, kept, as_json)
+    return records
+
+
+def _shown(stack: ExitStack, title: str) -> Progress:
+    """Bars of the run that begins; those of the run before it end."""
+    from scenarios.runs.progress import TerminalProgress
+
+    stack.close()
+    bars = stack.enter_context(TerminalProgress())
+    bars.note(title)
+    return bars
+
+
+def _told(paper: Paper, item: Item, kept: Kept, as_json: bool) -> dict[str, Any]:
+    """What was found of one item, printed for people."""
+    from scenarios.reproductions.comparing import cells, claims, unexplained
+    from scenarios.reproductions.words import claim_lines, lines, used
+
+    compared, tested = cells(paper, item, kept), claims(item, kept)
+    reasons = used(compared, tested)
+    said = {
+        "reasons": [f"{n}. {one.kind}: {one.text}" for n, one in enumerate(reasons, 1)],
+        "data": [f"{setting}: {text}" for setting, text in {**kept.record.data, **kept.record.missing}.items()],
+        "unexplained": [f"not explained: {one}" for one in unexplained([*compared, *tested])],
+    }
+    shown = {item.title: lines(item, compared, reasons), "claims": claim_lines(item, tested, reasons)}
+    record = {**{key: rows for key, rows in shown.items() if rows}, **said}
+    if not as_json:
+        tell(False, record, text=[line for group in said.values() for line in group], hidden=said)
+    return record
+
+
+def _described(paper: Paper, item: Item, data_dir: Path | None) -> dict[str, object]:
+    """What an item needs: data, and minutes of one core."""
+    from scenarios.reproductions.paper_runs import PaperRuns, sources
+
+    runs = PaperRuns(paper, OUT, data_dir=data_dir)
+    data = sorted({source for part in item.parts for source in sources(runs.scenario(part))})
+    lacking = [part.setting for part in item.parts if runs.available(part) != (part, "")]
+    full, quick = item.minutes
+    return {
+        "paper": paper.name,
+        "item": item.name,
+        "what": item.title,
+        "data": ", ".join(data) or "none",
+        "not here": ", ".join(lacking) or "-",
+        "minutes": f"{full:g}, quick {quick:g}",
+    }

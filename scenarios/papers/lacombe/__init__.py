@@ -1,0 +1,1 @@
+"""Lacombe, Jetley and Sebag 2021."""

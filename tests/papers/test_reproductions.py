@@ -1,0 +1,106 @@
+"""Every kept table of a paper: what differs has a reason, pages show what is kept, and cells come out again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+import scenarios
+from scenarios.papers.catalogue import names, paper
+from scenarios.reproductions.comparing import cells, claims, unexplained
+from scenarios.reproductions.intervals import of_further
+from scenarios.reproductions.kept import read
+from scenarios.reproductions.pages import page
+from scenarios.reproductions.paper import Item, Paper, Part
+from scenarios.reproductions.paper_runs import PaperRuns, scenario_of
+from scenarios.reproductions.published import papers_and_items
+from scenarios.reproductions.reading import observed
+from scenarios.reproductions.reproducing import reproduce
+from scenarios.runs import runner
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reproductions"
+PAPERS = [paper(name) for name in names()]
+ITEMS = [pytest.param(each, item, id=f"{each.name}-{item.name}") for each in PAPERS for item in each.items]
+
+
+def parts() -> list[object]:
+    """The parts that are measured again, each with all items that it is of."""
+    found: dict[tuple[str, Part], list[Item]] = {}
+    for each in PAPERS:
+        for item in each.items:
+            for part in item.parts:
+                if part.check is not None:
+                    found.setdefault((each.name, part), []).append(item)
+    return [
+        pytest.param(paper(name), part, items, id=f"{name}-{part.setting}") for (name, part), items in found.items()
+    ]
+
+
+@pytest.mark.parametrize(("of", "item"), ITEMS)
+def test_an_item_is_kept_and_what_differs_has_a_reason(of: Paper, item: Item) -> None:
+    kept = read(FOLDER, of, item)
+    assert kept is not None, f"federation reproduce {of.name} --out docs/reproductions"
+    compared = cells(of, item, kept)
+    assert any(cell.ours is not None for cell in compared)
+    assert unexplained([*compared, *claims(item, kept)]) == []
+
+
+@pytest.mark.parametrize("of", PAPERS, ids=lambda each: each.name)
+def test_the_page_shows_what_is_kept(of: Paper) -> None:
+    kept = {item.name: read(FOLDER, of, item) for item in of.items}
+    written = (FOLDER / f"{of.name}.md").read_text(encoding="utf-8")
+    hint = f"federation reproduce {of.name} --out docs/reproductions"
+    assert page(of, kept, FOLDER) == written, hint
+    assert f"[{of.citation}]({of.name}.md)" in (FOLDER / "index.md").read_text(encoding="utf-8")
+
+
+def test_every_printed_number_belongs_to_an_item() -> None:
+    assert papers_and_items() <= {(each.name, item.name) for each in PAPERS for item in each.items}
+
+
+@pytest.mark.parametrize(("of", "item"), ITEMS)
+def test_every_printed_number_belongs_to_a_setting_and_a_series(of: Paper, item: Item) -> None:
+    kept = read(FOLDER, of, item)
+    settings = {*item.settings, *(one.setting for one in kept.observations)}
+    series = {*(one.name for one in item.series), *(one.series for one in kept.observations)}
+    for cell in cells(of, item, kept):
+        assert cell.setting in settings, cell
+        assert cell.series in series, cell
+
+
+@pytest.mark.parametrize("of", PAPERS, ids=lambda each: each.name)
+def test_scenarios_are_valid_quick_ones_too(of: Paper) -> None:
+    declared = dict.fromkeys(part for item in of.items for part in item.parts)
+    for each in [*declared, *(part.missing for part in declared if part.missing)]:
+        assert scenario_of(of, each).trials.splits >= scenario_of(of, each, quick=True).trials.splits
+
+
+@pytest.mark.parametrize(("of", "part", "items"), parts())
+def test_cells_come_out_again(of: Paper, part: Part, items: list[Item], tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(runner, "_draw", lambda *arguments: None)
+    scenario = scenarios.resolve(scenario_of(of, part).to_plain(), part.check)
+    rows = scenarios.run(scenario, out=tmp_path / "out").rows
+    compared = 0
+    for item in items:
+        again = list(observed(rows, item, part))
+        kept = read(FOLDER, of, item)
+        for one in {(each.series, each.role, each.x) for each in again}:
+            values = [each.value for each in again if (each.series, each.role, each.x) == one]
+            low, high = of_further(list(kept.by_split(part.setting, *one).values()), len(values))
+            assert low <= fmean(values) <= high, (item.name, one)
+            compared += 1
+    assert compared
+
+
+@pytest.mark.reproduction
+@pytest.mark.parametrize("of", PAPERS, ids=lambda each: each.name)
+def test_a_quick_run_of_all_differs_for_known_reasons_only(of: Paper, tmp_path: Path) -> None:
+    if "FEDERATION_DATA" not in os.environ:
+        pytest.skip("FEDERATION_DATA names no data")
+    runs = PaperRuns(of, tmp_path, quick=True)
+    for item in of.items:
+        kept = reproduce(runs, item)
+        assert unexplained([*cells(of, item, kept), *claims(item, kept)]) == []

@@ -1,0 +1,70 @@
+"""`federation reproduce`: papers and items, what it takes and refuses, and what it leaves."""
+
+import json
+
+import pytest
+from support.toy_paper import toy_item, toy_paper
+
+from scenarios.cli import _exit_code
+from scenarios.papers import catalogue
+from scenarios.reproductions.paper import EXACT, Observation, Part
+
+
+def computed(quick, data_dir):
+    return [Observation("one", "high", "published", "", EXACT, 0.25 if quick else 0.5)]
+
+
+@pytest.fixture
+def toy(monkeypatch, tmp_path):
+    """A paper `toy` that needs no run, in a folder of its own."""
+    item = toy_item(parts=(), compute=computed, minutes=(2.0, 0.5))
+    monkeypatch.setattr(catalogue, "names", lambda: ["toy"])
+    monkeypatch.setattr(catalogue, "paper", lambda name: toy_paper(item, toy_item(name="table2")))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FEDERATION_DATA", raising=False)
+    return tmp_path
+
+
+def test_papers_and_items_are_listed_with_what_they_need(toy, done):
+    record = json.loads(done("reproduce", "--json"))
+    first, second = record["items"]
+    assert (first["item"], first["data"], first["minutes"]) == ("table1", "none", "2, quick 0.5")
+    assert second["data"] == "digits"
+    assert "Nobody 2000: Toys" in done("reproduce")
+
+
+def test_an_item_is_told_kept_and_shown_on_a_page(toy, done):
+    out = done("reproduce", "toy", "--only", "table1")
+    assert "0.500" in out
+    assert out.endswith("page: runs/reproductions/toy.md\n")
+    assert "| one | high | 0.500 |" in (toy / "runs/reproductions/toy.md").read_text()
+    out = done("reproduce", "toy", "--only", "table1", "--quick")
+    assert out.endswith("page: runs/reproductions-quick/toy.md\nnext: federation reproduce toy, for all splits\n")
+    assert "0.250" in (toy / "runs/reproductions-quick/toy/table1.csv").read_text() or "0.25" in out
+    record = json.loads(done("reproduce", "toy", "--only", "table1", "--out", "here", "--json"))
+    assert record["page"] == "here/toy.md"
+
+
+def test_what_is_unknown_or_in_the_way_is_one_line(refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "there is no paper 'lacombee'" in refused("reproduce", "lacombee")
+    assert "--only 'table9' is none of" in refused("reproduce", "lacombe", "--only", "table9")
+    (tmp_path / "file").write_text("")
+    assert "--out file is a file" in refused("reproduce", "lacombe", "--out", "file")
+
+
+def test_an_interruption_says_how_to_go_on(toy, monkeypatch, capsys):
+    def interrupted(quick, data_dir):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(catalogue, "paper", lambda name: toy_paper(toy_item(parts=(), compute=interrupted)))
+    monkeypatch.setattr("sys.argv", ["federation", "reproduce", "toy"])
+    assert _exit_code() == 130
+    assert capsys.readouterr().err.endswith("are kept, and the same command goes on with them\n")
+
+
+def test_data_that_is_not_there_is_named(refused, monkeypatch, tmp_path):
+    monkeypatch.setattr(catalogue, "paper", lambda name: toy_paper(toy_item(parts=(Part("one", "har-soft-vote"),))))
+    monkeypatch.delenv("FEDERATION_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert "nothing of toy table1 could be measured: one: data set 'har' needs the file" in refused("reproduce", "toy")

@@ -1,0 +1,79 @@
+"""Cells and claims: what is inside, what differs, and whether a reason is there."""
+
+import pytest
+from support.toy_paper import CLAIM, HIGHER, OTHER, WIDE, printed, toy_item, toy_kept, toy_paper
+
+from scenarios.reproductions.comparing import cells, claims, unexplained
+from scenarios.reproductions.paper import EXACT, Claim, Reason
+
+LOW = 0.73  # the mean of WIDE
+
+
+def compared(item, kept=None):
+    return {(cell.setting, cell.series): cell for cell in cells(toy_paper(item), item, kept or toy_kept())}
+
+
+def test_a_value_in_our_interval_is_inside_and_one_beyond_it_needs_a_reason(monkeypatch):
+    printed(monkeypatch, low=LOW + 0.03, high=0.5)
+    found = compared(toy_item())
+    assert found["one", "low"].inside is True
+    assert found["one", "high"].inside is False
+    assert unexplained(found.values()) == ["one, high: the paper's 0.5 is outside of our interval"]
+    assert unexplained(compared(toy_item(reasons=(OTHER,))).values()) != []  # it is about the other series
+    assert unexplained(compared(toy_item(reasons=(Reason("misprint", "so it is"),))).values()) == []
+
+
+def test_other_data_is_a_reason_by_itself(monkeypatch):
+    printed(monkeypatch, low=0.1)
+    cell = compared(toy_item(), toy_kept(data={"one": "measured on toys"}))["one", "low"]
+    assert [(one.kind, one.text) for one in cell.reasons] == [("other data", "measured on toys")]
+
+
+def test_what_was_computed_must_be_what_is_printed_to_its_last_digit(monkeypatch):
+    for value, inside in ((0.7005, True), (0.6995, True), (0.7011, False)):
+        printed(monkeypatch, low=value)
+        assert compared(toy_item(), toy_kept(low_published={EXACT: 0.7}))["one", "low"].inside is inside
+        few = toy_kept(low_published={0: 0.7, 1: 0.7})
+        assert compared(toy_item(), few)["one", "low"].inside is None  # two splits tell nothing
+
+
+def test_what_one_side_lacks_is_neither_inside_nor_outside(monkeypatch):
+    printed(monkeypatch, low=0.1)
+    found = compared(toy_item(), toy_kept(high_published=WIDE, high_default=HIGHER))
+    assert found["one", "low"].inside is None
+    assert found["one", "low"].ours is None
+    assert found["one", "high"].paper is None
+    assert found["one", "high"].difference.difference == pytest.approx(0.115)
+    assert unexplained(found.values()) == []
+
+
+def test_cells_come_in_the_order_of_parts_series_and_axis():
+    item = toy_item(axis="k", at=("2", "10"))
+    first, second = toy_kept(x="10"), toy_kept(x="2")
+    kept = type(first)([*first.observations, *second.observations], first.record)
+    found = [(cell.series, cell.x) for cell in cells(toy_paper(item), item, kept)]
+    assert found == [("high", "2"), ("high", "10"), ("low", "2"), ("low", "10")]
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        (CLAIM, "holds"),
+        (Claim("low is higher", "low", "high", ("one",)), "does not hold"),
+        (Claim("there is none", "high", "low", ("one",), seen=False), "does not hold"),
+        (Claim("both are alike", "low", "low", ("one",), seen=False), "holds"),
+        (Claim("high is higher than itself", "high", "high", ("one",)), "cannot be told"),
+    ],
+)
+def test_claims_are_tested_on_the_same_splits(claim, verdict):
+    item = toy_item(claims=(claim,))
+    [tested] = claims(item, toy_kept())
+    assert tested.verdict == verdict
+    assert bool(unexplained([tested])) is (verdict == "does not hold")
+    explained = toy_item(claims=(claim,), reasons=(Reason("other choice", "we know why"),))
+    assert unexplained(claims(explained, toy_kept())) == []
+
+
+def test_a_claim_is_tested_where_both_series_were_measured():
+    everywhere = Claim("high is higher", "high", "low")
+    assert [one.setting for one in claims(toy_item(claims=(everywhere,)), toy_kept())] == ["one"]

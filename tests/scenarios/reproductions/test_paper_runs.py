@@ -1,0 +1,55 @@
+"""Runs behind items: one directory for a scenario whatever its splits, another for another; data that is not there."""
+
+from support.toy_paper import toy_item, toy_paper
+
+from scenarios.reproductions import paper_runs
+from scenarios.reproductions.paper import Part
+from scenarios.reproductions.paper_runs import PaperRuns, scenario_of, sources
+
+PAPER = toy_paper(toy_item())
+
+
+def directories(monkeypatch, folder, *parts, **options):
+    """Where these parts would be run, in order; nothing is."""
+    asked = []
+
+    def run(scenario, *, out, **rest):
+        asked.append(out)
+        return type("Run", (), {"rows": []})
+
+    monkeypatch.setattr(paper_runs, "run", run)
+    runs = PaperRuns(PAPER, folder, **options)
+    for part in parts:
+        runs.rows(part)
+    return asked
+
+
+def test_equal_scenarios_share_a_run_and_others_have_their_own(monkeypatch, tmp_path):
+    one = Part("CTG A", "quickstart", quick=("trials.splits=1",))
+    other = Part("CTG A", "quickstart", ("privacy.epsilon=2",))
+    more = Part("CTG A", "quickstart", ("trials.noise=7",))
+    first = directories(monkeypatch, tmp_path, one, one, other, more)
+    assert len(set(first)) == len(first) == 3
+    assert first[0].parent == tmp_path / "toy" / "runs"
+    assert first[0].name.startswith("quickstart-ctg-a-")
+    assert directories(monkeypatch, tmp_path, one, quick=True) == directories(monkeypatch, tmp_path, one, splits=3)
+
+
+def test_overrides_are_those_of_the_part_the_quick_run_and_the_command():
+    part = Part("one", "quickstart", ("trials.splits=4",), quick=("trials.splits=2",))
+    assert scenario_of(PAPER, part).trials.splits == 4
+    assert scenario_of(PAPER, part, quick=True).trials.splits == 2
+    assert scenario_of(PAPER, part, quick=True, splits=9).trials.splits == 9
+
+
+def test_lacking_data_is_replaced_or_told(monkeypatch, tmp_path):
+    monkeypatch.delenv("FEDERATION_DATA", raising=False)
+    runs, here = PaperRuns(PAPER, tmp_path), Part("one", "quickstart")
+    assert runs.available(here) == (here, "")
+    assert sources(runs.scenario(here)) == ["digits"]
+    found, why = runs.available(Part("one", "har-soft-vote"))
+    assert found is None
+    assert why.startswith("data set 'har' needs the file har.npz")
+    found, why = runs.available(Part("one", "har-soft-vote", missing=here))
+    assert found is here
+    assert "measured on other data, because data set 'har'" in why

@@ -8,6 +8,7 @@ from support.letter_sites import CLOSING, scenario, write_public
 from aggregator.contract.registry import protocol_names
 from federation.contract.errors import InputError
 from federation.letters.agreement import Agreement
+from scenarios.data.hashing import Hashing
 from scenarios.deployment.plans import Terms, begun, deployment
 from scenarios.settings.schema import resolve
 
@@ -164,3 +165,16 @@ def test_a_quorum_that_a_secure_sum_cannot_use_is_told(tmp_path):
     found = secure(tmp_path, quorum=0.6)
     assert any("by parties.quorum 1 of 3 sites may stay away" in one for one in found.remarks)
     assert any("ends when more than 0 do; raise parties.quorum to 1: the noise" in one for one in found.remarks)
+
+
+def test_words_of_a_column_are_hashed_by_the_sites_themselves(tmp_path):
+    features = [{"hash": {"column": "p", "bits": 2}}, {"project": 3}, "constant", "unit_norm"]
+    found = plan(tmp_path, data={"features": features})
+    names = Hashing(2, "p").names
+    assert [(one.name, one.text) for one in found.agreement.columns] == [
+        ("q", False),
+        ("r", False),
+        *((n, False) for n in names),
+    ]
+    assert found.plan.features == ({"project": {"seed": 1, "dimensions": 3}}, "constant", "unit_norm")
+    assert begun(found.plan, tmp_path)[0] == found.agreement.asked

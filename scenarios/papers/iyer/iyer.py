@@ -16,7 +16,7 @@ from scenarios.reproductions.paper_runs import scenario_of
 _TWO, _MANY = "two_classes.yaml", "many_classes.yaml"
 _FEW = ("trials.splits=3", "trials.noise=1")
 _SHARES = "shares: [0.1, 0.3, 0.5, 0.7, 0.9]"
-_THREE = ("data.features=null", "parties.count=6", "parties.partition={majority: 0.1}", "trials.splits=10")
+_THREE = ("parties.count=6", "parties.partition={majority: 0.1}")
 _GENERATED = (
     *_THREE,
     "data.source=gaussians",
@@ -63,7 +63,7 @@ BINARY = (
     Part("Higgs", _TWO, ("data.source=higgs", "data.targets={rows: 600, vary: signal}"), quick=_FEW),
 )
 SEVERAL = (
-    Part("Mnist", _MANY, quick=None),
+    Part("Mnist", _MANY, ("data.features=[{pca: 60}]", "trials.splits=3"), quick=None),
     Part(
         "Acoustic",
         _MANY,
@@ -293,13 +293,12 @@ REDUCTION_2 = Item(
 
 _AT = "l1_at_{x}"
 NOISES_3 = (
-    Series("No distortion", Pick("mmd-free", _AT), Pick("free", _AT), "MMD with the true counts; NON-PRIVATE. Default: "
-           "our estimator with them"),
+    Series("No distortion", Pick("mmd-free", _AT), meaning="MMD with the true counts; NON-PRIVATE"),
     Series("Scaled Dirichlet", Pick("mmd-dirichlet", _AT), Pick("private", _AT), "MMD with the published noise, which "
            "does not keep its claim; NON-PRIVATE. Default: our estimator and noise at epsilon and delta .05, for one "
            "label"),
-    Series("Laplace", Pick("mmd-laplace", _AT), Pick("private-pure", _AT), "MMD with Laplace noise at epsilon .05 and "
-           "delta 0. Default: our estimator with Laplace noise on the counts together, at the same"),
+    Series("Laplace", Pick("mmd-laplace", _AT), Pick("mmd-pure", _AT), "MMD with Laplace noise at epsilon .05 and "
+           "delta 0. Default: MMD with Laplace noise on the counts together, at the same"),
     Series("Laplace Prior", Pick("mmd-prior", _AT), meaning="MMD with Dirichlet shares around counts with Laplace "
            "noise"),
     Series("our noise", default=Pick("mmd-gaussian", _AT), meaning="not in the paper: MMD with the discrete Gaussian "

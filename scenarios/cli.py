@@ -19,6 +19,7 @@ from scenarios.commands.advise import advise
 from scenarios.commands.audit import audit
 from scenarios.commands.check_claim import check_claim
 from scenarios.commands.collect import collect_command
+from scenarios.commands.data import data
 from scenarios.commands.deploy import deploy
 from scenarios.commands.figure import figure
 from scenarios.commands.init import init
@@ -65,6 +66,7 @@ app.command()(inspect.show)
 app.command()(inspect.validate)
 app.command("list")(inspect.list_choices)
 app.command()(inspect.schema)
+app.command()(data)
 app.command()(audit)
 app.command()(advise)
 app.command()(check_claim)

@@ -37,7 +37,7 @@ _FLAGGED_SHARE = 0.01
 # Directions with less than this share of the largest variance hold rounding errors only.
 _NEGLIGIBLE_VARIANCE = 1e-10
 # Public, as everything in a map; any number does.
-_FOURIER_SEED = 0
+_FOURIER_SEED = _PROJECTION_SEED = 0
 
 
 def fit(
@@ -65,6 +65,8 @@ def fit(
     - {"pca": k}: centred, projected to the k directions of largest variance.
     - {"whiten": k}: the same, each component over its standard deviation: covariance Z'Z/N = I on `rows`.
       Both keep fewer when the rank is smaller, and turn each direction so that its largest entry is positive.
+    - {"project": k}: a random projection to k of the columns, by normal numbers of variance 1/k; nothing is fitted.
+      {"project": {"dimensions": k, "seed": s}} draws them with another public seed than 0.
     - "signed_log": sign(x) ln(1 + |x|).
     - "constant": a column of ones. "unit_norm": rows of norm 1 (zero rows stay zero).
     - "max_norm": divided by the largest norm among `rows`, then clipped to norm 1.
@@ -215,6 +217,28 @@ def _fourier(rows: np.ndarray, features: int) -> Fourier:
     return Fourier.draw(rows.shape[1], 1.0 / median_squared_distance(rows), features, _FOURIER_SEED)
 
 
+def _randomly_project(rows: np.ndarray, options: int | Mapping[str, int]) -> Affine:
+    """By scikit-learn, whose generator gives one seed the same numbers in every release of numpy."""
+    from sklearn.random_projection import GaussianRandomProjection
+
+    known = options if isinstance(options, Mapping) else {"dimensions": options}
+    columns, dimensions = rows.shape[1], known["dimensions"]
+    if dimensions >= columns:
+        raise InputError(
+            f"features: project must make fewer columns than there are, got {dimensions} of {columns}; leave it out"
+        )
+    random = np.random.RandomState(np.random.MT19937(np.random.SeedSequence(known.get("seed", _PROJECTION_SEED))))
+    drawn = GaussianRandomProjection(dimensions, random_state=random).fit(np.zeros((1, columns)))
+    return Affine(np.zeros(columns), drawn.components_.T)
+
+
+def _is_projection(value: Any) -> bool:
+    if not isinstance(value, Mapping):
+        return _multiple(1, value)
+    whole = all(isinstance(number, int) and not isinstance(number, bool) for number in value.values())
+    return {"dimensions"} <= {*value} <= {"dimensions", "seed"} and whole and value["dimensions"] >= 1
+
+
 def _project(rows: np.ndarray, dimensions: int, whiten: bool) -> Affine:
     """Principal directions from the covariance X'X/N, or from the Gram matrix XX'/N when that is smaller."""
     mean = rows.mean(axis=0)
@@ -251,6 +275,7 @@ _SIMPLE: dict[str, _Fitter] = {
 _SIZED: dict[str, tuple[str, str, Callable[[Any], bool], Callable[[np.ndarray, Any], Step]]] = {
     "pca": ("k", "a whole number of dimensions from 1", partial(_multiple, 1), partial(_project, whiten=False)),
     "whiten": ("k", "a whole number of dimensions from 1", partial(_multiple, 1), partial(_project, whiten=True)),
+    "project": ("k", "a whole number of dimensions from 1", _is_projection, _randomly_project),
     "fourier": ("D", "an even number of features from 2", partial(_multiple, 2), _fourier),
     "polynomial": ("p", DEGREE, DEGREES.__contains__, lambda rows, degree: Polynomial(degree)),
     "impute": (

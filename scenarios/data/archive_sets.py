@@ -131,6 +131,16 @@ DIABETES = DataSet(
 )
 CLASS_ARCHIVES = (
     DataSet(
+        "acoustic",
+        "sounds of military vehicles, of two kinds or noise: 78823 + 19705 rows, 50 columns",
+        partial(_in_two_parts, codes="123"),
+        "acoustic.npz",
+        "X_train (78823, 50), X_test (19705, 50), y_train and y_test (1 to 3)",
+        "'SensIT Vehicle (acoustic)' of the LIBSVM data sets (Duarte and Hu 2004)",
+        url="https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass.html",
+        licence="none is stated",
+    ),
+    DataSet(
         "adult",
         "census incomes, above $50K or not: 48842 rows, 108 columns, of which 6 numeric and 102 indicators",
         partial(_labelled, classes=("<=50K", ">50K")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.numbers import apart
 from federation.numerics.arrays import Floats, Integers
+from scenarios.data.hashing import HashedRows
 
 _CLASSES_SHOWN, _TEXTS_SHOWN = 8, 6
 _COLUMNS_SHOWN = 30
 _CHARACTERS_SHOWN = 40
 _JOINED_CHARACTERS = 24
 _ROWS_READ = 1 << 16  # at a time, where one column is wanted
+_CELLS_READ = 1 << 23  # at a time, where rows are only passed on: 64 MiB
 
 Outside = Literal["refuse", "clip"]  # what becomes of real labels outside the declared range
 
@@ -52,13 +54,13 @@ class CodedTexts:
 class Table:
     """n labelled rows of d raw columns.
 
-    `blocks` stand side by side: 2-D arrays of n rows in their storage type, or coded texts, together d columns. Those
-    numbered in `text` hold codes of texts (`federation.features.feature_map.text_code`). `labels` (n,) are positions in
-    `classes`; without classes they are real numbers, float64, from the public `label_range` [lo, hi] (None: nobody has
-    declared it yet). `groups` holds (n,) arrays by which rows may be dealt to parties; `official` is the data set's own
-    (training rows, test rows). `public` are the rows that the data set itself declares public, none of them a test
-    row, and `shifted` says that these have other features than the rest: they are no random sample of the same rows.
-    `remarks` is what there is to be said of how it was read (`describe`).
+    `blocks` stand side by side: 2-D arrays of n rows in their storage type, coded texts or hashed rows, together d
+    columns. Those numbered in `text` hold codes of texts (`federation.features.feature_map.text_code`). `labels` (n,)
+    are positions in `classes`; without classes they are real numbers, float64, from the public `label_range` [lo, hi]
+    (None: nobody has declared it yet). `groups` holds (n,) arrays by which rows may be dealt to parties; `official` is
+    the data set's own (training rows, test rows). `public` are the rows that the data set itself declares public, none
+    of them a test row, and `shifted` says that these have other features than the rest: they are no random sample of
+    the same rows. `remarks` is what there is to be said of how it was read (`describe`).
     Raises `InputError` when these do not belong together, and for real labels that are not finite.
 
     Examples:
@@ -77,7 +79,7 @@ class Table:
     columns: tuple[str, ...]
     classes: tuple[str, ...]
     labels: NDArray[Any]
-    blocks: tuple[NDArray[Any] | CodedTexts, ...]
+    blocks: tuple[NDArray[Any] | CodedTexts | HashedRows, ...]
     text: tuple[int, ...] = ()
     groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     official: tuple[Integers, Integers] | None = None
@@ -130,6 +132,11 @@ class Table:
             out[:, start : start + block.shape[1]] = block[indices]
             start += block.shape[1]
         return out
+
+    def behind(self, transform: Callable[[Floats], Floats], indices: Integers) -> Floats:
+        """What a map makes of each of the rows at `indices`, of which few stand with all their columns at a time."""
+        parts = np.array_split(indices, max(1, len(indices) * len(self.columns) // _CELLS_READ))
+        return np.concatenate([transform(self.rows(part)) for part in parts])
 
     def column(self, name: str, key: str) -> Floats:
         """The raw numbers (n,) of one column, float64.

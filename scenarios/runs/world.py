@@ -29,6 +29,7 @@ from federation.grids.nodes import Placement, most_per_node
 from federation.grids.simulation import SimulationGrid
 from parties.training.classifiers import LOGISTIC
 from scenarios.data.catalogue import contents, entry, is_file_name
+from scenarios.data.hashing import hashings
 from scenarios.scores.classification_scoring import ClassificationScoring
 from scenarios.scores.references import Stages, reference_stages
 from scenarios.scores.results import Row, missed, protection
@@ -110,13 +111,13 @@ class World:
 
     def feature_map(self, stages: Stages | None = None) -> FeatureMap:
         """The public map that the aggregator fits for a release without noise, of the scenario's stages or others."""
-        return self._fitted(self.scenario.data.features if stages is None else stages)
+        return self._fitted(self.scenario.data.stages if stages is None else stages)
 
     @property
     def reference(self) -> list[str | Mapping[str, Any]]:
         """The stages of the map behind which baselines learn."""
         classifier = leading(self.scenario.parties.classifier) if self.split.table.classes else None
-        return reference_stages(self.scenario.data.features, classifier)
+        return reference_stages(self.scenario.data.stages, classifier)
 
     def _fitted(self, stages: Stages) -> FeatureMap:
         return fitted(
@@ -170,7 +171,7 @@ class World:
             classes=self.split.table.classes,
             class_names=class_names(scenario.data) + public_file_premise(scenario.data),
             public=self.spec.reference("public_rows"),
-            features=tuple(scenario.data.features),
+            features=scenario.data.stages,
             classifier=scenario.parties.classifier,
             variants=tuple(planned),
             epsilons=tuple(scenario.privacy.epsilon),
@@ -298,6 +299,7 @@ def split_of(scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec
         positive=data.positive,
         missing=imputes(data.features),
         drop=data.drop,
+        hashes=hashings(data.features),
     )
 
 

@@ -52,13 +52,13 @@ class Scoring(ABC):
 
     def held(self, feature_map: FeatureMap) -> tuple[NDArray[np.float64], NDArray[Any]]:
         """All private rows (n, D) behind a map, and their labels (n,)."""
-        return feature_map.transform(self.table.rows(self.private)), self.table.labels[self.private]
+        return self.table.behind(feature_map.transform, self.private), self.table.labels[self.private]
 
     def tested(self, feature_map: FeatureMap) -> NDArray[np.float64]:
         """The test rows (T, D) behind a map, `arranged`; each map is applied once."""
         name = digest(*feature_map.to_arrays())
         if name not in self._tested:
-            self._tested[name] = self.arranged(feature_map.transform(self.table.rows(self.test)))
+            self._tested[name] = self.arranged(self.table.behind(feature_map.transform, self.test))
         return self._tested[name]
 
     def arranged(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:

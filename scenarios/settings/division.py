@@ -91,7 +91,7 @@ Auxiliary = Annotated[
     read_as(
         Share
         | Literal["official"]
-        | Annotated[str, Field(strict=True, pattern=r"\.(csv|npz|parquet|svmlight|CSV|NPZ|PARQUET)$")]
+        | Annotated[str, Field(strict=True, pattern=r"\.(csv|npz|parquet|svm|svmlight|CSV|NPZ|PARQUET)$")]
         | Annotated[with_config(extra="forbid")(_Inclined), AfterValidator(_inclined)]
     ),
     Told(

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field
 from aggregator.learners.inputs.limits import MOST_TRIALS
 from federation.contract.errors import nearest_name
 from federation.contract.roster import COLLUDING
+from scenarios.data.hashing import Hashing, hashings, is_hashing
 from scenarios.data.tables import Outside
 from scenarios.settings.classifier import Classifier, swept_regularisations
 from scenarios.settings.classifier import parse as parse_classifier
@@ -100,7 +101,9 @@ class Data(Section):
     """Feature map, fitted on the auxiliary rows only and applied in this order; its default is the protocol's. impute,
     which must come first, takes missing cells: they become the column's median, and indicators tell of them unless it
     is {impute: {flags: false}}. scale does nothing to columns in one unit; others it standardises, and takes logarithms
-    of those that are very skewed."""
+    of those that are very skewed. hash comes before all others: {hash: 12} puts the sparse columns of svmlight into
+    2^12, {hash: {column: NAME, bits: 12, words: 2}} the words of a column of texts, and pairs of them; {project: 50} is
+    a random projection to 50 columns, from the scenario's seed. Neither depends on data."""
     person: Annotated[Name | None, Sweep()] = None
     """Column that says whose row each is, so that persons are protected; null: a row is a person."""
     drop: Annotated[tuple[Name, ...], all_distinct(0, "must name different columns")] = ()
@@ -111,12 +114,23 @@ class Data(Section):
     """Unlabelled sets whose class ratios are estimated, drawn from the test rows, as in {rows: 500, shares: [0.1, 0.5,
     0.9], vary: CLASS}; null takes the defaults where a protocol needs them."""
 
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages of the features but those that hash, which is done when rows are read."""
+        return tuple(stage for stage in self.features if not is_hashing(stage))
+
     def clashes(self) -> Iterator[tuple[KeyPath, str]]:
         """A cap of rows without persons, target sets without test rows, and own files whose labels have no name."""
         if self.targets is not None and 0 in all_values(self.test):
             yield ("targets",), "are drawn from the test rows, and data.test is 0; remove them or hold out rows"
         if None in all_values(self.person) and max(all_values(self.rows_per_person)) > 1:
             yield ("rows_per_person",), "needs data.person, the column that says whose row each is"
+        hashing = [*map(is_hashing, self.features)]
+        if hashing != sorted(hashing, reverse=True):
+            yield ("features",), "hash must come before all other stages: rows are hashed when they are read"
+        columns = [Hashing.of(value).column for value in hashings(self.features)]
+        if len({*columns}) < len(columns):
+            yield ("features",), "hash names a column twice; use one stage for each column of texts"
         named = (".csv", ".parquet")
         if None in all_values(self.label) and any(s.lower().endswith(named) for s in all_values(self.source)):
             yield ("label",), "missing; a csv or Parquet file needs the name of the column of the labels"

@@ -31,7 +31,7 @@ class SplitSpec:
 
     `digest` identifies the contents of the data set's file. `bags` is how each party's rows lie in bags, `person` the
     column that says whose row it is. `label_range` and `outside` are for real labels (`Table.with_range`). `missing`:
-    cells may be; `drop` are columns that are no features.
+    cells may be; `drop` are columns that are no features, `hashes` the values of the stages {hash: ...}.
     """
 
     source: str
@@ -53,6 +53,7 @@ class SplitSpec:
     positive: tuple[str, ...] | None = None
     missing: bool = False
     drop: tuple[str, ...] = ()
+    hashes: tuple[int | Mapping[str, Any], ...] = ()
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -104,7 +105,7 @@ def split(spec: SplitSpec) -> Split:
 
 
 # What a split takes from its data set, and how it cuts that.
-_LOADED = ("source", "label", "data_dir", "classes", "positive", "label_range", "outside", "missing", "drop")
+_LOADED = ("source", "label", "data_dir", "classes", "positive", "label_range", "outside", "missing", "drop", "hashes")
 _CUT = ("auxiliary", "test", "parties", "rows", "partition", "seed", "split", "bags", "person")
 
 

@@ -17,8 +17,10 @@ TOLERANCE = 1e-12  # of gradients: minimisers are exact but for rounding
 
 @dataclass(frozen=True, eq=False)
 class DigitVotes:
-    """Parties (M) that drew `rows` (M, 5, d) of norm 1 with `labels` (M, 5) from those that are neither `public` nor
-    `tested`, and their classifiers' `weights` (M, d)."""
+    """What M parties hold and have learned, and rows that they know nothing of: `public` and `tested`, (N, d) each.
+
+    All rows have norm 1. `rows` are (M, 5, d), `labels`, 1 for odd digits, (M, 5) and `weights` (M, d).
+    """
 
     public: Floats
     tested: Floats

@@ -106,7 +106,8 @@ def claims(item: Item, kept: Kept) -> list[Tested]:
 
 
 def _tested(item: Item, kept: Kept, claim: Claim, setting: str) -> Tested | None:
-    found = paired(*(_over_axis(item, kept, setting, name, "published") for name in (claim.larger, claim.smaller)))
+    sides = ((setting, claim.larger), (claim.against or setting, claim.smaller))
+    found = paired(*(_over_axis(claim.at or item.at, kept, where, name, "published") for where, name in sides))
     if found is None:
         return None
     verdict: Verdict = "cannot be told"
@@ -117,10 +118,10 @@ def _tested(item: Item, kept: Kept, claim: Claim, setting: str) -> Tested | None
     return Tested(claim, setting, found, verdict, tuple(_reasons(item, kept, setting, claim.larger, claim.smaller)))
 
 
-def _over_axis(item: Item, kept: Kept, setting: str, series: str, role: Role) -> dict[int, float]:
-    """The mean over the places of the axis, by split."""
+def _over_axis(places: Iterable[str], kept: Kept, setting: str, series: str, role: Role) -> dict[int, float]:
+    """The mean over places of the axis, by split."""
     found: dict[int, list[float]] = {}
-    for x in item.at:
+    for x in places:
         for split, value in kept.by_split(setting, series, role, x).items():
             found.setdefault(split, []).append(value)
     return {split: fmean(values) for split, values in found.items()}

@@ -13,7 +13,7 @@ from scenarios.papers.brahmbhatt.adam import trained
 from scenarios.papers.brahmbhatt.substitutes import BATCH, SOURCES, World, gaussian_sums, world
 from scenarios.reproductions.paper import Observation
 
-SPLITS = 5
+SPLITS = 3
 
 
 def table_1(quick: bool, data_dir: Path | None) -> Iterator[Observation]:

@@ -27,8 +27,9 @@ TABLE_1 = Item(
     metric="number",
     compute=table_1,
     about="As published: the printed formulas; the row of SPL with the generator of Matsushita's loss, b = 1/2, and "
-    "that of rho with rho = 1. Default: the library's losses. The lines without an a are losses that are not linear-odd, as "
-    "the paper says of the hinge: of them no a makes even and odd term the loss, and the library refuses them.",
+    "that of rho with rho = 1. Default: the library's losses. The lines without an a are losses that are not "
+    "linear-odd, as the paper says of the hinge: for these no a makes even and odd term the loss, and the library "
+    "refuses them.",
     minutes=(0.1, 0.1),
 )
 FIGURE_1 = Item(
@@ -84,8 +85,8 @@ _MAPS = (
     Series("Laplacian Mean Map", meaning="the same of class means that may change from bag to bag"),
 )
 _OF_BAGS = (
-    "The paper reports no numbers here: tumours of 398 patients in 8 bags, whose shares of one class rise from 0.1 to "
-    "0.9. Both ways to count bags are the same where these are equally large. The condition for Mean Map is printed as "
+    "The paper reports no numbers here: tumours of 398 patients in 8 bags, whose shares of one class rise. "
+    "Both ways to count bags are the same where these are equally large. The condition for Mean Map is printed as "
     "E[x|y, j] = E[x|j], which would make proportions useless; it is E[x|y, j] = E[x|y]. Where classes "
     "drift, bags get rows in the order of a feature, and it does not hold."
 )

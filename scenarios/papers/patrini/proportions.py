@@ -18,7 +18,7 @@ from scenarios.reproductions.paper import Observation, Role
 EQUAL, UNEQUAL, DRIFTING = "equal bags", "one large bag", "one large bag, classes drift"
 SETTINGS = (EQUAL, UNEQUAL, DRIFTING)
 _BAGS, _LARGE = 8, 0.5  # the share of rows in the large one
-_LEAST, _MOST = 0.1, 0.9  # weight of the second class in the first and the last bag
+_SPREAD = 0.9  # of the shares of a class, as far as there are rows for them
 _REGULARISATION = 1e-3
 
 
@@ -80,8 +80,11 @@ def in_bags(rows: np.ndarray, codes: np.ndarray, setting: str, random: np.random
     if setting == DRIFTING:
         order = order[np.argsort(rows[order, 0], kind="stable")]
     left = [list(order[codes[order] == code]) for code in (0, 1)]
-    found = []
-    for size, share in zip(sizes, np.linspace(_LEAST, _MOST, _BAGS), strict=True):
+    places = np.linspace(-1, 1, _BAGS)
+    places -= np.average(places, weights=sizes)
+    overall, found = float(codes.mean()), []
+    shares = overall + _SPREAD * min(overall, 1 - overall) * places / np.abs(places).max()
+    for size, share in zip(sizes, shares, strict=True):
         wanted = min(round(size * share), len(left[1]))
         wanted = max(wanted, size - len(left[0]))
         found.append([left[0].pop() for _ in range(size - wanted)] + [left[1].pop() for _ in range(wanted)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +36,11 @@ class World:
     test_rows: np.ndarray
     test_labels: np.ndarray
     label_range: tuple[float, float]
+
+    @cached_property
+    def table(self) -> csr_array:
+        """Rows with their labels as the last column; most features of people are 0."""
+        return csr_array(np.column_stack([self.rows, self.labels]))
 
     def error(self, predicted: np.ndarray) -> float:
         """Mean squared error of predictions for the test rows."""
@@ -69,9 +75,8 @@ def gaussian_sums(of: World, count: int, size: int, random: np.random.Generator)
 
     So bags hold no more of the others' rows than those of a set without end, which the paper's nearly is.
     """
-    table = csr_array(np.column_stack([of.rows, of.labels]))
     chosen = random.integers(len(of.labels), size=count * size)
     starts = np.arange(0, count * size + 1, size)
     weights = csr_array((random.normal(size=count * size), chosen, starts), shape=(count, len(of.labels)))
-    summed = (weights @ table).toarray()
+    summed = (weights @ of.table).toarray()
     return Sums(summed[:, :-1], summed[:, -1])

@@ -88,7 +88,8 @@ _OF_BAGS = (
     "The paper reports no numbers here: tumours of 398 patients in 8 bags, whose shares of one class rise. "
     "Both ways to count bags are the same where these are equally large. The condition for Mean Map is printed as "
     "E[x|y, j] = E[x|j], which would make proportions useless; it is E[x|y, j] = E[x|y]. Where classes "
-    "drift, bags get rows in the order of a feature, and it does not hold."
+    "drift, bags get rows in the order of a feature, and it does not hold: there no estimate is of use, and to let the "
+    "large bag count more, as our default does, makes it worse."
 )
 MOMENTS = Item(
     name="maps",

@@ -17,6 +17,7 @@ from ray._private.services import canonicalize_bootstrap_address
 
 from federation.contract.errors import FederationError, InputError
 from federation.grids.consoles import hush
+from federation.grids.nodes import processors
 
 _OBJECT_STORE = 1 << 30  # bytes; Ray's default takes a third of the machine
 _REACHABLE = 5.0  # seconds for a cluster's port to answer; Ray itself tries for minutes and then ends the process
@@ -24,11 +25,6 @@ _LOOK = 1.0  # seconds between looks at a cluster
 _ESSENTIAL = ("gcs_server", "raylet")  # Ray's names of what a head and a node consist of
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "INFO", "configure_logging": True}
 _OFF = ("ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "ENABLE_UV_RUN_RUNTIME_ENV", "DEDUP_LOGS")  # of Ray's
-
-
-def processors() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def connect(address: str | None, workers: int | None, environment: dict[str, str] | None = None) -> bool:

@@ -35,7 +35,9 @@ def run_command(
         bool,
         Option("--resume", help="Go on with the run, with what is unfinished or failed; where there is none start it."),
     ] = False,
-    dry_run: Annotated[bool, Option("--dry-run", help="Say what would be done, and what it would cost; write nothing.")] = False,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Say what would be done, and what it would cost; write nothing.")
+    ] = False,
     keep_models: Annotated[
         bool, Option("--keep-models", help="Keep the models of all variants, not of the default only.")
     ] = False,

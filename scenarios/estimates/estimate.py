@@ -27,8 +27,8 @@ class Estimate:
 
     `seconds` by phase; `largest` names the setting whose world takes longest, `largest_seconds` of one split; `peak`
     is the aggregator's memory by phase in MiB, `worker` that of each worker; `answers` and `questions` are bytes of all
-    worlds, `bytes_per_party` those that one party of the largest sends; `found` says how all of this was found, and
-    `missing` which variants it leaves out.
+    worlds, `bytes_per_party` those that one party of the largest sends; `crowding` are seconds by the clock for one of
+    work while this was found; `found` says how, and `missing` which variants it leaves out.
     """
 
     seconds: Mapping[str, Span]
@@ -39,6 +39,7 @@ class Estimate:
     questions: float
     peak: Mapping[str, float]
     worker: float
+    crowding: float
     found: str
     missing: tuple[str, ...]
 
@@ -103,6 +104,7 @@ def estimate(scenario: Scenario, data_dir: Path | None, data: float) -> Estimate
         questions=splits * sum(one.questions for _, one in costs),
         peak={name: max(one.aggregator[name] for _, one in costs) for name in phases},
         worker=max(one.worker for _, one in costs),
+        crowding=max(one.crowding for one in rates),
         found=_found(rates, site, len(kinds), scenario),
         missing=tuple(dict.fromkeys(name for one in rates for name in one.missing)),
     )

@@ -16,6 +16,7 @@ _BYTE = 1.0e-9  # and for each byte that comes from another process
 _START = {"inline": 0.0, "ray": 3.0, "flower": 8.0}  # processor seconds until workers serve
 _REPORT = 3.5  # processor seconds for figures and the report
 _REPORT_MEMORY = 60.0  # MiB
+_ENGINE_MEMORY = 60.0  # MiB that Ray takes in the aggregator's process
 _NODE = 4e-3  # MiB for each message under way
 
 
@@ -84,7 +85,7 @@ def cost(rates: Rates, parties: int, per_node: int, data: float, site: Site) -> 
         "scoring": Span(*rates.scoring.at(parties)),
     }
     seconds = {name: found.times(*_SURE).times(*crowd) for name, found in measured.items()}
-    grown = rates.held.each * parties / 2**20 + messages * _NODE
+    grown = rates.held.each * parties / 2**20 + messages * _NODE + _ENGINE_MEMORY * away
     late = {name: rates.peaks[name] + grown for name in ("collect", "release", "scoring")}
     aggregator = {"data": rates.peaks["data"], **late, "report": late["scoring"] + _REPORT_MEMORY}
     worker = rates.peaks["collect"] if away else 0.0

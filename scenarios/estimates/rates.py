@@ -10,11 +10,11 @@ from itertools import pairwise
 from federation.contract.errors import FederationError
 from scenarios.estimates.samples import Sample, sampled
 from scenarios.runs.world import INDIVIDUAL_SAMPLE, World
-from scenarios.settings.protocol_options import INDIVIDUAL
+from scenarios.settings.protocol_options import INDIVIDUAL, POOLED
 
 _FIRST = 32  # parties of the first samples
 _LEAP = 64  # times as many parties as in the sample before, at most
-_GROWN = 1.3  # times its first value at least, where what the aggregator does is said to grow with the parties
+_GROWN, _CHANCE = 1.3, 0.02  # times its first value, and seconds, by which a release must grow to be said to do so
 _SERVING = 0.7  # of the time, for samples without parties on their own, where these are scored
 _SECOND = 0.6  # seconds for the second sample, whatever is left: nothing can be told from one
 
@@ -84,13 +84,15 @@ def calibrated(world: World, per_node: int, seconds: float) -> Rates:
     while size := _next(samples, min(whole, 2 * per_node), until - time.process_time() - (1 - share) * seconds):
         samples.append(sampled(world, size, per_node, len(samples) + 1, individual=False))
     answering = _line(samples, "answering")
-    alone = _alone(world, first, answering, per_node, until, len(samples) + 1) if asked else 0.0
+    alone, latest = 0.0, samples[-1]
+    if asked:
+        alone, latest = _alone(world, first, answering, per_node, until, len(samples) + 1)
     every = [first, *samples]
     return Rates(
         answering=answering,
         gathering=_line(samples, "gathering", _grows(samples, "gathering") or _far(samples)),
         release=_line(samples, "release", _grows(samples, "release")),
-        scoring=_line(samples, "scoring", _grows(samples, "scoring")),
+        scoring=_line(samples, "scoring", any(one.kind == POOLED for one in world.variants)),
         sent=_line(samples, "sent"),
         held=_line(samples, "held"),
         alone=alone,
@@ -98,7 +100,7 @@ def calibrated(world: World, per_node: int, seconds: float) -> Rates:
         crowding=sum(one.wall for one in every) / sum(one.processor for one in every),
         asked=first.asked,
         messages=first.messages,
-        peaks=samples[-1].peaks,
+        peaks=latest.peaks,
         served=tuple(one.parties for one in samples),
         missing=first.missing,
     )
@@ -132,7 +134,8 @@ def _slope(one: Sample, other: Sample, name: str) -> float:
 
 def _grows(samples: Sequence[Sample], name: str) -> bool:
     """Whether more than chance lies between the least and the most parties."""
-    return float(getattr(samples[-1], name)) > _GROWN * float(getattr(samples[0], name))
+    least, most = (float(getattr(one, name)) for one in (samples[0], samples[-1]))
+    return most > max(_GROWN * least, least + _CHANCE)
 
 
 def _far(samples: Sequence[Sample]) -> bool:
@@ -152,15 +155,22 @@ def _line(samples: Sequence[Sample], name: str, grows: bool = True) -> Line:
     return Line(max(0.0, value - each * first.parties), each, min(each, *slopes), most)
 
 
-def _alone(world: World, first: Sample, answering: Line, per_node: int, until: float, turn: int) -> float:
-    """Seconds that scoring parties on their own adds: by the first sample, and one more where there is time for it."""
+def _alone(
+    world: World, first: Sample, answering: Line, per_node: int, until: float, turn: int
+) -> tuple[float, Sample]:
+    """Seconds that scoring parties on their own adds, and the sample, beside the first, that says so.
+
+    Most of what few parties take is the test rows', which are read and mapped once.
+    """
     scored = min(INDIVIDUAL_SAMPLE, world.split.cut.parties)
     few = _beyond(first, answering)
-    size = min(scored, per_node, int((until - time.process_time()) * first.parties / max(few, 1e-9)))
-    if size < 2 * first.parties:
-        return few * scored / first.parties
-    many = _beyond(more := sampled(world, size, per_node, turn, individual=True), answering)
-    return many + max(0.0, many - few) / (more.parties - first.parties) * (scored - more.parties)
+    affordable = int((until - time.process_time()) * first.parties / max(few, 1e-9))
+    size = min(scored, per_node, max(affordable, 4 * first.parties))
+    if size <= first.parties:
+        return few * scored / first.parties, first
+    more = sampled(world, size, per_node, turn, individual=True)
+    many = _beyond(more, answering)
+    return many + max(0.0, many - few) / (size - first.parties) * (scored - size), more
 
 
 def _beyond(sample: Sample, answering: Line) -> float:

@@ -61,11 +61,15 @@ def test_a_second_sample_is_taken_even_without_time(world, served):
 
 def test_what_the_aggregator_does_grows_only_where_that_shows(world, monkeypatch):
     monkeypatch.setattr(
-        rates, "sampled", lambda world, parties, *_, individual: sample(parties, scoring=0.4 + 1e-3 * parties)
+        rates,
+        "sampled",
+        lambda world, parties, *_, individual: sample(parties, release=0.4 + 1e-3 * parties, scoring=1e-3 * parties),
     )
     found = calibrated(world("protocols=[{kind: soft_vote}]"), 1000, 60.0)
-    assert found.scoring.each == pytest.approx(1e-3)
-    assert found.release.each == 0.0
+    assert found.release.each == pytest.approx(1e-3)
+    assert found.scoring.each == 0.0  # nothing is scored that depends on the parties
+    pooled = calibrated(world("protocols=[{kind: soft_vote}, {kind: pooled}]"), 1000, 60.0)
+    assert pooled.scoring.each == pytest.approx(1e-3)
 
 
 def test_too_few_parties_for_a_quorum_are_doubled(world, served, monkeypatch):

@@ -76,6 +76,7 @@ def _begin(workers: int | None, environment: dict[str, str] | None) -> None:
 
 
 def _join(address: str) -> None:
+    found = None
     try:
         found = canonicalize_bootstrap_address(address)
         if found is None:
@@ -84,8 +85,9 @@ def _join(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=_REACHABLE).close()
         ray.init(address=found, **_QUIET)
     except (OSError, RuntimeError, ValueError, SystemExit) as error:
+        meant = "" if found in (None, address) else f", which is {found} to Ray"
         raise InputError(
-            f"engine.ray.address: there is no Ray cluster to join at {address} ({_first_line(error)}); start one with "
+            f"engine.ray.address: there is no Ray cluster to join at {address}{meant} ({_first_line(error)}); start one with "
             "'RAY_USAGE_STATS_ENABLED=0 ray start --head', on this machine too, and name it HOST:PORT or auto"
         ) from error
 

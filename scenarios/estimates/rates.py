@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +17,11 @@ _FIRST = 32  # parties of the first samples
 _LEAP = 64  # times as many parties as in the sample before, at most
 _GROWN, _CHANCE = 1.3, 0.02  # times its first value, and seconds, by which a release must grow to be said to do so
 _SERVING = 0.7  # of the time, for samples without parties on their own, where these are scored
+_LIGHT = 0.2  # of the time: what all releases may take in each sample; of heavier ones one or two are made
 _SECOND = 0.6  # seconds for the second sample, whatever is left: nothing can be told from one
+_ONE = 1, 1  # epsilon and draw
+_HEAVY = "release", "scoring"
+_GROWING = (*_HEAVY, "answering", "gathering", "sent", "held", "asked", "messages")
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,10 @@ class Line:
             self.fixed + self.each * parties,
             self.fixed + self.most * parties,
         )
+
+    def times(self, factor: float) -> Line:
+        """All of it so many times."""
+        return Line(self.fixed * factor, self.each * factor, self.least * factor, self.most * factor)
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,7 @@ class Rates:
 def calibrated(world: World, per_node: int, seconds: float) -> Rates:
     """Run the world with ever more of its parties, for about so many seconds of this process's time.
 
+    Where its releases take long, one stands for all, and two more samples tell what grows with epsilons and with draws.
     Takes two samples at least, the first of which loads what any run has to load. Raises `FederationError`s where none
     can be taken.
     """
@@ -79,27 +89,33 @@ def calibrated(world: World, per_node: int, seconds: float) -> Rates:
     asked = any(one.kind == INDIVIDUAL for one in world.variants)
     until = time.process_time() + seconds
     first = _possible(world, min(_FIRST, whole), per_node, asked)
-    samples = [sampled(world, first.parties, per_node, 1, individual=False)]
+    every = len(world.scenario.privacy.epsilon), world.scenario.trials.noise
+    heavy = (first.gathering + first.release + first.scoring) * math.prod(every) > _LIGHT * seconds
+    made = _ONE if heavy else every
+    samples = [sampled(world, first.parties, per_node, 1, individual=False, releases=made)]
+    grown = _growth(world, samples[0], per_node, every, until) if heavy else dict.fromkeys(_GROWING, 1.0)
     share = _SERVING if asked else 1.0
     while size := _next(samples, min(whole, 2 * per_node), until - time.process_time() - (1 - share) * seconds):
-        samples.append(sampled(world, size, per_node, len(samples) + 1, individual=False))
+        samples.append(sampled(world, size, per_node, len(samples) + 1, individual=False, releases=made))
     answering = _line(samples, "answering")
     alone, latest = 0.0, samples[-1]
     if asked:
         alone, latest = _alone(world, first, answering, per_node, until, len(samples) + 1)
-    every = [first, *samples]
+    taken = [first, *samples]
+    pooled = any(one.kind == POOLED for one in world.variants)
+    gathers = _grows(samples, "gathering") or _far(samples)
     return Rates(
-        answering=answering,
-        gathering=_line(samples, "gathering", _grows(samples, "gathering") or _far(samples)),
-        release=_line(samples, "release", _grows(samples, "release")),
-        scoring=_line(samples, "scoring", any(one.kind == POOLED for one in world.variants)),
-        sent=_line(samples, "sent"),
-        held=_line(samples, "held"),
+        answering=answering.times(grown["answering"]),
+        gathering=_line(samples, "gathering", gathers).times(grown["gathering"]),
+        release=_line(samples, "release", _grows(samples, "release")).times(grown["release"]),
+        scoring=_line(samples, "scoring", pooled).times(grown["scoring"]),
+        sent=_line(samples, "sent").times(grown["sent"]),
+        held=_line(samples, "held").times(grown["held"]),
         alone=alone,
         once=max(0.0, first.processor - samples[0].processor - (_beyond(first, answering) if asked else 0.0)),
-        crowding=sum(one.wall for one in every) / sum(one.processor for one in every),
-        asked=first.asked,
-        messages=first.messages,
+        crowding=sum(one.wall for one in taken) / sum(one.processor for one in taken),
+        asked=round(first.asked * grown["asked"]),
+        messages=round(first.messages * grown["messages"]),
         peaks=latest.peaks,
         served=tuple(one.parties for one in samples),
         missing=first.missing,
@@ -111,11 +127,30 @@ def _possible(world: World, parties: int, per_node: int, asked: bool) -> Sample:
     whole = world.split.cut.parties
     while True:
         try:
-            return sampled(world, parties, per_node, 0, individual=asked)
+            return sampled(world, parties, per_node, 0, individual=asked, releases=_ONE)
         except FederationError:
             if parties >= min(whole, 8 * _FIRST):
                 raise
         parties = min(2 * parties, whole)
+
+
+def _growth(world: World, one: Sample, per_node: int, every: tuple[int, int], until: float) -> dict[str, float]:
+    """How many times as much all epsilons and draws take as one of each: by two of each, where there are so many.
+
+    Without time for these everything that is heavy is taken to grow with both.
+    """
+    found = dict.fromkeys(_GROWING, 1.0)
+    for axis, (turn, releases) in enumerate(((2, (2, 1)), (3, (1, 2)))):
+        if every[axis] == 1:
+            continue
+        two = None
+        if until - time.process_time() > one.processor:
+            two = sampled(world, one.parties, per_node, 100 * turn, individual=False, releases=releases)
+        for name in _GROWING:
+            before = max(float(getattr(one, name)), 1e-9)
+            more = (name in _HEAVY) if two is None else min(1.0, max(0.0, float(getattr(two, name)) / before - 1.0))
+            found[name] *= 1.0 + more * (every[axis] - 1)
+    return found
 
 
 def _next(samples: Sequence[Sample], most: int, left: float) -> int:
@@ -168,7 +203,7 @@ def _alone(
     size = min(scored, per_node, max(affordable, 4 * first.parties))
     if size <= first.parties:
         return few * scored / first.parties, first
-    more = sampled(world, size, per_node, turn, individual=True)
+    more = sampled(world, size, per_node, turn, individual=True, releases=_ONE)
     many = _beyond(more, answering)
     return many + max(0.0, many - few) / (size - first.parties) * (scored - size), more
 

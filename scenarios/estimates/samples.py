@@ -47,14 +47,18 @@ class Sample:
     missing: tuple[str, ...]
 
 
-def sampled(world: World, parties: int, per_node: int, turn: int, *, individual: bool) -> Sample:
+def sampled(
+    world: World, parties: int, per_node: int, turn: int, *, individual: bool, releases: tuple[int, int] | None = None
+) -> Sample:
     """Run the world with so many parties, up to `per_node` of them behind a node; nothing stays of it.
+
+    `releases` are numbers of epsilons and of draws of each, None all of the scenario's.
 
     They hold as many rows as in the whole world, others in every `turn`, as what a process has trained it knows, and
     does not train again. `individual` says whether the baseline of parties on their own is scored where
     the scenario asks for it. Raises `FederationError`s, as where so few parties make no quorum.
     """
-    few = _with(world, parties, per_node, turn, individual)
+    few = _with(world, parties, per_node, turn, individual, releases)
     before, found = _collectors(), {}
     looking, asked = 0.0, 0
 
@@ -92,7 +96,9 @@ def sampled(world: World, parties: int, per_node: int, turn: int, *, individual:
     )
 
 
-def _with(world: World, parties: int, per_node: int, turn: int, individual: bool) -> World:
+def _with(
+    world: World, parties: int, per_node: int, turn: int, individual: bool, releases: tuple[int, int] | None = None
+) -> World:
     """The same world of fewer parties, who hold as many rows each."""
     point, spec, cut = world.scenario, world.spec, world.split.cut
     rows = spec.rows
@@ -102,6 +108,10 @@ def _with(world: World, parties: int, per_node: int, turn: int, individual: bool
     protocols = [one for one in point.protocols if individual or one.kind != INDIVIDUAL]
     engine = point.engine.model_copy(update={"parties_per_node": min(per_node, parties), "timeout": None})
     fewer = point.model_copy(update={"protocols": protocols, "engine": engine})
+    if releases is not None:
+        epsilons, draws = releases
+        budgets = {"privacy": point.privacy.model_copy(update={"epsilon": point.privacy.epsilon[:epsilons]})}
+        fewer = fewer.model_copy(update={**budgets, "trials": point.trials.model_copy(update={"noise": draws})})
     return replace(world, scenario=fewer, spec=replace(spec, parties=parties, rows=rows, seed=spec.seed + turn))
 
 

@@ -23,7 +23,7 @@ def served(monkeypatch):
     """Answers every sample from the list of costs, and notes what was asked for."""
     asked = []
 
-    def fake(world, parties, per_node, turn, *, individual):
+    def fake(world, parties, per_node, turn, *, individual, releases):
         asked.append((parties, turn, individual))
         extra = 0.05 + 2e-3 * parties if individual else 0.0
         found = sample(parties)
@@ -60,11 +60,10 @@ def test_a_second_sample_is_taken_even_without_time(world, served):
 
 
 def test_what_the_aggregator_does_grows_only_where_that_shows(world, monkeypatch):
-    monkeypatch.setattr(
-        rates,
-        "sampled",
-        lambda world, parties, *_, individual: sample(parties, release=0.4 + 1e-3 * parties, scoring=1e-3 * parties),
-    )
+    def growing(world, parties, *_, individual, releases):
+        return sample(parties, release=0.4 + 1e-3 * parties, scoring=1e-3 * parties)
+
+    monkeypatch.setattr(rates, "sampled", growing)
     found = calibrated(world("protocols=[{kind: soft_vote}]"), 1000, 60.0)
     assert found.release.each == pytest.approx(1e-3)
     assert found.scoring.each == 0.0  # nothing is scored that depends on the parties
@@ -75,10 +74,10 @@ def test_what_the_aggregator_does_grows_only_where_that_shows(world, monkeypatch
 def test_too_few_parties_for_a_quorum_are_doubled(world, served, monkeypatch):
     known = rates.sampled
 
-    def strict(world, parties, per_node, turn, *, individual):
+    def strict(world, parties, per_node, turn, *, individual, releases=None):
         if parties < 100:
             raise QuorumError("too few")
-        return known(world, parties, per_node, turn, individual=individual)
+        return known(world, parties, per_node, turn, individual=individual, releases=releases)
 
     monkeypatch.setattr(rates, "sampled", strict)
     calibrated(world(), 4096, 60.0)
@@ -86,3 +85,28 @@ def test_too_few_parties_for_a_quorum_are_doubled(world, served, monkeypatch):
     monkeypatch.setattr(rates, "sampled", lambda *_, **__: strict(None, 1, 1, 1, individual=False))
     with pytest.raises(QuorumError):
         calibrated(world(), 4096, 60.0)
+
+
+def test_heavy_releases_are_made_by_ones_and_twos(world, monkeypatch):
+    """Releases and answers for every epsilon and draw, scores for every epsilon, and bytes that grow with neither."""
+    seen = []
+
+    def heavy(world, parties, per_node, turn, *, individual, releases):
+        epsilons, draws = releases
+        seen.append(releases)
+        return sample(
+            parties, release=5.0 * epsilons * draws, scoring=2.0 * epsilons, answering=1e-3 * parties * epsilons * draws
+        )
+
+    monkeypatch.setattr(rates, "sampled", heavy)
+    several = world("protocols=[{kind: soft_vote}]", "privacy.epsilon=[1, 2, 3]", "trials.noise=5")
+    found = calibrated(several, 1000, 60.0)
+    assert found.release.at(3000)[1] == pytest.approx(5.0 * 15)
+    assert found.scoring.at(3000)[1] == pytest.approx(2.0 * 3)
+    assert found.answering.at(3000)[1] == pytest.approx(3.0 * 15)
+    assert found.sent.at(3000)[1] == pytest.approx(60_000)
+    assert max(seen) == (2, 1)
+    seen.clear()
+    short = calibrated(several, 1000, 0.5)  # a sample takes a second: the heavy ones are taken to grow with both
+    assert set(seen) == {(1, 1)}
+    assert short.release.at(3000)[1] == pytest.approx(5.0 * 15)

@@ -68,7 +68,8 @@ def cost(rates: Rates, parties: int, per_node: int, data: float, site: Site) -> 
     messages, sent = nodes * rates.messages, rates.sent.at(parties)[1]
     away = site.kind != "inline"
     crowd = (min(1.0, rates.crowding), rates.crowding, rates.crowding * _CROWD)
-    overhead = messages * _MESSAGE[site.kind] + (sent + nodes * rates.asked) * _BYTE * away
+    askings = nodes if site.kind == "flower" else min(nodes, site.workers)  # a process of Ray is told once
+    overhead = messages * _MESSAGE[site.kind] + (sent + askings * rates.asked) * _BYTE * away
     answering, gathering = rates.answering.at(parties), rates.gathering.at(parties)
     collect = []
     for served, gathered in zip(answering, gathering, strict=True):
@@ -89,7 +90,7 @@ def cost(rates: Rates, parties: int, per_node: int, data: float, site: Site) -> 
     late = {name: rates.peaks[name] + grown for name in ("collect", "release", "scoring")}
     aggregator = {"data": rates.peaks["data"], **late, "report": late["scoring"] + _REPORT_MEMORY}
     worker = rates.peaks["collect"] if away else 0.0
-    return WorldCost(seconds, sent / parties, sent, float(nodes * rates.asked), aggregator, worker)
+    return WorldCost(seconds, sent / parties, sent, float(askings * rates.asked), aggregator, worker)
 
 
 def beside(site: Site, data: float, cuts: float, rates: Rates) -> dict[str, Span]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -21,7 +22,7 @@ from flwr.app import Array, Context, Message, Metadata, RecordDict
 from ray.exceptions import RayActorError, RayError
 
 from federation.contract.digest import digest
-from federation.contract.errors import InputError, QuorumError
+from federation.contract.errors import FederationError, InputError, QuorumError
 from federation.contract.reference import Reference
 from federation.grids.cluster import Head, connect
 from federation.grids.nodes import Placement
@@ -155,7 +156,11 @@ class RayGrid(QueueGrid):
             raise
 
     def assign(self, placement: Placement) -> None:
-        """Serve this placement from now on; workers still busy with earlier nodes are replaced."""
+        """Serve this placement from now on; workers still busy with earlier nodes are replaced.
+
+        Raises `FederationError` where Ray has ended since the last answer.
+        """
+        self._head.require()
         super().assign(placement)
         self._shared.forget_unused()
         for worker in self._load:
@@ -301,6 +306,8 @@ class RayGrid(QueueGrid):
 
     def close(self) -> None:
         """End this grid's workers, and Ray if this grid started it."""
+        with suppress(FederationError):
+            self._head.require()  # nobody is there to end workers, where the head was lost after the last answer
         for worker in [] if self._head.lost else [*self._load, *self._starting.values()]:
             ray.kill(worker)
         self._load.clear()

@@ -33,8 +33,8 @@ def test_inline_all_parties_are_served_one_after_another():
     ("site", "gathering", "expected"),
     [
         (Site("ray", 10, 100), 1e-6, 100.0),  # workers bound it
-        (Site("ray", 10, 5), 1e-6, (1000 + 1 + 4.1) / 5),  # processors do, which they share
-        (Site("ray", 1000, 1001), 1e-5, 10 + 4.1),  # the aggregator does, which takes in all answers
+        (Site("ray", 10, 5), 1e-6, (1000 + 1 + 2.1) / 5),  # processors do, which they share
+        (Site("ray", 1000, 1001), 1e-5, 10 + 2.1),  # the aggregator does, which takes in all answers
     ],
 )
 def test_workers_processors_or_the_aggregator_bound_what_goes_side_by_side(site, gathering, expected):

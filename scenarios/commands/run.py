@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -34,7 +35,9 @@ def run_command(
         bool,
         Option("--resume", help="Go on with the run, with what is unfinished or failed; where there is none start it."),
     ] = False,
-    dry_run: Annotated[bool, Option("--dry-run", help="Say what would be done; train nothing.")] = False,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Say what would be done, and what it would cost; write nothing.")
+    ] = False,
     keep_models: Annotated[
         bool, Option("--keep-models", help="Keep the models of all variants, not of the default only.")
     ] = False,
@@ -47,6 +50,8 @@ def run_command(
 
     SCENARIO is a file, or the name of a library scenario.
     """
+    from scenarios.estimates.estimate import estimate
+    from scenarios.estimates.words import spoken
     from scenarios.runs.preview import preview
     from scenarios.runs.progress import LoggedProgress, Progress, TerminalProgress
     from scenarios.runs.runner import IncompleteRunError, run
@@ -56,8 +61,12 @@ def run_command(
     with logged(quiet=quiet, verbose=verbose, file=log_file), ExitStack() as stack:
         resolved = resolve(scenario, settings if engine is None else [*settings, f"engine.kind={engine}"])
         if dry_run:
+            started = time.perf_counter()
             planned = preview(resolved, data_dir)
-            tell(as_json, planned, text=[dump(planned).rstrip("\n")], hidden=planned)
+            expected = estimate(resolved, data_dir, time.perf_counter() - started)
+            plain = {**planned, "estimate": expected.to_dict()}
+            text = dump({**planned, "estimate": spoken(expected)}).rstrip("\n")
+            tell(as_json, plain, text=[text], hidden=plain)
             return
         shown = Progress() if quiet or verbose else stack.enter_context(TerminalProgress())
         progress = LoggedProgress(shown)

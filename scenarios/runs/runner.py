@@ -145,6 +145,7 @@ def run(
     started = datetime.now(UTC)
     unfinished = [world for world in todo if not _complete(world, directory, keep_models)]
     watcher.begin(len(todo), len(todo) - len(unfinished))
+    watcher.expect([world.spec.parties or 1 for world in unfinished])  # where there is no number it is not swept
     status = "failed"
     with directory.writing():
         try:

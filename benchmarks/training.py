@@ -2,7 +2,7 @@
 
 Run from the repository root: python -m benchmarks.training
 
-One thread, 1000 parties with as many rows each, 50 features, random labels. scikit-learn trains the first parties:
+One thread, 1000 parties with as many rows each, random labels. scikit-learn trains the first parties:
 lbfgs and newton-cg with the loosest `tol` of a ladder at which most gradients reach the tolerance that the batched
 solver certifies for all, and lbfgs as it comes. The floor is the time of the operations in the solver's formulas, for
 the iterations that each party takes by itself, at the rates of large matrix products measured in the same run.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import product
 from unittest.mock import patch
 
 import numpy as np
@@ -22,9 +23,9 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.common import fastest
 from federation.numerics.links import Link, Logistic, Softmax
-from parties.training import batched
+from parties.training import batched, truncated_newton
 
-PARTIES, WIDTH, REGULARISATION, TOLERANCE = 1000, 50, 1e-4, 1e-8
+PARTIES, WIDTHS, REGULARISATION, TOLERANCE = 1000, (11, 50, 120), 1e-4, 1e-8
 SAMPLE = 40
 LADDER = [10.0**-k for k in range(4, 13)]
 
@@ -34,10 +35,10 @@ def best_seconds(call: Callable[[], object], repetitions: int) -> float:
     return fastest(call, repetitions)[0]
 
 
-def problem(kind: str, classes: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+def problem(kind: str, classes: int, count: int, width: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows (P, n, d), normal or of unit norm, and labels (P, n) in which every class occurs."""
     rng = np.random.default_rng(0)
-    rows = rng.normal(size=(PARTIES, count, WIDTH))
+    rows = rng.normal(size=(PARTIES, count, width))
     if kind == "unit":
         rows /= np.linalg.norm(rows, axis=2, keepdims=True)
     labels = rng.integers(0, classes, (PARTIES, count))
@@ -103,15 +104,18 @@ def operations(rows: np.ndarray, labels: np.ndarray, classes: int) -> tuple[floa
         for x, y in zip(rows, labels, strict=True):
             train(x[None], y[None], classes)
     _, count, width = rows.shape
-    unknowns = count if width > batched._REDUCED_FROM * count else width
+    gram, unknowns = count <= width, min(count, width)
     channels = 1 if classes == 2 else classes
     product, scores, weights = 2 * channels * count * unknowns, channels * count, channels * unknowns
     conjugate, evaluations = calls["curve"] / len(rows), calls["probabilities"] / len(rows)
-    single = conjugate * (2 * product + 7 * scores + 11 * weights)
+    single = conjugate * ((1 if gram else 2) * product + 7 * scores + 11 * weights)
     # Each evaluation belongs to a gradient and to the scores of a direction; the last one is the certificate.
     double = evaluations * (2 * product + 12 * scores + 8 * weights) + 4 * channels * count * width
-    if unknowns < width:
-        double += 8 * width * count**2 - 8 * count**3 / 3 + 2 * channels * count * width
+    if channels == 1 and unknowns <= truncated_newton._DIRECT:
+        assembled = count**2 if gram else 2 * count * width**2
+        double += evaluations * (assembled + 2 * unknowns**3 / 3 + 2 * unknowns**2)
+    if gram:  # inner products of the rows, and weights as sums of rows
+        double += 2 * width * count**2 + 2 * channels * count * width
     return conjugate, single, double
 
 
@@ -122,12 +126,13 @@ def product_rate(precision: type) -> float:
     return 2 * size**3 / best_seconds(lambda: square @ square, 5)
 
 
-def line(kind: str, classes: int, count: int, rates: tuple[float, float]) -> str:
-    rows, labels = problem(kind, classes, count)
+def line(kind: str, classes: int, count: int, width: int, rates: tuple[float, float]) -> str:
+    """One of the table: times, ratios and errors."""
+    rows, labels = problem(kind, classes, count, width)
     few_rows, few_labels = rows[:SAMPLE], labels[:SAMPLE]
     weights = train(rows, labels, classes)
     batch = best_seconds(lambda: train(rows, labels, classes), 3) / PARTIES
-    cells = [f"{classes:7} {count:4} {kind:6} {1e6 * batch:7.1f}"]
+    cells = [f"{classes:7} {count:4} {width:7} {kind:6} {1e6 * batch:7.1f}"]
     for solver in ("lbfgs", "newton-cg"):
         tol, share = matched(few_rows, few_labels, solver)
         options = {"solver": solver, "tol": tol}
@@ -154,16 +159,16 @@ def main() -> None:
         rates = product_rate(np.float32), product_rate(np.float64)
         print(f"large products: {rates[0] / 1e9:.0f} (single) and {rates[1] / 1e9:.0f} (double) Gflop/s")
         print(
-            f"{'microseconds per party':>28} |{'lbfgs, same gradient':>29} |{'newton-cg, same gradient':>29} |", end=""
+            f"{'microseconds per party':>36} |{'lbfgs, same gradient':>29} |{'newton-cg, same gradient':>29} |", end=""
         )
         print(f"{'lbfgs, defaults':>24} |{'largest':>16} |{'floor':>20}")
-        print(f"{'classes':>7} {'rows':>4} {'kind':6} {'batched':>7} |", end="")
+        print(f"{'classes':>7} {'rows':>4} {'columns':>7} {'kind':6} {'batched':>7} |", end="")
         print(f"{'time':>9} {'ratio':>6} {'tol':>6} {'met':>4} |" * 2, end="")
         print(f"{'time':>9} {'ratio':>6} {'grad':>6} |{'error':>8} {'grad':>6} |{'steps':>6} {'time':>6} {'ratio':>5}")
         for classes in (2, 6):
-            for count in (10, 50, 100):
-                for kind in ("normal", "unit"):
-                    print(line(kind, classes, count, rates), flush=True)
+            for count, width in product((5, 10, 22, 50, 100), WIDTHS):
+                if count >= classes:
+                    print(line("unit", classes, count, width, rates), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 import os
 import re
 import signal
@@ -19,6 +21,7 @@ from scenarios.commands.advise import advise
 from scenarios.commands.audit import audit
 from scenarios.commands.check_claim import check_claim
 from scenarios.commands.collect import collect_command
+from scenarios.commands.data import data
 from scenarios.commands.deploy import deploy
 from scenarios.commands.figure import figure
 from scenarios.commands.init import init
@@ -37,6 +40,7 @@ app = typer.Typer(
     help="Federated multiparty learning under differential privacy.",
 )
 INTERRUPTED = 130  # what typer makes of a KeyboardInterrupt
+_MANY_OBJECTS = 50_000  # more than before, until garbage is looked for; Python's own 700 cost a tenth of a small run
 TERMINATED = 128 + signal.SIGTERM
 _KEPT = {  # what is left of an interrupted command
     "run": "; worlds that were finished, if any, are kept, and --resume goes on with them",
@@ -69,6 +73,7 @@ app.command()(inspect.show)
 app.command()(inspect.validate)
 app.command("list")(inspect.list_choices)
 app.command()(inspect.schema)
+app.command()(data)
 app.command()(audit)
 app.command()(advise)
 app.command()(check_claim)
@@ -82,13 +87,19 @@ app.add_typer(privacy_app, name="privacy")
 app.add_typer(party_app, name="party")
 
 
+@functools.cache
+def program() -> click.Command:
+    """All commands with their options, which take a twentieth of a second to make."""
+    return typer.main.get_command(app)
+
+
 def main() -> None:
     """Run and exit: 0 done, 1 failed, 2 bad input, 3 over budget, 4 no quorum, 5 no power, 130 and 143 stopped."""
     if sys.platform == "win32":
         sys.exit(
             _fail("Windows is not supported, as Ray's workers and file locks are not the same there; use WSL 2", 1)
         )
-    with _terminable() as received:
+    with _seldom_collecting(), _terminable() as received:
         code = _exit_code()
     sys.exit(TERMINATED if received and code == INTERRUPTED else code)
 
@@ -109,9 +120,20 @@ def _terminable() -> Iterator[list[int]]:
         signal.signal(signal.SIGTERM, before)
 
 
+@contextmanager
+def _seldom_collecting() -> Iterator[None]:
+    """Looks for garbage that only circles of references keep after many new objects: imports make many that stay."""
+    before = gc.get_threshold()
+    gc.set_threshold(_MANY_OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
 def _exit_code() -> int:
     try:
-        code = app(prog_name="federation", standalone_mode=False)
+        code = program()(prog_name="federation", standalone_mode=False)
         if code == INTERRUPTED:
             return _fail(f"interrupted{_KEPT.get(''.join(sys.argv[1:2]), '')}", INTERRUPTED)
         return code if isinstance(code, int) else 0

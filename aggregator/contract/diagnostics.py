@@ -7,6 +7,7 @@ has already covered. For `perturb: votes` the agreement is that of the labels, b
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 
@@ -127,8 +128,14 @@ def _chance_of_leading(leads: np.ndarray) -> np.ndarray:
 
     if leads.shape[1] == 1:
         return np.asarray(ndtr(leads[:, 0] / math.sqrt(2)))
-    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
     chance = np.zeros(len(leads))
-    for node, weight in zip(nodes, weights / weights.sum(), strict=True):
+    for node, weight in zip(*_normal_nodes(), strict=True):
         chance += weight * ndtr(node + leads).prod(axis=1)
     return chance
+
+
+@cache
+def _normal_nodes() -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights (_NODES,) of the mean over a standard normal variable."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    return nodes, weights / weights.sum()

@@ -6,7 +6,7 @@ against the budget on its own, and `published_together` says what one draw of ea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,16 +19,40 @@ _ROUNDING = 1e-9  # relative slack for budgets written with few digits
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that any one release may spend."""
+    """The most that any one release may spend; of releases over periods, all that are about one unit together.
+
+    `periods` says for each unit how many releases like one there will be at most that are about the same one of these
+    units; those it does not name, one.
+    """
 
     epsilon: float
     delta: float
+    periods: Mapping[str, int] = field(default_factory=dict)
 
-    def gate(self, guarantees: Sequence[Guarantee], what: str) -> tuple[float, float]:
-        """The composed (epsilon, delta) of `guarantees`; raises `BudgetExceededError` when it is over budget."""
-        epsilon, delta = compose(guarantees, self.delta)
-        self.require(epsilon, delta, what)
-        return epsilon, delta
+    @classmethod
+    def of(cls, levels: Mapping[str, float] | None, periods: Mapping[str, int] | None = None) -> Budget | None:
+        """That of a plan, which has an epsilon and a delta; None where it has none."""
+        return None if levels is None else cls(levels["epsilon"], levels["delta"], periods or {})
+
+    def gate_promise(self, promised: Guarantee, what: str) -> None:
+        """As `gate` for what is promised: where that has a delta, periods add up only once it is known how exactly."""
+        (self if promised.delta == 0 else replace(self, periods={})).gate(promised, what)
+
+    def gate(self, guarantee: Guarantee, what: str) -> None:
+        """Raises `BudgetExceededError` when a release, made in all of its periods, is over budget.
+
+        Examples:
+            >>> from federation.contract.guarantee import Adjacency, Unit
+            >>> weekly = Guarantee(0.5, 0.0, Unit.PARTY, Adjacency.REPLACE, "laplace")
+            >>> Budget(3.5, 0.0, {"party": 7}).gate(weekly, "release 'soft_vote'")
+            >>> Budget(3.0, 0.0, {"party": 7}).gate(weekly, "it")
+            Traceback (most recent call last):
+            federation.contract.errors.BudgetExceededError: it in 7 periods, about the same party, would spend
+            epsilon=3.5, delta=0, the budget is epsilon=3, delta=0; lower privacy.epsilon or raise privacy.budget
+        """
+        number = self.periods.get(guarantee.unit, 1)
+        when = f" in {number} periods, about the same {guarantee.unit}," if number > 1 else ""
+        self.require(*compose([guarantee] * number, self.delta), what + when)
 
     def require(self, epsilon: float, delta: float, what: str) -> None:
         """Raises `BudgetExceededError` when `what` spends more than the budget."""
@@ -75,7 +99,7 @@ class Ledger:
         """
         if isinstance(guarantee, Guarantee):
             if self.budget is not None:
-                self.budget.gate([guarantee], f"release '{variant}'")
+                self.budget.gate(guarantee, f"release '{variant}'")
             self._charged.append((source or f"release {len(self.entries)}", guarantee))
         self.entries.append({"variant": variant, "guarantee": guarantee.to_dict(), "checks": list(checks)})
 

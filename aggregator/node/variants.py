@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -73,7 +73,7 @@ class VariantRun:
         if isinstance(first.spends, NoGuarantee) and first.spends.claimed is None:
             promises = {math.inf: first}
         for promise in promises.values():
-            self._gate(promise.spends)
+            self._gate(promise.spends, Budget.gate_promise)
         self.releases = [
             _Release(epsilon, promise, self._chosen.begin(world, epsilon, self.draws))
             for epsilon, promise in promises.items()
@@ -81,7 +81,7 @@ class VariantRun:
         self.ask()
         if found is not Place.AGGREGATOR:
             for one in self.releases:
-                self._gate(one.session.guarantee)
+                self._gate(one.session.guarantee, Budget.gate)
                 self._require_within(one, one.session.guarantee)
 
     @property
@@ -176,18 +176,19 @@ class VariantRun:
             features = self._world.views.at(OFF, math.inf).public.feature_map.dimension
         return self._chosen.promised(self._world.numbers(features), epsilon)
 
-    def _gate(self, spends: Guarantee | NoGuarantee) -> None:
+    def _gate(self, spends: Guarantee | NoGuarantee, gate: Callable[[Budget, Guarantee, str], object]) -> None:
         """Refuse, before anybody is asked, a release beyond the budget, or in a deployment one that promises nothing.
 
         In a simulation only what claims a guarantee without keeping it is refused beside those: a reference without
         noise spends nothing of anybody's. Raises `BudgetExceededError`.
         """
         plan = self._world.plan
-        if plan.budget is None:
+        limit = Budget.of(plan.budget, plan.periods)
+        if limit is None:
             return
         what = f"release '{self._variant.name}'"
         if isinstance(spends, Guarantee):
-            Budget(**plan.budget).gate([spends], what)
+            gate(limit, spends, what)
         elif spends.claimed is not None or not plan.simulation:
             raise BudgetExceededError(
                 f"{what} has no guarantee, and there is a budget: {spends.reason}; choose noise with a guarantee "
@@ -234,9 +235,10 @@ class Variants:
         for variant in released:
             with guarded(variant.name):
                 self._runs[variant.name] = VariantRun(world, variant, inquiry)
-        if plan.budget is not None and not plan.simulation:
+        limit = Budget.of(plan.budget)
+        if limit is not None and not plan.simulation:
             spent = {name: spends for run in self._runs.values() for name, spends in run.spends}
-            require_together(Budget(**plan.budget), spent.values())
+            require_together(limit, spent.values())
 
     def spends(self) -> list[tuple[Place, Guarantee | NoGuarantee]]:
         """What each release will be charged at most, and where its noise is made."""

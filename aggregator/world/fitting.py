@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from itertools import takewhile
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from aggregator.learners.kernels.distances import median_squared_distance
 from aggregator.world.text_columns import indicators
+from federation.contract.digest import digest
 from federation.contract.errors import InputError, nearest_name
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import (
@@ -37,7 +40,7 @@ _FLAGGED_SHARE = 0.01
 # Directions with less than this share of the largest variance hold rounding errors only.
 _NEGLIGIBLE_VARIANCE = 1e-10
 # Public, as everything in a map; any number does.
-_FOURIER_SEED = 0
+_FOURIER_SEED = _PROJECTION_SEED = 0
 
 
 def fit(
@@ -65,6 +68,8 @@ def fit(
     - {"pca": k}: centred, projected to the k directions of largest variance.
     - {"whiten": k}: the same, each component over its standard deviation: covariance Z'Z/N = I on `rows`.
       Both keep fewer when the rank is smaller, and turn each direction so that its largest entry is positive.
+    - {"project": k}: a random projection to k of the columns, by normal numbers of variance 1/k; nothing is fitted.
+      {"project": {"dimensions": k, "seed": s}} draws them with another public seed than 0.
     - "signed_log": sign(x) ln(1 + |x|).
     - "constant": a column of ones. "unit_norm": rows of norm 1 (zero rows stay zero).
     - "max_norm": divided by the largest norm among `rows`, then clipped to norm 1.
@@ -95,21 +100,47 @@ def fit(
     if imputes(stages[1:]):
         raise InputError(f"features: impute must be the first stage, got {list(stages)}")
     _require_finite_squares(rows)
-    columns, steps = rows.shape[1], list[Step]()
+    plain = [stage for stage in takewhile(lambda stage: isinstance(stage, str), stages) if isinstance(stage, str)]
+    key = digest(json.dumps([list(map(int, text_columns)), list(map(int, left_out)), plain]), {"rows": rows})
     with np.errstate(over="ignore", invalid="ignore"):
-        if len(text_columns) or len(left_out):
-            steps.append(indicators(rows, text_columns, left_out))
-            rows = steps[0].apply(rows)
-        mixed = mixed_units(rows)  # before any stage: a logarithm would hide it
-        flags = 0
-        for stage in stages:
-            for fitter in _fitters(stage, mixed, flags):
-                step = fitter(rows)
-                if step is not None:
-                    steps.append(step)
-                    rows = finite_rows(step.apply(rows), "features of the public rows")
-                    flags = _flags_behind(step, flags)
-    return FeatureMap(columns, tuple(steps))
+        if key not in _latest:
+            while len(_latest) >= _MOST_KEPT:
+                _latest.pop(next(iter(_latest)))
+            _latest[key] = _further(_begin(rows, text_columns, left_out), plain)
+        return FeatureMap(rows.shape[1], _further(_latest[key], stages[len(plain) :]).steps)
+
+
+class _Fitted(NamedTuple):
+    """Steps fitted so far, the public rows behind them, and what later stages must know of earlier ones."""
+
+    steps: tuple[Step, ...]
+    rows: np.ndarray
+    mixed: bool
+    flags: int
+
+
+# By public rows and the stages without a size at the beginning, which the maps of a world have in common: those of its
+# releases, and those of its baselines.
+_latest: dict[str, _Fitted] = {}
+_MOST_KEPT = 3
+
+
+def _begin(rows: np.ndarray, text_columns: Sequence[int], left_out: Sequence[int]) -> _Fitted:
+    steps: tuple[Step, ...] = ()
+    if len(text_columns) or len(left_out):
+        steps = (indicators(rows, text_columns, left_out),)
+        rows = steps[0].apply(rows)
+    return _Fitted(steps, rows, mixed_units(rows), 0)  # before any stage: a logarithm would hide the units
+
+
+def _further(fitted: _Fitted, stages: Sequence[str | Mapping[str, Any]]) -> _Fitted:
+    for stage in stages:
+        for fitter in _fitters(stage, fitted.mixed, fitted.flags):
+            step = fitter(fitted.rows)
+            if step is not None:
+                rows = finite_rows(step.apply(fitted.rows), "features of the public rows")
+                fitted = _Fitted((*fitted.steps, step), rows, fitted.mixed, _flags_behind(step, fitted.flags))
+    return fitted
 
 
 def imputes(stages: Sequence[str | Mapping[str, Any]]) -> bool:
@@ -187,7 +218,8 @@ def _log_skewed(rows: np.ndarray) -> SignedLog | None:
 
 def _skewness(rows: np.ndarray) -> np.ndarray:
     """|m3| / m2^1.5 (d,) of central moments; 0 for constant columns, NaN where numbers are too large."""
-    return np.asarray(np.abs(np.mean(_standardise(rows).apply(rows) ** 3, axis=0)))
+    standard = _standardise(rows).apply(rows)
+    return np.asarray(np.abs(np.mean(standard * standard * standard, axis=0)))  # a power takes five times as long
 
 
 def _standardise(rows: np.ndarray, flags: int = 0) -> Affine:
@@ -213,6 +245,28 @@ def _multiple(unit: int, value: Any) -> bool:
 
 def _fourier(rows: np.ndarray, features: int) -> Fourier:
     return Fourier.draw(rows.shape[1], 1.0 / median_squared_distance(rows), features, _FOURIER_SEED)
+
+
+def _randomly_project(rows: np.ndarray, options: int | Mapping[str, int]) -> Affine:
+    """By scikit-learn, whose generator gives one seed the same numbers in every release of numpy."""
+    from sklearn.random_projection import GaussianRandomProjection
+
+    known = options if isinstance(options, Mapping) else {"dimensions": options}
+    columns, dimensions = rows.shape[1], known["dimensions"]
+    if dimensions >= columns:
+        raise InputError(
+            f"features: project must make fewer columns than there are, got {dimensions} of {columns}; leave it out"
+        )
+    random = np.random.RandomState(np.random.MT19937(np.random.SeedSequence(known.get("seed", _PROJECTION_SEED))))
+    drawn = GaussianRandomProjection(dimensions, random_state=random).fit(np.zeros((1, columns)))
+    return Affine(np.zeros(columns), drawn.components_.T)
+
+
+def _is_projection(value: Any) -> bool:
+    if not isinstance(value, Mapping):
+        return _multiple(1, value)
+    whole = all(isinstance(number, int) and not isinstance(number, bool) for number in value.values())
+    return {"dimensions"} <= {*value} <= {"dimensions", "seed"} and whole and value["dimensions"] >= 1
 
 
 def _project(rows: np.ndarray, dimensions: int, whiten: bool) -> Affine:
@@ -251,6 +305,7 @@ _SIMPLE: dict[str, _Fitter] = {
 _SIZED: dict[str, tuple[str, str, Callable[[Any], bool], Callable[[np.ndarray, Any], Step]]] = {
     "pca": ("k", "a whole number of dimensions from 1", partial(_multiple, 1), partial(_project, whiten=False)),
     "whiten": ("k", "a whole number of dimensions from 1", partial(_multiple, 1), partial(_project, whiten=True)),
+    "project": ("k", "a whole number of dimensions from 1", _is_projection, _randomly_project),
     "fourier": ("D", "an even number of features from 2", partial(_multiple, 2), _fourier),
     "polynomial": ("p", DEGREE, DEGREES.__contains__, lambda rows, degree: Polynomial(degree)),
     "impute": (

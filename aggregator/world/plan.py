@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, get_type_hints
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.files import read_object
-from federation.contract.guarantee import require_delta, require_epsilon
+from federation.contract.guarantee import Unit, require_delta, require_epsilon
 from federation.contract.limits import MOST_DRAWS, MOST_ROWS, whole
 from federation.contract.reference import Reference
 from federation.contract.roster import COLLUDING
@@ -78,7 +78,8 @@ class WorldPlan:
     (`aggregator.exchange`), which tell one exchange from another: releases then have the same names in all of them.
     `summation` names, as `module:attribute`, what adds shares of one noise (`aggregator.sums.summation.Summation`);
     without a name they are added as they come.
-    `chosen` says how the protocol was chosen where that was on private data, for every ledger.
+    `chosen` says how the protocol was chosen where that was on private data, for every ledger. `periods` says for each
+    unit how many releases over time will be about the same one (`aggregator.contract.ledger.Budget`).
 
     Raises `InputError` for numbers out of range, a range beside classes or without two finite ends lo < hi, variants
     whose names no two files can have (some file systems do not tell a from A), or whose keys are alike, and for what
@@ -120,6 +121,7 @@ class WorldPlan:
     in_letters: bool = False
     summation: str = ""
     chosen: str = ""
+    periods: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._require_own_names()
@@ -155,6 +157,8 @@ class WorldPlan:
                     "label_range is for real labels, without classes, and must be two finite numbers lo < hi, got "
                     f"[{lo:g}, {hi:g}] with {len(self.classes)} classes"
                 )
+        for unit, number in self.periods.items():
+            whole(f"periods of a plan for one {Unit(unit)}", number, 1, MOST_ROWS)
         if self.simulation:
             return
         if self.noise_seed is not None:

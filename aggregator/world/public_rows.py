@@ -20,7 +20,7 @@ Shape = Literal["whitened", "isotropic"]
 _RANK_TOLERANCE = 1e-8  # of the largest eigenvalue; directions below it carry no information
 _NORM_SLACK = 1e-9
 _UNIT_ROUNDOFF = 2.0**-53
-_FITS_NOTHING = ("signed_log", "constant", "unit_norm", "polynomial")
+_FITS_NOTHING = ("signed_log", "constant", "unit_norm", "polynomial", "project")
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import functools
 import io
 import json
 import os
@@ -21,7 +20,6 @@ from unittest import mock
 
 import click
 from pydantic import BaseModel
-from typer.main import get_command
 
 import benchmarks
 from benchmarks.documentation.blocks import Block
@@ -91,11 +89,6 @@ def printed(arguments: Sequence[str], folder: Path) -> str:
     return "".join(f"{line}\n" for told in said.getvalue().splitlines() for line in _folded(told.rstrip()))
 
 
-@functools.cache
-def _program() -> click.Command:
-    return get_command(cli.app)
-
-
 def _folded(line: str) -> list[str]:
     """A line as a terminal shows it: as it is, or in several."""
     return textwrap.wrap(line, _WIDTH, subsequent_indent="  ", break_long_words=False) if len(line) > _WIDTH else [line]
@@ -106,7 +99,7 @@ def parsed(words: Sequence[str], bare: bool = False) -> tuple[click.Command, cli
 
     With `bare` they name a command without its options. Raises `click.ClickException` for what it does not have.
     """
-    found = _program()
+    found = cli.program()
     context = click.Context(found, info_name="federation")
     rest = list(words)
     while isinstance(found, click.Group) and rest:

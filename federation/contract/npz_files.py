@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import warnings
 import zlib
 from collections import Counter
@@ -28,6 +29,8 @@ DAMAGED = (
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}  # 3.0 is for named fields only
 _MOST_EXPANDED = {ZIP_STORED: 1, ZIP_DEFLATED: 1032}  # bytes out of one byte, at the very most, by the method
 _ENCRYPTED = 0x1  # a flag of a member
+_MEMBER_HEADER = 30  # bytes before a member's name
+_MAPPED = 1 << 28  # bytes from which an array is rather mapped than read
 _SAVE_AGAIN = "save it again with numpy.savez"
 
 
@@ -123,6 +126,32 @@ class NpzFile:
         except MemoryError as error:
             size = f"{found.file_size / 2**30:.3g} GiB"
             raise InputError(f"{self.path}: there is no memory for array '{name}' of {size}; use fewer rows") from error
+
+    def mapped(self, name: str) -> NDArray[Any]:
+        """The array, read when its numbers are used where it is large, was stored row by row and is not compressed.
+
+        So a table larger than memory can be used. Of such an array only the form is checked.
+        """
+        found = self._members.get(name)
+        if found is None or found.compress_type != ZIP_STORED or found.file_size < _MAPPED:
+            return self[name]
+        try:
+            self._require_plausible(name, found)
+            with self._zip.open(found) as member:
+                self._require_plain(name, member, found.file_size)
+                member.seek(0)
+                shape, by_column, dtype = _HEADERS[npy.read_magic(member)](member)
+                first = member.tell()
+            with self.path.open("rb") as file:  # a member's own header is as long as its name and what follows say
+                file.seek(found.header_offset)
+                name_length, extra_length = struct.unpack("<26x2H", file.read(_MEMBER_HEADER))
+            first += found.header_offset + _MEMBER_HEADER + name_length + extra_length
+            whole = first + prod(shape) * dtype.itemsize <= self._size
+            if by_column or dtype.kind not in "iufb" or not whole:
+                return self[name]
+            return np.memmap(self.path, dtype, "r", first, shape)
+        except DAMAGED as error:
+            raise InputError(f"{self.path} is damaged: array '{name}' cannot be read; {self.remedy}") from error
 
     def _require_plausible(self, name: str, member: ZipInfo) -> None:
         """Refuse a member that numpy writes none of, or that is larger than its bytes in the file can be."""

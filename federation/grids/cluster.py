@@ -17,6 +17,7 @@ from ray._private.services import canonicalize_bootstrap_address
 
 from federation.contract.errors import FederationError, InputError
 from federation.grids.consoles import hush
+from federation.grids.nodes import processors
 
 _OBJECT_STORE = 1 << 30  # bytes; Ray's default takes a third of the machine
 _REACHABLE = 5.0  # seconds for a cluster's port to answer; Ray itself tries for minutes and then ends the process
@@ -24,11 +25,6 @@ _LOOK = 1.0  # seconds between looks at a cluster
 _ESSENTIAL = ("gcs_server", "raylet")  # Ray's names of what a head and a node consist of
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "INFO", "configure_logging": True}
 _OFF = ("ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "ENABLE_UV_RUN_RUNTIME_ENV", "DEDUP_LOGS")  # of Ray's
-
-
-def processors() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def connect(address: str | None, workers: int | None, environment: dict[str, str] | None = None) -> bool:
@@ -75,11 +71,12 @@ def _begin(workers: int | None, environment: dict[str, str] | None) -> None:
             runtime_env={"env_vars": environment} if environment else None,
             **_QUIET,
         )
-    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+    except Exception as error:  # a bare one of Ray's, too, as where a busy machine is too slow for it
         raise FederationError(f"cannot start Ray on this machine: {_first_line(error)}") from error
 
 
 def _join(address: str) -> None:
+    found = None
     try:
         found = canonicalize_bootstrap_address(address)
         if found is None:
@@ -87,10 +84,11 @@ def _join(address: str) -> None:
         host, _, port = found.rpartition(":")
         socket.create_connection((host, int(port)), timeout=_REACHABLE).close()
         ray.init(address=found, **_QUIET)
-    except (OSError, RuntimeError, ValueError, SystemExit) as error:
+    except (Exception, SystemExit) as error:  # bare ones of Ray's, too
+        meant = "" if found in (None, address) else f", which is {found} to Ray"
         raise InputError(
-            f"engine.ray.address: there is no Ray cluster to join at {address} ({_first_line(error)}); start one with "
-            "'RAY_USAGE_STATS_ENABLED=0 ray start --head', on this machine too, and name it HOST:PORT or auto"
+            f"engine.ray.address: there is no Ray cluster to join at {address}{meant} ({_first_line(error)}); start "
+            "one with 'RAY_USAGE_STATS_ENABLED=0 ray start --head', on this machine too, and name it HOST:PORT or auto"
         ) from error
 
 

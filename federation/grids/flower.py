@@ -22,9 +22,9 @@ from ray._private.state import actors
 
 from federation.contract.errors import FederationError, InputError
 from federation.contract.reference import Reference
-from federation.grids.cluster import Head, connect, processors
+from federation.grids.cluster import Head, connect
 from federation.grids.consoles import hush
-from federation.grids.nodes import Placement, cohort_size
+from federation.grids.nodes import Placement, cohort_size, processors
 from federation.grids.simulation import Progress, SimulationGrid
 from federation.grids.stock import StockGrid
 

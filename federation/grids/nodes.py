@@ -22,6 +22,11 @@ _MOST_BATCHED, _MOST_ALONE = 4096, 16
 _SHARES_PER_WORKER = 2  # at least, so that the aggregator counts while workers train
 
 
+def processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def most_per_node(batched: bool, rows: int) -> int:
     """Parties that it pays to put behind one node when each answers about `rows` public rows.
 

@@ -2,7 +2,9 @@
 
 A worker serves whole nodes, a few ahead of need; the records of a question are put into the object store once for all
 worlds that ask the same. A worker that dies costs the nodes it was serving one retry each, alone, on a fresh worker; a
-node that kills that one too is served in halves until only the culprit is lost (`federation.grids.recovery`).
+node that kills that one too is served in halves until only the culprit is lost (`federation.grids.recovery`). What is
+late when nothing else is left to do, as on a slow machine, is given to an idle worker as well: the first answer counts,
+as all are the same.
 """
 
 from __future__ import annotations
@@ -10,7 +12,9 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 import ray
@@ -18,7 +22,7 @@ from flwr.app import Array, Context, Message, Metadata, RecordDict
 from ray.exceptions import RayActorError, RayError
 
 from federation.contract.digest import digest
-from federation.contract.errors import InputError, QuorumError
+from federation.contract.errors import FederationError, InputError, QuorumError
 from federation.contract.reference import Reference
 from federation.grids.cluster import Head, connect
 from federation.grids.nodes import Placement
@@ -30,6 +34,7 @@ from federation.grids.simulation import Progress
 _AHEAD = 2  # bundles of works in flight per worker: one running, one waiting
 _BUNDLE = 16  # parties that small nodes make up together in one call, as each call costs half a millisecond
 _MOST_DEATHS = 200  # of workers in one world, before it is given up
+_LATE = 3  # times what bundles usually take, after which an idle worker gets a copy
 _WAIT = 1.0  # seconds, after which the aggregator may look at its own time limit
 _PATIENCE = 60.0  # seconds without any worker, before waiting for processors is given up
 
@@ -108,6 +113,21 @@ class _Work:
     suspect: bool = False
 
 
+@dataclass(eq=False)
+class _Bundle:
+    """Works that went to a worker in one call, and as a copy to another where they were late."""
+
+    works: list[_Work]
+    sent: float = field(default_factory=time.monotonic)
+    copies: int = 0  # that are under way
+    done: bool = False
+
+    @property
+    def is_single(self) -> bool:
+        """Whether a copy may be sent: there is none, and nothing in it has killed a worker."""
+        return self.copies == 1 and not self.done and not any(work.suspect for work in self.works)
+
+
 class RayGrid(QueueGrid):
     """Nodes served by `workers` Ray actors, one per processor when None; `address` joins an existing cluster.
 
@@ -123,7 +143,7 @@ class RayGrid(QueueGrid):
         self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._starting: dict[Any, Any] = {}  # what becomes ready with a worker -> the worker
         self._load: dict[Any, int] = {}  # bundles in flight of every worker that has started
-        self._flying: dict[Any, tuple[Any, list[_Work]]] = {}
+        self._flying: dict[Any, tuple[Any, _Bundle]] = {}
         self._shared = _Shared()
         super().__init__(on_reply)
         try:
@@ -136,7 +156,11 @@ class RayGrid(QueueGrid):
             raise
 
     def assign(self, placement: Placement) -> None:
-        """Serve this placement from now on; workers still busy with earlier nodes are replaced."""
+        """Serve this placement from now on; workers still busy with earlier nodes are replaced.
+
+        Raises `FederationError` where Ray has ended since the last answer.
+        """
+        self._head.require()
         super().assign(placement)
         self._shared.forget_unused()
         for worker in self._load:
@@ -149,6 +173,7 @@ class RayGrid(QueueGrid):
         self._flying.clear()
         self._deaths = 0
         self._suspects: deque[_Work] = deque()
+        self._taken: list[float] = []  # seconds from sending bundles to their answers
 
     def _start(self) -> None:
         worker = _Worker.remote(self._client_app, sys.path)  # type: ignore[attr-defined]
@@ -162,31 +187,43 @@ class RayGrid(QueueGrid):
             message = self.create_message(RecordDict(), f"query.{PREPARE}", node, "")
             worker.prepare.remote(self.nodes[node], message.metadata)
 
-    def _submit(self, worker: Any, bundle: list[_Work]) -> None:
+    def _submit(self, worker: Any, bundle: _Bundle) -> None:
         self._head.require()
         numbers: dict[Any, int] = {}  # of references
         letters: list[_Letters] = []
-        for work in bundle:
+        for work in bundle.works:
             parts = [(message.metadata, self._shared.reference(message.content)) for message in work.node.messages]
             letters.append((work.context, [(data, numbers.setdefault(one, len(numbers))) for data, one in parts]))
         self._flying[worker.serve.remote(list(numbers), letters)] = (worker, bundle)
         self._load[worker] += 1
+        bundle.copies += 1
 
-    def _bundle(self) -> list[_Work]:
+    def _bundle(self) -> _Bundle:
         """The next nodes for one worker: one, or several small ones while there are many."""
         each = int(self.nodes[next(iter(self._queue))].node_config["parties"])
         together = min(_BUNDLE // each, (len(self._queue) - 1) // (4 * _AHEAD * len(self._load)))
         taken = [self._next() for _ in range(max(1, together))]
-        return [_Work(self.nodes[node], Recovery(messages)) for node, messages in taken]
+        return _Bundle([_Work(self.nodes[node], Recovery(messages)) for node, messages in taken])
 
     def _fill(self) -> None:
         for worker, load in list(self._load.items()):
             if self._suspects:
                 if load == 0:  # a suspect runs alone, so that it cannot take others down again
-                    self._submit(worker, [self._suspects.popleft()])
+                    self._submit(worker, _Bundle([self._suspects.popleft()]))
                 continue
             while self._queue and self._load[worker] < _AHEAD:
                 self._submit(worker, self._bundle())
+            if not self._load[worker] and (late := self._late()) is not None:
+                self._submit(worker, late)
+
+    def _late(self) -> _Bundle | None:
+        """What has been under way for longest, where that is far longer than usual and no copy of it is."""
+        alone = [bundle for _, bundle in self._flying.values() if bundle.is_single]
+        if not alone or not self._taken:
+            return None
+        oldest = min(alone, key=lambda bundle: bundle.sent)
+        usual = max(_WAIT, _LATE * median(self._taken))
+        return oldest if time.monotonic() > oldest.sent + usual else None
 
     def _advance(self) -> None:
         self._fill()
@@ -227,17 +264,22 @@ class RayGrid(QueueGrid):
     def _land(self, future: Any) -> None:
         """A bundle has come back, or its worker has died."""
         worker, bundle = self._flying.pop(future)
+        bundle.copies -= 1
         if worker in self._load:
             self._load[worker] -= 1
         try:
             answers = ray.get(future)
         except RayError as error:  # the process or its machine has died, memory has run out, or no handler caught it
             self._bury(worker, bundle, error)
-        else:
-            for work, (replies, state) in zip(bundle, answers, strict=True):
-                work.context.state = state
-                work.node.add(work.context, replies)
-                self._conclude(work.node)
+            return
+        if bundle.done:
+            return
+        bundle.done = True
+        self._taken.append(time.monotonic() - bundle.sent)
+        for work, (replies, state) in zip(bundle.works, answers, strict=True):
+            work.context.state = state
+            work.node.add(work.context, replies)
+            self._conclude(work.node)
 
     def _conclude(self, node: Recovery) -> None:
         if node.outstanding == 0:
@@ -248,8 +290,8 @@ class RayGrid(QueueGrid):
             ray.kill(worker)
             self._start()
 
-    def _bury(self, worker: Any, bundle: list[_Work], error: RayError) -> None:
-        """Start a worker in place of a dead one; retry its works one by one, then in halves."""
+    def _bury(self, worker: Any, bundle: _Bundle, error: RayError) -> None:
+        """Start a worker in place of a dead one; retry works that no other has, one by one, then in halves."""
         self._deaths += isinstance(error, RayActorError)
         if self._deaths > _MOST_DEATHS:
             raise QuorumError(
@@ -257,13 +299,15 @@ class RayGrid(QueueGrid):
                 "that ends its process, or run with --engine inline to see its error"
             )
         self._replace(worker)
-        for work in bundle:
+        for work in [] if bundle.done or bundle.copies else bundle.works:
             parts = work.node.divide(work.context) if work.suspect else [work.context]
             self._suspects += [_Work(part, work.node, suspect=True) for part in parts]
             self._conclude(work.node)
 
     def close(self) -> None:
         """End this grid's workers, and Ray if this grid started it."""
+        with suppress(FederationError):
+            self._head.require()  # nobody is there to end workers, where the head was lost after the last answer
         for worker in [] if self._head.lost else [*self._load, *self._starting.values()]:
             ray.kill(worker)
         self._load.clear()

@@ -143,6 +143,11 @@ class Agreement(_Closed):
         return all(site.key for site in self.sites)
 
     @property
+    def feature_names(self) -> list[str]:
+        """What its columns of features are called."""
+        return [column.name for column in self.columns]
+
+    @property
     def secure(self) -> bool:
         """Whether answers are added up by secure sums."""
         return any(asked.masked for asked in self.asked)

@@ -6,6 +6,7 @@ Nothing is imported before it is asked for, so that a broken package costs no ot
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, get_type_hints
 
 from federation.contract.errors import InputError
@@ -44,16 +45,22 @@ def question_type(kind: str) -> type[Question]:
     Raises `InputError` as `answerer`, and for a function that does not name one, one that does not say what its answers
     are for, or one of another kind than the entry point.
     """
-    described = find(GROUP, "question", kind).described
+    entry = find(GROUP, "question", kind)
     try:
-        hint = get_type_hints(answerer(kind)).get("question")
+        hint = _question_hint(answerer(kind))
     except NameError as error:
-        raise InputError(f"{described} has a type that cannot be read: {error}") from error
+        raise InputError(f"{entry.described} has a type that cannot be read: {error}") from error
     if not (isinstance(hint, type) and issubclass(hint, _KINDS)):
         raise InputError(
-            f"{described} must have an argument 'question' whose type derives from "
+            f"{entry.described} must have an argument 'question' whose type derives from "
             f"{' or '.join(kind.__name__ for kind in _KINDS)}, got {hint}; its package must be repaired"
         )
     if hint.kind != kind:
-        raise InputError(f"{described} answers questions of the kind '{hint.kind}'; rename either")
+        raise InputError(f"{entry.described} answers questions of the kind '{hint.kind}'; rename either")
     return hint
+
+
+@cache
+def _question_hint(answers: Callable[..., Any]) -> Any:
+    """What the argument `question` of a function is declared to be; every message asks for it."""
+    return get_type_hints(answers).get("question")

@@ -12,6 +12,7 @@ from parties.holdings.cohort import Cohort, DroppedOut
 
 _log = logging.getLogger(__name__)
 _LONGEST_REASON = 200
+DROPPED_OUT = "dropped out"  # why a party of a simulation did not answer
 
 T = TypeVar("T")
 
@@ -37,7 +38,7 @@ def alone(cohort: Cohort, parties: Iterable[int], act: Callable[[int], T]) -> tu
         try:
             results[party] = act(party)
         except DroppedOut:
-            failures[party] = "dropped out"
+            failures[party] = DROPPED_OUT
         except FailedBefore as error:
             failures[party] = str(error)
         except Exception as error:

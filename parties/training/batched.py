@@ -22,7 +22,6 @@ from parties.training.truncated_newton import dots, minimise_many
 
 _TILE_ENTRIES = 1 << 20
 _LARGEST_TILE = 512
-_REDUCED_FROM = 2  # features per row above which a problem is solved in the space that its rows span
 _EXACT_BITS = 3  # numbers of rows above 2^3 are rounded up by at most 1/4 to share tiles
 
 
@@ -124,17 +123,15 @@ def _fit(tile: _Tile, regularisation: float, tolerances: Floats) -> Floats:
     """Certified weights (T, C, d)."""
     link = Logistic() if tile.members.shape[1] == 1 else Softmax()
     _, length, width = tile.rows.shape
-    rows = tile.rows
-    reduced = width > _REDUCED_FROM * length
-    if reduced:  # X' = Q R: the penalty removes every component that no row sees, so w = Q v for the rows X Q = R'
-        basis, factor = np.linalg.qr(tile.rows.transpose(0, 2, 1))
-        rows = np.ascontiguousarray(factor.transpose(0, 2, 1))
+    # The penalty removes every component that no row sees: weights are sums of rows.
+    gram = length <= width
+    rows = np.matmul(tile.rows, tile.rows.transpose(0, 2, 1)) if gram else tile.rows
     # A computed gradient of half the tolerance leaves the other half for its rounding error.
     certified, targets = tolerances / 2, 0.4 * tolerances
     with np.errstate(all="ignore"):  # what overflows is not certified
-        weights = minimise_many(rows, tile.members, tile.counts, link, regularisation, targets)
-        if reduced:
-            weights = np.matmul(weights, basis.transpose(0, 2, 1))
+        weights = minimise_many(rows, tile.members, tile.counts, link, regularisation, targets, gram)
+        if gram:
+            weights = np.matmul(weights, tile.rows)
         weights += 0.0  # one sign of zero
         residuals = link.probabilities(np.matmul(weights, tile.rows.transpose(0, 2, 1))) - tile.members
         gradients = np.matmul(residuals / tile.counts[:, None, None], tile.rows) + regularisation * weights

@@ -10,11 +10,11 @@ import numpy as np
 
 from parties.holdings.cohort import Cohort
 from parties.holdings.groups import ConstantGroup, Group, vote_type
+from parties.holdings.held import Held
 from parties.holdings.isolation import jointly
 from parties.training import scores
 from parties.training.batched import attainable_tolerances, fit_many
 from parties.training.classifiers import GRADIENT_TOLERANCE
-from parties.training.loading import Loaded
 
 _TILE_SCORES = 1 << 16  # float64 scores that stay in cache
 
@@ -70,7 +70,7 @@ class LinearGroup:
 
 
 def train(
-    cohort: Cohort, loaded: Loaded, classes: int, regularisation: float, over: str = "seen"
+    cohort: Cohort, loaded: Held, classes: int, regularisation: float, over: str = "seen"
 ) -> tuple[list[Group], dict[int, str]]:
     """Regularised logistic regressions of the loaded parties, grouped by how many classes they are trained over.
 
@@ -87,7 +87,7 @@ def train(
             groups.append(ConstantGroup(part.parties, seen[:, 0], classes))
             continue
 
-        def fit_some(positions: np.ndarray, part: Loaded = part, size: int = size) -> np.ndarray:
+        def fit_some(positions: np.ndarray, part: Held = part, size: int = size) -> np.ndarray:
             return fit(part.part(positions), size, regularisation, GRADIENT_TOLERANCE)
 
         fitted, failed = jointly(cohort, part.parties, fit_some)
@@ -96,20 +96,20 @@ def train(
     return groups, failures
 
 
-def _by_seen_classes(loaded: Loaded, classes: int) -> Iterator[tuple[np.ndarray, Loaded]]:
+def _by_seen_classes(loaded: Held, classes: int) -> Iterator[tuple[np.ndarray, Held]]:
     """The seen classes (P, s) and the holdings, relabelled to 0..s-1, of the parties that have seen s classes."""
     owners = loaded.owners
     present = np.zeros((len(loaded.parties), classes), dtype=bool)
     present[owners, loaded.labels] = True
     codes = (np.cumsum(present, axis=1) - 1)[owners, loaded.labels]
-    relabelled = Loaded(loaded.parties, loaded.rows, codes, loaded.counts)
+    relabelled = Held(loaded.parties, loaded.rows, codes, loaded.counts)
     sizes = present.sum(axis=1)
     for size in np.unique(sizes):
         chosen = sizes == size
         yield np.nonzero(present[chosen])[1].reshape(-1, size), relabelled.part(chosen)
 
 
-def fit(part: Loaded, classes: int, regularisation: float, tolerance: float) -> np.ndarray:
+def fit(part: Held, classes: int, regularisation: float, tolerance: float) -> np.ndarray:
     """Minimisers (P, d) of two classes, weights (P, C, d) of more; each party's bits are its own.
 
     Gradients are within the tolerance, or what double precision can certify where a party's rows are long.

@@ -2,70 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from federation.questions.votes import Training
 from parties.holdings.cohort import Cohort, Holdings
+from parties.holdings.held import Held, ManyHoldings
 from parties.holdings.isolation import alone, jointly
 
+# The raw rows of the latest cohort of a simulation: a grid puts all questions of a world to one cohort in a row, and
+# those of several feature maps read the same rows.
+_latest: dict[tuple[str, int, int], tuple[Held, Mapping[int, str]]] = {}
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Loaded:
-    """What P parties hold behind the feature map: features (R, d) and class codes (R,), `counts` (P,) rows each.
 
-    Never shown.
-    """
+class _Raw(NamedTuple):
+    """Usable parties (P,), the raw rows of those at some positions, class codes (R,) and rows of each (P,)."""
 
     parties: np.ndarray
-    rows: np.ndarray
+    rows_at: Callable[[np.ndarray], np.ndarray]
     labels: np.ndarray
     counts: np.ndarray
 
-    @property
-    def owners(self) -> np.ndarray:
-        """The position of each row's party, (R,)."""
-        return np.repeat(np.arange(len(self.parties)), self.counts)
 
-    def part(self, chosen: np.ndarray) -> Loaded:
-        """Some of the parties: boolean `chosen` (P,), or positions in ascending order."""
-        kept = np.zeros(len(self.parties), dtype=bool)
-        kept[chosen] = True
-        rows = kept[self.owners]
-        return Loaded(self.parties[kept], self.rows[rows], self.labels[rows], self.counts[kept])
-
-    def each(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Rows (n, d) and labels (n,) of one party after another."""
-        ends = np.cumsum(self.counts)
-        for start, end in zip(ends - self.counts, ends, strict=True):
-            yield self.rows[start:end], self.labels[start:end]
-
-
-def load(cohort: Cohort, training: Training) -> tuple[Loaded, dict[int, str]]:
-    """What the parties of a cohort hold, and why the remaining ones hold nothing usable.
+def load(cohort: Cohort, training: Training) -> tuple[Held, dict[int, str]]:
+    """Features (R, d), float64, and class codes (R,), int64, of the parties of a cohort; why the others have none.
 
     A party's features are the same bits whoever is loaded with it.
     """
-    usable, failures = alone(cohort, cohort.parties, lambda party: _usable(cohort, party, training.classes))
-    held = list(usable.values())
+    raw, failures = _together(cohort, training.classes) or _one_by_one(cohort, training.classes)
 
     def transform(positions: np.ndarray) -> np.ndarray:
-        raw = [np.asarray(held[position].rows, dtype=np.float64) for position in positions]
-        return training.feature_map.transform(np.concatenate(raw))
+        return training.feature_map.transform(raw.rows_at(positions))
 
-    parties = np.array(list(usable), dtype=np.int64)
-    features, refused = jointly(cohort, parties, transform)
+    features, refused = jointly(cohort, raw.parties, transform)
     kept = np.concatenate([np.empty(0, np.intp), *(positions for positions, _ in features)])
-    loaded = Loaded(
-        parties[kept],
-        np.concatenate([np.empty((0, training.feature_map.dimension)), *(rows for _, rows in features)]),
-        # Cast, as labels of several integer types would otherwise all become floats.
-        np.concatenate([np.empty(0), *(held[position].labels for position in kept)], dtype=np.int64, casting="unsafe"),
-        np.array([len(held[position].labels) for position in kept], dtype=np.int64),
-    )
-    return loaded, failures | refused
+    rows = [rows for _, rows in features] or [np.empty((0, training.feature_map.dimension))]
+    usable = Held(raw.parties, raw.labels, raw.labels, raw.counts).part(kept)
+    behind = rows[0] if len(rows) == 1 else np.concatenate(rows)
+    return Held(usable.parties, behind, usable.labels, usable.counts), {**failures, **refused}
+
+
+def _together(cohort: Cohort, classes: int) -> tuple[_Raw, Mapping[int, str]] | None:
+    """What a provider of many hands over, where `Holdings` and cohort would take all of it."""
+    provider, key = cohort.provider, (cohort.reference, cohort.first, cohort.count)
+    if not isinstance(provider, ManyHoldings):
+        return None
+    if key not in _latest:
+        _latest.clear()
+        _latest[key] = provider.held(cohort.parties)
+    held, absent = _latest[key]
+    labels, sizes = held.labels, held.counts
+    usable = len(sizes) and sizes.min() > 0 and labels.dtype == np.int64 and 0 <= labels.min() <= labels.max() < classes
+    if not usable or np.isinf(held.rows).any():
+        return None
+    return _Raw(held.parties, lambda positions: held.part(positions).rows, labels, sizes), absent
+
+
+def _one_by_one(cohort: Cohort, classes: int) -> tuple[_Raw, Mapping[int, str]]:
+    """The same by asking for each party alone: what is wrong with one costs no other."""
+    found, failures = alone(cohort, cohort.parties, lambda party: _usable(cohort, party, classes))
+    held = list(found.values())
+
+    def rows_at(positions: np.ndarray) -> np.ndarray:
+        return np.concatenate([np.asarray(held[position].rows, dtype=np.float64) for position in positions])
+
+    # Cast, as labels of several integer types would otherwise all become floats.
+    labels = np.concatenate([np.empty(0), *(one.labels for one in held)], dtype=np.int64, casting="unsafe")
+    counts = np.array([len(one.labels) for one in held], dtype=np.int64)
+    return _Raw(np.array(list(found), dtype=np.int64), rows_at, labels, counts), failures
 
 
 def _usable(cohort: Cohort, party: int, classes: int) -> Holdings:

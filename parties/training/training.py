@@ -15,6 +15,7 @@ from federation.contract.submission import Submission
 from federation.questions.votes import ClassifierQuestion, Training
 from parties.holdings.cohort import Cohort
 from parties.holdings.groups import ConstantGroup, Group, asked, stacked
+from parties.holdings.held import Held
 from parties.holdings.isolation import alone
 from parties.training import linear
 from parties.training.classifiers import (
@@ -26,7 +27,7 @@ from parties.training.classifiers import (
     require_form,
 )
 from parties.training.estimators import EstimatorGroup, fit_estimator
-from parties.training.loading import Loaded, load
+from parties.training.loading import load
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def trained(cohort: Cohort, training: Training) -> Trained:
     return _latest[key]
 
 
-def _by_member(cohort: Cohort, training: Training, loaded: Loaded) -> list[tuple[Mapping[str, Any], Loaded]]:
+def _by_member(cohort: Cohort, training: Training, loaded: Held) -> list[tuple[Mapping[str, Any], Held]]:
     """The parties that train each classifier: all of them one, or each a member of a mixture."""
     classifier = training.classifier
     if classifier["name"] != MIXTURE:
@@ -82,7 +83,7 @@ def _by_member(cohort: Cohort, training: Training, loaded: Loaded) -> list[tuple
 
 
 def _train(
-    cohort: Cohort, training: Training, classifier: Mapping[str, Any], loaded: Loaded
+    cohort: Cohort, training: Training, classifier: Mapping[str, Any], loaded: Held
 ) -> tuple[list[Group], dict[int, str]]:
     if classifier["name"] == LOGISTIC:
         regularisation = classifier["parameters"].get("regularisation", DEFAULT_REGULARISATION)

@@ -128,6 +128,8 @@ def of_scenario(source: str | Path, wish: Wish, data_dir: Path | None) -> Subjec
     plain["data"] = {**plain["data"], "source": scenario.data.source}
     if is_file_name(scenario.data.auxiliary):
         plain["data"]["auxiliary"] = scenario.data.auxiliary
+    if scenario.data.time is not None:
+        raise InputError(f"{path} has rows that arrive over time (data.time), and advice is on one division; remove it")
     found = worlds(scenario, None if data_dir is None else str(data_dir))
     if len(found) != scenario.trials.splits:
         raise InputError(f"{path} sweeps settings of its data or parties; set one value of each to be advised on it")

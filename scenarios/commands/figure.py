@@ -19,7 +19,11 @@ def figure(
     ],
     x: Annotated[
         str,
-        Option("--x", metavar="NAME", help="epsilon, inverse_epsilon, parties, public_rows or a setting that differs."),
+        Option(
+            "--x",
+            metavar="NAME",
+            help="epsilon, inverse_epsilon, parties, public_rows, period or a setting that differs.",
+        ),
     ] = "epsilon",
     metric: Annotated[str | None, Option(metavar="NAME", help="Default: that of the report.")] = None,
     only: Annotated[

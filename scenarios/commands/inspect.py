@@ -17,6 +17,7 @@ from scenarios.commands.output import tell
 
 if TYPE_CHECKING:
     from scenarios.data.data_sets import DataSet
+    from scenarios.settings.schema import Scenario
 
 
 _Shown = Annotated[
@@ -65,13 +66,15 @@ def validate(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = 
 
     SCENARIO is a file, or the name of a library scenario.
     """
+    from scenarios.runs.over_time import stated
     from scenarios.settings.promises import promises
     from scenarios.settings.schema import resolve
     from scenarios.settings.sweep import expand, releases, swept_columns, variants
 
     checked = resolve(scenario, settings)
     points, splits, listed = len(expand(checked)), checked.trials.splits, variants(checked)
-    worlds, each = points * splits, sum(releases(variant, checked) for variant in listed)
+    periods = stated(checked.trials)  # of which all but the first are tested on
+    worlds, each = points * splits * ((periods or 2) - 1), sum(releases(variant, checked) for variant in listed)
     found: dict[str, Any] = {
         "scenario": checked.name,
         "sweep": swept_columns(checked),
@@ -87,12 +90,19 @@ def validate(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = 
     text = [
         f"OK: {checked.name}",
         f"sweep: {', '.join(found['sweep']) or 'none'}",
-        f"worlds: {worlds} ({points} settings x {splits} splits)",
+        f"worlds: {worlds} ({points} settings x {splits} splits{_tested(checked, periods)})",
         f"variants: {len(listed)} ({', '.join(found['variants'])})",
         f"releases: {worlds * each} ({worlds} worlds x {each}: {how})",
         *(f"{one['variant']}: {one['promise']}; {one['sends']}" for one in found["promises"]),
     ]
     tell(as_json, found, text=text, hidden=found)
+
+
+def _tested(checked: Scenario, periods: int | None) -> str:
+    """How many periods the worlds are of, where rows arrive over time."""
+    if checked.data.time is None:
+        return ""
+    return f" x {periods - 1} tested periods" if periods else ", for each period but the first; data says how many"
 
 
 def list_choices(as_json: AsJson = False) -> None:

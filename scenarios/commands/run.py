@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -34,7 +35,9 @@ def run_command(
         bool,
         Option("--resume", help="Go on with the run, with what is unfinished or failed; where there is none start it."),
     ] = False,
-    dry_run: Annotated[bool, Option("--dry-run", help="Say what would be done; train nothing.")] = False,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Say what would be done, and what it would cost; write nothing.")
+    ] = False,
     keep_models: Annotated[
         bool, Option("--keep-models", help="Keep the models of all variants, not of the default only.")
     ] = False,
@@ -47,6 +50,8 @@ def run_command(
 
     SCENARIO is a file, or the name of a library scenario.
     """
+    from scenarios.estimates.estimate import estimate
+    from scenarios.estimates.words import spoken
     from scenarios.runs.preview import preview
     from scenarios.runs.progress import LoggedProgress, Progress, TerminalProgress
     from scenarios.runs.runner import IncompleteRunError, run
@@ -56,8 +61,12 @@ def run_command(
     with logged(quiet=quiet, verbose=verbose, file=log_file), ExitStack() as stack:
         resolved = resolve(scenario, settings if engine is None else [*settings, f"engine.kind={engine}"])
         if dry_run:
+            started = time.perf_counter()
             planned = preview(resolved, data_dir)
-            tell(as_json, planned, text=[dump(planned).rstrip("\n")], hidden=planned)
+            expected = estimate(resolved, data_dir, time.perf_counter() - started)
+            plain = {**planned, "estimate": expected.to_dict()}
+            text = dump({**planned, "estimate": spoken(expected)}).rstrip("\n")
+            tell(as_json, plain, text=[text], hidden=plain)
             return
         shown = Progress() if quiet or verbose else stack.enter_context(TerminalProgress())
         progress = LoggedProgress(shown)
@@ -80,7 +89,10 @@ def run_command(
 def _next(finished: Run) -> str:
     """What is most useful now: a figure where there are curves, or else to apply the model to other rows."""
     from scenarios.reports.series import is_drawable
+    from scenarios.settings.words import PERIOD
 
+    if any(PERIOD in row for row in finished.rows):
+        return shlex.join(["federation", "figure", str(finished.directory), "--x", PERIOD])
     model = min((path.name for path in (finished.directory / "models").glob("*")), default=None)
     if model is None or is_drawable(finished.rows):
         return shlex.join(["federation", "figure", str(finished.directory)])
@@ -91,12 +103,15 @@ def _tell(finished: Run, as_json: bool, quiet: bool, following: str) -> None:
     """What was measured, what may be read from it, where all is, and the command to go on with."""
     from rich.text import Text
 
+    from federation.contract.files import read_object
     from federation.grids.failures import describe
     from scenarios.reports.bag_remarks import bag_remarks
+    from scenarios.reports.over_periods import spent_over_periods
     from scenarios.reports.summary import summarise
     from scenarios.reports.terminal import tables
     from scenarios.reports.verdict_words import MARKS
     from scenarios.scores.metrics import BALANCED, primary
+    from scenarios.scores.results import REMEDY
     from scenarios.scores.unscored import unscored
 
     report = str(finished.directory / "report.html")
@@ -117,6 +132,8 @@ def _tell(finished: Run, as_json: bool, quiet: bool, following: str) -> None:
         for metric in metrics:
             for table in tables(summarise(finished.rows, metric), console.width):
                 console.print(table)
+        for line in spent_over_periods(read_object(finished.directory / "ledger.json", REMEDY), parts=False):
+            print(line)
         for line in (*bag_remarks(finished.rows), *unscored(finished.rows)):
             remark(f"hint: {line}")
         if finished.failures:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ _HUNDRED_THOUSAND = 1e5  # dollars
 _HOUSING_RANGE = (0.15, 5.0)
 _HOUSING_CODES = (14999.0, 500001.0)  # for values below 15000 and above 500000 dollars
 _DIABETES_RANGE = (25.0, 346.0)
+_DIGITS_FILE = "datasets/data/digits.csv.gz"  # in scikit-learn's folder
 _UCI = "https://archive.ics.uci.edu/dataset"
 _CC_BY = "CC BY 4.0"
 
@@ -34,6 +37,23 @@ def _bundled(
     labels = bundle.target.astype(np.float64 if label_range else np.int64)
     columns = tuple(map(str, bundle.feature_names))
     return Table(name, columns, classes, labels, (bundle.data.astype(dtype),), label_range=label_range)
+
+
+def _digits() -> Table:
+    """What `sklearn.datasets.load_digits` gives, from the file that it reads.
+
+    To import scikit-learn takes longer than all else that the data of a first run needs. Where a release of it keeps
+    the file elsewhere, it is asked itself.
+    """
+    package = find_spec("sklearn")
+    path = Path(package.origin if package and package.origin else "").parent / _DIGITS_FILE
+    if not path.is_file():
+        return _bundled("digits", np.uint8)
+    with gzip.open(path, "rt", encoding="ascii") as file:
+        cells = np.loadtxt(file, delimiter=",", dtype=np.uint8)
+    columns = tuple(f"pixel_{row}_{column}" for row in range(8) for column in range(8))
+    rows, labels = np.ascontiguousarray(cells[:, :-1]), cells[:, -1].astype(np.int64)
+    return Table("digits", columns, tuple("0123456789"), labels, (rows,))
 
 
 def _labelled(known: DataSet, path: Path, *, classes: tuple[str, ...] = (), label: str = "y", first: int = 0) -> Table:
@@ -104,7 +124,7 @@ def _connections(known: DataSet, path: Path) -> Table:
 DIGITS = DataSet(
     "digits",
     "handwritten digits of 8 x 8 pixels, 10 classes: 1797 rows, 64 columns",
-    partial(_bundled, "digits", np.uint8),
+    _digits,
     origin="'Optical Recognition of Handwritten Digits' of the UCI Machine Learning Repository, its test rows, which "
     "come with scikit-learn",
     url=f"{_UCI}/80",
@@ -130,6 +150,16 @@ DIABETES = DataSet(
     label_range=_DIABETES_RANGE,
 )
 CLASS_ARCHIVES = (
+    DataSet(
+        "acoustic",
+        "sounds of military vehicles, of two kinds or noise: 78823 + 19705 rows, 50 columns",
+        partial(_in_two_parts, codes="123"),
+        "acoustic.npz",
+        "X_train (78823, 50), X_test (19705, 50), y_train and y_test (1 to 3)",
+        "'SensIT Vehicle (acoustic)' of the LIBSVM data sets (Duarte and Hu 2004)",
+        url="https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass.html",
+        licence="none is stated",
+    ),
     DataSet(
         "adult",
         "census incomes, above $50K or not: 48842 rows, 108 columns, of which 6 numeric and 102 indicators",

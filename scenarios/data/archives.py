@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from federation.contract.errors import InputError
 from federation.contract.npz_files import NpzFile
 from scenarios.data.sheets import is_missing
+from scenarios.data.tables import pieces
 
 
 class Archive(NpzFile):
@@ -32,19 +33,20 @@ class Archive(NpzFile):
         Raises `InputError` unless they are of equal width, and of numbers that are finite or, if cells may be
         `missing`, NaN.
         """
-        tables = [self[name] for name in names]
+        tables = [self.mapped(name) for name in names]
         for name, values in zip(names, tables, strict=True):
             if values.ndim != 2 or values.dtype.kind not in "iufb" or values.size == 0:
                 raise self._of_another_form(name, "numbers in rows and columns", values)
             if values.dtype.kind != "f":
                 continue
-            allowed = ~np.isinf(values) if missing else np.isfinite(values)
-            if not allowed.all():
-                row, column = np.argwhere(~allowed)[0]
-                raise InputError(
-                    f"{self.path}: array '{name}', row {row}, column {column} (counted from 0) is "
-                    f"{values[row, column]}; remove or replace such values"
-                )
+            for start, part in pieces(values):
+                allowed = ~np.isinf(part) if missing else np.isfinite(part)
+                if not allowed.all():
+                    row, column = np.argwhere(~allowed)[0]
+                    raise InputError(
+                        f"{self.path}: array '{name}', row {start + row}, column {column} (counted from 0) is "
+                        f"{part[row, column]}; remove or replace such values"
+                    )
         widths = {table.shape[1] for table in tables}
         if len(widths) > 1:
             raise InputError(f"{self.path}: {' and '.join(names)} must have equal columns, got {sorted(widths)}")
@@ -58,11 +60,13 @@ class Archive(NpzFile):
         values = self[name]
         if values.shape != (length,) or values.dtype.kind not in "iufbU":
             raise self._of_another_form(name, f"{length} numbers or texts", values)
-        for row, value in enumerate(values.tolist()):
-            if is_missing(value) and not (names and value):
-                raise InputError(
-                    f"{self.path}: array '{name}', row {row} (counted from 0) is missing; correct it or remove the row"
-                )
+        different, first = np.unique(values, return_index=True)
+        missing = [is_missing(value) and not (names and value) for value in different.tolist()]
+        if any(missing):
+            row = first[missing].min()
+            raise InputError(
+                f"{self.path}: array '{name}', row {row} (counted from 0) is missing; correct it or remove the row"
+            )
         return values
 
     def joined(self, name: str, parts: Sequence[str], blocks: Sequence[NDArray[Any]]) -> NDArray[Any]:

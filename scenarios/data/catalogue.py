@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from federation.contract.errors import InputError, nearest_name
-from federation.contract.files import is_file
 from federation.numerics.arrays import Floats
 from scenarios.data.archive_sets import BREAST_CANCER, CLASS_ARCHIVES, DIABETES, DIGITS, REAL_ARCHIVES
 from scenarios.data.data_sets import DataSet
+from scenarios.data.drawn import DRAWN_SETS
 from scenarios.data.files import SUFFIXES, read_public, read_table
-from scenarios.data.generated_sets import EXPRIL_SETS, GAUSSIANS
+from scenarios.data.generated_sets import DRIFTING, EXPRIL_SETS, GAUSSIANS
+from scenarios.data.hashing import Hashing
 from scenarios.data.large_sets import CENSUS_1940, CRITEO
+from scenarios.data.patterns import files_of, is_there
 from scenarios.data.tables import Outside, Table
+from scenarios.data.text_sets import TEXT_SETS
 
 # What is needed of real labels before anything can be said of their privacy.
 NO_RANGE = "real labels need a declared public range [lo, hi]: one that is taken from the data is not private"
-_CLASS_SETS = (DIGITS, BREAST_CANCER, GAUSSIANS, *CLASS_ARCHIVES, *EXPRIL_SETS)
+_CLASS_SETS = (DIGITS, BREAST_CANCER, GAUSSIANS, *DRAWN_SETS, DRIFTING, *CLASS_ARCHIVES, *TEXT_SETS, *EXPRIL_SETS)
 _REAL_SETS = (DIABETES, *REAL_ARCHIVES, CENSUS_1940, CRITEO)
 _CATALOGUE = {known.name: known for known in (*_CLASS_SETS, *_REAL_SETS)}
 
@@ -49,6 +52,7 @@ def load(
     instance: int = 0,
     missing: bool = False,
     drop: Sequence[str] = (),
+    hashes: Sequence[int | Mapping[str, Any]] = (),
 ) -> Table:
     """The table of a catalogue name, or of one's own csv, npz, Parquet or svmlight file (`files.read_table`).
 
@@ -57,7 +61,8 @@ def load(
     those that together are the positive one of two (`Table.with_positive`), and `label_range` that labels are real
     numbers in [lo, hi] (`Table.with_range`). `instance` numbers the instances of a data set that is generated anew for
     every split (`DataSet.generated`) and makes no difference to others. Cells of one's own file may be missing, and
-    those of its columns that `drop` names are no features.
+    those of its columns that `drop` names are no features. `hashes` are the values of the stages {hash: ...} of
+    data.features.
     Raises `InputError` when a file is missing or damaged, a name is unknown, or real labels have no declared range:
     none is ever taken from the data.
 
@@ -70,19 +75,22 @@ def load(
         (50.0, 200.0)
     """
     path, known = _path(source, data_dir), entry(source)
-    declared = tuple(classes) if classes is not None else None
+    declared, hashed = tuple(classes) if classes is not None else None, tuple(map(Hashing.of, hashes))
     if known is not None:
         if label is not None:
             raise InputError(f"data.label is for one's own files; '{source}' has its labels: remove data.label")
         if drop:
             raise InputError(f"data.drop is for one's own files; '{source}' is as it is: remove data.drop")
-        table = _read(known.read, path, _stamp(path), instance if known.generated else 0)
+        known.require_hashable(hashed)
+        table = _read(known.read, path, _stamp(path), instance if known.generated else 0, hashed)
         table = table if declared is None else table.with_classes(declared)
     elif declared is not None and label_range is not None:
         raise InputError("data.range is for real labels and data.classes for class names; remove one of them")
     else:
         real = label_range is not None
-        table = _read(read_table, path, _stamp(path), label, tuple(groups), declared, real, missing, tuple(drop))
+        table = _read(
+            read_table, path, _stamp(path), label, tuple(groups), declared, real, missing, tuple(drop), hashed
+        )
     if positive is not None:
         table = table.with_positive(positive)
     if label_range is not None:
@@ -170,13 +178,14 @@ def _path(source: str, data_dir: str | os.PathLike[str] | None, key: str = "data
     candidates = [path] if known is None else []
     candidates += [] if directory is None else [directory / path]
     for candidate in candidates:
-        if is_file(candidate):
+        if is_there(candidate):
             return candidate.resolve()
     if known is not None:
         where = f"there is no {known.file} in {directory}" if directory else "no data directory is given"
         raise InputError(
             f"data set '{source}' needs the file {known.file}, but {where}; name its folder with --data-dir or the "
-            f"environment variable FEDERATION_DATA. The file holds {known.holds}; the original is {known.origin}"
+            f"environment variable FEDERATION_DATA. The file holds {known.holds}; federation data {source} says "
+            f"where the original is, {known.origin}, and makes the file from it"
         )
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(
@@ -190,23 +199,29 @@ def _path(source: str, data_dir: str | os.PathLike[str] | None, key: str = "data
     )
 
 
-def _stamp(path: Path | None) -> tuple[int, int] | None:
-    """Changes when the file does, so that a table kept from before is not used."""
-    status = None if path is None else path.stat()
-    return status and (status.st_mtime_ns, status.st_size)
+def _stamp(path: Path | None) -> tuple[Hashable, ...] | None:
+    """Changes when a file does, so that a table kept from before is not used."""
+    if path is None:
+        return None
+    return tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files_of(path))
 
 
 @lru_cache(maxsize=4)
-def _digest(path: Path, stamp: tuple[int, int]) -> str:
+def _digest(path: Path, stamp: tuple[Hashable, ...]) -> str:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        found = [*map(_sha256, files_of(path))]
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}; allow it, or name another file") from error
+    return found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode()).hexdigest()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @lru_cache(maxsize=8)
 def _read(
-    reader: Callable[..., Table], path: Path | None, stamp: tuple[int, int] | None, *arguments: Hashable
+    reader: Callable[..., Table], path: Path | None, stamp: tuple[Hashable, ...] | None, *arguments: Hashable
 ) -> Table:
     return reader(path, *arguments)

@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from aggregator.world.number_columns import are_identifiers
 from federation.contract.errors import InputError, nearest_name
-from federation.contract.files import is_file
 from federation.numerics.arrays import Floats, Integers
 from scenarios.data.archives import Archive
+from scenarios.data.hashing import HashedRows, Hashing, read_for
+from scenarios.data.patterns import is_pattern, is_there
 from scenarios.data.sheets import NO_TEXT, Sheet, is_missing, read_csv, read_parquet
-from scenarios.data.svmlight import LABEL, read_svmlight
-from scenarios.data.tables import Table, cut, encode_labels, listed
+from scenarios.data.svmlight import LABEL, hashed_table, read_svmlight
+from scenarios.data.tables import Table, cut, encode_labels, listed, pieces
 
-SVMLIGHT = ".svmlight"
-SUFFIXES = (".csv", ".npz", ".parquet", SVMLIGHT)
+SVMLIGHT = (".svm", ".svmlight")
+SUFFIXES = (".csv", ".npz", ".parquet", *SVMLIGHT)
 _MOST_CLASSES = 1000
 # Labels with more values than this and than a third of the rows are measurements or identifiers.
 CLASSES_OF_A_SMALL_FILE, _SHARE_OF_CLASSES = 20, 1 / 3
@@ -36,6 +37,7 @@ def read_table(
     real: bool = False,
     missing: bool = False,
     drop: Sequence[str] = (),
+    hashes: Sequence[Hashing] = (),
 ) -> Table:
     """The labelled rows of a CSV, npz, Parquet or svmlight file; `real` labels are real numbers without a range yet.
 
@@ -47,7 +49,10 @@ def read_table(
     texts by the types of the columns (`scenarios.data.sheets`). npz: X (n, d) and y (n,), or
     X_train, X_test, y_train and y_test for an official split; `label` names another array than y, each of `groups`
     an array (n,), or two with _train and _test, and `feature_names` (d,) the columns, if present. svmlight: columns are
-    x1, x2, ... and y, the labels.
+    x1, x2, ... and y, the labels; `path` may be a pattern of several such files (`scenarios.data.patterns`).
+
+    `hashes`: columns of texts whose words become columns of numbers, after all others; or, of svmlight, all columns,
+    of which then only what is not zero is kept.
 
     Raises `InputError` for missing or unreadable values (naming file, line and column), unknown names, texts
     that are nearly all different, real labels that are no finite numbers, labels outside the declared `classes` and,
@@ -62,10 +67,14 @@ def read_table(
         >>> table.columns, table.classes, table.labels.tolist(), table.groups["city"].tolist()
         (('age',), ('no', 'yes'), [1, 0, 1], ['Rome', 'Oslo', 'Rome'])
     """
-    if suffix(path) == ".npz":
+    ending = suffix(path)
+    _require_hashable(path, ending, hashes)
+    if ending == ".npz":
         table = _from_npz(path, label, groups, real, missing, drop)
+    elif ending in SVMLIGHT and hashes:
+        table = hashed_table(path, label, groups, hashes[0], real, drop)
     else:
-        table = _from_sheet(open_sheet(path), label, groups, real, missing, drop)
+        table = _from_sheet(open_sheet(path), label, groups, real, missing, drop, hashes)
     if real:
         return table
     if classes is not None:
@@ -135,7 +144,7 @@ def read_public(path: Path, table: Table, source: str, *, missing: bool = False)
 
 def _require_columns(path: Path, found: Sequence[str], table: Table, source: str) -> None:
     """Refuse a file of public rows that lacks a feature of the private ones. Raises `InputError`."""
-    if lacking := [name for name in table.columns if name not in found]:
+    if lacking := [name for name in dict.fromkeys(map(read_for, table.columns)) if name not in found]:
         other = [name for name in found if name not in table.columns]
         shown = f"; it has {listed([*map(cut, other)], _COLUMNS_SHOWN)}, which {source} has not" if other else ""
         raise InputError(
@@ -160,8 +169,10 @@ def suffix(path: Path) -> str:
     """The type of an existing file. Raises `InputError` for an unknown type and when there is no such file."""
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path} must be a file of the type {' or '.join(SUFFIXES)}")
-    if not is_file(path):
+    if not is_there(path):
         raise InputError(f"there is no such file: {path.name} in {path.parent.absolute()}; correct the name or folder")
+    if is_pattern(path) and path.suffix.lower() not in SVMLIGHT:
+        raise InputError(f"{path} stands for several files, which only svmlight files can be; join them, or name one")
     return path.suffix.lower()
 
 
@@ -170,27 +181,55 @@ def open_sheet(path: Path, columns: Sequence[str] = ()) -> Sheet:
 
     Raises `InputError` for one that cannot be read.
     """
-    if path.suffix.lower() == SVMLIGHT:
+    if path.suffix.lower() in SVMLIGHT:
         return read_svmlight(path, columns)
     return read_parquet(path) if path.suffix.lower() == ".parquet" else read_csv(path)
 
 
 def _from_sheet(
-    sheet: Sheet, label: str | None, groups: Sequence[str], real: bool, missing: bool, drop: Sequence[str]
+    sheet: Sheet,
+    label: str | None,
+    groups: Sequence[str],
+    real: bool,
+    missing: bool,
+    drop: Sequence[str],
+    hashes: Sequence[Hashing],
 ) -> Table:
     path = sheet.path
-    label = LABEL if label is None and path.suffix.lower() == SVMLIGHT else label
+    label = LABEL if label is None and path.suffix.lower() in SVMLIGHT else label
     if label is None:
         raise InputError(f"data.label must name the label column of {path}; it has {sheet.names}")
     classes, labels = ((), sheet.numbers(label)) if real else encode_labels(np.array(sheet.texts(label, complete=True)))
-    grouped = {name: _as_integers(sheet.texts(name, complete=True)) for name in groups}
-    columns = _kept(path, [name for name in sheet.header if name != label and name not in grouped], drop, label)
+    grouped = {name: _as_integers(sheet.texts(name, complete=True, dated=True)) for name in groups}
+    blocks: list[HashedRows] = [sheet.hashed(one) for one in hashes]
+    made, words = [name for one in hashes for name in one.names], {one.column for one in hashes}
+    others = [name for name in sheet.header if name != label and name not in grouped and name not in words]
+    columns = _kept(path, others, drop, label, empty=bool(made))
     text = tuple(i for i, name in enumerate(columns) if sheet.is_text(name))
     for name in (columns[i] for i in text):
         _require_categories(sheet, name)
     rows = features_of(sheet, columns, text, missing)
     remarks = tuple(_remarks(columns, rows, text))
-    return Table(path.name, columns, classes, labels, (rows,), text, grouped, remarks=remarks)
+    return Table(path.name, (*columns, *made), classes, labels, (rows, *blocks), text, grouped, remarks=remarks)
+
+
+def _require_hashable(path: Path, ending: str, hashes: Sequence[Hashing]) -> None:
+    """Refuse stages {hash: ...} of data.features that do not go with the type of a file. Raises `InputError`."""
+    if not hashes:
+        return
+    if ending == ".npz":
+        raise InputError(
+            f"data.features: hash is for svmlight files and for texts in CSV and Parquet files, and {path} holds "
+            "numbers; use {project: DIMENSIONS} to have fewer columns of them"
+        )
+    if ending in SVMLIGHT and (len(hashes) > 1 or hashes[0].column is not None):
+        raise InputError(
+            f"data.features: {path} has no columns of texts; hash all of its columns by one stage, such as {{hash: 12}}"
+        )
+    if ending not in SVMLIGHT and any(one.column is None for one in hashes):
+        raise InputError(
+            f"data.features: hash must name the column of texts of {path}, as in {{hash: {{column: NAME, bits: 12}}}}"
+        )
 
 
 def _remarks(columns: Sequence[str], rows: Floats, text: Sequence[int]) -> Iterator[str]:
@@ -204,8 +243,9 @@ def _remarks(columns: Sequence[str], rows: Floats, text: Sequence[int]) -> Itera
             )
 
 
-def _kept(path: Path, columns: Sequence[str], drop: Sequence[str], label: str) -> tuple[str, ...]:
-    """The columns that stay features. Raises `InputError` where one to drop is none of them, and where none stays."""
+def _kept(path: Path, columns: Sequence[str], drop: Sequence[str], label: str, empty: bool = False) -> tuple[str, ...]:
+    """The columns that stay features. Raises `InputError` where one to drop is none of them, and where none stays and
+    there must not be `empty` ones."""
     for name in drop:
         if name not in columns:
             known = listed([*map(cut, columns)], _COLUMNS_SHOWN)
@@ -214,7 +254,7 @@ def _kept(path: Path, columns: Sequence[str], drop: Sequence[str], label: str) -
                 + nearest_name(name, columns)
             )
     kept = tuple(name for name in columns if name not in drop)
-    if not kept:
+    if not kept and not empty:
         left = "; data.drop leaves none" if drop else ""
         raise InputError(f"{path} must have a column beside '{label}' that can be a feature{left}")
     return kept
@@ -261,7 +301,7 @@ def features_of(
     unreadable values.
     """
     there = {*sheet.header}
-    needed = [name for i, name in enumerate(columns) if i not in unused]
+    needed = [*dict.fromkeys(read_for(name) for i, name in enumerate(columns) if i not in unused)]
     if len(lacking := [name for name in needed if name not in there]) > 1:
         raise InputError(
             f"{sheet.path} lacks {len(lacking)} of the {len(needed)} columns that are needed, "
@@ -275,6 +315,8 @@ def features_of(
 
 def _complete(rows: Floats, file: Sheet | Path, columns: Sequence[str], text: Sequence[int] = ()) -> Floats:
     """The rows (n, d). Raises `InputError`, which names all columns with missing cells, where there are some."""
+    if not len(text) and not any(np.isnan(part).any() for _, part in pieces(rows)):
+        return rows
     absent = np.isnan(rows)
     absent[:, list(text)] = rows[:, list(text)] == NO_TEXT
     if not absent.any():

@@ -1,4 +1,4 @@
-"""Generated data sets: `gaussians` of known difficulty, and the sets A to E of Lacombe, Jetley and Sebag 2021.
+"""Generated data sets: `gaussians` of known difficulty, `drifting`, and the sets A to E of Lacombe et al. 2021.
 
 A to E have an unlabelled public source and a private target, and are generated anew for every split.
 """
@@ -17,7 +17,9 @@ from scenarios.data.tables import Table
 
 _ROWS, _COLUMNS, _CLASSES = 600_000, 10, 3  # of `gaussians`: enough for a hundred thousand parties
 _DISTANCE = 2.0  # of each class's centre from the origin
-_GAUSSIANS_SEED, _EXPRIL_SEED = 2016, 2021  # of the data sets, which are the same in every scenario
+_DAYS, _A_DAY, _DRIFTING_COLUMNS = 280, 100, 6  # of `drifting`: rows that arrive on each day
+_APART, _TURN = 1.5, 2 * np.pi / 3  # of `drifting`: of each class from the middle, and by how much they turn in all
+_GAUSSIANS_SEED, _EXPRIL_SEED, _DRIFTING_SEED = 2016, 2021, 2023  # of the data sets, the same in every scenario
 _FLIPPED = 1 / 3  # of the target rows of A and B
 _MOST_STEPS = 100  # of k-means
 _COMPONENTS, _SPREAD = 4, 0.5  # of the mixtures of C, D and E, and of their components' means
@@ -37,6 +39,23 @@ def _gaussians() -> Table:
     rows = random.standard_normal((_ROWS, _COLUMNS), dtype=np.float32)
     rows[np.arange(_ROWS), labels] += _DISTANCE
     return Table("gaussians", _column_names(_COLUMNS), tuple("abc"), labels, (rows,))
+
+
+def _drifting() -> Table:
+    """Rows x = ±1.5 (cos a, sin a, 0, ...) + z of two equally probable classes, whose axis turns as the days go by.
+
+    100 rows arrive on each of the days 0 to 279, the group `day`, with z standard normal in R^6 and the angle a = 2/3
+    pi day/279. On any day the best classifier is right with probability Phi(1.5) = .9332; the one of the first day is
+    no better than chance after three quarters of the days, and worse later.
+    """
+    random = generator(_DRIFTING_SEED, "drifting")
+    day = np.repeat(np.arange(_DAYS), _A_DAY)
+    labels = random.integers(2, size=len(day))
+    rows = random.standard_normal((len(day), _DRIFTING_COLUMNS))
+    angle, side = _TURN * day / (_DAYS - 1), _APART * (2 * labels - 1)
+    rows[:, 0] += side * np.cos(angle)
+    rows[:, 1] += side * np.sin(angle)
+    return Table("drifting", _column_names(_DRIFTING_COLUMNS), ("a", "b"), labels, (rows,), groups={"day": day})
 
 
 def _cube(name: str, private: int, dimension: int, instance: int, *, clusters: int) -> Table:
@@ -132,6 +151,13 @@ GAUSSIANS = DataSet(
     "gaussians",
     "three generated classes, at best .866 accurate: 600000 rows, 10 columns",
     _gaussians,
+    origin=_ORIGIN,
+    licence=_LICENCE,
+)
+DRIFTING = DataSet(
+    "drifting",
+    "two generated classes that turn in 280 days (group day), at best .933 accurate: 28000 rows, 6 columns",
+    _drifting,
     origin=_ORIGIN,
     licence=_LICENCE,
 )

@@ -6,7 +6,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ import numpy as np
 from federation.contract.errors import InputError, nearest_name
 from federation.features.feature_map import text_code
 from federation.numerics.arrays import Floats, Integers
+from scenarios.data.hashing import HashedRows, Hashing, hashed_texts, made_from
 from scenarios.data.tables import CodedTexts, cut, listed
 
 if TYPE_CHECKING:  # imported where it is used, because the command line must start without it
@@ -33,6 +34,7 @@ _LONGEST_LINE = 1 << 24  # characters that may name columns
 _ALWAYS_READ, _MOST_EXPANDED = 1 << 31, 1032  # bytes that a Parquet file may claim, and per byte of a larger one
 _MOST_CHARACTERS = 1 << 29  # of an array of texts, each as long as the longest: 2 GiB
 _BLOCK = 1 << 24  # bytes of a large file that are parsed at a time
+_TEXTS_AT_A_TIME = 1 << 13  # of which words are hashed
 _MOST_TEXTS = 1 << 16  # different ones in a column, each of which two bytes can tell apart
 
 
@@ -41,12 +43,14 @@ class Sheet:
     """The columns of a Parquet file, or those of a CSV file, all of texts, with the `separator` of its cells.
 
     Parquet: integers, floats, decimals and booleans (1 is true) are numbers, strings are texts; a column of any other
-    type is refused when it is used. A null is missing, as is an empty cell or a word such as NA.
+    type is refused when it is used. A null is missing, as is an empty cell or a word such as NA. A column that is made
+    of the words of another one (`scenarios.data.hashing`) is a column of numbers where that one is there.
     """
 
     path: Path
     table: pyarrow.Table
     separator: str | None = None
+    _whole: dict[Hashing, Floats] = field(default_factory=dict, repr=False)
 
     @property
     def header(self) -> list[str]:
@@ -86,6 +90,10 @@ class Sheet:
 
         Raises `InputError` as `is_text`, for nothing that a cell holds.
         """
+        if self.table.schema.get_field_index(name) < 0 and (made := made_from(name)) and made[0].column is not None:
+            if made[0] not in self._whole:
+                self._whole[made[0]] = self.hashed(made[0]).whole(str(self.path))
+            return self._whole[made[0]][:, made[1]], np.empty(0, dtype=np.int64)
         column = self._column(name)
         values = _floats(column)
         unknown = np.flatnonzero(~np.isfinite(values))
@@ -93,13 +101,13 @@ class Sheet:
         other = [not is_missing(cell) for cell in column.take(unknown).to_pylist()]
         return values, unknown[np.array(other, dtype=bool)]
 
-    def texts(self, name: str, *, complete: bool = False) -> list[str]:
-        """A column as n texts, without the spaces around them; numbers are written out.
+    def texts(self, name: str, *, complete: bool = False, dated: bool = False) -> list[str]:
+        """A column as n texts, without the spaces around them; numbers are written out, and dates if it may be `dated`.
 
         A null is the empty text. Raises `InputError` naming the first line or row that is missing, if they are to be
         `complete`, and of a text so long that an array of n such texts would take more than 2 GiB.
         """
-        cells = self._column(name).to_pylist()
+        cells = self._column(name, dated).to_pylist()
         for row, cell in enumerate(cells if complete else ()):
             if is_missing(cell):
                 raise self._problem(row, name, "is missing")
@@ -107,13 +115,20 @@ class Sheet:
                 raise self._problem(row, name, f"is a text of {length} characters, too long for one of {len(cells)}")
         return ["" if cell is None else str(cell).strip() for cell in cells]
 
+    def hashed(self, hashing: Hashing) -> HashedRows:
+        """The words of a column (n, 2^bits); a missing cell has none."""
+        column = self._column(str(hashing.column))
+        parts = (column.slice(start, _TEXTS_AT_A_TIME) for start in range(0, len(column), _TEXTS_AT_A_TIME))
+        texts = (["" if is_missing(cell) else str(cell) for cell in part.to_pylist()] for part in parts)
+        return hashed_texts(texts, hashing)
+
     def codes(self, name: str) -> Floats:
         """A column as `text_code` numbers, float64 (n,); what is missing has the number `NO_TEXT`."""
         texts = self.texts(name)
         codes = {text: NO_TEXT if is_missing(text) else text_code(text) for text in set(texts)}
         return np.array([codes[text] for text in texts])
 
-    def _column(self, name: str) -> pyarrow.ChunkedArray:
+    def _column(self, name: str, dated: bool = False) -> pyarrow.ChunkedArray:
         """Raises `InputError` with the nearest name for an unknown column, and for a type that cannot be used."""
         from pyarrow import types
 
@@ -124,6 +139,7 @@ class Sheet:
         column = self.table.column(name)
         column = column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
         column = column.cast("string") if types.is_string_view(column.type) else column  # which Arrow cannot take from
+        column = column.cast("string") if dated and types.is_temporal(column.type) else column
         known = (_is_string, types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
         if not any(is_one(column.type) for is_one in known):
             raise InputError(

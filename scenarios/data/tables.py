@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.numbers import apart
 from federation.numerics.arrays import Floats, Integers
+from scenarios.data.hashing import HashedRows
 
 _CLASSES_SHOWN, _TEXTS_SHOWN = 8, 6
 _COLUMNS_SHOWN = 30
 _CHARACTERS_SHOWN = 40
 _JOINED_CHARACTERS = 24
 _ROWS_READ = 1 << 16  # at a time, where one column is wanted
+_ROWS_COUNTED = 1 << 20  # at a time, where classes are
+_CELLS_READ = 1 << 23  # at a time, where rows are only passed on: 64 MiB
 
 Outside = Literal["refuse", "clip"]  # what becomes of real labels outside the declared range
 
@@ -42,7 +45,7 @@ class CodedTexts:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def __getitem__(self, rows: Integers) -> Floats:
+    def __getitem__(self, rows: Integers | range) -> Floats:
         """The texts of the rows at `rows` (m,) as `text_code` numbers, float64 (m, d)."""
         columns = zip(self.codes[rows].T, self.vocabularies, strict=True)
         return np.column_stack([vocabulary[codes] for codes, vocabulary in columns])
@@ -52,13 +55,14 @@ class CodedTexts:
 class Table:
     """n labelled rows of d raw columns.
 
-    `blocks` stand side by side: 2-D arrays of n rows in their storage type, or coded texts, together d columns. Those
-    numbered in `text` hold codes of texts (`federation.features.feature_map.text_code`). `labels` (n,) are positions in
-    `classes`; without classes they are real numbers, float64, from the public `label_range` [lo, hi] (None: nobody has
-    declared it yet). `groups` holds (n,) arrays by which rows may be dealt to parties; `official` is the data set's own
-    (training rows, test rows). `public` are the rows that the data set itself declares public, none of them a test
-    row, and `shifted` says that these have other features than the rest: they are no random sample of the same rows.
-    `remarks` is what there is to be said of how it was read (`describe`).
+    `blocks` stand side by side: 2-D arrays of n rows in their storage type, coded texts or hashed rows, together d
+    columns. Those numbered in `text` hold codes of texts (`federation.features.feature_map.text_code`). `labels` (n,)
+    are positions in `classes`; without classes they are real numbers, float64, from the public `label_range` [lo, hi]
+    (None: nobody has declared it yet). `groups` holds (n,) arrays by which rows may be dealt to parties; `official` is
+    the data set's own (training rows, test rows). `public` are the rows that the data set itself declares public, none
+    of them a test row, and `shifted` says that these have other features than the rest: they are no random sample of
+    the same rows. `remarks` is what there is to be said of how it was read (`describe`). Rows that are `drawn` are
+    independent draws, made when they are read (`scenarios.data.drawn`): there are too many to hold, or to look at all.
     Raises `InputError` when these do not belong together, and for real labels that are not finite.
 
     Examples:
@@ -77,7 +81,7 @@ class Table:
     columns: tuple[str, ...]
     classes: tuple[str, ...]
     labels: NDArray[Any]
-    blocks: tuple[NDArray[Any] | CodedTexts, ...]
+    blocks: tuple[NDArray[Any] | CodedTexts | HashedRows, ...]
     text: tuple[int, ...] = ()
     groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     official: tuple[Integers, Integers] | None = None
@@ -85,6 +89,7 @@ class Table:
     public: Integers | None = None
     shifted: bool = False
     remarks: tuple[str, ...] = ()
+    drawn: bool = False
 
     def __post_init__(self) -> None:
         widths = sum(block.shape[1] for block in self.blocks)
@@ -122,7 +127,7 @@ class Table:
         labels = f"{len(self.classes)} classes" if self.classes else "real labels"
         return f"Table('{self.name}': {len(self)} rows, {len(self.columns)} columns, {labels})"
 
-    def rows(self, indices: Integers) -> Floats:
+    def rows(self, indices: Integers | range) -> Floats:
         """The raw rows at `indices` (m,), shape (m, d), float64; nothing else is copied."""
         out = np.empty((len(indices), len(self.columns)))
         start = 0
@@ -130,6 +135,16 @@ class Table:
             out[:, start : start + block.shape[1]] = block[indices]
             start += block.shape[1]
         return out
+
+    def class_counts(self, indices: Integers | range) -> Integers:
+        """How many of the rows at `indices` (m,) have each class, int64 (C,)."""
+        parts = (self.labels[indices[i : i + _ROWS_COUNTED]] for i in range(0, len(indices), _ROWS_COUNTED))
+        return sum((np.bincount(part, minlength=len(self.classes)) for part in parts), np.zeros(len(self.classes), int))
+
+    def behind(self, transform: Callable[[Floats], Floats], indices: Integers | range) -> Floats:
+        """What a map makes of each of the rows at `indices`, of which few stand with all their columns at a time."""
+        parts = np.array_split(indices, max(1, len(indices) * len(self.columns) // _CELLS_READ))
+        return np.concatenate([transform(self.rows(part)) for part in parts])
 
     def column(self, name: str, key: str) -> Floats:
         """The raw numbers (n,) of one column, float64.
@@ -200,6 +215,8 @@ class Table:
     def _require_classes(self, key: str) -> None:
         if not self.classes:
             raise InputError(f"'{self.name}' has real labels, no classes: remove data.{key}")
+        if self.drawn:
+            raise InputError(f"the rows of '{self.name}' are drawn with its own classes: remove data.{key}")
 
     def with_range(self, label_range: tuple[float, float], outside: Outside = "refuse") -> Table:
         """The same rows with real labels in the declared public range [lo, hi].
@@ -256,7 +273,9 @@ def describe(table: Table) -> str:
         'toy: 3 rows, 1 columns, classes a 1, b 2'
     """
     text = listed([cut(table.columns[i]) for i in table.text], _TEXTS_SHOWN)
-    if table.label_range is not None:
+    if table.drawn:
+        labels = f"classes {listed([*map(cut, table.classes)], _CLASSES_SHOWN)}, drawn when they are read"
+    elif table.label_range is not None:
         labels = f"labels from {' to '.join(apart(*table.label_range))}"
     else:
         sizes = np.bincount(table.labels, minlength=len(table.classes))
@@ -264,9 +283,15 @@ def describe(table: Table) -> str:
         labels = f"classes {listed(counts, _CLASSES_SHOWN)}"
     columns = f"{len(table.columns)} columns{f' (text: {text})' if text else ''}"
     numbers = [block for block in table.blocks if isinstance(block, np.ndarray) and block.dtype.kind == "f"]
-    missing = sum(np.count_nonzero(np.isnan(block)) for block in numbers)
+    missing = sum(np.count_nonzero(np.isnan(part)) for block in numbers for _, part in pieces(block))
     columns += f", {missing} missing cells" if missing else ""
     return "\n".join([f"{table.name}: {len(table)} rows, {columns}, {labels}", *table.remarks])
+
+
+def pieces(rows: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Rows (n, d), which may be larger than memory, some at a time, each after the number of its first row."""
+    step = max(1, _CELLS_READ // max(1, rows.shape[1]))
+    return ((start, rows[start : start + step]) for start in range(0, len(rows), step))
 
 
 def cut(text: str) -> str:

@@ -159,7 +159,7 @@ def _begin(folder: Folder, agreement: Agreement, number: str) -> None:
     own.parent.mkdir(mode=0o700, exist_ok=True)
     exchange = Exchange.opened(own, agreement, folder.signing_key)
     try:
-        budget = Budget(**plan.budget) if plan.budget else None
+        budget = Budget.of(plan.budget)
         set_aside(agreement, Spent.load(folder.ledger), exchange.identifier.hex(), budget)
     except BaseException:
         if new:

@@ -28,6 +28,7 @@ from federation.letters.agreement import Agreement, Asked, Bags, Label, Member, 
 from federation.letters.sum_letters import sum_plan
 from federation.sums.plan import KEY, Roster
 from scenarios.data.catalogue import is_file_name
+from scenarios.data.hashing import Hashing, hashings
 from scenarios.deployment.public_file import feature_columns, public_rows, sha256
 from scenarios.runs.world import class_names, public_file_premise
 from scenarios.settings.protocol_options import BASELINES, requires
@@ -75,7 +76,8 @@ def deployment(scenario: Scenario, known: Terms, public: Path) -> Deployment:
     data, parties = scenario.data, scenario.parties
     bags = _bags(scenario, known)
     others = [data.label, data.person, *data.drop, bags and bags.column, _column(parties.partition)]
-    columns = feature_columns(public, [name for name in others if name])
+    hashes = [*map(Hashing.of, hashings(data.features))]
+    columns = feature_columns(public, [name for name in others if name], hashes)
     rows, missing = _rows(scenario, known), imputes(data.features)
     file = {"file": public.name, "digest": sha256(public)}
     table = {"columns": [one.name for one in columns], "text": [i for i, one in enumerate(columns) if one.text]}
@@ -95,7 +97,7 @@ def deployment(scenario: Scenario, known: Terms, public: Path) -> Deployment:
         classes=data.classes or (),
         class_names=class_names(data) + public_file_premise(data),
         public=Reference(f"{public_rows.__module__}:{public_rows.__name__}", {**file, **table, "missing": missing}),
-        features=tuple(data.features),
+        features=data.stages,
         classifier=parties.classifier,
         variants=(VariantPlan(variant.name, variant.kind, variant.options),),
         epsilons=tuple(scenario.privacy.epsilon),
@@ -260,6 +262,11 @@ def _data_problems(data: Data, kinds: list[str]) -> Iterator[str]:
         yield (
             f"data.auxiliary: must be a file of rows that are really public, as real sites give none away, got "
             f"{data.auxiliary!r}; name a CSV or Parquet file with the columns of the sites' tables"
+        )
+    if data.time is not None:
+        yield (
+            "data.time: periods are for simulations; make a deployment of its own for each, as the sites' accounts add "
+            "up what is spent, and remove it"
         )
     if data.label is None:
         yield "data.label: name the column of the labels in the sites' tables"

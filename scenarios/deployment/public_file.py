@@ -12,11 +12,14 @@ from federation.contract.errors import InputError
 from federation.letters.agreement import Column
 from scenarios.data.archives import Archive
 from scenarios.data.files import features_of, open_sheet, read_rows, suffix
+from scenarios.data.hashing import Hashing
 from scenarios.simulated.simulation import PublicRows
 
 
-def feature_columns(path: Path, others: Collection[str]) -> tuple[Column, ...]:
+def feature_columns(path: Path, others: Collection[str], hashes: Sequence[Hashing] = ()) -> tuple[Column, ...]:
     """The columns of a file of public rows that are features: all but `others`, and whether each is a text.
+
+    Those that are hashed are numbers, and stand behind all others.
 
     Raises `InputError` for a file that cannot be read, whose columns have no names, or in which no feature is left.
     """
@@ -30,8 +33,13 @@ def feature_columns(path: Path, others: Collection[str]) -> tuple[Column, ...]:
             )
         found = [Column(name=name) for name in archive.column_names("feature_names", rows)]
     else:
-        sheet = open_sheet(path)
-        found = [Column(name=name, text=sheet.is_text(name)) for name in sheet.header if name not in others]
+        hashed = [name for one in hashes for name in one.names]
+        sheet, words = open_sheet(path, hashed), {one.column for one in hashes}
+        if absent := [name for name in words if name is not None and name not in sheet.header]:
+            raise InputError(f"data.auxiliary: {path} has no column '{absent[0]}' to hash; it has {sheet.names}")
+        own = [name for name in sheet.header if name not in {*others, *words, *hashed}]
+        found = [Column(name=name, text=sheet.is_text(name)) for name in own]
+        found += [Column(name=name) for name in hashed]
     features = tuple(column for column in found if column.name not in others)
     if not features:
         raise InputError(f"data.auxiliary: {path} has no column that could be a feature; name a file that has")

@@ -6,30 +6,29 @@ import json
 import re
 from pathlib import Path
 
-from federation.letters.agreement import Agreement
+from federation.letters.agreement import Agreement, Column
 from federation.letters.keys import fingerprint
 from parties.site.words import printable
+from scenarios.data.hashing import read_for
 from scenarios.data.tables import cut
 
 
 def site_draft(invitation: Agreement, name: str, data: Path) -> str:
     """The text of a site.toml, whose paths are those of its folder."""
-    columns = [
-        f"#   {_plain(column.name)}: {'texts' if column.text else 'numbers'}"
-        for column in sorted(invitation.columns, key=lambda column: column.name)
-    ]
+    kinds = {read_for(column.name): _kind(column) for column in invitation.columns}
+    columns = [f"#   {_plain(name)}: {kinds[name]}" for name in sorted(kinds)]
     label = invitation.label
-    kinds = (
+    labels = (
         f"one of {', '.join(map(_plain, label.classes))}" if label.classes else f"a number in {list(label.range or ())}"
     )
-    columns.append(f"#   {_plain(label.name)}: what is learned, {kinds}")
+    columns.append(f"#   {_plain(label.name)}: what is learned, {labels}")
     if invitation.bags:
         columns.append(
             f"#   {_plain(invitation.bags.column)}: in which bag a row is, {invitation.bags.most} bags at most"
         )
     if invitation.person:
         columns.append(f"#   {_plain(invitation.person)}: whose row it is")
-    first = invitation.columns[0].name
+    first = read_for(invitation.columns[0].name)
     return f"""# The site '{name}' of the plan '{_plain(invitation.name)}'. Only its owner may read this file.
 name = {_quoted(name)}
 plan = "plan.json"    # comes from the plan's coordinator once all sites have sent their keys
@@ -64,6 +63,12 @@ most-questions = 200  # answered in an exchange, and in a day
 memory = "3GiB"       # of a process that answers a question
 seconds = 30          # after which an answer leaves, however long it took; over four times what reading takes
 """
+
+
+def _kind(column: Column) -> str:
+    if column.name != read_for(column.name):
+        return "texts, of which the words are hashed"
+    return "texts" if column.text else "numbers"
 
 
 def _features(invitation: Agreement) -> str:

@@ -30,7 +30,8 @@ class SiteTable:
 
     def holdings(self, party: int) -> Holdings:
         """The rows as they now are, repaired. Raises `InputError` where there are none of such columns."""
-        found = examined(source(self._where), self._agreement, self._where, party)
+        rows = source(self._where, self._agreement.feature_names)
+        found = examined(rows, self._agreement, self._where, party)
         if found.holdings is None:
             raise InputError("; ".join(found.errors))
         return found.holdings
@@ -67,7 +68,8 @@ class WatchedTable:
     def read(self) -> tuple[Holdings | None, list[str]]:
         """The rows, None where they cannot be used; and what was found, only the errors where there are some."""
         try:
-            found = examined(source(self.where), self.agreement, self.where, self.party)
+            rows = source(self.where, self.agreement.feature_names)
+            found = examined(rows, self.agreement, self.where, self.party)
         except InputError as error:
             return None, [str(error)]
         if found.errors:

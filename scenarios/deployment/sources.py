@@ -13,6 +13,7 @@ from parties.site.settings import Source
 from parties.site.settings import Table as Where
 from scenarios.data.archives import Archive
 from scenarios.data.files import open_sheet, suffix
+from scenarios.data.hashing import read_for
 from scenarios.data.sheets import Sheet
 
 if TYPE_CHECKING:  # imported where it is used, because it takes a while
@@ -24,29 +25,34 @@ _SHEETS_OF_OFFICES = (".xls", ".xlsx", ".ods")
 _READ_ONLY = {"sqlite": "PRAGMA query_only = ON", "mysql": "SET TRANSACTION READ ONLY"}
 
 
-def source(where: Where) -> Sheet:
-    """All columns of a site's rows, under the names that they have there. Raises `InputError` where none is read."""
+def source(where: Where, wanted: Sequence[str] = ()) -> Sheet:
+    """All columns of a site's rows, under the names that they have there; of svmlight those that are `wanted`.
+
+    Raises `InputError` where none is read.
+    """
     if where.file is None:
         return _from_database(str(where.url), str(where.query))
     if where.file.suffix.lower() in _SHEETS_OF_OFFICES:
         raise InputError(f"{where.file} is of a spreadsheet program; save it as CSV there, and name that file")
-    return _from_npz(where.file) if suffix(where.file) == ".npz" else open_sheet(where.file)
+    return _from_npz(where.file) if suffix(where.file) == ".npz" else open_sheet(where.file, wanted)
 
 
 def renamed(sheet: Sheet, columns: Mapping[str, str | Source], wanted: Sequence[str]) -> tuple[Sheet, list[str]]:
     """The wanted columns of a sheet under the names of a plan, values that are mapped as texts; and what is wrong.
 
-    `columns` says for names of the plan what they are called here. Nothing is wrong with the columns that are given.
+    `columns` says for names of the plan what they are called here; those made of the words of a text are here as that
+    text. Nothing is wrong with the columns that are given.
     """
     import pyarrow
 
     found, wrong = {}, []
+    wanted = [*dict.fromkeys(map(read_for, wanted))]  # words are hashed where they are read, by the plan's own name
     for name in columns:
         if name not in wanted:
             wrong.append(
                 f"data.columns: the plan has no column '{name}'; it has {', '.join(wanted)}{nearest_name(name, wanted)}"
             )
-    for name in dict.fromkeys(wanted):
+    for name in wanted:
         here = columns.get(name, name)
         known = Source.model_validate({"from": here}) if isinstance(here, str) else here
         if known.column not in sheet.header:

@@ -21,6 +21,7 @@ from federation.letters.agreement import Agreement
 from federation.numerics.arrays import Floats, Integers
 from parties.holdings.cohort import Holdings
 from parties.site.settings import Table as Where
+from scenarios.data.hashing import made_from
 from scenarios.data.sheets import NO_TEXT, Sheet, is_missing
 from scenarios.data.tables import by_value, cut, listed
 from scenarios.deployment.sources import renamed
@@ -281,7 +282,7 @@ class _Reading:
             return
         same = np.all((rows == rows[0]) | (np.isnan(rows) & np.isnan(rows[0])), axis=0)
         for column, constant in zip(self.agreement.columns, same.tolist(), strict=True):
-            if constant and len(rows) > 1:
+            if constant and len(rows) > 1 and made_from(column.name) is None:
                 self.findings.append(Finding(f"'{column.name}' has the same value in every row", error=False))
         classes = self.agreement.label.classes
         counts = np.bincount(labels, minlength=len(classes)).tolist() if classes else []

@@ -14,6 +14,7 @@ from scenarios.reports.curves import Curve, Panel, Plot
 from scenarios.reports.summary import NON_PRIVATE, Spread
 from scenarios.scores.metrics import metric_named
 from scenarios.scores.tasks import MSE
+from scenarios.settings.words import PERIOD
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,13 +66,22 @@ def styled() -> Iterator[None]:
 
 def save(figure: Figure, stem: Path, formats: Sequence[str], dots: float) -> list[Path]:
     """Write STEM.FORMAT for each of `formats` (`FORMATS`), a PNG of `dots` per inch, while `styled`; the paths."""
+    figure.set_dpi(dots)
+    arrange(figure)
     written = []
     for suffix in formats:
         path = stem.with_name(f"{stem.name}.{suffix}")
         figure.savefig(path, dpi=dots, metadata=_METADATA[suffix])
-        figure.set_layout_engine("none")  # what was arranged for the first file holds for the others
         written.append(path)
     return written
+
+
+def arrange(figure: Figure) -> None:
+    """Place the panels, while `styled`, for all that is written later: in whichever format it is drawn only."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine(None)
 
 
 def draw_panel(axes: Axes, panel: Panel, plot: Plot, scale: Scale, inches: float) -> None:
@@ -119,7 +129,8 @@ def explanations(plot: Plot) -> list[str]:
     marked = [curve for curve in plot.curves if not curve.look.reference]
     lines = ["mean over releases"]
     if any(spread.interval_of(plot.metric) for spread in plot.barred):
-        lines.append("bars: 95 % intervals of the mean (Student), with the splits as units")
+        within = " of each period: periods are no repetitions" if plot.axis.name == PERIOD else ""
+        lines.append(f"bars: 95 % intervals of the mean (Student), with the splits as units{within}")
     if plot.of_one_value or any(curve.look.band for curve in marked):
         few = not plot.of_one_value and not all(curve.look.band for curve in marked)
         lines.append(f"band{', of the first and of what is published' if few else ''}: {_BANDS}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scenarios.reports.axes import EDGE, GRID, INK, PAPER, draw_panel, explanations, scale_of, styled
+from scenarios.reports.axes import EDGE, GRID, INK, PAPER, arrange, draw_panel, explanations, scale_of, styled
 from scenarios.reports.curves import Curve, Panel, Plot
 from scenarios.reports.looks import ALL, GREYS
 from scenarios.reports.panels import row_height, watermark
@@ -93,6 +93,7 @@ def _drawn(panel: Panel, plot: Plot, scale: Scale) -> str:
     draw_panel(figure.subplots(), Panel("", panel.curves), plot, scale, width)
     if plot.unprotected:
         watermark(figure, height)
+    arrange(figure)
     file = StringIO()
     figure.savefig(file, format="svg", transparent=True)
     found = _DRAWN.search(_REMOVED.sub("", file.getvalue()))

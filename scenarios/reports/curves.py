@@ -9,6 +9,7 @@ from itertools import chain
 
 from scenarios.reports.looks import Look
 from scenarios.reports.summary import Spread, VariantSummary, lines_of
+from scenarios.settings.words import PERIOD
 
 _LONGEST_NAME = 64
 _MAGNITUDES = 10.0
@@ -39,9 +40,9 @@ class Axis:
 
     @classmethod
     def of(cls, name: str, values: Collection[float]) -> Axis:
-        """Of numbers in any order, infinity left out; logarithmic where the ends are ten times apart."""
+        """Of numbers in any order, without infinity; but for periods logarithmic where the ends are ten times apart."""
         finite = tuple(sorted({value for value in values if math.isfinite(value)}))
-        return cls(name, finite, finite[0] > 0 and finite[-1] >= _MAGNITUDES * finite[0])
+        return cls(name, finite, name != PERIOD and finite[0] > 0 and finite[-1] >= _MAGNITUDES * finite[0])
 
     def position(self, value: float) -> float:
         """Where a value stands, between 0 and 1."""

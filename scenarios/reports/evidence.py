@@ -14,6 +14,7 @@ from federation.contract.errors import FederationError, InputError, refusing
 from federation.contract.files import is_file, read_object, read_text
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from scenarios.data.catalogue import is_file_name
+from scenarios.reports.over_periods import spent_over_periods
 from scenarios.scores.results import Row
 from scenarios.settings.promises import disclosures
 from scenarios.settings.schema import resolve
@@ -73,7 +74,8 @@ class Evidence:
     """Of the first split of every setting, as other splits divide the same data.
 
     `leading` is the variant that a page is about: the default one, or else the first with a guarantee; None where no
-    release has one. `public_source` says where the public rows come from, empty where that is not known.
+    release has one. `over_periods` says what its releases over time have spent together, in sentences. `public_source`
+    says where the public rows come from, empty where that is not known.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Evidence:
     public_source: str
     worlds: tuple[World, ...]
     leading: str | None
+    over_periods: tuple[str, ...] = ()
 
     @property
     def first(self) -> World:
@@ -174,6 +177,7 @@ def _of_run(directory: Path, rows: Sequence[Row]) -> Evidence:
     unseeded = all(_entropy(one) == "system" for world in worlds for one in world.releases if _entropy(one))
     some = any(_entropy(one) for world in worlds for one in world.releases)
     plain = parse(document, "scenario.yaml")[0] or {}
+    leading = _leading(worlds, (str(row["variant"]) for row in rows if row["default"]))
     return Evidence(
         name=str(plain.get("name", directory.name)),
         description=str(plain.get("description") or ""),
@@ -182,7 +186,8 @@ def _of_run(directory: Path, rows: Sequence[Row]) -> Evidence:
         reality=Reality.UNSEEDED if some and unseeded else Reality.SIMULATION,
         public_source=_public_source(plain),
         worlds=tuple(worlds),
-        leading=_leading(worlds, (str(row["variant"]) for row in rows if row["default"])),
+        leading=leading,
+        over_periods=tuple(spent_over_periods(ledger, leading)),
     )
 
 

@@ -54,12 +54,13 @@ def plots(rows: Sequence[Row]) -> dict[str, Plot]:
 
 
 def _plots(rows: Sequence[Row]) -> Iterator[tuple[str, Plot]]:
-    compared = summarise(rows)  # decide which variants are shown first, and how each looks, in every figure
-    compared += [one for metric in METRICS for one in summarise(rows, metric) if one.metric != primary(rows).name]
+    leading, measured = primary(rows).name, {metric: summarise(rows, metric) for metric in METRICS}
+    compared = summarise(rows, leading)  # decide which variants are shown first, and how each looks, in every figure
+    compared += [one for metric in METRICS if metric != leading for one in measured[metric]]
     shares, rounds = _numbered(rows, AT_SHARE), _numbered(rows, AT_ROUND)
     compared += [one for _, one, _ in (*shares, *rounds)]
-    for metric in METRICS:
-        if summaries := summarise(rows, metric):
+    for metric, summaries in measured.items():
+        if summaries:
             yield from _against_epsilon(metric, summaries, compared)
             for key, values in differing(one.setting for one in summaries).items():
                 if all(map(is_number, values)):
@@ -73,7 +74,7 @@ def _plots(rows: Sequence[Row]) -> Iterator[tuple[str, Plot]]:
         every = [one for _, one, _ in shares]
         yield from _at_middle("l1-share", shares, every, compared, "share of the varied class", L1.name, bars=False)
     if rounds:
-        rounds += [(s.place, s, math.inf) for s in summarise(rows, ACCURACY.name) if s.protocol in BASELINES]
+        rounds += [(s.place, s, math.inf) for s in measured[ACCURACY.name] if s.protocol in BASELINES]
         every = [one for _, one, _ in rounds]
         yield from _at_middle("accuracy-round", rounds, every, compared, "round", ACCURACY.name, bars=False)
 

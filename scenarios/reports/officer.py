@@ -113,6 +113,7 @@ def view(found: Evidence) -> dict[str, Any]:
         "alarms": [f"{share:.0%}" for share in FALSE_ALARMS],
         "example": example(first, _units(world, first.unit)),
         "totals": [total(one) for one in world.totals],
+        "over_periods": list(found.over_periods),
         "draws": world.draws,
         "keepers": keepers(first, release.noise_at),
         "several": len(kept) > 1,

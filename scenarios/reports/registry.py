@@ -6,6 +6,7 @@ program cannot know stays a question that begins with TODO; with one of them lef
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -204,7 +205,7 @@ def entry(found: Evidence) -> Entry:
             ),
             accounting=Accounting(
                 post_processing="What is learned from the noisy answers, and all predictions, are post-processing.",
-                composition=_composition(world),
+                composition=_composition(world, found.over_periods),
             ),
             implementation=Implementation(
                 preprocessing_and_hyperparameter_tuning="TODO: how were options, epsilon and the feature map chosen, "
@@ -266,14 +267,14 @@ def _domain(world: World) -> str:
     )
 
 
-def _composition(world: World) -> str:
+def _composition(world: World, over_periods: Sequence[str]) -> str:
     parts = [
         f"All {one['releases']} releases of the run together: epsilon {one['epsilon']}, delta {one['delta']} for "
         f"{one['unit']}."
         for one in map(total, world.totals)
     ]
     how = "Pure epsilons add up, Gaussian releases compose exactly, and all others by their sums."
-    return " ".join([*parts, how])
+    return " ".join([*parts, how, *(f"{line}." for line in over_periods)])
 
 
 def _mechanisms(found: Evidence, guarantee: Guarantee) -> str:

@@ -15,6 +15,7 @@ from scenarios.reports.bag_remarks import bag_remarks
 from scenarios.reports.charts import chart
 from scenarios.reports.figures import plots
 from scenarios.reports.officer import GUARANTEE
+from scenarios.reports.over_periods import spent_over_periods
 from scenarios.reports.readings import leaders, listed, measured, protection, said
 from scenarios.reports.summary import NON_PRIVATE, summarise
 from scenarios.reports.tables import Cell, Line, Table, fitting, pivots, results
@@ -131,6 +132,7 @@ def _view(directory: Path, rows: list[Row], name: str) -> dict[str, Any]:
             for world in worlds
             if world["published_together"]
         ],
+        "over_periods": spent_over_periods(ledger),
         "failed_variants": run.get("failed_variants", []),
         "defaults": [[rule[part] for part in _RULE] for rule in run.get("defaults", [])],
         "bytes": [

@@ -106,11 +106,10 @@ def claims(item: Item, kept: Kept) -> list[Tested]:
 
 
 def _tested(item: Item, kept: Kept, claim: Claim, setting: str) -> Tested | None:
-    larger, smaller = ((place,) for place in claim.between) if claim.between else (item.at, item.at)
-    found = paired(
-        _over_axis(kept, setting, claim.larger, larger),
-        _over_axis(kept, setting, claim.smaller, smaller),
-    )
+    places = claim.at or item.at
+    larger = _over_axis(places, kept, setting, claim.larger)
+    smaller = _over_axis(claim.from_at or places, kept, claim.against or setting, claim.smaller)
+    found = paired(larger, smaller)
     if found is None:
         return None
     verdict: Verdict = "cannot be told"
@@ -121,7 +120,7 @@ def _tested(item: Item, kept: Kept, claim: Claim, setting: str) -> Tested | None
     return Tested(claim, setting, found, verdict, tuple(_reasons(item, kept, setting, claim.larger, claim.smaller)))
 
 
-def _over_axis(kept: Kept, setting: str, series: str, places: Iterable[str]) -> dict[int, float]:
+def _over_axis(places: Iterable[str], kept: Kept, setting: str, series: str) -> dict[int, float]:
     """The mean over places of the axis, as published, by split."""
     found: dict[int, list[float]] = {}
     for x in places:

@@ -35,9 +35,10 @@ class Observation:
 class Pick:
     """Which values of a run stand for a series: those of a variant and a metric of results.csv.
 
-    `epsilon` is the one that is aimed at or claimed, empty where there is only one, or none. `where` are swept
-    settings. In all texts `{x}` is the place on the item's axis. With `beside` another value is read in each split,
-    and the two make one by `of`: their difference unless said otherwise.
+    `epsilon` is the one that is aimed at or claimed, empty where there is only one, or none; "1/{x}" on an axis of
+    inverse epsilons, where 1/0 is that of what has no noise. `where` are swept settings. In all texts `{x}` is the
+    place on the item's axis. With `beside` another value is read in each split, and the two make one by `of`: their
+    difference unless said otherwise.
     """
 
     variant: str
@@ -51,6 +52,8 @@ class Pick:
 @dataclass(frozen=True)
 class Series:
     """A column of a table, or a curve: its name in published.csv, and our two answers to it.
+
+    Where a curve's places are measured by several variants, a series for each of them bears its name.
 
     `published` is ours as the paper has it, `default` our own choice at the same guarantee, or the nearest that is
     honest; None where there is none. `meaning` says in a sentence what they are, and whom they protect.
@@ -92,17 +95,20 @@ class Part:
 class Claim:
     """A sentence of the paper: in these settings (all, if none is named) one series is `larger` than another.
 
-    It is tested in every setting on ours as published, over all places of the axis together, with the splits as pairs.
-    `between`: only at these places of the axis, the first of the larger series, the second of the smaller, which may be
-    the same one. `seen` False: the paper sees no difference.
+    It is tested in every setting on ours as published, over all places of the axis together, or those of `at`, with
+    the splits as pairs. `against` and `from_at` are the setting and the places of the `smaller` series, where these
+    are others. `seen` False: the paper sees no difference.
     """
 
     says: str
     larger: str
     smaller: str
     settings: tuple[str, ...] = ()
-    between: tuple[str, str] | None = None
+    place: str = ""
     seen: bool = True
+    at: tuple[str, ...] = ()
+    against: str = ""
+    from_at: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from statistics import fmean
@@ -49,11 +50,19 @@ def _spread(summaries: Sequence[VariantSummary], pick: Pick, x: str) -> Spread |
         return None
     [one] = named
     if pick.epsilon:
-        return one.by_epsilon.get(float(at(pick.epsilon)))
+        return one.by_epsilon.get(_epsilon(at(pick.epsilon)))
     if len(one.by_epsilon) > 1:
         known = ", ".join(f"{epsilon:g}" for epsilon in one.by_epsilon)
         raise InputError(f"{variant} was measured at several epsilons, {known}; say in `epsilon` which")
     return next(iter(one.by_epsilon.values()))
+
+
+def _epsilon(text: str) -> float:
+    """Of a number, or of one over a number, which may be 0."""
+    number = float(text.removeprefix("1/"))
+    if not text.startswith("1/"):
+        return number
+    return 1 / number if number else math.inf
 
 
 def _fits(swept: Mapping[str, str], where: Mapping[str, str]) -> bool:

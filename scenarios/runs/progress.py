@@ -1,10 +1,13 @@
-"""Live progress on the terminal: worlds with an estimate of the time left, and within one rounds and answers."""
+"""Live progress on the terminal: worlds with what is known of the time left, and within one rounds and answers."""
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
+
+from scenarios.runs.left import Left
 
 _log = logging.getLogger(__name__)
 
@@ -17,6 +20,9 @@ class Progress:
 
     def begin(self, worlds: int, done: int) -> None:
         """A run of so many worlds begins, of which some were done before."""
+
+    def expect(self, parties: Sequence[int]) -> None:
+        """The worlds to come have so many parties, in this order."""
 
     def world(self, label: str) -> None:
         """A world begins."""
@@ -47,6 +53,10 @@ class LoggedProgress(Progress):
         _log.info("%d worlds, %d of them done before", worlds, done)
         self._other.begin(worlds, done)
 
+    def expect(self, parties: Sequence[int]) -> None:
+        """Pass it on."""
+        self._other.expect(parties)
+
     def world(self, label: str) -> None:
         """Log which one of how many begins."""
         self._begun, self._started = self._begun + 1, time.perf_counter()
@@ -69,19 +79,27 @@ class TerminalProgress(Progress, AbstractContextManager["TerminalProgress"]):
 
     def __init__(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bars
+        from rich.text import Text
+
+        left = self._left = Left()
+
+        class LeftColumn(ProgressColumn):
+            """What is left of the whole run, beside its worlds."""
+
+            def render(self, task: Task) -> Text:
+                return Text(f"left {words(left)}" if task.fields.get("whole") else "")
 
         self._bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            LeftColumn(),
             console=Console(stderr=True),
         )
-        self._worlds = self._bars.add_task("worlds", total=None)
+        self._worlds = self._bars.add_task("worlds", total=None, whole=True)
         self._answers = self._bars.add_task("answers", total=None, visible=False)
         self._round = self._before = self._sent = 0
 
@@ -98,14 +116,20 @@ class TerminalProgress(Progress, AbstractContextManager["TerminalProgress"]):
         self._bars.start()
         self._bars.update(self._worlds, total=worlds, completed=done)
 
+    def expect(self, parties: Sequence[int]) -> None:
+        """Know what the time left depends on."""
+        self._left.begin(parties)
+
     def world(self, label: str) -> None:
         """Name the world under way."""
+        self._left.world()
         self._bars.update(self._worlds, description=f"worlds ({label})")
         self._round = self._before = self._sent = 0
         self._bars.update(self._answers, description="answers", completed=0, visible=True)
 
     def answers(self, answered: int, sent: int) -> None:
         """Show the answers of this round, and which one it is from the second on."""
+        self._left.answers(answered, sent)
         if sent > self._sent:
             self._round, self._before, self._sent = self._round + 1, self._sent, sent
         name = "answers" if self._round == 1 else f"answers, round {self._round}"
@@ -113,5 +137,20 @@ class TerminalProgress(Progress, AbstractContextManager["TerminalProgress"]):
 
     def world_done(self) -> None:
         """One world more."""
+        self._left.world_done()
         self._bars.update(self._answers, visible=False)
         self._bars.advance(self._worlds)
+
+
+def words(left: Left) -> str:
+    """What is left as h:mm:ss, a bound while no world is done, or that it is not known yet.
+
+    Examples:
+        >>> words(Left())
+        'not known yet'
+    """
+    found = left.remaining()
+    if found is None:
+        return "not known yet"
+    minutes, seconds = divmod(round(found.seconds), 60)
+    return f"{'more than ' if found.bound else ''}{minutes // 60}:{minutes % 60:02}:{seconds:02}"

@@ -26,6 +26,7 @@ from scenarios.reports.verdicts import Known, verdicts
 from scenarios.runs.checksums import replaced
 from scenarios.runs.directory import RunDirectory
 from scenarios.runs.finished_run import Run
+from scenarios.runs.over_time import over_time, releases_about
 from scenarios.runs.progress import Progress
 from scenarios.runs.world import Costs, World, worlds
 from scenarios.scores.results import NOBODY, Row, write_results
@@ -56,18 +57,19 @@ class IncompleteRunError(FederationError):
 
 
 def check_budget(scenario: Scenario) -> None:
-    """Refuse a scenario whose budget cannot pay for a release, before any data is read.
+    """Refuse a scenario whose budget cannot pay for a release, over all periods where their number is known.
 
-    Raises `BudgetExceededError`.
+    That is before any data is read. Raises `BudgetExceededError`.
     """
     budget = scenario.privacy.budget
     if budget is None:
         return
+    limit = Budget(budget.epsilon, budget.delta, releases_about(scenario.trials))
     for variant in variants(scenario):
         for epsilon in scenario.privacy.epsilon:
             promised = promise(variant.kind, variant.options, epsilon, PublicNumbers(scenario.privacy.delta))
             if promised is not None and isinstance(promised.spends, Guarantee):
-                Budget(budget.epsilon, budget.delta).gate([promised.spends], f"release '{variant.name}'")
+                limit.gate_promise(promised.spends, f"release '{variant.name}'")
 
 
 def run(
@@ -143,6 +145,7 @@ def run(
     started = datetime.now(UTC)
     unfinished = [world for world in todo if not _complete(world, directory, keep_models)]
     watcher.begin(len(todo), len(todo) - len(unfinished))
+    watcher.expect([world.spec.parties or 1 for world in unfinished])  # where there is no number it is not swept
     status = "failed"
     with directory.writing():
         try:
@@ -256,7 +259,7 @@ def _write(
     ledgers = [
         {"swept": world.swept, "split": 0, **summary["ledger"]} for world, summary in done if world.spec.split == 0
     ]
-    directory.write_json("ledger.json", {"worlds": ledgers})
+    directory.write_json("ledger.json", {"worlds": ledgers, **over_time(ledgers, scenario, todo[0].periods)})
     disclosures = [
         {"swept": world.swept, **summary["disclosure"]}
         for world, summary in done

@@ -29,6 +29,8 @@ from federation.grids.nodes import Placement, most_per_node
 from federation.grids.simulation import SimulationGrid
 from parties.training.classifiers import LOGISTIC
 from scenarios.data.catalogue import contents, entry, is_file_name
+from scenarios.data.hashing import hashings
+from scenarios.runs.over_time import length, releases_about
 from scenarios.scores.classification_scoring import ClassificationScoring
 from scenarios.scores.references import Stages, reference_stages
 from scenarios.scores.results import Row, missed, protection
@@ -37,13 +39,22 @@ from scenarios.scores.tasks import REGRESSION, scoring
 from scenarios.scores.unscored import Unscored
 from scenarios.settings.baselines import noise_free
 from scenarios.settings.classifier import leading
-from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL, NOISE_FREE, task
+from scenarios.settings.protocol_options import (
+    BASELINES,
+    CONSTANT,
+    INDIVIDUAL,
+    NOISE_FREE,
+    default_kind,
+    requires,
+    task,
+)
 from scenarios.settings.schema import Scenario
 from scenarios.settings.sections import Data
-from scenarios.settings.sweep import Variant, cell_id, expand, variants, world_key
+from scenarios.settings.sweep import Variant, WorldSetting, cell_id, expand, variants, world_key
+from scenarios.settings.words import PERIOD
 from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.secure_summation import NAME as SUMMATION
-from scenarios.simulated.simulation import Split, SplitSpec, split
+from scenarios.simulated.simulation import Split, SplitSpec, period_names, split
 from scenarios.simulated.targets import Target, target_sets
 
 _log = logging.getLogger(__name__)
@@ -79,7 +90,8 @@ class Costs:
 class World:
     """One split of one sweep point, with the scenario there; `name` is for its files, `key` for its noise.
 
-    `swept` are the values of the swept keys. Data is loaded when asked for.
+    `swept` are the values of the swept keys, `periods` the names of those that rows arrive in, if they arrive over
+    time. Data is loaded when asked for.
     """
 
     name: str
@@ -87,6 +99,7 @@ class World:
     swept: Mapping[str, Any]
     scenario: Scenario
     spec: SplitSpec
+    periods: tuple[str, ...] = ()
 
     @property
     def variants(self) -> list[Variant]:
@@ -110,13 +123,13 @@ class World:
 
     def feature_map(self, stages: Stages | None = None) -> FeatureMap:
         """The public map that the aggregator fits for a release without noise, of the scenario's stages or others."""
-        return self._fitted(self.scenario.data.features if stages is None else stages)
+        return self._fitted(self.scenario.data.stages if stages is None else stages)
 
     @property
     def reference(self) -> list[str | Mapping[str, Any]]:
         """The stages of the map behind which baselines learn."""
         classifier = leading(self.scenario.parties.classifier) if self.split.table.classes else None
-        return reference_stages(self.scenario.data.features, classifier)
+        return reference_stages(self.scenario.data.stages, classifier)
 
     def _fitted(self, stages: Stages) -> FeatureMap:
         return fitted(
@@ -170,7 +183,7 @@ class World:
             classes=self.split.table.classes,
             class_names=class_names(scenario.data) + public_file_premise(scenario.data),
             public=self.spec.reference("public_rows"),
-            features=tuple(scenario.data.features),
+            features=scenario.data.stages,
             classifier=scenario.parties.classifier,
             variants=tuple(planned),
             epsilons=tuple(scenario.privacy.epsilon),
@@ -188,6 +201,7 @@ class World:
             reference=tuple(self.reference) if asked else (),
             summation=SUMMATION,
             chosen="" if scenario.chosen is None else scenario.chosen.premise,
+            periods=releases_about(scenario.trials, len(self.periods)) if self.periods else {},
         )
 
     def holdings(self) -> Reference:
@@ -298,6 +312,11 @@ def split_of(scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec
         positive=data.positive,
         missing=imputes(data.features),
         drop=data.drop,
+        time=data.time,
+        periods=scenario.trials.periods,
+        window=length(scenario.trials),
+        bag_each=requires(default_kind(scenario.protocols) or CONSTANT).bags,
+        hashes=hashings(data.features),
     )
 
 
@@ -312,9 +331,13 @@ def worlds(scenario: Scenario, data_dir: str | None) -> list[World]:
     found = []
     for setting in expand(scenario):
         first = split_of(setting.scenario, 0, data_dir)
-        for number in range(setting.scenario.trials.splits):
-            name, key = (named(setting, number, first.digest) for named in (cell_id, world_key))
-            found.append(World(name, key, setting.swept, setting.scenario, replace(first, split=number)))
+        names = () if first.time is None else period_names(first)
+        for period in range(2, len(names) + 1) if names else [0]:
+            swept = {**setting.swept, PERIOD: period} if names else setting.swept
+            one, spec = WorldSetting(swept, setting.scenario), replace(first, period=period)
+            for number in range(setting.scenario.trials.splits):
+                name, key = (named(one, number, first.digest) for named in (cell_id, world_key))
+                found.append(World(name, key, swept, setting.scenario, replace(spec, split=number), names))
     return found
 
 

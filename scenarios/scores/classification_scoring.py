@@ -106,7 +106,7 @@ class ClassificationScoring(Scoring):
     What was learned in rounds has the accuracy after each round, too.
     """
 
-    def __init__(self, table: Table, private: NDArray[np.int64], test: NDArray[np.int64]) -> None:
+    def __init__(self, table: Table, private: NDArray[np.int64] | range, test: NDArray[np.int64]) -> None:
         super().__init__(table, private, test)
         self._order = np.argsort(table.labels[test], kind="stable")
         self._labels = table.labels[test][self._order]
@@ -125,7 +125,7 @@ class ClassificationScoring(Scoring):
         if isinstance(models, ReleasedModels):
             scores = score(test, models.weights[release])
         else:
-            raw = self.table.rows(self.test)
+            raw = self._test_rows
             found = [models.predicted(release, draw, raw)[self._order] == test.labels for draw in draws]
             scores = hit_metrics(test, np.column_stack(found))
         return [_at(scores, draw) for draw in draws]
@@ -146,7 +146,7 @@ class ClassificationScoring(Scoring):
         ones. Lacombe et al. 2021 call it h_0^*. Balanced accuracy is the mean recall of the classes that occur among
         the test rows; auc is 1/2.
         """
-        guess = np.bincount(self.table.labels[self.private], minlength=len(self._sizes)).argmax()
+        guess = self.table.class_counts(self.private).argmax()
         metrics = _at(hit_metrics(self._rows(np.empty((len(self.test), 0))), (self._labels == guess)[:, None]), 0)
         return metrics | {CONSTANT_CLASS: float(guess)} | ({"auc": 0.5} if len(self._sizes) == 2 else {})
 

@@ -34,7 +34,7 @@ class RatioScoring(Scoring):
     def __init__(
         self,
         table: Table,
-        private: NDArray[np.int64],
+        private: NDArray[np.int64] | range,
         test: NDArray[np.int64],
         targets: Mapping[float, NDArray[np.int64]],
     ) -> None:
@@ -62,13 +62,13 @@ class RatioScoring(Scoring):
 
     def constant(self) -> Metrics:
         """Of the baseline `constant`: the class shares of the private rows for every set; NON-PRIVATE."""
-        counts = np.bincount(self.table.labels[self.private], minlength=len(self.table.classes))
+        counts = self.table.class_counts(self.private)
         return self._errors([counts / len(self.private)] * len(self._targets))
 
     def _errors(self, estimates: Sequence[NDArray[np.float64]]) -> Metrics:
         errors = {}
         for (share, target), estimate in zip(self._targets.items(), estimates, strict=True):
-            counts = np.bincount(self.table.labels[target], minlength=len(self.table.classes))
+            counts = self.table.class_counts(target)
             errors[at_share(share)] = float(np.abs(estimate - counts / len(target)).sum())
         return {L1.name: float(np.mean(list(errors.values()))), **errors}
 

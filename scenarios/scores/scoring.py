@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ from numpy.typing import NDArray
 from aggregator.contract.registry import model
 from aggregator.releases.model_files import ReleasedFile, head
 from federation.contract.digest import digest
+from federation.contract.errors import InputError
 from federation.features.feature_map import FeatureMap
 from scenarios.data.tables import Table
 
 Metrics = dict[str, float]
+_MOST_CELLS = 1 << 28  # of rows that are read when they are drawn: 2 GiB
+_KEPT_CELLS = 1 << 26  # of test rows that are kept for all maps: 512 MiB
 
 
 class Scoring(ABC):
@@ -26,7 +30,7 @@ class Scoring(ABC):
     these, and with target sets where the task has some.
     """
 
-    def __init__(self, table: Table, private: NDArray[np.int64], test: NDArray[np.int64]) -> None:
+    def __init__(self, table: Table, private: NDArray[np.int64] | range, test: NDArray[np.int64]) -> None:
         self.table, self.private, self.test = table, private, test
         self._tested: dict[str, NDArray[np.float64]] = {}
 
@@ -52,14 +56,27 @@ class Scoring(ABC):
 
     def held(self, feature_map: FeatureMap) -> tuple[NDArray[np.float64], NDArray[Any]]:
         """All private rows (n, D) behind a map, and their labels (n,)."""
-        return feature_map.transform(self.table.rows(self.private)), self.table.labels[self.private]
+        if self.table.drawn and len(self.private) * len(self.table.columns) > _MOST_CELLS:
+            raise InputError(
+                f"the {len(self.private)} private rows do not fit into memory together; give baselines: false, and "
+                "list the others, constant and individual, among the protocols"
+            )
+        return self.table.behind(feature_map.transform, self.private), self.table.labels[self.private]
 
     def tested(self, feature_map: FeatureMap) -> NDArray[np.float64]:
         """The test rows (T, D) behind a map, `arranged`; each map is applied once."""
         name = digest(*feature_map.to_arrays())
         if name not in self._tested:
-            self._tested[name] = self.arranged(feature_map.transform(self.table.rows(self.test)))
+            transform = feature_map.transform
+            fits = len(self.test) * len(self.table.columns) <= _KEPT_CELLS
+            rows = transform(self._test_rows) if fits else self.table.behind(transform, self.test)
+            self._tested[name] = self.arranged(rows)
         return self._tested[name]
+
+    @cached_property
+    def _test_rows(self) -> NDArray[np.float64]:
+        """Raw, (T, columns): read once for all maps."""
+        return self.table.rows(self.test)
 
     def arranged(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Test rows as they are kept."""

@@ -1,16 +1,29 @@
-"""The entries `data.auxiliary`, `parties.partition` and `parties.bags`: how rows are divided, and what tables say."""
+"""The entries `data.auxiliary`, `parties.partition`, `parties.bags` and `trials.periods`: how rows are divided."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
+from scenarios.data.times import moment
 from scenarios.settings.problems import rule
-from scenarios.settings.values import ONE_KEY, Count, Name, Share, Sweep, Told, list_of, read_as, word_or_number
-from scenarios.settings.words import LEAST, MOST, PROPORTIONS, sum_to_one
+from scenarios.settings.values import (
+    ONE_KEY,
+    Count,
+    Name,
+    Positive,
+    Share,
+    Sweep,
+    Told,
+    list_of,
+    read_as,
+    word_or_number,
+)
+from scenarios.settings.words import LEAST, MOST, MOST_PERIODS, PROPORTIONS, Span, sum_to_one
 
 
 def _of_a_whole(shares: list[float]) -> list[float]:
@@ -91,13 +104,39 @@ Auxiliary = Annotated[
     read_as(
         Share
         | Literal["official"]
-        | Annotated[str, Field(strict=True, pattern=r"\.(csv|npz|parquet|svmlight|CSV|NPZ|PARQUET)$")]
+        | Annotated[str, Field(strict=True, pattern=r"\.(csv|npz|parquet|svm|svmlight|CSV|NPZ|PARQUET)$")]
         | Annotated[with_config(extra="forbid")(_Inclined), AfterValidator(_inclined)]
     ),
     Told(
         "must be a count of rows (a whole number from 1) or a fraction between 0 and 1, official, a csv, npz, "
         "Parquet or svmlight file, or {by: COLUMN, from: PROBABILITY, to: PROBABILITY} with two different ones "
         "strictly between 0 and 1"
+    ),
+]
+
+
+@with_config(ConfigDict(extra="forbid"))
+class _Every(TypedDict):
+    every: Span | Positive
+
+
+def _rising(starts: tuple[float | str, ...]) -> tuple[float | str, ...]:
+    found = [moment(str(start)) for start in starts]
+    if len({dated for _, dated in found}) > 1 or not all(a < b for (a, _), (b, _) in pairwise(found)):
+        raise ValueError
+    return starts
+
+
+_NumberOfPeriods = Annotated[int, Field(strict=True, ge=2, le=MOST_PERIODS)]
+_Start = Annotated[float, Field(strict=True, allow_inf_nan=False)] | Name
+_Starts = Annotated[tuple[_Start, ...], Field(min_length=2, max_length=MOST_PERIODS), AfterValidator(_rising)]
+Periods = Annotated[
+    int | tuple[float | str, ...] | Mapping[str, Any],
+    read_as(_NumberOfPeriods | _Starts | _Every),
+    Told(
+        f"must be a number of periods of equal length from 2 to {MOST_PERIODS}, their starts in rising order, two or "
+        "more numbers or ISO dates (2023-02-03, months 2023-02, weeks 2023-W07), or {every: SPAN} with day, week, "
+        "month, quarter, year or a positive number"
     ),
 ]
 

@@ -24,6 +24,8 @@ _SHOWN = 12  # columns by name
 _TEST, _PUBLIC = (Data.model_fields[name].default for name in ("test", "auxiliary"))
 _ROWS_OF_A_PARTY, _MOST_PARTIES, _LOCAL_PARTIES = 6, 200, 10
 _SPLITS, _DRAWS = 5, 5
+_TEXT, _BITS = "free text", 10  # into how many columns its words are hashed, as a power of 2
+_SEE_HASH = ", whose words the stage hash of the features can use"
 
 
 @dataclass(frozen=True)
@@ -186,15 +188,19 @@ def _parties(profile: Profile, wish: Wish) -> dict[str, Any]:
 
 
 def _features(profile: Profile, taken: set[str]) -> tuple[list[Column], dict[str, str]]:
-    """The columns that become features, and the others that would, with the reason why not."""
+    """The columns that become features, free text where there is nothing else, and the others, with the reason."""
     features, dropped = [], {}
     for column in (column for column in profile.columns if column.name not in taken):
         if column.no_feature is not None:
-            dropped[column.name] = column.no_feature
+            dropped[column.name] = column.no_feature + (_SEE_HASH if column.kind == _TEXT else "")
         elif column.names_somebody:
             dropped[column.name] = "named as an identifier; if it says whose row it is, see --protect person"
         else:
             features.append(column)
+    if not features and (
+        features := [column for column in profile.columns if column.kind == _TEXT and column.name not in taken]
+    ):
+        dropped = {name: reason for name, reason in dropped.items() if name not in {one.name for one in features}}
     if not features:
         reasons = [f"{cut(name)} ({reason})" for name, reason in dropped.items()]
         found = f": {listed(reasons, _SHOWN)}" if reasons else ""
@@ -203,8 +209,14 @@ def _features(profile: Profile, taken: set[str]) -> tuple[list[Column], dict[str
 
 
 def _width(features: Sequence[Column]) -> int:
-    """About how many features there will be: an indicator for every text."""
-    return sum(column.distinct if column.kind == "texts" else 1 for column in features)
+    """About how many features there will be: an indicator for every text, and the columns of hashed words."""
+    return sum(_columns_of(column) for column in features)
+
+
+def _columns_of(column: Column) -> int:
+    if column.kind == _TEXT:
+        return 1 << _BITS
+    return column.distinct if column.kind == "texts" else 1
 
 
 def _data(
@@ -223,6 +235,8 @@ def _data(
     stages = wanted_features(protocol["kind"] for protocol in protocols)
     if any(column.missing for column in features) and stages and "impute" not in stages:
         data["features"] = ["impute", *stages]
+    if words := [{"hash": {"column": column.name, "bits": _BITS}} for column in features if column.kind == _TEXT]:
+        data["features"] = [*words, *(stages or Data.model_fields["features"].default)]
     if wish.person is not None and wish.group is not None:
         data["person"] = wish.person
     if dropped:
@@ -252,7 +266,9 @@ def _comments(
         (
             "data",
             "features",
-        ): "The usual ones, behind impute, which gives missing cells the public median of their column.",
+        ): "The words of each text, hashed into columns of numbers, and then the usual ones."
+        if any(column.kind == _TEXT and column.name not in dropped for column in profile.columns)
+        else "The usual ones, behind impute, which gives missing cells the public median of their column.",
         ("data", "person"): "Whose row each is: nobody may have rows at two parties, which is checked.",
         ("data", "drop"): f"Columns that are no features: {reasons}. Remove a name to keep its column.",
         ("parties",): _of_parties(wish, groups),

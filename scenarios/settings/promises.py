@@ -98,16 +98,17 @@ def _promised(scenario: Scenario, first: Scenario) -> Iterator[tuple[Variant, li
 
 def _public_numbers(point: Scenario) -> PublicNumbers:
     """What one setting of a sweep says of its public numbers."""
-    bags = point.parties.bags if isinstance(point.parties.bags, int) else None
+    given, streamed = point.parties.bags, point.data.time is not None  # numbers of each period, where rows arrive
+    each = given if isinstance(given, int) else None
     classes = None if point.data.classes is None else len(point.data.classes)
     return PublicNumbers(
         point.privacy.delta,
         point.trials.noise,
         point.parties.count,
         2 if point.data.positive else classes,
-        public_rows=point.data.auxiliary if isinstance(point.data.auxiliary, int) else None,
-        bags=bags,
-        largest_bag=point.parties.rows // bags if point.parties.rows and bags else None,
+        public_rows=point.data.auxiliary if isinstance(point.data.auxiliary, int) and not streamed else None,
+        bags=None if streamed else each,
+        largest_bag=point.parties.rows // each if point.parties.rows and each else None,
         rows_per_person=0 if point.data.person is None else point.data.rows_per_person,
         label_range=point.data.range,
     )

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 
 from aggregator.contract import registry
 from federation.contract.errors import InputError
-from federation.contract.files import is_file
+from scenarios.data.patterns import is_there
 from scenarios.settings.baselines import baselines_beside, unfounded
 from scenarios.settings.classifier import LOGISTIC, single_classifiers
 from scenarios.settings.label_rules import unsuited
@@ -21,9 +21,11 @@ from scenarios.settings.loader import load
 from scenarios.settings.problems import checked, problems
 from scenarios.settings.protocol_options import BASELINES, misplaced, wanted_features
 from scenarios.settings.sections import Chosen, Data, Engine, Parties, Privacy, Trials
+from scenarios.settings.time_rules import untimely
 from scenarios.settings.unused_settings import unused
 from scenarios.settings.values import FileName, Section, all_values
 from scenarios.settings.variant_names import Protocols
+from scenarios.settings.words import NEXT
 from scenarios.settings.yaml_rules import KeyPath
 
 # Measured on adult, ctg, digits and har with 20 to 400 parties: at ALPHA .1 parameter averages were ahead of the
@@ -70,7 +72,7 @@ class Scenario(Section):
             (("protocols", position), text)
             for position, protocol in enumerate(self.protocols)
             for classifier in trained
-            for text in protocol.refusals(self.data.features, classifier)
+            for text in protocol.refusals(self.data.stages, classifier)
         }
         found |= {
             (("protocols", position), text)
@@ -81,6 +83,7 @@ class Scenario(Section):
         found |= {(("protocols", position), text) for position, text in known}
         if 0 in all_values(self.data.test) and all(protocol.kind in BASELINES for protocol in self.protocols):
             found.add((("data", "test"), "0 leaves no row to score baselines on, and they release no model; raise it"))
+        found |= {*untimely(self.data, self.parties, self.trials)}
         return sorted({*found, *unsuited(*world), *unused(*world)})
 
     def to_plain(self) -> dict[str, Any]:
@@ -113,6 +116,8 @@ def resolve(source: str | Path | Mapping[str, Any], overrides: Iterable[str] = (
     _default_protocols(document.value)
     _default_trust(document.value)
     _default_features(document.value)
+    _default_test(document.value)
+    _default_seeds(document.value)
     _default_baselines(document.value)
     document.value.setdefault("name", re.sub(r"[^A-Za-z0-9._-]+", "-", document.stem).lstrip(".") or "scenario")
     try:
@@ -155,6 +160,29 @@ def _default_features(plain: dict[str, Any]) -> None:
             data.setdefault("features", list(features))
 
 
+def _default_test(plain: dict[str, Any]) -> None:
+    """Put in that rows that arrive over time are tested on the next period."""
+    data = plain.get("data")
+    if isinstance(data, dict) and data.get("time") is not None:
+        data.setdefault("test", NEXT)
+
+
+def _default_seeds(plain: dict[str, Any]) -> None:
+    """Put in the scenario's seed where a random projection has none of its own."""
+    data = plain.get("data")
+    stages = data.get("features") if isinstance(data, dict) else None
+    if isinstance(data, dict) and isinstance(stages, list | tuple):
+        seed = plain.get("seed", Scenario.model_fields["seed"].default)
+        data["features"] = [_with_seed(stage, seed) for stage in stages]
+
+
+def _with_seed(stage: Any, seed: Any) -> Any:
+    if not isinstance(stage, dict) or [*stage] != ["project"]:
+        return stage
+    size = stage["project"]
+    return {"project": {"seed": seed, **(size if isinstance(size, dict) else {"dimensions": size})}}
+
+
 def _default_baselines(plain: dict[str, Any]) -> None:
     """Put in the baselines of the protocols' task that are not listed, unless they are switched off."""
     protocols = plain.setdefault("protocols", [dict(_DEFAULT)])
@@ -181,7 +209,7 @@ def _find_files(document: Mapping[str, Any], base: Path) -> None:
         if not isinstance(source, str) or not Path(source).suffix:
             return source
         path = base / os.path.expanduser(source)
-        return str(path.resolve()) if is_file(path) else source
+        return str(path.resolve()) if is_there(path) else source
 
     for key in data.keys() & {"source", "auxiliary"}:
         named = data[key]

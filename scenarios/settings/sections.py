@@ -11,10 +11,11 @@ from pydantic import AfterValidator, Field
 from aggregator.learners.inputs.limits import MOST_TRIALS
 from federation.contract.errors import nearest_name
 from federation.contract.roster import COLLUDING
+from scenarios.data.hashing import Hashing, hashings, is_hashing
 from scenarios.data.tables import Outside
 from scenarios.settings.classifier import Classifier, swept_regularisations
 from scenarios.settings.classifier import parse as parse_classifier
-from scenarios.settings.division import Auxiliary, Bags, Partition, partition_kind, swept_number
+from scenarios.settings.division import Auxiliary, Bags, Partition, Periods, partition_kind, swept_number
 from scenarios.settings.problems import refusal, rule, shown
 from scenarios.settings.values import (
     AutoCount,
@@ -26,11 +27,12 @@ from scenarios.settings.values import (
     Stage,
     Sweep,
     TestShare,
+    Told,
     all_distinct,
     all_values,
     read_as,
 )
-from scenarios.settings.words import BY, MOST_TARGET_ROWS, PRESCRIBED, SHARES, Kind
+from scenarios.settings.words import BY, MOST_PERIODS, MOST_TARGET_ROWS, PRESCRIBED, SHARES, Kind
 from scenarios.settings.yaml_rules import KeyPath
 
 _Classes = tuple[ClassName, ...]
@@ -75,7 +77,8 @@ class Data(Section):
     """Which rows there are, and which of them are public or held out."""
 
     source: Annotated[Name, AfterValidator(_source), Sweep()]
-    """A data set by name (federation list shows them), or a csv, npz, Parquet or svmlight file."""
+    """A data set by name (federation list shows them), or a csv, npz, Parquet or svmlight file, or a pattern
+    of several svmlight files, such as days/Day*.svm."""
     label: Annotated[Name | None, Sweep()] = None
     """Column of the class names or real labels, for own files."""
     classes: Annotated[_Classes, all_distinct(2, "must be two or more distinct class names")] | None = None
@@ -92,17 +95,24 @@ class Data(Section):
     """Public unlabelled rows: a count, a fraction of the rows that are not for testing, official (the data set's own),
     {by: COLUMN, from: 0.1, to: 0.9} (rows with a probability that goes from one to the other along a column: public
     rows with other features), or a file of rows that are really public, with the columns of an own
-    file (its labels, if any, are not used). All but the first two leave other rows for tests and parties alone."""
+    file (its labels, if any, are not used). All but the first two leave other rows for tests and parties alone. With
+    data.time a count or fraction is one of each period, and what is public once stays so."""
     test: Annotated[TestShare, Sweep()] = 0.2
     """Held-out rows: official (the data set's own), a count or a fraction of all rows but public rows that are set
-    apart before. With 0 models learn from all rows, and nothing is scored."""
+    apart before. With 0 models learn from all rows, and nothing is scored. With data.time it is next: all rows of the
+    period that follows."""
     features: tuple[Stage, ...] = ("impute", "scale", {"whiten": "auto"}, "constant", "unit_norm")
     """Feature map, fitted on the auxiliary rows only and applied in this order; its default is the protocol's. impute,
     which must come first, takes missing cells: they become the column's median, and indicators tell of them unless it
     is {impute: {flags: false}}. scale does nothing to columns in one unit; others it standardises, and takes logarithms
-    of those that are very skewed."""
+    of those that are very skewed. hash comes before all others: {hash: 12} puts the sparse columns of svmlight into
+    2^12, {hash: {column: NAME, bits: 12, words: 2}} the words of a column of texts, and pairs of them; {project: 50} is
+    a random projection to 50 columns, from the scenario's seed. Neither depends on data."""
     person: Annotated[Name | None, Sweep()] = None
     """Column that says whose row each is, so that persons are protected; null: a row is a person."""
+    time: Name | None = None
+    """Column that says when each row arrived, by numbers, ISO dates, months (2023-02), quarters (2023-Q1) or weeks
+    (2023-W07); public. Models then learn from past periods and are tested on the next (trials.periods)."""
     drop: Annotated[tuple[Name, ...], all_distinct(0, "must name different columns")] = ()
     """Columns of an own file that are no features, such as identifiers, dates and free text."""
     rows_per_person: Annotated[Count, Sweep()] = 1
@@ -111,18 +121,31 @@ class Data(Section):
     """Unlabelled sets whose class ratios are estimated, drawn from the test rows, as in {rows: 500, shares: [0.1, 0.5,
     0.9], vary: CLASS}; null takes the defaults where a protocol needs them."""
 
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages of the features but those that hash, which is done when rows are read."""
+        return tuple(stage for stage in self.features if not is_hashing(stage))
+
     def clashes(self) -> Iterator[tuple[KeyPath, str]]:
         """A cap of rows without persons, target sets without test rows, and own files whose labels have no name."""
         if self.targets is not None and 0 in all_values(self.test):
             yield ("targets",), "are drawn from the test rows, and data.test is 0; remove them or hold out rows"
         if None in all_values(self.person) and max(all_values(self.rows_per_person)) > 1:
             yield ("rows_per_person",), "needs data.person, the column that says whose row each is"
+        hashing = [*map(is_hashing, self.features)]
+        if hashing != sorted(hashing, reverse=True):
+            yield ("features",), "hash must come before all other stages: rows are hashed when they are read"
+        columns = [Hashing.of(value).column for value in hashings(self.features)]
+        if len({*columns}) < len(columns):
+            yield ("features",), "hash names a column twice; use one stage for each column of texts"
         named = (".csv", ".parquet")
         if None in all_values(self.label) and any(s.lower().endswith(named) for s in all_values(self.source)):
             yield ("label",), "missing; a csv or Parquet file needs the name of the column of the labels"
-        for name in (*all_values(self.label), *all_values(self.person)):
+        for name in (*all_values(self.label), *all_values(self.person), self.time):
             if name in self.drop:
-                yield ("drop",), f"names '{name}', which is the column of the labels or persons; remove it here"
+                yield ("drop",), f"names '{name}', which is the column of the labels, persons or times; remove it here"
+        if self.time is not None and self.time in all_values(self.label):
+            yield ("time",), "names the column of the labels; choose the one that says when each row arrived"
 
 
 class Hostile(Section):
@@ -193,7 +216,10 @@ class Parties(Section):
 
 
 class Budget(Section):
-    """The most that any one release may spend; those of a sweep are counterfactual to each other."""
+    """The most that any one release may spend; those of a sweep are counterfactual to each other.
+
+    Over periods it is the most that one party, person, row or label may spend in all of them together.
+    """
 
     epsilon: Positive
     delta: Annotated[float, Field(ge=0, lt=1)]
@@ -207,7 +233,8 @@ class Privacy(Section):
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-6
     """Used by Gaussian noise; pure variants report 0."""
     budget: Budget | None = None
-    """Refuse a release beyond {epsilon, delta}; null sets no limit."""
+    """Refuse a release beyond {epsilon, delta}; null sets no limit. With data.time it lasts over all periods: what
+    is released in each of them about the same party, person, row or label adds up."""
     entropy: Literal["seed", "system"] = "seed"
     """Key of the noise: seed (repeatable; a simulation, not to be published) or system."""
 
@@ -234,9 +261,20 @@ class Trials(Section):
     """How often the experiment is repeated."""
 
     splits: Annotated[int, Field(ge=1, le=_MOST_SPLITS)] = 5
-    """Random divisions of the rows."""
+    """Random divisions of the rows; with periods, of those of each period."""
     noise: _Trials = 5
     """Independent noise draws of each release."""
+    periods: Periods | None = None
+    """With data.time: a number of periods of equal length, a list of their starts (the last has no end, and rows before
+    the first are left out), or {every: SPAN} with day, week, month, quarter, year or a number. There is a release for
+    each but the first."""
+    window: Annotated[
+        int | Literal["all"],
+        read_as(Literal["all"] | Annotated[int, Field(strict=True, ge=1, le=MOST_PERIODS)]),
+        Told(f"must be all or a whole number from 1 to {MOST_PERIODS}"),
+    ] = "all"
+    """Periods before the tested one that a release learns from: all, or at most so many. Whoever arrives once has part
+    in at most so many releases."""
 
 
 class RayCluster(Section):

@@ -23,6 +23,7 @@ from scenarios.settings.protocol_options import (
 from scenarios.settings.schema import Scenario
 from scenarios.settings.sections import Targets
 from scenarios.settings.values import Section, swept_keys
+from scenarios.settings.words import PERIOD
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ _UNSAID: dict[str, Any] = dict(
     range=None,
     outside="refuse",
     drop=[],
+    time=None,
 )
 
 
@@ -86,15 +88,16 @@ def expand(scenario: Scenario) -> list[WorldSetting]:
 
 
 def swept_columns(scenario: Scenario) -> list[str]:
-    """Dotted names of all swept keys, worlds first, then `protocols.OPTION`: the columns of the results.
+    """Dotted names of all swept keys, worlds first, then `period`, then `protocols.OPTION`: the columns of the results.
 
     Examples:
         >>> from scenarios.settings.schema import resolve
         >>> swept_columns(resolve("quickstart", ["parties.count=[10, 20]", "protocols.0.noise=[pure, off]"]))
         ['parties.count', 'protocols.noise']
     """
+    periods = [] if scenario.data.time is None else [PERIOD]
     options = [f"protocols.{option}" for protocol in scenario.protocols for option in protocol.sweeps]
-    return list(dict.fromkeys([*map(_column, _axes(scenario)), *options]))
+    return list(dict.fromkeys([*map(_column, _axes(scenario)), *periods, *options]))
 
 
 def variants(scenario: Scenario) -> list[Variant]:
@@ -159,6 +162,9 @@ def world_key(setting: WorldSetting, split: int, digest: str | None = None) -> s
         data["source"] = digest
         if is_file_name(data["auxiliary"]):
             del data["auxiliary"]
+    if (period := setting.swept.get(PERIOD)) is not None:  # releases of different rows must not share noise
+        trials = setting.scenario.trials.model_dump(mode="json", include={"periods", "window"})
+        plain |= {**trials, PERIOD: period}
     return _short_hash({**plain, "split": split})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Required, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -26,6 +26,7 @@ from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypedDict
 
 from federation.contract.limits import MOST_FEATURES, MOST_ROWS
+from scenarios.data.hashing import MOST_BITS, MOST_WORDS
 from scenarios.settings.problems import MANY, ONE, refuse, rule
 from scenarios.settings.yaml_rules import KeyPath
 
@@ -173,8 +174,11 @@ Fraction = Annotated[float, Field(strict=True, gt=0, lt=1)]
 Share = Whole | Fraction
 TestShare = Annotated[
     str | int | float,
-    read_as(Literal["official"] | Annotated[int, Field(strict=True, ge=0)] | Fraction),
-    Told("must be official, a count of rows (a whole number, 0 for none) or a fraction between 0 and 1"),
+    read_as(Literal["official", "next"] | Annotated[int, Field(strict=True, ge=0)] | Fraction),
+    Told(
+        "must be official, a count of rows (a whole number, 0 for none), a fraction between 0 and 1, or next where "
+        "rows arrive over time"
+    ),
 ]
 ClassName = Annotated[
     str,
@@ -198,10 +202,37 @@ class _Imputing(TypedDict):
     flags: Annotated[bool, Field(strict=True)]
 
 
+_Bits = Annotated[Whole, Field(le=MOST_BITS)]
+
+
+@with_config(extra="forbid")
+class _Hashing(TypedDict, total=False):
+    column: Required[Name]
+    bits: Required[_Bits]
+    words: Annotated[Whole, Field(le=MOST_WORDS)]
+
+
+@with_config(extra="forbid")
+class _Projecting(TypedDict, total=False):
+    dimensions: Required[_Size]
+    seed: Annotated[int, Field(strict=True, ge=0, lt=2**63)]
+
+
 @with_config(ONE_KEY)
 class _Sized(TypedDict, total=False):
     """Stages with a number, a word or an option."""
 
+    hash: Annotated[
+        _Bits | _Hashing,
+        Told(
+            f"must be a number of bits from 1 to {MOST_BITS} for svmlight, or {{column: NAME, bits: 1 to {MOST_BITS}, "
+            f"words: 1 to {MOST_WORDS}}} for texts, of which words may be left out"
+        ),
+    ]
+    project: Annotated[
+        _Size | _Projecting,
+        Told(f"must be a number of dimensions from 1 to {MOST_FEATURES}, or {{dimensions: NUMBER, seed: NUMBER}}"),
+    ]
     impute: Annotated[_Imputing, Told("must be {flags: true} or {flags: false}")]
     pca: _Size
     whiten: Annotated[_Size | Literal["auto"], Told(f"must be auto or a whole number from 1 to {MOST_FEATURES}")]
@@ -215,7 +246,7 @@ Stage = Annotated[
         Literal["impute", "scale", "standardise", "signed_log", "constant", "unit_norm", "max_norm"],
         _Sized,
         "must be one of impute, scale, standardise, signed_log, constant, unit_norm, max_norm, {pca: DIMENSIONS}, "
-        "{whiten: DIMENSIONS}, {fourier: DIMENSIONS}, {whiten: auto}, {polynomial: 2}, {polynomial: 3} or "
-        "{impute: {flags: false}}",
+        "{whiten: DIMENSIONS}, {fourier: DIMENSIONS}, {whiten: auto}, {polynomial: 2}, {polynomial: 3}, "
+        "{impute: {flags: false}}, {hash: BITS}, {hash: {column: NAME, bits: BITS}} or {project: DIMENSIONS}",
     ),
 ]

@@ -12,6 +12,11 @@ PRESCRIBED = (MAJORITY, PROPORTIONS)  # partitions that say what is in each bag
 BY_CLASS = ("dirichlet", *PRESCRIBED)  # partitions that need classes
 LEAST, MOST = 1e-6, 1e6  # of a skew's number; nothing changes beyond
 MOST_TARGET_ROWS = 1000  # of a target set whose size is not given
+NEXT = "next"  # the test rows of a release where rows arrive over time
+PERIOD = "period"  # the column of results that says on which period a release was tested
+EVERY, ALL = "every", "all"  # a span, and a window without an end
+Span = Literal["day", "week", "month", "quarter", "year"]  # of a calendar
+MOST_PERIODS = 1000
 SHARES = tuple(round(0.1 * tenths, 1) for tenths in range(1, 10))  # of the class that varies over target sets
 
 _ROUNDING = 1e-9  # by which shares written with few digits may miss their sum

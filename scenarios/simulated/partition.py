@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class Cut:
 
     auxiliary: Integers
     test: Integers
-    order: Integers
+    order: Integers | range
     offsets: Integers
     bag_offsets: Integers
     party_names: tuple[str, ...] | None = None
@@ -52,7 +52,7 @@ class Cut:
         """Number of parties K."""
         return len(self.offsets) - 1
 
-    def party(self, k: int) -> Integers:
+    def party(self, k: int) -> Integers | range:
         """The row indices of party `k`."""
         return self.order[self.offsets[k] : self.offsets[k + 1]]
 
@@ -89,7 +89,7 @@ def smallest_count(pieces: Cut, table: Table, persons: NDArray[Any] | None = Non
     (`parties.bags.kept_rows`), and bags that have none are no bags.
     """
     bags, classes = len(pieces.bag_sizes), len(table.classes)
-    bag, held = np.repeat(np.arange(bags), pieces.bag_sizes), pieces.order
+    bag, held = np.repeat(np.arange(bags), pieces.bag_sizes), np.asarray(pieces.order)
     if persons is not None:
         counted = kept_rows(bag, persons[held], rows_per_person)
         bag, held = bag[counted], held[counted]
@@ -152,6 +152,8 @@ def cut(
         if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
             raise InputError(f"{name} must be a whole number from 1, got {value!r}")
     kind, value = _form(partition)
+    if table.drawn:
+        return _in_order(table, auxiliary, test, kind, parties, rows, bags)
     if column is not None and kind in PRESCRIBED:
         raise InputError(f"parties.bags must be a number with the {kind} partition, got {bags!r}")
     if not table.classes and kind in BY_CLASS:
@@ -198,6 +200,25 @@ def cut(
         require_one_holder(order, offsets, _group(table, person, "data.person"), person)
     shifted = isinstance(auxiliary, Mapping) or is_file_name(auxiliary) or (auxiliary == OFFICIAL and table.shifted)
     return Cut(public, tested, order, offsets, bag_offsets, names, shifted)
+
+
+def _in_order(
+    table: Table, auxiliary: object, test: object, kind: str, parties: int | None, rows: int | None, bags: object
+) -> Cut:
+    """Of a table of independent draws, in which public, test and private rows follow on each other unshuffled."""
+    why = f"the rows of '{table.name}' are drawn when they are read"
+    numbers = {"data.auxiliary": auxiliary, "data.test": test, "parties.rows": rows, "parties.bags": bags}
+    for name, value in numbers.items():
+        if not isinstance(value, Integral) or isinstance(value, bool):
+            raise InputError(f"{name} must be a whole number, as {why}, got {value!r}")
+    if kind != "iid":
+        raise InputError(f"parties.partition must be iid, as {why}, got {kind}")
+    tested = 0 if test == 0 else _size("data.test", test, len(table))
+    public = _size("data.auxiliary", auxiliary, len(table) - tested)
+    private, each = range(tested + public, len(table)), cast(int, bags)
+    bag_offsets = _even_offsets(kind, parties, rows, each, len(private), f"{public} auxiliary and {tested} test rows")
+    first = np.arange(tested + public)
+    return Cut(first[tested:], first[:tested], private[: bag_offsets[-1]], bag_offsets[::each], bag_offsets)
 
 
 def _dealt(

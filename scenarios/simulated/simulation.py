@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from federation.contract.question import Question
@@ -19,10 +20,13 @@ from federation.contract.submission import Submission
 from federation.numerics.arrays import Floats
 from federation.questions.votes import IndividualQuestion
 from parties.holdings.cohort import DroppedOut, Holdings
+from parties.holdings.held import Held
+from parties.holdings.isolation import DROPPED_OUT
 from scenarios.data.catalogue import is_file_name, load, public_file
 from scenarios.data.tables import Outside, Table
 from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.partition import Cut, cut
+from scenarios.simulated.periods import periods_of, window_cut
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,9 @@ class SplitSpec:
 
     `digest` identifies the contents of the data set's file. `bags` is how each party's rows lie in bags, `person` the
     column that says whose row it is. `label_range` and `outside` are for real labels (`Table.with_range`). `missing`:
-    cells may be; `drop` are columns that are no features.
+    cells may be; `drop` are columns that are no features, `hashes` the values of the stages {hash: ...}. With the
+    column `time` rows arrive over `periods`, and the split is that of the release that is tested on one `period`
+    (`scenarios.simulated.periods.window_cut`, as is `bag_each`).
     """
 
     source: str
@@ -53,13 +59,19 @@ class SplitSpec:
     positive: tuple[str, ...] | None = None
     missing: bool = False
     drop: tuple[str, ...] = ()
+    time: str | None = None
+    periods: int | tuple[float | str, ...] | Mapping[str, Any] | None = None
+    window: int | None = None
+    period: int = 0
+    bag_each: bool = False
+    hashes: tuple[int | Mapping[str, Any], ...] = ()
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Columns that say where a row belongs, to a party, a bag or a person: no features."""
+        """Columns that say where a row belongs, to a party, a bag, a person or a period: no features."""
         entries = (self.partition, self.bags)
         named = [entry["by"] for entry in entries if isinstance(entry, Mapping) and "by" in entry]
-        return tuple(sorted({*named, *([] if self.person is None else [self.person])}))
+        return tuple(sorted({*named, *(name for name in (self.person, self.time) if name is not None)}))
 
     def reference(self, attribute: str, **arguments: Any) -> Reference:
         """`scenarios.simulated.simulation:attribute` for this split, with further arguments of JSON values."""
@@ -104,19 +116,35 @@ def split(spec: SplitSpec) -> Split:
 
 
 # What a split takes from its data set, and how it cuts that.
-_LOADED = ("source", "label", "data_dir", "classes", "positive", "label_range", "outside", "missing", "drop")
+_LOADED = ("source", "label", "data_dir", "classes", "positive", "label_range", "outside", "missing", "drop", "hashes")
 _CUT = ("auxiliary", "test", "parties", "rows", "partition", "seed", "split", "bags", "person")
+_OVER_TIME = ("time", "periods", "window", "period", "bag_each")
+
+
+def period_names(spec: SplitSpec) -> tuple[str, ...]:
+    """What the periods of a split with a column of time are called. Raises `InputError`."""
+    assert spec.time is not None
+    assert spec.periods is not None
+    return periods_of(_table(asdict(spec)), spec.time, spec.periods).names
 
 
 @lru_cache(maxsize=1)
 def _split(spec: str) -> Split:
     known = json.loads(spec)
-    groups = SplitSpec(**known).groups
-    table = load(**{name: known[name] for name in _LOADED}, groups=groups, instance=known["split"])
-    pieces, auxiliary, apart = cut(table, **{name: known[name] for name in _CUT}), known["auxiliary"], None
+    table, auxiliary, apart = _table(known), known["auxiliary"], None
+    dealing = {name: known[name] for name in _CUT}
+    if known["time"] is None:
+        pieces = cut(table, **dealing)
+    else:
+        pieces = window_cut(table, **dealing, **{name: known[name] for name in _OVER_TIME})
     if is_file_name(auxiliary):
         apart = public_file(auxiliary, known["source"], table, known["data_dir"], missing=known["missing"])
     return Split(table, pieces, apart)
+
+
+def _table(known: dict[str, Any]) -> Table:
+    groups = SplitSpec(**known).groups
+    return load(**{name: known[name] for name in _LOADED}, groups=groups, instance=known["split"])
 
 
 def public_rows(spec: dict[str, Any]) -> PublicRows:
@@ -136,6 +164,7 @@ class SimulatedParties:
         self._person = spec.get("person")
         self._conduct = Conduct(**(conduct or {}))
         self._attackers = self._conduct.attackers(self._cut.parties)
+        self._labelled = self._table.label_range or len(self._table.classes)
 
     def holdings(self, party: int) -> Holdings:
         """The raw rows of one party, with the labels that it goes by, their bags and persons. Raises `DroppedOut`."""
@@ -144,10 +173,24 @@ class SimulatedParties:
         table, indices = self._table, self._cut.party(party)
         labels = table.labels[indices]
         if self._attackers[party]:
-            labels = self._conduct.labels(labels, table.label_range or len(table.classes), party)
+            labels = self._conduct.labels(labels, self._labelled, party)
         bags = self._cut.bags(party) if self._cut.bags_per_party > 1 else None
         persons = None if self._person is None else table.groups[self._person][indices]
         return Holdings(party, table.rows(indices), labels, bags, persons)
+
+    def held(self, parties: range) -> tuple[Held, dict[int, str]]:
+        """The same of parties that follow on each other, at once (`parties.holdings.held.ManyHoldings`)."""
+        table, offsets = self._table, self._cut.offsets[parties.start : parties.stop + 1]
+        indices = self._cut.order[offsets[0] : offsets[-1]]
+        labels, starts = table.labels[indices], offsets - offsets[0]
+        for place in np.flatnonzero(self._attackers[parties.start : parties.stop]).tolist():
+            own = slice(starts[place], starts[place + 1])
+            labels[own] = self._conduct.labels(labels[own], self._labelled, parties[place])
+        everyone = Held(np.array(parties), table.rows(indices), labels, np.diff(offsets))
+        if not self._conduct.dropout:
+            return everyone, {}
+        there = np.array([not self._conduct.drops_out(party) for party in parties])
+        return everyone.part(there), dict.fromkeys(everyone.parties[~there].tolist(), DROPPED_OUT)
 
     def evaluation(self) -> tuple[Floats, NDArray[Any]]:
         """Raw test rows and labels."""

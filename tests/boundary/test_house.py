@@ -1,20 +1,40 @@
 """The house: imports lead one way at every level, a protocol's own things lie under its name, tests mirror modules."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 import pytest
 
 from benchmarks import house
-from benchmarks.structure import PACKAGES, Graph, arrows, circles, circles_of_folders, modules_in, reached_from, returns
+from benchmarks.structure import (
+    PACKAGES,
+    Graph,
+    Module,
+    arrows,
+    circles,
+    circles_of_folders,
+    modules_in,
+    reached_from,
+    returns,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
-MODULES = modules_in(ROOT, PACKAGES)
-GRAPH = arrows(MODULES, for_types=True)
 PROTOCOLS = PurePosixPath("aggregator/protocols")
 
 # Rooms of the common ground that stand for themselves: what they offer is used from outside, or by the rim.
 OPEN_ROOMS = ("federation/contract/", "federation/mechanisms/", "federation/grids/", "federation/questions/")
+
+
+@pytest.fixture(scope="module")
+def modules() -> Sequence[Module]:
+    """All of the four packages."""
+    return modules_in(ROOT, PACKAGES)
+
+
+@pytest.fixture(scope="module", name="graph")
+def all_arrows(modules: Sequence[Module]) -> Graph:
+    """What they import."""
+    return arrows(modules, for_types=True)
 
 
 def upward(graph: Graph) -> list[str]:
@@ -57,24 +77,24 @@ def one_sided(graph: Graph) -> list[str]:
     ]
 
 
-def test_no_circle_of_modules() -> None:
-    assert circles(GRAPH) == []
+def test_no_circle_of_modules(graph: Graph) -> None:
+    assert circles(graph) == []
 
 
-def test_no_circle_of_folders_at_any_level() -> None:
-    assert circles_of_folders(GRAPH) == []
+def test_no_circle_of_folders_at_any_level(graph: Graph) -> None:
+    assert circles_of_folders(graph) == []
 
 
-def test_no_arrow_leads_up() -> None:
-    assert upward(GRAPH) == []
+def test_no_arrow_leads_up(graph: Graph) -> None:
+    assert upward(graph) == []
 
 
-def test_what_only_one_protocol_uses_lies_under_its_name_and_nobody_else_looks_in() -> None:
-    assert visits(GRAPH) == []
+def test_what_only_one_protocol_uses_lies_under_its_name_and_nobody_else_looks_in(graph: Graph) -> None:
+    assert visits(graph) == []
 
 
-def test_what_only_one_side_uses_lies_with_that_side() -> None:
-    assert one_sided(GRAPH) == []
+def test_what_only_one_side_uses_lies_with_that_side(graph: Graph) -> None:
+    assert one_sided(graph) == []
 
 
 A, B = "aggregator/protocols/one.py", "aggregator/protocols/two/two.py"
@@ -97,9 +117,9 @@ def test_each_of_them_would_be_found(graph: Mapping[str, tuple[str, ...]], found
     assert found(dict(graph)) != []
 
 
-def test_the_drawn_house_is_the_one_that_stands() -> None:
+def test_the_drawn_house_is_the_one_that_stands(graph: Graph) -> None:
     drawn = (ROOT / "docs" / "architecture.svg").read_text(encoding="utf-8")
-    assert house.described(house.rooms(GRAPH)) in drawn, "run: python -m benchmarks.house docs/architecture.svg"
+    assert house.described(house.rooms(graph)) in drawn, "run: python -m benchmarks.house docs/architecture.svg"
 
 
 # Modules without a test at the mirrored path: where they are tested, and why there.
@@ -114,15 +134,15 @@ def mirrored(path: str) -> Path:
     return ROOT / "tests" / module.parent / f"test_{module.name}"
 
 
-def untested() -> Iterator[str]:
+def untested(modules: Iterable[Module]) -> Iterator[str]:
     """Modules that have code but no test of their own."""
-    for module in MODULES:
+    for module in modules:
         if not module.path.endswith("__init__.py") and not mirrored(module.path).exists():
             yield module.path
 
 
-def test_every_module_has_its_test_at_the_mirrored_path_or_says_why_not() -> None:
-    assert sorted(untested()) == sorted(UNMIRRORED)
+def test_every_module_has_its_test_at_the_mirrored_path_or_says_why_not(modules: Sequence[Module]) -> None:
+    assert sorted(untested(modules)) == sorted(UNMIRRORED)
 
 
 def test_a_module_tested_elsewhere_is_imported_there() -> None:
@@ -130,7 +150,7 @@ def test_a_module_tested_elsewhere_is_imported_there() -> None:
         assert path.removesuffix(".py").replace("/", ".") in (ROOT / test).read_text(encoding="utf-8")
 
 
-def test_every_test_lies_where_its_module_does() -> None:
-    modules = {mirrored(module.path) for module in MODULES}
+def test_every_test_lies_where_its_module_does(modules: Sequence[Module]) -> None:
+    expected = {mirrored(module.path) for module in modules}
     found = {path for package in PACKAGES for path in (ROOT / "tests" / package).rglob("test_*.py")}
-    assert sorted(str(path.relative_to(ROOT)) for path in found - modules) == []
+    assert sorted(str(path.relative_to(ROOT)) for path in found - expected) == []

@@ -41,6 +41,7 @@ VARIANTS = {  # every question, and every way to learn from the answers
     "svm": {"submit": "rows", "estimator": "proportion_svm"},
 }
 PLANS = tuple(VariantPlan(name, "class_ratio", options) for name, options in VARIANTS.items())
+MEANS = {name for name, options in VARIANTS.items() if options.get("submit") == "embedding"}  # all others ask for rows
 EPSILON = 4.0
 
 
@@ -77,12 +78,20 @@ def attacked(ratios, conduct, **fields):
     return ratios(holdings, table.rows[:50], classes=("no", "yes"), features=("standardise",), **{**world, **fields})
 
 
+@pytest.fixture(scope="module")
+def honest():
+    """What is estimated, by variant, where nobody attacks: filled in by the first test that needs it."""
+    return {}
+
+
 @pytest.mark.parametrize("kind", get_args(Kind))
-def test_attackers_end_no_run(ratios, kind):
+def test_attackers_end_no_run(ratios, kind, honest):
     found, failures = attacked(ratios, Conduct(hostile=3 / 8, kind=kind, seed=1))
     require_ratios(found)
-    honest, nobody = attacked(ratios, Conduct())
-    assert nobody == {}
+    if not honest:
+        estimated, nobody = attacked(ratios, Conduct())
+        assert nobody == {}
+        honest |= estimated
     if kind in ("malformed", "oversized"):
         asked = {count for cause, count in failures.items() if "outside the declared range" in cause}
         assert len(asked) == 1
@@ -104,25 +113,28 @@ def test_dropouts_end_no_run_above_the_quorum(ratios):
         attacked(ratios, conduct, quorum=0.9)
 
 
-@pytest.mark.parametrize("hostile", [[0], [0, 1, 2, 3]])
+EXTREMES = [  # of a field, and whether they are refused
+    ("rows", LARGEST_FEATURE, False),
+    ("rows", 1.01 * LARGEST_FEATURE, True),
+    ("rows", 0.0, False),
+    ("means", 1.0, True),  # each feature within its range, but together longer than a row
+    ("means", 1 / 4, False),  # 16 features of norm 1
+    ("means", 1e9, True),
+    ("counts", 1e9, True),
+    ("counts", 20.0, True),  # more than the noise of most mechanisms can do
+    ("counts", 0.0, False),
+    ("sizes", 1.0, False),
+    ("sizes", 61.0, True),
+    ("sizes", 0.5, True),
+]
+
+
 @pytest.mark.parametrize(
-    ("name", "largest", "refused"),
-    [
-        ("rows", LARGEST_FEATURE, False),
-        ("rows", 1.01 * LARGEST_FEATURE, True),
-        ("rows", 0.0, False),
-        ("means", 1.0, True),  # each feature within its range, but together longer than a row
-        ("means", 1 / 4, False),  # 16 features of norm 1
-        ("means", 1e9, True),
-        ("counts", 1e9, True),
-        ("counts", 20.0, True),  # more than the noise of most mechanisms can do
-        ("counts", 0.0, False),
-        ("sizes", 1.0, False),
-        ("sizes", 61.0, True),
-        ("sizes", 0.5, True),
-    ],
+    ("hostile", "name", "largest", "refused"),
+    [([0, 1, 2, 3], *case) for case in EXTREMES] + [([0], *case) for case in EXTREMES if not case[2]],
 )
 def test_extreme_values_end_no_run(ratios, hostile, name, largest, refused):
+    """Of the variants whose answers have such a field: all others get what honest parties send."""
     holdings = Reference("support.hostile_bags:Extreme", {"hostile": hostile, "name": name, "largest": largest})
     rows = draw(np.repeat(np.arange(3), 20), 5)
     world = {
@@ -132,6 +144,7 @@ def test_extreme_values_end_no_run(ratios, hostile, name, largest, refused):
         "largest_bag": 60,
         "quorum": 0.3,
     }
-    found, failures = ratios(holdings, rows, features=("standardise",), **world)
+    own = tuple(plan for plan in PLANS if name in ("counts", "sizes", "means" if plan.name in MEANS else "rows"))
+    found, failures = ratios(holdings, rows, own, features=("standardise",), **world)
     require_ratios(found)
     assert bool(failures) == refused

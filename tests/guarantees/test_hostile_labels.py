@@ -98,12 +98,20 @@ def attacked(predicted, conduct, **fields):
     return predicted(holdings, table.rows, features=features, label_range=(25.0, 346.0), **{**world, **fields})
 
 
+@pytest.fixture(scope="module")
+def honest():
+    """What is predicted, by variant, where nobody attacks: filled in by the first test that needs it."""
+    return {}
+
+
 @pytest.mark.parametrize("kind", get_args(Kind))
-def test_attackers_end_no_run(predicted, kind):
+def test_attackers_end_no_run(predicted, kind, honest):
     found, failures = attacked(predicted, Conduct(hostile=3 / 8, kind=kind, seed=1))
     require_numbers(found)
-    honest, nobody = attacked(predicted, Conduct())
-    assert nobody == {}
+    if not honest:
+        expected, nobody = attacked(predicted, Conduct())
+        assert nobody == {}
+        honest |= expected
     if kind in ("malformed", "oversized"):
         [(cause, count)] = failures.items()
         assert "outside the declared range" in cause

@@ -19,7 +19,7 @@ from scenarios.audits.small_worlds import SEED
 
 RANGE = (-3.0, 7.0)
 SUMS, LABELS, LLP, LBA = "label_sums", "private_labels", "noisy_weighted_llp", "weighted_lba"
-RUNS = {SUMS: 100_000, LABELS: 16_000, LLP: 9_000, LBA: 14_000}
+RUNS = {SUMS: 100_000, LABELS: 10_000, LLP: 9_000, LBA: 14_000}
 TIGHT = {  # protocol, options
     "sums": (SUMS, {}),
     "sums, gaussian": (SUMS, {"noise": "gaussian"}),

@@ -52,7 +52,7 @@ def _scans(*kinds: str) -> list[dict[str, int]]:
     return found
 
 
-@pytest.mark.parametrize("kind", protocol_names())
+@pytest.mark.parametrize("kind", ["soft_vote", "mean_operator", "label_sums"])  # one of each kind of labels
 def test_a_process_scans_each_group_once_and_nothing_for_the_second_scenario(kind: str) -> None:
     first, second = _scans(kind, kind)
     assert {PROTOCOLS, TASKS} <= first.keys()  # which is what it takes to resolve one, and is seen here

@@ -11,8 +11,20 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 HERE = Path(__file__).parent
-CLI = "from scenarios.cli import main; main()"
-UNDRAWN = f"from scenarios.runs import runner; runner._draw = lambda *arguments: None; {CLI}"
+COMMANDS = """\
+import json
+import sys
+from scenarios.cli import main
+for words in json.loads(sys.argv[1]):
+    sys.argv[1:] = words
+    try:
+        main()
+        code = 0
+    except SystemExit as ended:
+        code = ended.code or 0
+    print(end=f"\\0{code}\\0", flush=True)
+"""
+UNDRAWN = f"from scenarios.runs import runner; runner._draw = lambda *arguments: None\n{COMMANDS}"
 SCENARIO = """\
 name: theirs
 data: {source: breast_cancer, auxiliary: 100}
@@ -34,11 +46,19 @@ FAULTS = {
     "broken_import": "cannot be imported: RuntimeError: half installed",
 }
 CHECK = """\
+import json
 import sys
 from federation.contract.installed import find
 from scenarios.testing import check_protocol
-check_protocol(find("federation.protocols", "protocol", sys.argv[1]).load())
-print("kept")
+found = {}
+for kind in sys.argv[1:]:
+    try:
+        check_protocol(find("federation.protocols", "protocol", kind).load())
+    except Exception as error:
+        found[kind] = str(error)
+    else:
+        found[kind] = "kept"
+print(json.dumps(found))
 """
 
 
@@ -54,52 +74,78 @@ def installed(tmp_path_factory):
     return target
 
 
-@pytest.fixture
-def python(installed, tmp_path):
+@pytest.fixture(scope="module")
+def python(installed):
     """Runs Python code with both packages installed; returns the exit code and all that was printed."""
 
-    def run(code, *arguments):
+    def run(code, *arguments, folder=installed):
         paths = [str(installed), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "200"}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
         command = [sys.executable, "-W", "ignore", "-c", code, *map(str, arguments)]
-        ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
-        return ended.returncode, ended.stdout + ended.stderr
+        one = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        ended = subprocess.run(command, env=environment, text=True, check=False, cwd=folder, **one)
+        return ended.returncode, ended.stdout
+
+    return run
+
+
+@pytest.fixture
+def commands(python, tmp_path):
+    """Runs commands one after another in a process; returns the exit code of each, and what it printed."""
+
+    def run(*several, code=COMMANDS):
+        ended, told = python(code, json.dumps([list(map(str, words)) for words in several]), folder=tmp_path)
+        parts = told.split("\0")
+        assert ended == 0, told
+        assert len(parts) == 2 * len(several) + 1, told
+        return [(int(code), text) for text, code in zip(parts[:-1:2], parts[1::2], strict=True)]
 
     (tmp_path / "theirs.yaml").write_text(SCENARIO)
     return run
 
 
-def test_a_complete_protocol_keeps_to_the_contract(python):
-    code, told = python(CHECK, "class_sums")
-    assert (code, told.strip()) == (0, "kept"), told
+@pytest.fixture(scope="module")
+def checked(python):
+    """What is found out about each protocol."""
+    code, told = python(CHECK, "class_sums", *FAULTS)
+    assert code == 0, told
+    return json.loads(told.splitlines()[-1])
+
+
+def test_a_complete_protocol_keeps_to_the_contract(checked):
+    assert checked["class_sums"] == "kept"
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_what_is_wrong_with_others_is_found_out(python, kind):
-    code, told = python(CHECK, kind)
-    assert code == 1
-    assert FAULTS[kind] in told, told
+def test_what_is_wrong_with_others_is_found_out(checked, kind):
+    assert FAULTS[kind] in checked[kind]
 
 
-def test_a_complete_protocol_is_listed_shown_and_validated(python):
-    code, told = python(CLI, "list")
-    assert code == 0
-    assert "class_sums          Parties send noisy numbers and sums" in told
-    code, told = python(CLI, "show", "theirs.yaml")
-    assert code == 0
-    assert "# Default noise: pure; rule: it needs no delta" in told
-    assert "features: [standardise, unit_norm]" in told
-    code, told = python(CLI, "validate", "theirs.yaml")
-    assert code == 0, told
-    assert "class_sums: epsilon 1 or 50, delta 0 for one row (replace); every party adds the noise itself" in told
+def test_a_complete_protocol_is_listed_shown_and_validated(commands):
+    (listing, listed), (showing, shown), (validating, valid) = commands(
+        ["list"], ["show", "theirs.yaml"], ["validate", "theirs.yaml"]
+    )
+    assert (listing, showing, validating) == (0, 0, 0)
+    assert "class_sums          Parties send noisy numbers and sums" in listed
+    assert "# Default noise: pure; rule: it needs no delta" in shown
+    assert "features: [standardise, unit_norm]" in shown
+    assert "class_sums: epsilon 1 or 50, delta 0 for one row (replace); every party adds the noise itself" in valid
 
 
-def test_a_complete_protocol_is_run_swept_reported_and_applied(python, tmp_path):
-    found = {}
-    for engine, command in (("inline", CLI), ("ray", UNDRAWN)):
-        code, told = python(command, "run", "theirs.yaml", "--engine", engine, "--out", engine)
+def test_a_complete_protocol_is_run_swept_reported_and_applied(commands, tmp_path):
+    data = load_breast_cancer()
+    lines = [",".join(data.feature_names), *(",".join(map(repr, map(float, row))) for row in data.data[:20])]
+    (tmp_path / "new.csv").write_text("\n".join(lines) + "\n")
+    privacy = ["--sensitivity", "2.000002", "--dimension", "62", "--epsilon", "1", "--json"]
+    ended = commands(
+        ["run", "theirs.yaml", "--engine", "inline", "--out", "inline"],
+        ["privacy", "l2-gamma", *privacy],
+        ["report", "inline"],
+        ["predict", "inline", "--variant", "class_sums", "new.csv"],
+    ) + commands(["run", "theirs.yaml", "--engine", "ray", "--out", "ray"], code=UNDRAWN)
+    for code, told in ended:
         assert code == 0, told
-        found[engine] = (tmp_path / engine / "results.csv").read_bytes()
+    found = {engine: (tmp_path / engine / "results.csv").read_bytes() for engine in ("inline", "ray")}
     assert found["inline"] == found["ray"]
     rows = [line.split(",") for line in found["inline"].decode().splitlines()]
     names, values = {row[2] for row in rows[1:]}, dict.fromkeys(rows[0])
@@ -111,23 +157,14 @@ def test_a_complete_protocol_is_run_swept_reported_and_applied(python, tmp_path)
     [world] = json.loads((tmp_path / "inline" / "ledger.json").read_text())["worlds"]
     guarantee = world["releases"][0]["guarantee"]
     assert guarantee["unit"] == "row"
-    arguments = ["--sensitivity", "2.000002", "--dimension", "62", "--epsilon", "1", "--json"]
-    code, told = python(CLI, "privacy", "l2-gamma", *arguments)
-    assert json.loads(told)["scale"] == guarantee["parameters"]["scale"]
-    code, told = python(CLI, "report", "inline")
-    assert code == 0, told
-    data = load_breast_cancer()
-    lines = [",".join(data.feature_names), *(",".join(map(repr, map(float, row))) for row in data.data[:20])]
-    (tmp_path / "new.csv").write_text("\n".join(lines) + "\n")
-    code, told = python(CLI, "predict", "inline", "--variant", "class_sums", "new.csv")
-    assert code == 0, told
-    predicted = [line.split(",")[1] for line in told.splitlines() if line[:1].isdigit()]
+    assert json.loads(ended[1][1])["scale"] == guarantee["parameters"]["scale"]
+    predicted = [line.split(",")[1] for line in ended[3][1].splitlines() if line[:1].isdigit()]
     assert len(predicted) == 20
     assert sum(name == data.target_names[label] for name, label in zip(predicted, data.target[:20], strict=True)) > 15
 
 
-def test_a_complete_protocol_is_audited(python):
-    code, told = python(CLI, "audit", "theirs.yaml", "--json")
+def test_a_complete_protocol_is_audited(commands):
+    [(code, told)] = commands(["audit", "theirs.yaml", "--json"])
     assert code == 0, told
     found = {record["variant"]: record for record in json.loads(told)}
     assert found["class_sums"]["verdict"] == "stands"
@@ -135,15 +172,16 @@ def test_a_complete_protocol_is_audited(python):
     assert found["class_sums-off"]["verdict"] == "NON-PRIVATE"
 
 
-def test_incomplete_protocols_are_refused_in_one_sentence(python, tmp_path):
-    told = python(CLI, "list")[1]
-    for kind, fault in (("missing_member", FAULTS["missing_member"]), ("broken_import", FAULTS["broken_import"])):
-        [line] = [line for line in told.splitlines() if line.startswith(f"  {kind} ")]
-        assert fault in line
-        (tmp_path / "bad.yaml").write_text(SCENARIO.replace("{kind: class_sums}", f"{{kind: {kind}}}"))
-        for command in ("validate", "run"):
-            code, said = python(CLI, command, "bad.yaml")
-            assert code == 2
-            assert "bad.yaml:5: protocols.0.kind: the entry point" in said
-            assert fault in said
-            assert "Traceback" not in said
+def test_incomplete_protocols_are_refused_in_one_sentence(commands, tmp_path):
+    kinds = ("missing_member", "broken_import")
+    for kind in kinds:
+        (tmp_path / f"{kind}.yaml").write_text(SCENARIO.replace("{kind: class_sums}", f"{{kind: {kind}}}"))
+    tried = [(command, kind) for kind in kinds for command in ("validate", "run")]
+    (_, listed), *ended = commands(["list"], *([command, f"{kind}.yaml"] for command, kind in tried))
+    for (_, kind), (code, said) in zip(tried, ended, strict=True):
+        [line] = [line for line in listed.splitlines() if line.startswith(f"  {kind} ")]
+        assert FAULTS[kind] in line
+        assert code == 2
+        assert f"{kind}.yaml:5: protocols.0.kind: the entry point" in said
+        assert FAULTS[kind] in said
+        assert "Traceback" not in said

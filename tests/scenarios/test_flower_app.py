@@ -39,8 +39,9 @@ def flwr_run(flower_process):
     return run
 
 
-def test_a_run_of_flower_leaves_the_bytes_of_a_run_of_ours(flwr_run, tmp_path, capsys):
+def test_a_run_of_flower_leaves_the_bytes_of_a_run_of_ours(flwr_run, tmp_path, capsys, request):
     flwr_run(out=str(tmp_path / "flower"), set="; ".join(SMALL))
+    request.getfixturevalue("undrawn")  # the report of the first is looked for
     scenarios.run("quickstart", out=tmp_path / "ours", overrides=SMALL)
     for name in ("results.csv", "ledger.json"):
         assert (tmp_path / "flower" / name).read_bytes() == (tmp_path / "ours" / name).read_bytes()

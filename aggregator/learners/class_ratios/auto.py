@@ -6,7 +6,7 @@ import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,17 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from aggregator.learners.class_ratios.candidates import Candidate, Evidence, member, of_means, of_rows
 from aggregator.learners.class_ratios.drift import Sketch, drift_test
 from aggregator.learners.class_ratios.estimator import RatioEstimator
+from aggregator.learners.class_ratios.findings import MEAN, SIGNIFICANT, said
 from aggregator.learners.class_ratios.leaving_out import folds, left_out, left_out_of_all, mean_error, stacked
 from aggregator.learners.inputs.feature_names import remember_names
 from aggregator.learners.inputs.validation import checked, checked_covariance, checked_means, checked_proportions
 from federation.contract.digest import digest
 from federation.contract.errors import InputError
 
-Verdict = Literal["ratios alone", "a mixture", "nothing better than the mean", "unchecked"]
-
-MEAN = "mean_of_bags"  # the candidate that looks at no row
-
-_SIGNIFICANT = 0.01  # below it bags drift; no p of 48 simulated worlds without drift was
 _USEFUL = 0.95  # of the error of the mean of bags, which some estimator must pass to be of use
 _PULL = 0.1  # of the weights to the default: few bags say little about weights
 
@@ -191,7 +187,7 @@ class AutoRatios(RatioEstimator):
         estimates = {default: np.concatenate([found for _, found in known]), MEAN: np.concatenate(means)}
         errors = {name: mean_error(found, truth) for name, found in estimates.items()}
         self._tell(errors)
-        drifts = self.diagnostics_.get("drift_p_value", 1.0) < _SIGNIFICANT
+        drifts = self.diagnostics_.get("drift_p_value", 1.0) < SIGNIFICANT
         # The noise of the proportions is in both errors, and in neither's favour.
         if not drifts and errors[default] < errors[MEAN]:
             return {default: 1.0}
@@ -209,48 +205,6 @@ class AutoRatios(RatioEstimator):
 
     def _tell(self, errors: Mapping[str, float]) -> None:
         self.diagnostics_ = dict(self.diagnostics_) | {f"error_{name}": error for name, error in errors.items()}
-
-
-def verdict(diagnostics: Mapping[str, float]) -> Verdict:
-    """What `AutoRatios` came to, by its diagnostics."""
-    if f"error_{MEAN}" not in diagnostics:
-        return "unchecked"
-    if diagnostics.get(f"weight_{MEAN}") == 1:
-        return "nothing better than the mean"
-    return "a mixture" if "error_auto" in diagnostics else "ratios alone"
-
-
-def said(diagnostics: Mapping[str, float]) -> str | None:
-    """What `AutoRatios` warns of, in words, by its diagnostics; None where there is no reason.
-
-    Examples:
-        >>> said({"bags": 2.0, "weight_bag_classifier": 1.0})
-        'whether bags differ in more than their class ratios cannot be checked with 2 bags; give at least two more
-        than there are classes, and several that hold each class'
-    """
-    found, bags = verdict(diagnostics), round(diagnostics["bags"])
-    if found == "ratios alone":
-        return None
-    if found == "unchecked":
-        return (
-            f"whether bags differ in more than their class ratios cannot be checked with {bags} bags; give at least "
-            "two more than there are classes, and several that hold each class"
-        )
-    mean = diagnostics[f"error_{MEAN}"]
-    why = (
-        "these bags differ in more than their ratios"
-        if diagnostics.get("drift_p_value", 1.0) < _SIGNIFICANT
-        else "the usual estimator predicts the ratios of these bags no better than the mean of the others does"
-    )
-    if found == "nothing better than the mean":
-        least = f"nothing predicts them better than the mean of the others (L1 error {mean:.2f})"
-        return f"{why}, and {least}, which is the answer for every set"
-    weights = {name.removeprefix("weight_"): value for name, value in diagnostics.items() if name.startswith("weight_")}
-    parts = ", ".join(f"{100 * weight:.0f} % {name}" for name, weight in weights.items() if round(100 * weight))
-    return (
-        f"{why}, so estimators are mixed by how well they predict bags that they have not seen ({parts}): L1 error "
-        f"{diagnostics['error_auto']:.2f} there, where the mean of the other bags has {mean:.2f}"
-    )
 
 
 def _groups(groups: Sequence[Any] | np.ndarray | None, bags: int) -> np.ndarray:

@@ -204,8 +204,8 @@ ROUNDS = Item(
         Series("1DP-C-EXPRIL", _after(Pick("published-cumulative")), _after(Pick("ours")), "epsilon 1 for all queries"),
     ),
     claims=(
-        Claim("both plateau after the first iteration", "C-EXPRIL", "C-EXPRIL", between=("5", "1"), seen=False),
-        Claim("so they do with noise", "1DP-C-EXPRIL", "1DP-C-EXPRIL", between=("5", "1"), seen=False),
+        Claim("both plateau after the first iteration", "C-EXPRIL", "C-EXPRIL", at=("5",), from_at=("1",), seen=False),
+        Claim("so they do with noise", "1DP-C-EXPRIL", "1DP-C-EXPRIL", at=("5",), from_at=("1",), seen=False),
     ),
     reasons=(
         Reason(

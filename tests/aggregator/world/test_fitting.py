@@ -290,3 +290,31 @@ def test_numbers_whose_squares_overflow_are_refused(stage):
     with pytest.raises(InputError, match=r"column 0 .* up to 1e\+308"):
         fit([stage], np.array([[1e308, 0.0], [-1e308, 1.0]]))
     fit([stage], rows / 1e50)
+
+
+def test_a_random_projection_keeps_lengths_and_depends_on_its_seed_alone():
+    wide = np.random.default_rng(5).normal(size=(40, 800))
+    known = fit([{"project": 400}], wide)
+    assert repr(known) == "FeatureMap(800 -> 400: affine)"
+    ratios = np.linalg.norm(known.transform(wide), axis=1) / np.linalg.norm(wide, axis=1)
+    assert abs(ratios.mean() - 1) < 0.02  # its deviation is 1 / sqrt(2 * 400 * 40) = .006
+    same = fit([{"project": {"dimensions": 400, "seed": 0}}], wide[:2] * 100)  # whatever the public rows are
+    np.testing.assert_array_equal(same.transform(wide), known.transform(wide))
+    other = fit([{"project": {"dimensions": 400, "seed": 2**62}}], wide)
+    assert not np.array_equal(other.transform(wide), known.transform(wide))
+    # The numbers of a seed, which no release of numpy changes.
+    np.testing.assert_allclose(same.steps[0].factor[:2, 0] * 20, [-1.8313, -0.1774], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("stage", "words"),
+    [
+        ({"project": 0}, "project needs a whole number of dimensions from 1, got 0"),
+        ({"project": {"seed": 1}}, "project needs a whole number"),
+        ({"project": {"dimensions": 2, "seed": 0.5}}, "project needs a whole number"),
+        ({"project": 6}, "project must make fewer columns than there are, got 6 of 6; leave it out"),
+    ],
+)
+def test_other_projections_are_refused(stage, words):
+    with pytest.raises(InputError, match=words):
+        fit([stage], TALL)

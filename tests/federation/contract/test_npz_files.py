@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.damage import damaged, read_or_refused
 
+from federation.contract import npz_files
 from federation.contract.errors import InputError
 from federation.contract.npz_files import NpzFile
 
@@ -193,3 +194,44 @@ def test_damage_is_told_or_changes_nothing(tmp_path_factory, data, method, insid
         assert values.nbytes <= len(content)
     elif values is not None:
         np.testing.assert_array_equal(values, X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8, np.bool_])
+def test_a_large_stored_array_is_mapped(tmp_path, monkeypatch, dtype):
+    monkeypatch.setattr(npz_files, "_MAPPED", 100)
+    values = (np.arange(600).reshape(100, 6) % 7).astype(dtype)
+    np.savez(tmp_path / "own.npz", y=np.arange(100), X=values)
+    found = NpzFile(tmp_path / "own.npz").mapped("X")
+    assert isinstance(found, np.memmap)
+    np.testing.assert_array_equal(found, values)
+    assert not found.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("save", "values"),
+    [
+        (np.savez_compressed, np.ones((100, 6))),
+        (np.savez, np.asfortranarray(np.arange(600.0).reshape(100, 6))),
+        (np.savez, np.array([["word"] * 6] * 100)),
+        (np.savez, np.ones((2, 2))),
+    ],
+    ids=["compressed", "by column", "texts", "small"],
+)
+def test_other_arrays_are_read(tmp_path, monkeypatch, save, values):
+    monkeypatch.setattr(npz_files, "_MAPPED", 300)
+    save(tmp_path / "own.npz", X=values)
+    found = NpzFile(tmp_path / "own.npz").mapped("X")
+    assert not isinstance(found, np.memmap)
+    np.testing.assert_array_equal(found, values)
+
+
+def test_a_mapped_array_that_is_not_there_or_cut_off_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(npz_files, "_MAPPED", 100)
+    path = tmp_path / "own.npz"
+    np.savez(path, X=np.ones((100, 6)))
+    with pytest.raises(InputError, match="no array 'Z'"):
+        NpzFile(path).mapped("Z")
+    found = NpzFile(path)
+    path.write_bytes(path.read_bytes()[:2000])
+    with pytest.raises(InputError, match="damaged: array 'X' cannot be read"):
+        found.mapped("X")

@@ -11,6 +11,7 @@ import federation.grids.ray as ray_grid
 from federation.contract.errors import FederationError, InputError
 from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
+from federation.grids.nodes import Placement
 
 
 @pytest.fixture(scope="module")
@@ -144,3 +145,42 @@ def test_nothing_at_the_address_is_refused_at_once():
 def test_a_malformed_address_is_refused(address):
     with pytest.raises(InputError, match=r"engine\.ray\.address"):
         open_grid("ray", address=address)
+
+
+@pytest.mark.parametrize("address", [None, "auto"])
+def test_what_ray_raises_without_a_kind_is_one_sentence_too(address, monkeypatch):
+    """As where a busy machine does not start it in time."""
+    with socket.socket() as there:
+        there.bind(("127.0.0.1", 0))
+        there.listen()
+        found = f"127.0.0.1:{there.getsockname()[1]}"
+        monkeypatch.setattr("federation.grids.cluster.canonicalize_bootstrap_address", lambda _: found)
+
+        def late(**_):
+            raise Exception("The current node timed out during startup.")
+
+        monkeypatch.setattr(ray, "init", late)
+        with pytest.raises(FederationError, match=r"The current node timed out during startup\.") as told:
+            open_grid("ray", address=address)
+    assert isinstance(told.value, InputError) == (address is not None)
+    assert "\n" not in str(told.value)
+
+
+def test_a_cluster_that_ended_after_the_last_answer_is_noticed_by_the_next_world_and_the_end(cluster, monkeypatch):
+    grid = open_grid("ray", workers=1, address=cluster.address)
+    monkeypatch.setattr("federation.grids.cluster._LOOK", -1.0)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        known = grid._head._addresses
+        grid._head._addresses = [f"127.0.0.1:{free.getsockname()[1]}"]
+        with pytest.raises(FederationError, match="Ray has ended in the midst of this run"):
+            grid.assign(Placement(4, 2, Reference("support.synthetic:Parties"), 1))
+        grid._head._addresses = known
+    killed = []
+    monkeypatch.setattr(ray, "kill", killed.append)
+    grid._head.lost = False
+    grid._head.require()
+    grid._head._addresses = ["127.0.0.1:1"]
+    grid.close()
+    assert killed == []  # which would wait for the head
+    assert not ray.is_initialized()

@@ -20,7 +20,8 @@ from federation.contract.errors import QuorumError
 from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
 from federation.grids.nodes import Placement
-from federation.grids.ray import _Shared
+from federation.grids.ray import _Bundle, _Shared, _Work
+from federation.grids.recovery import Recovery
 
 VARIANTS = (
     VariantPlan("soft_vote", "soft_vote", {}),
@@ -140,6 +141,30 @@ def test_a_worker_killed_at_work_costs_its_parties_one_retry(make_plan, ray_grid
     assert run(ray_grid, plan, 4, Reference("support.sabotage:Killed", {"party": 9, "flag": str(flag)})) == expected
     killer.join()
     assert run(ray_grid, plan, 5) == expected  # later worlds are whole
+
+
+def test_what_is_late_when_nothing_else_is_left_is_given_to_an_idle_worker(make_plan, ray_grid, tmp_path, monkeypatch):
+    """The first worker that serves party 9 would take ten minutes; it is replaced when the next world begins."""
+    monkeypatch.setattr("federation.grids.ray._WAIT", 0.1)
+    flag, plan = tmp_path / "stuck", make_plan(timeout=60.0)
+    expected = run(open_grid("inline"), plan, 4)
+    assert run(ray_grid, plan, 4, Reference("support.sabotage:Killed", {"party": 9, "flag": str(flag)})) == expected
+    assert flag.exists()
+    assert run(ray_grid, plan, 5) == expected
+
+
+def test_a_copy_is_sent_once_and_never_of_what_has_killed_a_worker():
+    node = Recovery([])
+    usual, suspect = _Bundle([_Work(None, node)]), _Bundle([_Work(None, node, suspect=True)])
+    assert not usual.is_single  # it has not been sent
+    for bundle in (usual, suspect):
+        bundle.copies = 1
+    assert usual.is_single
+    assert not suspect.is_single
+    usual.copies = 2
+    assert not usual.is_single
+    usual.copies, usual.done = 1, True
+    assert not usual.is_single
 
 
 @pytest.mark.parametrize("per_node", [1, 10])

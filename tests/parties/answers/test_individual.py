@@ -39,8 +39,19 @@ def test_individual_scores_do_not_depend_on_blocks_or_cohorts(public, monkeypatc
 
 def test_a_deployed_party_has_no_individual_score(public, monkeypatch):
     monkeypatch.setattr(Parties, "evaluation", lambda self: None)
+    monkeypatch.setattr(individual, "_chosen", {})
     with pytest.raises(InputError, match="simulation"):
         individual.answer(cohort(), IndividualQuestion(make_training(public, trial=55), 3))
+
+
+def test_many_evaluation_rows_are_thinned_out_in_the_proportions_of_the_classes(monkeypatch):
+    monkeypatch.setattr(individual, "_EVALUATED", 100)
+    monkeypatch.setattr(individual, "_chosen", {})
+    labels = np.repeat([1, 0], [700, 300])
+    monkeypatch.setattr(Parties, "evaluation", lambda self: (np.arange(1000.0)[:, None], labels))
+    rows, kept = individual._evaluated(cohort())
+    assert np.bincount(kept).tolist() == [30, 70]
+    np.testing.assert_array_equal(rows[:, 0], np.concatenate([np.arange(700, 1000, 10), np.arange(0, 700, 10)]))
 
 
 class TwoClasses(Group):

@@ -208,7 +208,7 @@ def test_a_party_that_cannot_be_certified_at_all_is_named(monkeypatch):
     def impossible(*arguments, **options):
         raise FederationError("rounding")
 
-    monkeypatch.setattr(batched, "minimise_many", lambda *arguments: np.full((3, 1, 2), np.nan))
+    monkeypatch.setattr(batched, "minimise_many", lambda *arguments: np.full((3, 1, 1), np.nan))
     monkeypatch.setattr(batched, "fit_labels", impossible)
     with pytest.raises(FederationError, match="party 0 of the batch: rounding"):
         fit_many(np.ones((3, 2)), np.array([0, 1, 1]), np.ones(3, int), 2, 0.1, 1e-8)

@@ -5,9 +5,9 @@ from support.synthetic import draw
 
 from parties.holdings.cohort import Cohort
 from parties.holdings.groups import ConstantGroup
+from parties.holdings.held import Held
 from parties.training import linear
 from parties.training.classifiers import fit
-from parties.training.loading import Loaded
 
 REGULARISATION = 0.01
 COHORT = Cohort("{}", 0, 0, seed=1)
@@ -16,7 +16,7 @@ COHORT = Cohort("{}", 0, 0, seed=1)
 def holdings(parties, rows=6):
     """Parties of Gaussian classes; some have seen one class, some two, some three."""
     drawn = [draw(500 + party, 1 + (party * 5) % rows) for party in range(parties)]
-    return Loaded(
+    return Held(
         np.arange(parties),
         np.concatenate([points for points, _ in drawn]),
         np.concatenate([labels for _, labels in drawn]),
@@ -112,7 +112,7 @@ def test_large_features_of_one_party_leave_the_others_their_tolerance():
     large = loaded.rows.copy()
     large[: loaded.counts[0]] *= 1e6
     spoilt = by_party(
-        train(Loaded(loaded.parties, large, loaded.labels, loaded.counts)), lambda g: g.probabilities(fresh)
+        train(Held(loaded.parties, large, loaded.labels, loaded.counts)), lambda g: g.probabilities(fresh)
     )
     for party, shares in by_party(train(loaded), lambda group: group.probabilities(fresh)).items():
         if party > 0:

@@ -63,6 +63,31 @@ def test_rows_of_zeros_change_nothing():
     np.testing.assert_allclose(found, expected, atol=2e-6)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("n", [3, 12, 30])
+def test_inner_products_give_the_same_minimisers(classes, n):
+    """By elimination and by conjugate gradients; against scikit-learn in `test_batched`."""
+    rows, members, link = problem(classes, n=n, d=40)
+    products = rows @ rows.transpose(0, 2, 1)
+    counts, targets = np.full(len(rows), n), np.full(len(rows), 1e-10)
+    found = minimise_many(products, members, counts, link, 1e-3, targets, gram=True) @ rows
+    assert gradient_norms(rows, members, link, 1e-3, found).max() < 2e-10
+    np.testing.assert_allclose(found, solve(rows, members, link, 1e-3), atol=1e-6)
+
+
+def test_elimination_that_meets_a_zero_costs_its_own_party_only():
+    """Two equal rows, so large that the regularisation is lost: their equations have no pivot."""
+    rows, members, link = problem(2, n=2, d=5)
+    expected = rows @ rows.transpose(0, 2, 1)
+    spoilt = expected.copy()
+    spoilt[4] = 2.0**200
+    counts, targets = np.full(len(rows), 2), np.full(len(rows), 1e-10)
+    sound = minimise_many(expected, members, counts, link, 1e-3, targets, gram=True)
+    found = minimise_many(spoilt, members, counts, link, 1e-3, targets, gram=True)
+    others = np.arange(len(rows)) != 4
+    np.testing.assert_array_equal(found[others], sound[others])
+
+
 def test_parties_that_cannot_finish_are_returned_and_hold_nobody_up(monkeypatch):
     rows, members, link = problem(2)
     expected = solve(rows, members, link)
@@ -80,6 +105,7 @@ def test_parties_that_cannot_finish_are_returned_and_hold_nobody_up(monkeypatch)
 def test_the_search_ends_where_the_slope_has_halved(weight, direction):
     """On one separable row: full, much too short and much too long Newton steps."""
     link, lam, one = Logistic(), 1e-3, np.ones((1, 1, 1))
+    problem = truncated_newton._Problem(link, lam, gram=False)
     scores = weight * one
     batch = truncated_newton._Batch(
         *(np.zeros(1, dtype=int), one, one * (direction > 0), np.ones(1), np.zeros(1), weight * one, scores),
@@ -91,7 +117,7 @@ def test_the_search_ends_where_the_slope_has_halved(weight, direction):
         return (direction * (link.probabilities(moved) - (direction > 0) + lam * moved)).item()
 
     gradient = batch.residuals + lam * batch.weights
-    length = truncated_newton._search(batch, link, lam, gradient, direction * one).item()
+    length = truncated_newton._search(batch, problem, gradient, direction * one).item()
     assert 0 < abs(slope_at(length)) <= abs(slope_at(0)) / 2
     assert batch.scores.item() == weight + length * direction
     assert batch.residuals.item() == (link.probabilities(batch.scores) - (direction > 0)).item()

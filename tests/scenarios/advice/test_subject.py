@@ -91,6 +91,11 @@ def test_a_deployment_is_one_and_a_sweep_is_refused(tmp_path):
     )
     with pytest.raises(InputError, match="sweeps settings"):
         of_scenario(tmp_path, LABEL, None)
+    (tmp_path / "scenario.yaml").write_text(
+        "data: {source: drifting, time: day}\nparties: {count: 20}\nprivacy: {epsilon: 1}\ntrials: {periods: 2}\n"
+    )
+    with pytest.raises(InputError, match="rows that arrive over time"):
+        of_scenario(tmp_path, LABEL, None)
 
 
 def test_numbers_alone_have_no_data(tmp_path):

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from federation.contract.errors import InputError
 from federation.mechanisms.accounting import sensitivity
@@ -29,10 +29,11 @@ from scenarios.commands.privacy import privacy_app
 
 app = typer.Typer()
 app.add_typer(privacy_app, name="privacy")
+program = typer.main.get_command(app)
 
 
 def records(*arguments: str) -> dict | list:
-    result = CliRunner().invoke(app, [*arguments, "--json"], catch_exceptions=False)
+    result = CliRunner().invoke(program, [*arguments, "--json"], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return json.loads(result.output)
 
@@ -71,7 +72,7 @@ def test_votes_list_every_sensitivity_and_the_statistic() -> None:
 
 @pytest.mark.parametrize("command", ["gaussian", "l2-gamma", "discrete-laplace", "soft-vote", "majority-vote"])
 def test_tables_are_printed(command: str) -> None:
-    result = CliRunner().invoke(app, ["privacy", command], catch_exceptions=False)
+    result = CliRunner().invoke(program, ["privacy", command], catch_exceptions=False)
     assert result.exit_code == 0
     assert "sensitiv" in result.output
 
@@ -90,7 +91,7 @@ PUBLISHED = (*LLP, "--rho", ".1", "--sigma", "1", "--range", "0,1", "--epsilon",
 
 
 def bag_sums(*arguments: str) -> str:
-    result = CliRunner().invoke(app, ["privacy", *arguments], catch_exceptions=False)
+    result = CliRunner().invoke(program, ["privacy", *arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
 
@@ -240,7 +241,7 @@ CTG = ("--features", "22", "--queries", "2")
 
 
 def error_marginals(*arguments: str) -> str:
-    result = CliRunner().invoke(app, ["privacy", "error-marginals", *arguments], catch_exceptions=False)
+    result = CliRunner().invoke(program, ["privacy", "error-marginals", *arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
 
@@ -308,7 +309,7 @@ def test_bad_input_of_error_marginals_is_refused(
 
 
 def mean_operator(*options: str) -> str:
-    result = CliRunner().invoke(app, ["privacy", "mean-operator", *options], catch_exceptions=False)
+    result = CliRunner().invoke(program, ["privacy", "mean-operator", *options], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
 
@@ -390,7 +391,7 @@ FIGURE = ("--counts", "50,50,50,50,800", "--epsilon", ".05", "--delta", ".05")
 
 
 def proportions(*arguments: str) -> str:
-    result = CliRunner().invoke(app, ["privacy", "proportions", *arguments], catch_exceptions=False)
+    result = CliRunner().invoke(program, ["privacy", "proportions", *arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
 

@@ -81,7 +81,7 @@ def test_quiet_prints_the_path_of_the_report_alone(done, tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_verbose_and_the_log_file_tell_versions_seed_phases_and_worlds(tmp_path, capsys):
+def test_verbose_and_the_log_file_tell_versions_seed_phases_and_worlds(tmp_path, capsys, undrawn):
     run_command("quickstart", out=tmp_path / "run", settings=[*SMALL, "seed=77", "trials.noise=1"], verbose=True,
                 log_file=tmp_path / "log")  # fmt: skip
     told = capsys.readouterr().err

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
+from scenarios.data import archive_sets
 from scenarios.data.catalogue import entry, load
 from scenarios.data.tables import describe
 
@@ -85,3 +86,12 @@ def test_a_missing_file_says_what_it_holds_and_where_it_can_be_had(name, tmp_pat
     with pytest.raises(InputError, match=f"there is no {entry(name).file} in {tmp_path}") as refused:
         load(name, data_dir=tmp_path, label_range=(0, 1))
     assert entry(name).origin in str(refused.value)
+
+
+def test_digits_are_asked_of_scikit_learn_where_its_file_lies_elsewhere(monkeypatch):
+    read = archive_sets._digits()
+    monkeypatch.setattr(archive_sets, "_DIGITS_FILE", "datasets/elsewhere.csv.gz")
+    asked = archive_sets._digits()
+    assert (read.columns, read.classes) == (asked.columns, asked.classes)
+    np.testing.assert_array_equal(read.blocks[0], asked.blocks[0], strict=True)
+    np.testing.assert_array_equal(read.labels, asked.labels, strict=True)

@@ -52,6 +52,7 @@ def kdd_arrays(**changes) -> dict[str, np.ndarray]:
 
 def test_names_have_one_line_each():
     classes = {"digits", "breast_cancer", "gaussians", "adult", "ctg", "har", "higgs", "kdd99", "mnist"}
+    classes |= {"crowd", "intrusions", "drifting", "acoustic", "malicious_url", "youtube_spam", "tweets"}
     classes |= {f"expril_{letter}" for letter in "abcde"}
     assert {name for name in names() if not entry(name).regression} == classes
     real = {"diabetes", "housing", "protein", "census_weeks", "census_1940", "criteo_sscl"}

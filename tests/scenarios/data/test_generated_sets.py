@@ -111,3 +111,20 @@ def test_a_cluster_without_rows_keeps_its_centre(rng):
     rows = np.repeat([[0.0, 0.0], [1.0, 1.0]], 5, axis=0)  # two places for four clusters
     centres = _k_means(rows, 4, rng)
     assert np.isin(centres, (0.0, 1.0)).all()
+
+
+def test_drifting_classes_turn_as_documented():
+    table = load("drifting")
+    assert repr(table) == "Table('drifting': 28000 rows, 6 columns, 2 classes)"
+    day, rows = table.groups["day"], table.rows(np.arange(len(table)))
+    np.testing.assert_array_equal(np.bincount(day), 100)
+    assert (np.diff(day) >= 0).all()
+    angle = 2 / 3 * np.pi * day / 279
+    now = rows[:, 0] * np.cos(angle) + rows[:, 1] * np.sin(angle) > 0
+    right, first = now == table.labels, (rows[:, 0] > 0) == table.labels
+    assert abs(right.mean() - 0.9332) < 4 * np.sqrt(0.9332 * 0.0668 / len(rows))
+    assert first[day < 10].mean() > 0.9
+    assert abs(first[abs(day - 209) < 15].mean() - 0.5) < 0.05
+    assert first[day > 270].mean() < 0.3
+    rows[:, :2] -= 1.5 * (2 * table.labels - 1)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    assert kstest(rows.ravel(), "norm").pvalue > 0.01

@@ -20,6 +20,7 @@ from scenarios.data import sheets
 from scenarios.data.files import read_rows, read_table
 from scenarios.data.sheets import read_large, read_parquet
 from scenarios.data.tables import CodedTexts
+from scenarios.data.times import moment
 
 COLUMNS = {"age": [30, 41, 52], "city": [" Rome ", "Oslo", "Rome"], "income": [1e3, 2500.5, -3.0]}
 
@@ -355,3 +356,15 @@ def test_a_damaged_description_of_a_column_does_not_end_the_process(save):
     path.write_bytes(content.replace(optional, required))
     with pytest.raises(InputError, match="is damaged or not a Parquet file"):
         read_rows(path, ("x",))
+
+
+def test_dates_say_when_rows_arrived_and_are_no_features(save):
+    days = [datetime.datetime(2023, 2, 3, 4, 5), datetime.datetime(2023, 3, 1)]
+    path = save(day=pa.array([at.date() for at in days]), at=pa.array(days, pa.timestamp("ns", "UTC")), x=[1, 2])
+    found = read_parquet(path)
+    assert found.texts("day", dated=True) == ["2023-02-03", "2023-03-01"]
+    assert [moment(text)[0] for text in found.texts("at", dated=True)] == [
+        at.replace(tzinfo=datetime.UTC).timestamp() for at in days
+    ]
+    with pytest.raises(InputError, match="column 'day' holds date32"):
+        found.texts("day")

@@ -247,3 +247,19 @@ def test_the_two_names_say_what_they_hold(classes, positive, expected):
 def test_what_makes_no_two_classes_is_refused(positive, words):
     with pytest.raises(InputError, match=words):
         of_classes("normal", "suspect", "other").with_positive(positive)
+
+
+def test_rows_are_passed_on_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.arange(60.0).reshape(20, 3)
+    table = Table("toy", ("a", "b", "c"), (), np.zeros(20), (rows,))
+    monkeypatch.setattr("scenarios.data.tables._CELLS_READ", 12)
+    seen: list[int] = []
+
+    def doubled(part: np.ndarray) -> np.ndarray:
+        seen.append(len(part))
+        return 2 * part[:, :2]
+
+    order = np.arange(20)[::-1]
+    np.testing.assert_array_equal(table.behind(doubled, order), 2 * rows[order, :2])
+    assert max(seen) <= 4
+    assert table.behind(doubled, order[:0]).shape == (0, 2)

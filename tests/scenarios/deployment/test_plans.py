@@ -8,6 +8,7 @@ from support.letter_sites import CLOSING, scenario, write_public
 from aggregator.contract.registry import protocol_names
 from federation.contract.errors import InputError
 from federation.letters.agreement import Agreement
+from scenarios.data.hashing import Hashing
 from scenarios.deployment.plans import Terms, begun, deployment
 from scenarios.settings.schema import resolve
 
@@ -117,6 +118,15 @@ def test_what_cannot_be_asked_of_real_sites_is_told_with_what_to_change(tmp_path
         plan(tmp_path, **changed)
 
 
+def test_periods_are_no_deployment(tmp_path):
+    known = Terms("link:1", "root", "key", ("north", "south", "west"), CLOSING, (60, 67), None)
+    streamed = resolve(scenario(data={"time": "q"}), ["trials.periods=4"])
+    with pytest.raises(
+        InputError, match=r"data\.time: periods are for simulations; make a deployment of its own for each"
+    ):
+        deployment(streamed, known, write_public(tmp_path / "public.csv"))
+
+
 def test_all_that_must_be_changed_is_told_at_once(tmp_path):
     with pytest.raises(InputError) as told:
         plan(tmp_path, rows=None, data={"auxiliary": 100, "classes": None}, privacy={"epsilon": [1, 2]})
@@ -164,3 +174,16 @@ def test_a_quorum_that_a_secure_sum_cannot_use_is_told(tmp_path):
     found = secure(tmp_path, quorum=0.6)
     assert any("by parties.quorum 1 of 3 sites may stay away" in one for one in found.remarks)
     assert any("ends when more than 0 do; raise parties.quorum to 1: the noise" in one for one in found.remarks)
+
+
+def test_words_of_a_column_are_hashed_by_the_sites_themselves(tmp_path):
+    features = [{"hash": {"column": "p", "bits": 2}}, {"project": 3}, "constant", "unit_norm"]
+    found = plan(tmp_path, data={"features": features})
+    names = Hashing(2, "p").names
+    assert [(one.name, one.text) for one in found.agreement.columns] == [
+        ("q", False),
+        ("r", False),
+        *((n, False) for n in names),
+    ]
+    assert found.plan.features == ({"project": {"seed": 1, "dimensions": 3}}, "constant", "unit_norm")
+    assert begun(found.plan, tmp_path)[0] == found.agreement.asked

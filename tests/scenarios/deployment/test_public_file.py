@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
+from scenarios.data.hashing import Hashing
 from scenarios.deployment.public_file import feature_columns, public_rows, sha256
 
 CSV = "age,city,ill,day\n30,Rome,yes,mon\n,Oslo,no,tue\n52,Rome,yes,wed\n"
@@ -69,3 +70,24 @@ def test_a_file_that_was_changed_is_refused(csv):
     csv.unlink()
     with pytest.raises(InputError, match="cannot be read"):
         public_rows(csv.name, digest, ["age"], [], True, str(csv.parent))
+
+
+def test_words_are_hashed_into_numbers_behind_all_others(csv):
+    stage = Hashing(3, "city")
+    found = feature_columns(csv, ["ill", "day"], [stage])
+    assert [(one.name, one.text) for one in found] == [("age", False), *((name, False) for name in stage.names)]
+    names = [one.name for one in found]
+    rows = public_rows(csv.name, sha256(csv), names, [], True, str(csv.parent)).rows
+    assert np.abs(rows[:, 1:]).sum(axis=1).tolist() == [1, 1, 1]
+    assert rows[0, 1:].tolist() == rows[2, 1:].tolist()
+    with pytest.raises(InputError, match="has no column 'town' to hash; it has age, city, ill, day"):
+        feature_columns(csv, ["ill"], [Hashing(3, "town")])
+
+
+def test_sparse_public_rows_are_hashed(tmp_path):
+    path, stage = tmp_path / "public.svm", Hashing(3)
+    path.write_text("1 1:2 3000000:1\n0 2:4\n")
+    names = [one.name for one in feature_columns(path, ["y"], [stage])]
+    assert names == [*stage.names]
+    rows = public_rows(path.name, sha256(path), names, [], False, str(tmp_path)).rows
+    assert np.abs(rows).sum(axis=1).tolist() == [3, 4]

@@ -12,6 +12,7 @@ from federation.contract.guarantee import Adjacency, Unit
 from federation.letters.keys import fingerprint
 from parties.site.accounts import Account
 from parties.site.settings import Settings
+from scenarios.data.hashing import Hashing
 from scenarios.deployment.site_draft import site_draft
 
 SIGNING = Ed25519PrivateKey.generate()
@@ -81,3 +82,10 @@ def test_a_plan_with_secure_sums_asks_how_many_sites_may_collude(tmp_path):
     assert found.policy.colluding == 0.1
     assert "\ncolluding = 0.1 " in text
     assert "colluding" not in drafted(tmp_path)[1]
+
+
+def test_words_that_are_hashed_are_named_by_their_column(tmp_path):
+    columns = [{"name": "age"}, *({"name": name} for name in Hashing(4, "note").names)]
+    _, text = drafted(tmp_path, columns=columns)
+    assert text.count("note") == 1
+    assert "#   note: texts, of which the words are hashed\n" in text

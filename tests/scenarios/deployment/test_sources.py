@@ -12,6 +12,7 @@ import pytest
 
 from federation.contract.errors import InputError
 from parties.site.settings import Source, Table
+from scenarios.data.hashing import Hashing
 from scenarios.deployment.sources import renamed, source
 
 
@@ -131,3 +132,12 @@ def test_columns_that_are_not_there_are_named_with_the_nearest(tmp_path):
     assert wrong[0] == "data.columns: the plan has no column 'agee'; it has age, SEX; did you mean 'age'?"
     assert "has no column 'AGE_X'; it has AGE_Y, SEX; did you mean 'AGE_Y'?" in wrong[1]
     assert 'write it in [data.columns]: age = "NAME HERE"' in wrong[1]
+
+
+def test_hashed_columns_of_sparse_rows_are_those_of_the_plan(tmp_path):
+    (tmp_path / "x.svm").write_text("1 1:2 3000000:1\n0 2:4\n")
+    stage = Hashing(3)
+    sheet = source(Table(table="t", file=tmp_path / "x.svm"), stage.names)
+    assert sheet.header == [*stage.names, "y"]
+    assert sum(abs(sheet.numbers(name)) for name in stage.names).tolist() == [3, 4]
+    assert renamed(sheet, {}, [*stage.names, "y"])[0].header == [*stage.names, "y"]

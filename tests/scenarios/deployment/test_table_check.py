@@ -12,6 +12,7 @@ from support.questions import QUESTIONS
 
 from federation.features.feature_map import text_code
 from parties.site.settings import Table
+from scenarios.data.hashing import Hashing, hashed_texts
 from scenarios.deployment.sources import source
 from scenarios.deployment.table_check import examined, rows_are_fixed
 
@@ -281,3 +282,16 @@ def test_no_label_changes_which_rows_are_answered_for(tmp_path_factory, cell, mi
     first, absent, last = [1, text_code("m")], [0, 0], [2, text_code("f")]
     assert found.rows.tolist() == ([first, last] if missing == "drop" else [first, absent, last])
     assert (0 <= found.labels[-1] <= 5) if real else (found.labels[-1] in (0, 1))
+
+
+def test_a_site_hashes_the_words_of_its_own_column(look):
+    stage = Hashing(4, "said", 2)
+    hashed = [{"name": "age"}, *({"name": name} for name in stage.names)]
+    lines = ["AGE_Y,words,ICD", "30,free money now,C50", "41,,D24", "52,a good song,C50"]
+    errors, remarks, holdings = look(lines, {"columns": {**COLUMNS, "said": "words"}}, plan(columns=hashed))
+    assert (errors, remarks) == ([], [])
+    expected = hashed_texts([["free money now", "", "a good song"]], stage)[np.arange(3)]
+    np.testing.assert_array_equal(holdings.rows, np.column_stack([[30, 41, 52], expected]))
+    [error], _, none = look(lines, {"columns": COLUMNS}, plan(columns=hashed))
+    assert none is None
+    assert "has no column 'said'; it has AGE_Y, words, ICD" in error

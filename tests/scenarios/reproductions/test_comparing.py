@@ -1,9 +1,12 @@
 """Cells and claims: what is inside, what differs, and whether a reason is there."""
 
+from dataclasses import replace
+
 import pytest
 from support.toy_paper import CLAIM, HIGHER, OTHER, WIDE, printed, toy_item, toy_kept, toy_paper
 
 from scenarios.reproductions.comparing import cells, claims, unexplained
+from scenarios.reproductions.kept import Kept
 from scenarios.reproductions.paper import EXACT, Claim, Reason
 
 LOW = 0.73  # the mean of WIDE
@@ -74,8 +77,22 @@ def test_claims_are_tested_on_the_same_splits(claim, verdict):
     assert unexplained(claims(explained, toy_kept())) == []
 
 
-def test_a_claim_may_be_between_two_places_of_the_axis():
-    fallen = Claim("it falls", "high", "high", ("one",), between=("1", "9"))
+def test_a_claim_may_be_about_places_of_the_axis_and_about_another_setting():
+    places = [*toy_kept(x="2").observations, *toy_kept(x="10", high_published=WIDE, low_published=HIGHER).observations]
+    item = toy_item(axis="k", at=("2", "10"))
+    for at, verdict in ((("2",), "holds"), (("10",), "does not hold"), ((), "cannot be told")):
+        claim = Claim("high is higher", "high", "low", ("one",), at=at)
+        [tested] = claims(replace(item, claims=(claim,)), Kept(places, toy_kept().record))
+        assert tested.verdict == verdict
+    elsewhere = [replace(one, setting="two") for one in toy_kept(high_published=WIDE).observations]
+    both = Kept([*toy_kept().observations, *elsewhere], toy_kept().record)
+    claim = Claim("one is higher than two", "high", "high", ("one",), against="two")
+    [tested] = claims(toy_item(claims=(claim,)), both)
+    assert (tested.setting, tested.verdict) == ("one", "holds")
+
+
+def test_a_claim_may_be_about_two_places_of_the_axis():
+    fallen = Claim("it falls", "high", "high", ("one",), at=("1",), from_at=("9",))
     first, last = toy_kept(x="1", high_published=HIGHER), toy_kept(x="9", high_published=WIDE)
     kept = type(first)([*first.observations, *last.observations], first.record)
     [tested] = claims(toy_item(axis="k", at=("1", "9"), claims=(fallen,)), kept)

@@ -51,6 +51,14 @@ def test_the_place_on_the_axis_stands_in_names_and_settings():
     assert values(rows, swept, axis="parties", at=("1", "2", "3")) == [("1", 0, 0.1), ("2", 0, 0.2)]
 
 
+def test_an_axis_of_inverse_epsilons_begins_without_noise():
+    rows = [row("a", 0, 0.2, epsilon=2.0), row("a", 0, 0.1, epsilon=10.0), row("b", 0, 0.9, epsilon=float("inf"))]
+    pieces = (Series("a", Pick("a", epsilon="1/{x}")), Series("a", Pick("b", epsilon="1/{x}")))
+    item = toy_item(series=pieces, axis="1/epsilon", at=("0", "0.1", "0.5"))
+    found = {one.x: one.value for one in observed(rows, item, Part("one", "quickstart"))}
+    assert found == {"0": 0.9, "0.1": 0.1, "0.5": 0.2}
+
+
 def test_what_is_not_told_apart_is_refused():
     with pytest.raises(InputError, match=r"several epsilons, 1, 2; say in `epsilon`"):
         values([row("a", 0, 0.1), row("a", 0, 0.1, epsilon=2.0)], Pick("a"))

@@ -35,7 +35,7 @@ class Noted(TerminalProgress):
         self.worlds[-1].append((task.description, task.completed, task.total))
 
 
-def test_each_world_counts_the_answers_of_every_round_from_one(tmp_path):
+def test_each_world_counts_the_answers_of_every_round_from_one(tmp_path, undrawn):
     noted = Noted()
     run(EXCHANGE, out=tmp_path / "out", progress=noted)
     # 3 nodes; for each of 2 epsilons and 2 draws a query, and the mean operator asks for rows, and sums by epsilon

@@ -147,3 +147,31 @@ def test_parties_that_nobody_counted(own, changes, parties):
 def test_what_cannot_be_is_told(own, changes, part):
     with pytest.raises(InputError, match=part):
         draft(own, wish(**changes))
+
+
+def comments(path, *more):
+    lines = [",".join(["said", "y", *more])]
+    lines += [
+        ",".join([f"a song number {i}", "yes" if i % 3 else "no", *(str(i % 7) for _ in more)]) for i in range(90)
+    ]
+    path.write_text("\n".join(lines))
+    return profile(path)
+
+
+def test_the_words_of_free_text_are_hashed_where_there_is_nothing_else(tmp_path):
+    alone = comments(tmp_path / "alone.csv")
+    made = draft(alone, wish(label="y", source="alone.csv"))
+    usual = ["impute", "scale", {"whiten": "auto"}, "constant", "unit_norm"]
+    assert made.plain["data"]["features"] == [{"hash": {"column": "said", "bits": 10}}, *usual]
+    assert "drop" not in made.plain["data"]
+    (tmp_path / "first.yaml").write_text(made.to_yaml("first.yaml", "init"))
+    assert "# The words of each text, hashed into columns of numbers" in (tmp_path / "first.yaml").read_text()
+    assert resolve(tmp_path / "first.yaml").data.features[0] == {"hash": {"column": "said", "bits": 10}}
+    assert numbers(alone, wish(label="y")).features == 1024
+
+
+def test_free_text_beside_other_columns_is_left_out_and_the_file_says_what_could_use_it(tmp_path):
+    made = draft(comments(tmp_path / "more.csv", "age"), wish(label="y"))
+    assert made.plain["data"]["drop"] == ["said"]
+    text = " ".join(made.to_yaml("first.yaml", "init").replace("#", "").split())
+    assert "said (free text, whose words the stage hash of the features can use)" in text

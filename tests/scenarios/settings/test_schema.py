@@ -132,7 +132,7 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
         ("trials.noise=0", "trials.noise: must be at least 1, got 0"),
         ("trials.noise=1000000000", "trials.noise: must be at most 100000, got 1000000000"),
         ("trials.splits=1000000000", "trials.splits: must be at most 10000, got 1000000000"),
-        ("trials=[1]", "trials: must be a section with keys from splits, noise, got [1]"),
+        ("trials=[1]", "trials: must be a section with keys from splits, noise, periods, window, got [1]"),
         ("engine.kind=rya", "engine.kind: must be one of inline, ray, flower, got the text \"rya\"; did you mean 'ray'?"),
         ("engine.workers=0", "engine.workers: must be auto or a whole number from 1, got 0"),
         ("engine.ray.address=auto", "engine.ray.address: is for kind: ray; remove it or change kind"),
@@ -173,7 +173,7 @@ def test_all_problems_of_a_file_at_once_in_its_order(tmp_path: Path) -> None:
         ":1: seed:",
         ":2: data.source:",
         ":3: data.sourc: unknown key; allowed: source, label, classes, positive, range, outside, auxiliary, test, features, "
-        "person, drop, rows_per_person, targets; "
+        "person, time, drop, rows_per_person, targets; "
         "did you mean 'source'?",
         ":4: parties.count:",
         ":6: protocols.0.rounds:",
@@ -321,3 +321,33 @@ def test_a_source_that_no_file_can_be_is_told(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=words):
             resolve({**MINIMAL, "data": {"source": source, "label": "y"}})
     assert resolve({**MINIMAL, "data": {"source": "~nobody-of-that-name/a.csv", "label": "y"}}).data.source[0] == "~"
+
+
+HASHED = ["data.features=[{hash: 6}, {hash: {column: said, bits: 4}}, {project: 3}, unit_norm]", "seed=7"]
+
+
+def test_a_random_projection_has_the_scenarios_seed_and_hashing_is_no_stage_that_is_fitted():
+    data = resolve(MINIMAL, HASHED).data
+    projection = {"project": {"seed": 7, "dimensions": 3}}
+    assert data.features == ({"hash": 6}, {"hash": {"column": "said", "bits": 4}}, projection, "unit_norm")
+    assert data.stages == (projection, "unit_norm")
+    own = resolve(MINIMAL, ["data.features=[{project: {dimensions: 3, seed: 5}}, unit_norm]"])
+    assert own.data.stages[0] == {"project": {"seed": 5, "dimensions": 3}}
+    assert resolve(own.to_plain()).data.features == own.data.features
+
+
+@pytest.mark.parametrize(
+    ("features", "words"),
+    [
+        ("[unit_norm, {hash: 6}]", "data.features: hash must come before all other stages"),
+        ("[{hash: 6}, {hash: 7}]", "hash names a column twice"),
+        ("[{hash: 17}]", "must be a number of bits from 1 to 16 for svmlight, or {column: NAME, bits: 1 to 16"),
+        ("[{hash: {column: said, bits: 4, words: 4}}]", "words: 1 to 3}"),
+        ("[{hash: {column: said}}]", "must be a number of bits"),
+        ("[{project: 0}]", "must be a number of dimensions from 1 to 100000"),
+        ("[{project: {dimensions: 3, sead: 2}}]", "or {dimensions: NUMBER, seed: NUMBER}"),
+    ],
+)
+def test_other_hashes_and_projections_are_refused(features, words):
+    with pytest.raises(InputError, match=re.escape(words)):
+        resolve(MINIMAL, [f"data.features={features}"])

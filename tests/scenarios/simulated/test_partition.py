@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
+from scenarios.data.catalogue import load
 from scenarios.data.tables import Table
 from scenarios.simulated.partition import Cut, cut, smallest_count
 
@@ -359,3 +360,30 @@ def test_real_labels_change_nothing_in_partitions_that_do_not_look_at_labels(cha
 def test_partitions_by_class_need_classes(partition):
     with pytest.raises(InputError, match="deals rows by class; 'real' has real labels: use iid"):
         cut_of(regression(), partition=partition)
+
+
+def test_rows_that_are_drawn_follow_on_each_other():
+    pieces = cut(load("crowd"), auxiliary=30, test=20, parties=4, rows=6, partition="iid", seed=1, bags=2)
+    assert pieces.test.tolist() == list(range(20))
+    assert pieces.auxiliary.tolist() == list(range(20, 50))
+    assert [*pieces.party(3)] == list(range(68, 74))
+    assert pieces.bags(3).tolist() == [0, 0, 0, 1, 1, 1]
+    assert pieces.order == range(50, 74)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"auxiliary": 0.25}, "data.auxiliary must be a whole number"),
+        ({"test": 0.2}, "data.test must be a whole number"),
+        ({"rows": None}, "parties.rows must be a whole number"),
+        ({"bags": {"by": "x0"}}, "parties.bags must be a whole number"),
+        ({"partition": {"dirichlet": 1.0}}, "parties.partition must be iid"),
+        ({"parties": None}, "parties.count is needed"),
+        ({"parties": 10**9}, "needs 6000000000 private rows"),
+    ],
+)
+def test_rows_that_are_drawn_are_dealt_by_whole_numbers_only(changes, named):
+    asked = {"auxiliary": 30, "test": 20, "parties": 4, "rows": 6, "partition": "iid", "seed": 1, **changes}
+    with pytest.raises(InputError, match=named):
+        cut(load("crowd"), **asked)

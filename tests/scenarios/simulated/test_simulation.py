@@ -224,3 +224,21 @@ def test_public_rows_of_a_file_leave_all_other_rows_alone(tmp_path):
     assert (len(cut.auxiliary), len(cut.test), len(cut.order), cut.shifted) == (0, 10, 40, True)
     same = split(replace(spec, auxiliary=5)).cut
     np.testing.assert_array_equal(same.test, cut.test)
+
+
+def test_parties_at_once_are_each_party_alone(spec):
+    """With attackers and absentees, from the first party of the cohort or a later one."""
+    some = provider(spec, dropout=0.3, hostile=0.3, kind="random", seed=3)
+    for parties in (range(50), range(20, 33)):
+        held, absent = some.held(parties)
+        alone = {}
+        for party in parties:
+            try:
+                alone[party] = some.holdings(party)
+            except DroppedOut:
+                assert absent[party] == "dropped out"
+        assert held.parties.tolist() == list(alone)
+        assert len(held.parties) + len(absent) == len(parties)
+        for (rows, labels), one in zip(held.each(), alone.values(), strict=True):
+            np.testing.assert_array_equal(rows, one.rows)
+            np.testing.assert_array_equal(labels, one.labels)

@@ -1,0 +1,1 @@
+"""From the files that others publish to those that scenarios read."""

@@ -1,0 +1,1 @@
+"""Brahmbhatt et al. 2023."""

@@ -1,0 +1,1 @@
+"""Iyer, Nath and Sarawagi 2016."""

@@ -1,0 +1,1 @@
+"""Patrini, Nielsen and Nock 2015."""

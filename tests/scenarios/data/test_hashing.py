@@ -1,0 +1,115 @@
+"""Feature hashing: what scikit-learn makes of the same cells, under names that say how."""
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import HashingVectorizer
+
+from federation.contract.errors import InputError
+from scenarios.data import hashing, sheets
+from scenarios.data.files import open_sheet, read_public, read_rows, read_table
+from scenarios.data.hashing import HashedRows, Hashing, hashings, made_from, read_for
+
+TEXTS = ["Great song, great video", "", "subscribe to my channel", "Great channel"] * 5
+STAGE = Hashing(6, "said", 2)
+
+
+@pytest.fixture
+def comments(tmp_path):
+    lines = [f"{i % 3},{text!r},{'spam' if i % 2 else 'ham'}" for i, text in enumerate(TEXTS)]
+    path = tmp_path / "comments.csv"
+    path.write_text("likes,said,class\n" + "\n".join(lines).replace("'", '"') + "\n")
+    return path
+
+
+def expected():
+    return HashingVectorizer(n_features=64, ngram_range=(1, 2), norm=None).transform(TEXTS).toarray()
+
+
+def test_words_become_columns_after_all_others(comments, monkeypatch):
+    monkeypatch.setattr(sheets, "_TEXTS_AT_A_TIME", 3)  # whatever is read together
+    table = read_table(comments, "class", hashes=[STAGE])
+    assert table.columns == ("likes", *STAGE.names)
+    assert table.text == ()
+    rows = table.rows(np.arange(20))
+    np.testing.assert_array_equal(rows[:, 1:], expected())
+    np.testing.assert_array_equal(rows[:, 0], np.arange(20) % 3)
+    np.testing.assert_array_equal(table.rows(np.array([5, 2])), rows[[5, 2]])
+
+
+def test_new_and_public_rows_have_the_same_words(comments):
+    table = read_table(comments, "class", hashes=[STAGE])
+    for rows in (read_rows(comments, table.columns), read_public(comments, table, "comments.csv")):
+        np.testing.assert_array_equal(rows, table.rows(np.arange(20)))
+    np.testing.assert_array_equal(open_sheet(comments).numbers(STAGE.names[9]), expected()[:, 9])
+
+
+def test_a_column_of_texts_alone_will_do_and_several_have_columns_of_their_own(comments, tmp_path):
+    alone = tmp_path / "alone.csv"
+    alone.write_text("said,class\none two,a\ntwo three,b\n")
+    assert read_table(alone, "class", hashes=[STAGE]).columns == STAGE.names
+    both = read_table(comments, "likes", hashes=[STAGE, Hashing(2, "class")])
+    assert both.columns == (*STAGE.names, *Hashing(2, "class").names)
+
+
+@pytest.mark.parametrize(
+    ("stage", "words"),
+    [
+        (Hashing(6, "siad"), "has no column 'siad'; it has likes, said, class; did you mean 'said'"),
+        (Hashing(6), "hash must name the column of texts of .*comments.csv"),
+    ],
+)
+def test_other_columns_are_refused(comments, stage, words):
+    with pytest.raises(InputError, match=words):
+        read_table(comments, "class", hashes=[stage])
+
+
+def test_what_a_file_lacks_is_named_as_the_file_would_have_it(comments, tmp_path):
+    table = read_table(comments, "class", hashes=[STAGE])
+    other = tmp_path / "other.csv"
+    other.write_text("likes,text\n1,a\n")
+    with pytest.raises(InputError, match=r"lacks 1 of the 65 columns that are features of comments\.csv, said"):
+        read_public(other, table, "comments.csv")
+    with pytest.raises(InputError, match="no column 'said'"):
+        read_rows(other, table.columns)
+
+
+def test_numbers_in_npz_files_are_projected_instead(tmp_path):
+    np.savez(tmp_path / "own.npz", X=np.eye(4), y=np.array([0, 1, 0, 1]))
+    with pytest.raises(InputError, match=r"hash is for svmlight files and for texts .*; use {project: DIMENSIONS}"):
+        read_table(tmp_path / "own.npz", None, hashes=[STAGE])
+
+
+def test_too_many_cells_are_refused_before_memory_is_taken(comments, monkeypatch):
+    table = read_table(comments, "class", hashes=[STAGE])
+    monkeypatch.setattr(hashing, "MOST_CELLS", 20 * 64 - 1)
+    with pytest.raises(InputError, match=r"comments\.csv has 20 rows of 64 hashed columns, more than the 1279 cells"):
+        read_rows(comments, table.columns)
+
+
+@pytest.mark.parametrize("column", ["said", "a, 2 words, 3 bits)[1]", "x", "two\nlines", "(€)"])
+def test_a_name_says_how_its_column_is_made(column):
+    stage = Hashing(16, column, 3)
+    assert made_from(stage.names[-1]) == (stage, 65535)
+    assert read_for(stage.names[0]) == column
+    assert made_from(Hashing(4).names[15]) == (Hashing(4), 15)
+
+
+@pytest.mark.parametrize(
+    "name", ["said", "hash(x, 0 bits)[0]", "hash(x, 17 bits)[0]", "hash(x, 4 bits)[16]", "hash(x)"]
+)
+def test_other_names_are_columns_themselves(name):
+    assert made_from(name) is None
+    assert read_for(name) == name
+
+
+def test_only_what_is_not_zero_is_kept():
+    rows = HashedRows.of([], 8)
+    assert (rows.shape, rows[np.array([], dtype=int)].shape) == ((0, 8), (0, 8))
+    kept = hashing.hashed_texts([["word"] * 100], Hashing(16, "said"))
+    assert (kept.shape, kept.values.nbytes + kept.places.nbytes) == ((100, 65536), 600)
+
+
+def test_values_of_the_stages_in_their_order():
+    features = ["impute", {"hash": 4}, {"hash": {"column": "said", "bits": 3}}, {"whiten": 2}]
+    assert hashings(features) == (4, {"column": "said", "bits": 3})
+    assert [*map(Hashing.of, hashings(features))] == [Hashing(4), Hashing(3, "said", 1)]

@@ -1,0 +1,42 @@
+"""Bounds, exact values and simulated releases agree where they must."""
+
+import math
+
+import pytest
+
+from federation.mechanisms.bag_sums.accounting import delta
+from federation.mechanisms.bag_sums.design import BagDesign
+from federation.mechanisms.bag_sums.theorem import theorem_delta
+from scenarios.papers.brahmbhatt.brahmbhatt import PAPER
+from scenarios.papers.brahmbhatt.guarantees import EPSILON, lemma_3_4, simulated_delta, theorem_1_2
+from scenarios.reproductions.kept import read
+
+
+@pytest.mark.parametrize("noisy", [320, 3200])
+def test_simulated_releases_agree_with_the_exact_delta(noisy):
+    design = BagDesign(3200, 100, 32, noisy=noisy)
+    exact = delta(EPSILON, design, sigma=1.0, label_range=(0.0, 1.0))
+    assert simulated_delta(design, 1) == pytest.approx(exact, rel=0.05)
+
+
+def test_kept_values_are_those_that_the_library_gives(reproductions):
+    [item] = [item for item in PAPER.items if item.name == "theoremd1"]
+    kept = read(reproductions, PAPER, item)
+    design = BagDesign(51_200, 100, 512, noisy=51_200)
+    of = {"sigma": 1.0, "label_range": (0.0, 1.0)}
+    for series, value in (("Theorem D.1", theorem_delta(1.0, design, **of)), ("exact", delta(1.0, design, **of))):
+        [found] = kept.by_split("rho = 1", series, "published", "512").values()
+        assert found == pytest.approx(math.log10(value), abs=1e-6)
+
+
+def test_the_lemma_keeps_nothing_in_bags_of_fewer_rows_than_features(reproductions):
+    [item] = [item for item in PAPER.items if item.name == "lemma34"]
+    kept = read(reproductions, PAPER, item)
+    shares = kept.by_split("US census", "in a bag", "published", "1024").values()
+    [expected] = kept.by_split("US census", "(k - r) / k", "published", "1024").values()
+    assert sum(shares) / len(shares) == pytest.approx(expected, abs=0.05)
+    assert kept.by_split("US census", "least of these bags", "published", "32") == {-1: pytest.approx(0, abs=1e-9)}
+
+
+def test_without_data_there_is_nothing_of_bags(tmp_path):
+    assert list(theorem_1_2(True, tmp_path)) == list(lemma_3_4(True, tmp_path)) == []

@@ -60,7 +60,8 @@ class Rates:
     scoring parties on their own adds to answering. `once` are those of the first world only, `crowding` seconds by the
     clock for one of the processor while this was found. `asked` are bytes of one node's questions, in `messages`;
     `sent` bytes of all answers, `held` those that the aggregator keeps. `peaks` is this process's peak memory after
-    each phase, `served` the parties of each sample, `missing` the variants that these could not carry.
+    each phase, `served` the parties of each sample, `missing` the variants that these could not carry. They are `rough`
+    where one or two releases stand for all.
     """
 
     answering: Line
@@ -77,15 +78,15 @@ class Rates:
     peaks: dict[str, float]
     served: tuple[int, ...]
     missing: tuple[str, ...]
+    rough: bool = False
 
 
 def calibrated(world: World, per_node: int, seconds: float) -> Rates:
     """Run the world with ever more of its parties, for about so many seconds of this process's time.
 
     Where its releases take long, one stands for all, and two more samples tell what grows with epsilons and with draws.
-    Takes two samples at least, the first of which loads what any run has to load, but one where that has all parties and takes longer than
-    all should. Raises `FederationError`s where none
-    can be taken.
+    Takes two samples at least, the first of which loads what any run has to load, but one of all parties where that
+    takes longer than all should. Raises `FederationError`s where none can be taken.
     """
     whole = world.split.cut.parties
     asked = any(one.kind == INDIVIDUAL for one in world.variants)
@@ -123,6 +124,7 @@ def calibrated(world: World, per_node: int, seconds: float) -> Rates:
         peaks=latest.peaks,
         served=tuple(one.parties for one in samples),
         missing=first.missing,
+        rough=heavy,
     )
 
 

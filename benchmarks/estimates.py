@@ -31,7 +31,7 @@ CASES: Mapping[str, tuple[str, Sequence[str]]] = {
     "labels": ("diabetes-label-dp", ["trials.splits=1"]),
     "exchange": ("ctg-error-marginals", ["trials.splits=1"]),
     "secure sums": ("har-secure-sum", ["trials.splits=1"]),
-    "sweep": ("quickstart", ["trials.splits=1", "parties.count=[50, 200]", "parties.rows=[3, 6]"]),
+    "sweep": ("quickstart", ["trials.splits=1", "parties.count=[50, 160]", "parties.rows=[3, 6]"]),
 }
 
 

@@ -20,8 +20,9 @@ _SERVING = 0.7  # of the time, for samples without parties on their own, where t
 _LIGHT = 0.2  # of the time: what all releases may take in each sample; of heavier ones one or two are made
 _SECOND = 0.6  # seconds for the second sample, whatever is left: nothing can be told from one
 _ONE = 1, 1  # epsilon and draw
-_HEAVY = "release", "scoring"
-_GROWING = (*_HEAVY, "answering", "gathering", "sent", "held", "asked", "messages")
+_HEAVY = "gathering", "release", "scoring"
+_SECONDS = (*_HEAVY, "answering")
+_GROWING = (*_SECONDS, "sent", "held", "asked", "messages")
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class Rates:
     scoring parties on their own adds to answering. `once` are those of the first world only, `crowding` seconds by the
     clock for one of the processor while this was found. `asked` are bytes of one node's questions, in `messages`;
     `sent` bytes of all answers, `held` those that the aggregator keeps. `peaks` is this process's peak memory after
-    each phase, `served` the parties of each sample, `missing` the variants that these could not carry.
+    each phase, `served` the parties of each sample, `missing` the variants that these could not carry. They are `rough`
+    where one or two releases stand for all.
     """
 
     answering: Line
@@ -76,14 +78,15 @@ class Rates:
     peaks: dict[str, float]
     served: tuple[int, ...]
     missing: tuple[str, ...]
+    rough: bool = False
 
 
 def calibrated(world: World, per_node: int, seconds: float) -> Rates:
     """Run the world with ever more of its parties, for about so many seconds of this process's time.
 
     Where its releases take long, one stands for all, and two more samples tell what grows with epsilons and with draws.
-    Takes two samples at least, the first of which loads what any run has to load. Raises `FederationError`s where none
-    can be taken.
+    Takes two samples at least, the first of which loads what any run has to load, but one of all parties where that
+    takes longer than all should. Raises `FederationError`s where none can be taken.
     """
     whole = world.split.cut.parties
     asked = any(one.kind == INDIVIDUAL for one in world.variants)
@@ -92,7 +95,9 @@ def calibrated(world: World, per_node: int, seconds: float) -> Rates:
     every = len(world.scenario.privacy.epsilon), world.scenario.trials.noise
     heavy = (first.gathering + first.release + first.scoring) * math.prod(every) > _LIGHT * seconds
     made = _ONE if heavy else every
-    samples = [sampled(world, first.parties, per_node, 1, individual=False, releases=made)]
+    samples = [first]
+    if first.processor <= seconds or whole > first.parties:
+        samples = [sampled(world, first.parties, per_node, 1, individual=False, releases=made)]
     grown = _growth(world, samples[0], per_node, every, until) if heavy else dict.fromkeys(_GROWING, 1.0)
     share = _SERVING if asked else 1.0
     while size := _next(samples, min(whole, 2 * per_node), until - time.process_time() - (1 - share) * seconds):
@@ -108,7 +113,7 @@ def calibrated(world: World, per_node: int, seconds: float) -> Rates:
         answering=answering.times(grown["answering"]),
         gathering=_line(samples, "gathering", gathers).times(grown["gathering"]),
         release=_line(samples, "release", _grows(samples, "release")).times(grown["release"]),
-        scoring=_line(samples, "scoring", pooled).times(grown["scoring"]),
+        scoring=(_pooled(samples, whole) if pooled else _line(samples, "scoring", False)).times(grown["scoring"]),
         sent=_line(samples, "sent").times(grown["sent"]),
         held=_line(samples, "held").times(grown["held"]),
         alone=alone,
@@ -119,6 +124,7 @@ def calibrated(world: World, per_node: int, seconds: float) -> Rates:
         peaks=latest.peaks,
         served=tuple(one.parties for one in samples),
         missing=first.missing,
+        rough=heavy,
     )
 
 
@@ -148,8 +154,9 @@ def _growth(world: World, one: Sample, per_node: int, every: tuple[int, int], un
             two = sampled(world, one.parties, per_node, 100 * turn, individual=False, releases=releases)
         for name in _GROWING:
             before = max(float(getattr(one, name)), 1e-9)
-            more = (name in _HEAVY) if two is None else min(1.0, max(0.0, float(getattr(two, name)) / before - 1.0))
-            found[name] *= 1.0 + more * (every[axis] - 1)
+            gain = before * (name in _HEAVY) if two is None else float(getattr(two, name)) - before
+            chance = name in _SECONDS and gain < _CHANCE
+            found[name] *= 1.0 + (0.0 if chance else min(1.0, max(0.0, gain / before))) * (every[axis] - 1)
     return found
 
 
@@ -206,6 +213,17 @@ def _alone(
     more = sampled(world, size, per_node, turn, individual=True, releases=_ONE)
     many = _beyond(more, answering)
     return many + max(0.0, many - few) / (size - first.parties) * (scored - size), more
+
+
+def _pooled(samples: Sequence[Sample], whole: int) -> Line:
+    """Scoring with all rows pooled, whose training is slower than its rows at first, and faster later on.
+
+    High is a straight line, low what the most parties took; the geometric mean is likely.
+    """
+    straight, reached = _line(samples, "scoring"), samples[-1].scoring
+    _, far, _ = straight.at(whole)
+    least, likely = ((value - straight.fixed) / whole for value in (min(reached, far), math.sqrt(reached * far)))
+    return Line(straight.fixed, likely, min(least, likely), straight.each) if far > reached else straight
 
 
 def _beyond(sample: Sample, answering: Line) -> float:

@@ -60,3 +60,8 @@ def test_what_is_done_once():
     assert found["data"] == Span(4.0, 5.0, 6.25)
     assert found["start"].low < found["start"].likely < found["start"].high
     assert set(found) == {"start", "data", "report"}
+
+
+def test_where_one_release_stands_for_all_the_range_is_wider():
+    sure, rough = (cost(replace(RATES, rough=one), 1000, 1000, 0.0, INLINE).seconds["release"] for one in (False, True))
+    assert rough.low < sure.low < sure.likely == rough.likely < sure.high < rough.high

@@ -68,7 +68,10 @@ def test_what_the_aggregator_does_grows_only_where_that_shows(world, monkeypatch
     assert found.release.each == pytest.approx(1e-3)
     assert found.scoring.each == 0.0  # nothing is scored that depends on the parties
     pooled = calibrated(world("protocols=[{kind: soft_vote}, {kind: pooled}]"), 1000, 60.0)
-    assert pooled.scoring.each == pytest.approx(1e-3)
+    assert pooled.scoring.most == pytest.approx(1e-3)
+    low, likely, high = pooled.scoring.at(3000)
+    assert (low, high) == (pytest.approx(2.0), pytest.approx(3.0))  # of two nodes, and in a straight line
+    assert likely == pytest.approx(6.0**0.5)
 
 
 def test_too_few_parties_for_a_quorum_are_doubled(world, served, monkeypatch):
@@ -85,6 +88,13 @@ def test_too_few_parties_for_a_quorum_are_doubled(world, served, monkeypatch):
     monkeypatch.setattr(rates, "sampled", lambda *_, **__: strict(None, 1, 1, 1, individual=False))
     with pytest.raises(QuorumError):
         calibrated(world(), 4096, 60.0)
+
+
+def test_a_world_whose_first_sample_takes_too_long_gets_no_other(world, served):
+    found = calibrated(world("parties.count=20", "protocols=[{kind: soft_vote}]"), 20, 0.5)
+    assert served == [(20, 0, False)]
+    assert found.answering.at(20)[1] == pytest.approx(0.12)
+    assert found.once == 0.0
 
 
 def test_heavy_releases_are_made_by_ones_and_twos(world, monkeypatch):

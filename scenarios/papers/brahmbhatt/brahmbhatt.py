@@ -39,8 +39,8 @@ TABLE_1 = Item(
     ),
     about="As published: secret Gaussian weights, no noise, and 200 epochs of Adam at the published rates, whose "
     "steps count instances (1024 for Criteo, 8192 for the census). Default: least squares on the same sums, in "
-    "closed form. Neither has a guarantee (see Theorem 1.2). The paper's errors depend on m times k alone, as the "
-    "number of such steps does: they measure how far Adam has come. The error of the sums themselves falls with m and "
+    "closed form. Neither has a guarantee (see Theorem 1.2). The paper's errors depend on nearly m times k alone, "
+    "as the number of such steps does, and so do ours as published: they measure how far Adam has come. The error of the sums themselves falls with m and "
     "does not depend on k, as s² (1 + r/(m - r - 1)) says for noise s² and r features. Splits are "
     f"{SPLITS}, the paper's 10, and cells of more than {MOST[CRITEO]:,} rows of Criteo or {MOST[CENSUS]:,} of the "
     "census are not measured. As our sets are much smaller than the paper's, rows of bags are drawn with "

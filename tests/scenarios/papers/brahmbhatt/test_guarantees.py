@@ -29,7 +29,7 @@ def test_kept_values_are_those_that_the_library_gives(reproductions):
         assert found == pytest.approx(math.log10(value), rel=1e-4)
 
 
-def test_the_lemma_keeps_nothing_in_bags_of_fewer_rows_than_features(reproductions):
+def test_in_bags_of_fewer_rows_than_features_nothing_may_be_left_of_the_loss(reproductions):
     [item] = [item for item in PAPER.items if item.name == "lemma34"]
     kept = read(reproductions, PAPER, item)
     shares = kept.by_split("US census", "in a bag", "published", "1024").values()

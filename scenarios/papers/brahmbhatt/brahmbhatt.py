@@ -141,7 +141,7 @@ LEMMA_3_4 = Item(
     at=("32", "64", "128", "256", "512", "1024"),
     compute=lemma_3_4,
     about="The lemma says that the loss of all rows is approximately kept in each bag, with a probability whose "
-    "constants are not given. In bags of no more rows than features nothing of it may be left: there the label sum is a "
+    "constants are not given. In bags of no more rows than features nothing of it may be left: the label sum then is a "
     "function of the row sums, and a label's change is seen for sure (Appendix J). That happens in the census at the "
     "sizes of bags that Table 1 begins with.",
     minutes=(0.3, 0.3),

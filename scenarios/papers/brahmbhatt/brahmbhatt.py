@@ -39,12 +39,12 @@ TABLE_1 = Item(
     ),
     about="As published: secret Gaussian weights, no noise, and 200 epochs of Adam at the published rates, whose "
     "steps count instances (1024 for Criteo, 8192 for the census). Default: least squares on the same sums, in "
-    "closed form. Neither has a guarantee (see Theorem 1.2). The paper's errors depend on m times k alone, as the "
-    "number of such steps does: they measure how far Adam has come. The error of the sums themselves falls with m and "
-    "does not depend on k, as s² (1 + r/(m - r - 1)) says for noise s² and r features. Splits are "
-    f"{SPLITS}, the paper's 10, and cells of more than {MOST[CRITEO]:,} rows of Criteo or {MOST[CENSUS]:,} of the "
-    "census are not measured. As our sets are much smaller than the paper's, rows of bags are drawn with "
-    "replacement. Behind ± stands the paper's standard deviation.",
+    "closed form. Neither has a guarantee (see Theorem 1.2). The paper's errors depend on nearly m times k alone, "
+    "as the number of such steps does, and so do ours as published: they measure how far Adam has come. The error of "
+    "the sums themselves falls with m and does not depend on k, as s² (1 + r/(m - r - 1)) says for noise s² and r "
+    f"features. Splits are {SPLITS}, the paper's 10, and cells of more than {MOST[CRITEO]:,} rows of Criteo or "
+    f"{MOST[CENSUS]:,} of the census are not measured. As our sets are much smaller than the paper's, rows of bags are "
+    "drawn with replacement. Behind ± stands the paper's standard deviation.",
     minutes=(0.6, 0.2),
 )
 
@@ -71,7 +71,7 @@ def _network_table(number: int) -> Item:
         "noise on the same share of the labels of every bag, steps of 16 bags or more, averaged parameters of the best "
         "epoch. Noise of deviation 1 on labels from 0 to 52 or 21 hides nearly nothing: our default at the same noise "
         "is as NON-PRIVATE. Measured are the cells whose disjoint bags our sets have rows for and that take "
-        f"seconds: {cells} (in Tables 2 and 6). Splits are {SPLITS}, the paper's 10.",
+        f"seconds: {cells} (in Tables 2 and 6).",
         minutes=(0.5, 0.2),
     )
 
@@ -134,16 +134,16 @@ LEMMA_3_4 = Item(
     series=(
         Series("in a bag", meaning="mean over random bags, which stand as splits"),
         Series("least of these bags", meaning="the lemma speaks of every bag"),
-        Series("(k - r) / k", meaning="what is expected of a bag of k rows with r independent features"),
+        Series("(k - r) / k", meaning="what is expected of k rows with r features that all vary within a bag"),
     ),
     metric="share",
     axis="k",
     at=("32", "64", "128", "256", "512", "1024"),
     compute=lemma_3_4,
     about="The lemma says that the loss of all rows is approximately kept in each bag, with a probability whose "
-    "constants are not given. In bags of no more rows than features nothing of it is kept: there the label sum is a "
-    "function of the row sums, and a label's change is seen for sure (Appendix J). That is so for the census at "
-    "the sizes of bags that Table 1 begins with.",
+    "constants are not given. In bags of no more rows than features nothing of it may be left: the label sum then is a "
+    "function of the row sums, and a label's change is seen for sure (Appendix J). That happens in the census at the "
+    "sizes of bags that Table 1 begins with.",
     minutes=(0.3, 0.3),
 )
 

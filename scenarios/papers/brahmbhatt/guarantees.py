@@ -30,7 +30,7 @@ _REPETITIONS, _RELEASES = 5, 40_000
 HOUSES, HOUSE_SIZES = "California housing", (64, 256, 1024)
 BAG_SIZES = (32, 64, 128, 256, 512, 1024)
 PROMISED = 1e-6  # delta of our default
-_BAGS_SEEN, _BAGS_OF_A_SIZE = 5, 20
+_BAGS_SEEN, _BAGS_OF_A_SIZE = 5, 16
 _LEAST = 1e-300
 _LOOKED_AT = 20_000  # rows, for their rank
 

@@ -26,10 +26,10 @@ def test_kept_values_are_those_that_the_library_gives(reproductions):
     of = {"sigma": 1.0, "label_range": (0.0, 1.0)}
     for series, value in (("Theorem D.1", theorem_delta(1.0, design, **of)), ("exact", delta(1.0, design, **of))):
         [found] = kept.by_split("rho = 1", series, "published", "512").values()
-        assert found == pytest.approx(math.log10(value), abs=1e-6)
+        assert found == pytest.approx(math.log10(value), rel=1e-4)
 
 
-def test_the_lemma_keeps_nothing_in_bags_of_fewer_rows_than_features(reproductions):
+def test_in_bags_of_fewer_rows_than_features_nothing_may_be_left_of_the_loss(reproductions):
     [item] = [item for item in PAPER.items if item.name == "lemma34"]
     kept = read(reproductions, PAPER, item)
     shares = kept.by_split("US census", "in a bag", "published", "1024").values()

@@ -185,8 +185,8 @@ def accidents(nodes: int, workers: int) -> None:
 
 
 def run_command(folder: Path, *settings: str) -> list[str]:
-    """A run of twelve worlds by command line."""
-    few = ["trials.splits=12", "parties.count=60", "engine.parties_per_node=1", "trials.noise=2"]
+    """A run of six worlds by command line."""
+    few = ["trials.splits=6", "parties.count=60", "engine.parties_per_node=1", "trials.noise=2"]
     sets = [part for one in (*few, *settings) for part in ("--set", one)]
     return [sys.executable, "-m", "scenarios.cli", "run", "quickstart", *sets, "--quiet", "--out", str(folder)]
 
@@ -209,6 +209,10 @@ def killed_head(nodes: int, workers: int) -> None:
             )
             while running.poll() is None and not list(folder.glob(".cells/*.csv")):
                 time.sleep(0.02)
+            if running.poll() is not None:
+                _, said = running.communicate()
+                print(f"the run ended by itself with status {running.returncode}, saying: {said.strip()}")
+                return
             found.head_node.kill_gcs_server()
             found.head_node.kill_raylet()
             killed = time.perf_counter()

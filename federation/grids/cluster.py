@@ -21,7 +21,7 @@ from federation.grids.nodes import processors
 
 _OBJECT_STORE = 1 << 30  # bytes; Ray's default takes a third of the machine
 _REACHABLE = 5.0  # seconds for a cluster's port to answer; Ray itself tries for minutes and then ends the process
-_LOOK = 1.0  # seconds between looks at a cluster
+_LOOK = 0.05  # seconds between looks at a cluster, each of which is two connections
 _ESSENTIAL = ("gcs_server", "raylet")  # Ray's names of what a head and a node consist of
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "INFO", "configure_logging": True}
 _OFF = ("ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "ENABLE_UV_RUN_RUNTIME_ENV", "DEDUP_LOGS")  # of Ray's
@@ -108,7 +108,7 @@ class Head:
         self.lost = False
 
     def require(self) -> None:
-        """Raises `FederationError` where one of them has ended, at a cluster a second later at most."""
+        """Raises `FederationError` where one of them has ended, at a cluster a twentieth of a second later at most."""
         if self._own:
             self.lost = any(process.poll() is not None for process in self._own)
         elif time.monotonic() > self._looked + _LOOK:

@@ -124,7 +124,7 @@ def calibrated(world: World, per_node: int, seconds: float) -> Rates:
         peaks=latest.peaks,
         served=tuple(one.parties for one in samples),
         missing=first.missing,
-        rough=heavy,
+        rough=any(grown[name] > 1.0 for name in _SECONDS),
     )
 
 

@@ -71,7 +71,7 @@ def _network_table(number: int) -> Item:
         "noise on the same share of the labels of every bag, steps of 16 bags or more, averaged parameters of the best "
         "epoch. Noise of deviation 1 on labels from 0 to 52 or 21 hides nearly nothing: our default at the same noise "
         "is as NON-PRIVATE. Measured are the cells whose disjoint bags our sets have rows for and that take "
-        f"seconds: {cells} (in Tables 2 and 6).",
+        f"seconds: {cells} (one split of it in Tables 3 to 5).",
         minutes=(0.5, 0.2),
     )
 

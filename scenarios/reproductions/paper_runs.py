@@ -50,12 +50,12 @@ class PaperRuns:
 
     def available(self, part: Part) -> tuple[Part | None, str]:
         """The part; where its data is not there what is measured in its place, or None, with the reason."""
-        try:
-            for source in sources(scenario_of(self.paper, part)):
+        for source in sources(scenario_of(self.paper, part)):
+            try:
                 digest(source, self.data_dir)
-        except InputError as error:
-            lacking = str(error)
-            return (part.missing, f"measured on other data, because {lacking}") if part.missing else (None, lacking)
+            except InputError:  # its words name a folder of this machine, and pages are for everybody
+                lacking = f"there is no file of '{source}' (federation data {source} says where the original is)"
+                return (part.missing, f"measured on other data, because {lacking}") if part.missing else (None, lacking)
         return part, ""
 
 

@@ -67,4 +67,4 @@ def test_data_that_is_not_there_is_named(refused, monkeypatch, tmp_path):
     monkeypatch.setattr(catalogue, "paper", lambda name: toy_paper(toy_item(parts=(Part("one", "har-soft-vote"),))))
     monkeypatch.delenv("FEDERATION_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
-    assert "nothing of toy table1 could be measured: one: data set 'har' needs the file" in refused("reproduce", "toy")
+    assert "nothing of toy table1 could be measured: one: there is no file of 'har'" in refused("reproduce", "toy")

@@ -49,7 +49,8 @@ def test_lacking_data_is_replaced_or_told(monkeypatch, tmp_path):
     assert sources(runs.scenario(here)) == ["digits"]
     found, why = runs.available(Part("one", "har-soft-vote"))
     assert found is None
-    assert why.startswith("data set 'har' needs the file har.npz")
+    lacking = why
+    assert why == "there is no file of 'har' (federation data har says where the original is)"
     found, why = runs.available(Part("one", "har-soft-vote", missing=here))
     assert found is here
-    assert "measured on other data, because data set 'har'" in why
+    assert why == f"measured on other data, because {lacking}"

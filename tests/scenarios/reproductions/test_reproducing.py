@@ -53,13 +53,13 @@ def test_an_item_is_measured_kept_and_gone_on_with(tmp_path, monkeypatch):
     kept, worlds = measured(item, tmp_path, quick=True)
     assert worlds == 1
     assert set(kept.record.missing) == {"two", "three"}
-    assert "needs the file har.npz" in kept.record.missing["three"]
+    assert "there is no file of 'har'" in kept.record.missing["three"]
     assert read(tmp_path, toy_paper(item), item).record == kept.record
     item = toy_item(parts=(parts[0], parts[3]), series=SERIES)
     kept, worlds = measured(item, tmp_path)
     assert worlds == 1 + 2  # the split of the quick run is not repeated
     assert kept.record.splits == {"one": 2, "four": 2}
-    assert kept.record.data["four"].startswith("tumours. measured on other data, because data set 'har' needs")
+    assert kept.record.data["four"].startswith("tumours. measured on other data, because there is no file of 'har'")
     assert kept.by_split("one", "high", "published", "").keys() == {0, 1}
 
 
@@ -82,5 +82,5 @@ def test_what_is_computed_needs_no_run(tmp_path):
 
 def test_where_nothing_can_be_measured_it_says_what_is_lacking(tmp_path, monkeypatch):
     monkeypatch.delenv("FEDERATION_DATA", raising=False)
-    with pytest.raises(InputError, match=r"nothing of toy table1 could be measured: one: data set 'har' needs"):
+    with pytest.raises(InputError, match=r"nothing of toy table1 could be measured: one: there is no file of 'har'"):
         measured(toy_item(parts=(Part("one", "har-soft-vote"),)), tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from parties.holdings.cohort import Cohort, Holdings
 from parties.holdings.held import Held, ManyHoldings
 from parties.holdings.isolation import alone, jointly
 
+_log = logging.getLogger(__name__)
 # The raw rows of the latest cohort of a simulation: a grid puts all questions of a world to one cohort in a row, and
 # those of several feature maps read the same rows.
 _latest: dict[tuple[str, int, int], tuple[Held, Mapping[int, str]]] = {}
@@ -46,12 +48,20 @@ def load(cohort: Cohort, training: Training) -> tuple[Held, dict[int, str]]:
 
 def _together(cohort: Cohort, classes: int) -> tuple[_Raw, Mapping[int, str]] | None:
     """What a provider of many hands over, where `Holdings` and cohort would take all of it."""
-    provider, key = cohort.provider, (cohort.reference, cohort.first, cohort.count)
-    if not isinstance(provider, ManyHoldings):
+    if cohort.seed is None:  # a site's provider serves one party, whose failures must not look different
         return None
+    key = cohort.reference, cohort.first, cohort.count
     if key not in _latest:
+        try:
+            provider = cohort.provider
+            if not isinstance(provider, ManyHoldings):
+                return None
+            found = provider.held(cohort.parties)
+        except Exception:
+            _log.debug("%d parties could not be read at once", cohort.count, exc_info=True)
+            return None
         _latest.clear()
-        _latest[key] = provider.held(cohort.parties)
+        _latest[key] = found
     held, absent = _latest[key]
     labels, sizes = held.labels, held.counts
     usable = len(sizes) and sizes.min() > 0 and labels.dtype == np.int64 and 0 <= labels.min() <= labels.max() < classes

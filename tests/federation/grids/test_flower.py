@@ -32,7 +32,7 @@ def flower_grid(home):
     yield grid
     grid.close()
     assert not ray.is_initialized()
-    assert list((home / "federation").iterdir()) == []
+    assert list((home / "federation").glob("*")) == []
 
 
 @pytest.mark.parametrize("per_node", [5, 9])

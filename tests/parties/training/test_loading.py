@@ -6,6 +6,8 @@ from aggregator.world.fitting import fit
 from federation.questions.votes import Training
 from parties.holdings import cohort as holdings_module
 from parties.holdings.cohort import Cohort, Holdings
+from parties.holdings.held import Held
+from parties.training import loading
 from parties.training.loading import load
 
 
@@ -121,3 +123,47 @@ def test_missing_cells_are_data_behind_a_map_that_imputes(monkeypatch):
     rows[0, 1] = np.median(draw(99, 120)[0][:, 1])
     filled, _ = loaded(monkeypatch, Spoilt(party2=(rows, held.labels)), stages=stages)
     assert rows_of(found) == rows_of(filled)
+
+
+class Together(Spoilt):
+    """The same parties, handed over all at once."""
+
+    def held(self, parties):
+        if self._replaced.get(99):
+            raise RuntimeError("nobody is there")
+        each = [self.holdings(party) for party in parties]
+        rows, labels = (np.concatenate([getattr(one, name) for one in each]) for name in ("rows", "labels"))
+        return Held(np.array(parties), rows, labels, np.array([len(one.labels) for one in each])), {}
+
+
+@pytest.fixture
+def unread(monkeypatch):
+    monkeypatch.setattr(loading, "_latest", {})
+
+
+def test_parties_that_are_handed_over_at_once_load_to_the_same_bits(monkeypatch, unread):
+    expected, _ = loaded(monkeypatch, Parties())
+    found, failures = loaded(monkeypatch, Together())
+    assert loading._latest
+    assert failures == {}
+    assert rows_of(found) == rows_of(expected)
+    np.testing.assert_array_equal(found.labels, expected.labels)
+
+
+@pytest.mark.parametrize("replaced", [(np.full((2, 4), np.inf), np.array([0, 1])), (np.ones((2, 4)), np.array([0, 3]))])
+def test_an_unusable_party_among_many_is_found_one_by_one(monkeypatch, unread, replaced):
+    found, failures = loaded(monkeypatch, Together(party2=replaced))
+    assert list(failures) == [2]
+    assert found.parties.tolist() == [0, 1, 3, 4, 5]
+
+
+def test_where_handing_over_fails_parties_are_asked_one_by_one(monkeypatch, unread):
+    found, failures = loaded(monkeypatch, Together(party99=True))
+    assert failures == {}
+    assert not loading._latest
+    assert len(found.parties) == 6
+
+
+def test_a_site_is_asked_for_its_one_party(monkeypatch, unread):
+    loaded(monkeypatch, Together(), seed=None)
+    assert not loading._latest

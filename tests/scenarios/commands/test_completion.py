@@ -65,7 +65,7 @@ def test_scenario_files_and_the_folders_on_the_way_are_completed(tmp_path, monke
     (tmp_path / "mine").mkdir()
     for name in ("my.yaml", "mine/a.yml", "mine/a.csv"):
         (tmp_path / name).touch()
-    assert completion.scenarios("m") == ["mnist-class-ratio", "my.yaml", "mine/"]
+    assert completion.scenarios("m") == ["million-parties", "mnist-class-ratio", "my.yaml", "mine/"]
     assert completion.scenarios("mine/") == ["mine/a.yml"]
     assert completion.scenarios(f"{tmp_path}/mine/a") == [f"{tmp_path}/mine/a.yml"]
     assert completion.scenarios("absent/") == []

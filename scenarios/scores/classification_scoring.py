@@ -125,8 +125,8 @@ class ClassificationScoring(Scoring):
         if isinstance(models, ReleasedModels):
             scores = score(test, models.weights[release])
         else:
-            raw = self._test_rows
-            found = [models.predicted(release, draw, raw)[self._order] == test.labels for draw in draws]
+            raw = self._arranged_rows
+            found = [models.predicted(release, draw, raw) == test.labels for draw in draws]
             scores = hit_metrics(test, np.column_stack(found))
         return [_at(scores, draw) for draw in draws]
 

@@ -69,14 +69,14 @@ class Scoring(ABC):
         if name not in self._tested:
             transform = feature_map.transform
             fits = len(self.test) * len(self.table.columns) <= _KEPT_CELLS
-            rows = transform(self._test_rows) if fits else self.table.behind(transform, self.test)
-            self._tested[name] = self.arranged(rows)
+            found = transform(self._arranged_rows) if fits else self.arranged(self.table.behind(transform, self.test))
+            self._tested[name] = found
         return self._tested[name]
 
     @cached_property
-    def _test_rows(self) -> NDArray[np.float64]:
-        """Raw, (T, columns): read once for all maps."""
-        return self.table.rows(self.test)
+    def _arranged_rows(self) -> NDArray[np.float64]:
+        """The raw test rows (T, columns), `arranged`: read once for all maps."""
+        return self.arranged(self.table.rows(self.test))
 
     def arranged(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Test rows as they are kept."""

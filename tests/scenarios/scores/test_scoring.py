@@ -51,6 +51,13 @@ def test_each_map_is_applied_to_the_test_rows_once(scoring):
     assert scoring.tested(again) is scoring.tested(twice)
     assert scoring.arranging == 1
     np.testing.assert_array_equal(scoring.tested(FeatureMap(2, ())), ROWS[[2, 3]])
+    assert scoring.arranging == 1  # raw rows are arranged, once for all maps
+
+
+def test_test_rows_that_would_not_fit_together_are_arranged_behind_each_map(scoring, monkeypatch):
+    monkeypatch.setattr("scenarios.scores.scoring._KEPT_CELLS", 3)
+    np.testing.assert_array_equal(scoring.tested(FeatureMap(2, ())), ROWS[[2, 3]])
+    np.testing.assert_array_equal(scoring.tested(FeatureMap(2, (Append(1.0),)))[:, :2], ROWS[[2, 3]])
     assert scoring.arranging == 2
 
 

@@ -162,7 +162,7 @@ def _on_sets(world: World, folder: Path, todo: Job, labels: Mapping[str, Place],
                 guesses = np.array([models.predicted(release, draw, rows[place]) for place in places])
                 error = float(np.abs(guesses - ratios).sum(axis=1).mean())
                 found.setdefault((*labels[name], epsilon, SETS_ERROR), []).append(error)
-    mean = np.bincount(table.labels[cut.order], minlength=len(table.classes)) / len(cut.order)
+    mean = table.class_counts(cut.order) / len(cut.order)
     found[(MEAN, "", np.inf, SETS_ERROR)] = [float(np.abs(mean - ratios).sum(axis=1).mean())]
     return found
 
@@ -176,7 +176,7 @@ def _of_data(world: World) -> Values:
         errors = table.labels[cut.test] - table.labels[cut.order].mean()
         found[MEAN, "", np.inf, MSE.name] = [float(np.mean(errors**2))]
     elif wants_targets(world.scenario):
-        mean = np.bincount(table.labels[cut.order], minlength=len(table.classes)) / len(cut.order)
+        mean = table.class_counts(cut.order) / len(cut.order)
         found[MEAN, "", np.inf, L1.name] = [float(np.abs(one.proportions - mean).sum()) for one in world.targets()]
     return found
 

@@ -26,9 +26,9 @@ def answer(cohort: Cohort, question: ProbabilitiesQuestion) -> Submission:
     return answered_by_groups(cohort, question, cast)
 
 
-def row_tiles(rows: int, classes: int) -> list[slice]:
-    """Slices of the rows for which probabilities (P, n, C) stay small; the same whoever shares a group."""
-    step = max(1, _TILE_ENTRIES // classes)
+def row_tiles(rows: int, classes: int, entries: int | None = None) -> list[slice]:
+    """Slices of the rows with so many probabilities of a party, by default few; the same whoever shares a group."""
+    step = max(1, (_TILE_ENTRIES if entries is None else entries) // classes)
     return [slice(start, start + step) for start in range(0, rows, step)]
 
 

@@ -20,7 +20,7 @@ from parties.training.training import answered_by_groups
 
 _LEAST = 0.01  # added to probabilities before the logarithm
 _TOGETHER = 64  # parties, as many as are multiplied at once
-_TILE_ENTRIES = 1 << 11  # probabilities of one of them
+_TILE_ENTRIES = 1 << 11  # probabilities of one of them, for all to stay in cache
 _NO_DIRECTION = 1e-9  # a shorter share is made of rounding errors
 
 
@@ -87,7 +87,7 @@ def _of_softmax(group: LinearGroup, question: StatisticQuestion) -> Floats:
     """
     basis, rows, weights = contrasts(question.training.classes), question.rows, group.class_weights
     sums = np.zeros((len(basis), len(weights), question.coordinates.shape[1]))
-    for tile in _cached_tiles(len(rows), len(basis)):
+    for tile in row_tiles(len(rows), len(basis), _TILE_ENTRIES):
         transposed, coordinates = np.ascontiguousarray(rows[tile].T), question.coordinates[tile]
         for first in range(0, len(weights), _TOGETHER):
             some = slice(first, first + _TOGETHER)
@@ -110,12 +110,6 @@ def _shares(weights: Floats, rows: Floats) -> Floats:
     np.exp(shares, out=shares)
     shares /= shares.sum(axis=0)
     return shares
-
-
-def _cached_tiles(rows: int, classes: int) -> list[slice]:
-    """Slices of the rows for which the shares of a few parties stay in cache; the same whoever shares a group."""
-    step = max(1, _TILE_ENTRIES // classes)
-    return [slice(start, start + step) for start in range(0, rows, step)]
 
 
 def _of_scores(group: LinearGroup, question: StatisticQuestion) -> Floats:

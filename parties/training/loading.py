@@ -16,7 +16,7 @@ from parties.holdings.isolation import alone, jointly
 _log = logging.getLogger(__name__)
 # The raw rows of the latest cohort of a simulation: a grid puts all questions of a world to one cohort in a row, and
 # those of several feature maps read the same rows.
-_latest: dict[tuple[str, int, int], tuple[Held, Mapping[int, str]]] = {}
+_latest: dict[tuple[str, int, int, int], tuple[Held, Mapping[int, str]]] = {}
 
 
 class _Raw(NamedTuple):
@@ -50,7 +50,7 @@ def _together(cohort: Cohort, classes: int) -> tuple[_Raw, Mapping[int, str]] | 
     """What a provider of many hands over, where `Holdings` and cohort would take all of it."""
     if cohort.seed is None:  # a site's provider serves one party, whose failures must not look different
         return None
-    key = cohort.reference, cohort.first, cohort.count
+    key = cohort.reference, cohort.first, cohort.count, classes
     if key not in _latest:
         try:
             provider = cohort.provider
@@ -60,14 +60,19 @@ def _together(cohort: Cohort, classes: int) -> tuple[_Raw, Mapping[int, str]] | 
         except Exception:
             _log.debug("%d parties could not be read at once", cohort.count, exc_info=True)
             return None
+        if not _all_usable(found[0], classes):
+            return None
         _latest.clear()
         _latest[key] = found
     held, absent = _latest[key]
+    return _Raw(held.parties, lambda positions: held.part(positions).rows, held.labels, held.counts), absent
+
+
+def _all_usable(held: Held, classes: int) -> bool:
+    """Whether `Holdings` would take the rows of every party, and their labels as codes of so many classes."""
     labels, sizes = held.labels, held.counts
-    usable = len(sizes) and sizes.min() > 0 and labels.dtype == np.int64 and 0 <= labels.min() <= labels.max() < classes
-    if not usable or np.isinf(held.rows).any():
-        return None
-    return _Raw(held.parties, lambda positions: held.part(positions).rows, labels, sizes), absent
+    codes = len(sizes) > 0 and sizes.min() > 0 and labels.dtype == np.int64
+    return bool(codes and 0 <= labels.min() <= labels.max() < classes and not np.isinf(held.rows).any())
 
 
 def _one_by_one(cohort: Cohort, classes: int) -> tuple[_Raw, Mapping[int, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,11 +27,10 @@ def data(
 
     Nothing is downloaded: originals have owners, whose licences are yours to read.
     """
-    from scenarios.data.catalogue import entry, names
+    from scenarios.data.catalogue import directory_of, entry, names
     from scenarios.originals.originals import original, target
 
-    given = data_dir or (Path(os.environ["FEDERATION_DATA"]) if os.environ.get("FEDERATION_DATA") else None)
-    folder = None if given is None else given.expanduser()
+    folder = directory_of(data_dir)
     if source is not None and name is None:
         raise InputError("--from needs the name of a data set; federation data lists them")
     if to is not None and source is None:

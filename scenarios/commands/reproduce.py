@@ -115,8 +115,9 @@ def _described(paper: Paper, item: Item, data_dir: Path | None) -> dict[str, obj
     from scenarios.reproductions.paper_runs import PaperRuns, sources
 
     runs = PaperRuns(paper, OUT, data_dir=data_dir)
-    data = sorted({source for part in item.parts for source in sources(runs.scenario(part))})
-    lacking = [part.setting for part in item.parts if runs.available(part) != (part, "")]
+    named = [(part.setting, runs.scenario(part)) for part in item.parts]
+    data = sorted({source for _, scenario in named for source in sources(scenario)})
+    lacking = [setting for setting, scenario in named if runs.lacking(scenario)]
     full, quick = item.minutes
     return {
         "paper": paper.name,

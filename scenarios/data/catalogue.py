@@ -164,13 +164,18 @@ def contents(source: str, auxiliary: object, data_dir: str | os.PathLike[str] | 
     return f"{found or source} {_digest(path, _stamp(path))}"
 
 
+def directory_of(data_dir: str | os.PathLike[str] | None) -> Path | None:
+    """The folder of files: the one that is given, else the one that FEDERATION_DATA names; None without either."""
+    folder = data_dir if data_dir is not None else os.environ.get("FEDERATION_DATA")
+    return Path(os.path.expanduser(folder)) if folder else None
+
+
 def _path(source: str, data_dir: str | os.PathLike[str] | None, key: str = "data.source") -> Path | None:
     """Where the file behind a source is; None for a data set without one.
 
     Raises `InputError`, which names the setting `key`, when it is missing.
     """
-    folder = data_dir if data_dir is not None else os.environ.get("FEDERATION_DATA")
-    directory = Path(os.path.expanduser(folder)) if folder else None
+    directory = directory_of(data_dir)
     known = entry(source)
     if known is not None and known.file is None:
         return None

@@ -25,7 +25,6 @@ if TYPE_CHECKING:  # imported where it is used, because it takes a while
 
 LABEL, FILE = "y", "file"
 _FEATURE = re.compile(r"x([1-9][0-9]{0,8})")
-_MOST_CELLS = MOST_CELLS  # 1 GiB: rows are kept with their zeros
 _PIECE = 1 << 24  # bytes of a file that are read at a time
 
 
@@ -124,9 +123,9 @@ def read_svmlight(path: Path, columns: Sequence[str] = ()) -> Sheet:
         raise InputError(f"{path} has no rows with a value; name another file")
     rows, wanted = vstack([rows for rows, _ in pieces], "csr"), map(_FEATURE.fullmatch, columns)
     width = max([int(rows.indices.max()) + 1, *(int(found[1]) for found in wanted if found)])
-    if rows.shape[0] * width > _MOST_CELLS:
+    if rows.shape[0] * width > MOST_CELLS:
         raise InputError(
-            f"{path} has {rows.shape[0]} rows of {width} columns, zeros among them, more than the {_MOST_CELLS} cells "
+            f"{path} has {rows.shape[0]} rows of {width} columns, zeros among them, more than the {MOST_CELLS} cells "
             "that are kept; let data.features begin with {hash: 12}, which keeps what is not zero in 2^12 columns, or "
             "take fewer rows"
         )

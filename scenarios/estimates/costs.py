@@ -37,6 +37,11 @@ class Span:
         return Span(self.low * low, self.likely * likely, self.high * high)
 
 
+def total(seconds: Mapping[str, Span]) -> Span:
+    """Of all phases."""
+    return sum(seconds.values(), start=Span(0, 0, 0))
+
+
 @dataclass(frozen=True)
 class Site:
     """Who runs a world: the kind of engine, its workers, and the processors that these and the aggregator share."""
@@ -60,7 +65,7 @@ class WorldCost:
     @property
     def whole(self) -> Span:
         """Seconds of all phases."""
-        return sum(self.seconds.values(), start=Span(0, 0, 0))
+        return total(self.seconds)
 
 
 def cost(rates: Rates, parties: int, per_node: int, data: float, site: Site) -> WorldCost:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from federation.grids.nodes import cohort_size, most_per_node, processors
-from parties.training.classifiers import LOGISTIC
-from scenarios.estimates.costs import PHASES, Site, Span, WorldCost, beside, cost
+from federation.grids.nodes import cohort_size, processors
+from scenarios.estimates.costs import PHASES, Site, Span, WorldCost, beside, cost, total
 from scenarios.estimates.rates import Rates, calibrated
 from scenarios.runs.world import World, worlds
 from scenarios.settings.schema import Scenario
@@ -46,7 +45,7 @@ class Estimate:
     @property
     def all(self) -> Span:
         """Seconds of the run."""
-        return sum(self.seconds.values(), start=Span(0, 0, 0))
+        return total(self.seconds)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values: seconds as [low, likely, high], bytes, MiB."""
@@ -126,10 +125,8 @@ def _kind(world: World) -> str:
 
 def _per_node(world: World, site: Site) -> int:
     """Parties behind a node, as a run has them."""
-    point, pieces = world.scenario, world.split
-    batched = point.parties.classifier["name"] == LOGISTIC
-    most = most_per_node(batched, len(pieces.public.rows))
-    return cohort_size(pieces.cut.parties, site.workers, point.engine.parties_per_node, most)
+    wanted = world.scenario.engine.parties_per_node
+    return cohort_size(world.split.cut.parties, site.workers, wanted, world.most_per_node)
 
 
 def _found(rates: Sequence[Rates], site: Site, kinds: int, scenario: Scenario) -> str:

@@ -50,13 +50,19 @@ class PaperRuns:
 
     def available(self, part: Part) -> tuple[Part | None, str]:
         """The part; where its data is not there what is measured in its place, or None, with the reason."""
-        for source in sources(scenario_of(self.paper, part)):
+        lacking = self.lacking(scenario_of(self.paper, part))
+        if not lacking:
+            return part, ""
+        return (part.missing, f"measured on other data, because {lacking}") if part.missing else (None, lacking)
+
+    def lacking(self, scenario: Scenario) -> str:
+        """Which data of a scenario is not there; empty where all is."""
+        for source in sources(scenario):
             try:
                 digest(source, self.data_dir)
             except InputError:  # its words name a folder of this machine, and pages are for everybody
-                lacking = f"there is no file of '{source}' (federation data {source} says where the original is)"
-                return (part.missing, f"measured on other data, because {lacking}") if part.missing else (None, lacking)
-        return part, ""
+                return f"there is no file of '{source}' (federation data {source} says where the original is)"
+        return ""
 
 
 def scenario_of(paper: Paper, part: Part, *, quick: bool = False, splits: int | None = None) -> Scenario:

@@ -212,6 +212,12 @@ class World:
             conduct = replace(conduct, hostile=parties.hostile.fraction, kind=parties.hostile.kind)
         return self.spec.reference("SimulatedParties", conduct=asdict(conduct))
 
+    @property
+    def most_per_node(self) -> int:
+        """Parties that it pays to put behind one node."""
+        batched = self.scenario.parties.classifier["name"] == LOGISTIC
+        return most_per_node(batched, len(self.split.public.rows))
+
     def run(
         self, grid: SimulationGrid, costs: Costs, directory: Path, sparing: bool = False
     ) -> tuple[list[Row], dict[str, Any]]:
@@ -220,11 +226,9 @@ class World:
         Its `failed_variants` are also those that cannot be scored, and with `sparing` those that cannot begin. Raises
         `FederationError`.
         """
-        parties = self.scenario.parties
         with costs.phase("data"):
-            cut, batched = self.split.cut, parties.classifier["name"] == LOGISTIC
-            most = most_per_node(batched, len(self.split.public.rows))
-            per_node = grid.cohort(cut.parties, self.scenario.engine.parties_per_node, most)
+            wanted = self.scenario.engine.parties_per_node
+            per_node = grid.cohort(self.split.cut.parties, wanted, self.most_per_node)
             plan = replace(self.plan(directory, per_node), sparing=sparing)
         plan.save(directory / "plan.json")
         grid.assign(Placement(plan.parties, per_node, self.holdings(), self.scenario.seed))

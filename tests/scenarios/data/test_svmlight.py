@@ -145,6 +145,6 @@ def test_files_that_cannot_be_hashed_are_refused(tmp_path, text):
 
 
 def test_what_is_too_large_is_refused_before_memory_is_taken(saved, monkeypatch):
-    monkeypatch.setattr(svmlight, "_MOST_CELLS", 119)
+    monkeypatch.setattr(svmlight, "MOST_CELLS", 119)
     with pytest.raises(InputError, match="30 rows of 4 columns, zeros among them, more than the 119 cells"):
         read_table(saved[0], None)

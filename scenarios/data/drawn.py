@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -35,18 +36,20 @@ class Draws:
     make: MakeRows
     instance: int = 0
 
+    @lru_cache(maxsize=2)  # noqa: B019 - the latest, for parties that are asked one by one; there are few such objects
     def labels(self, chunk: int) -> NDArray[np.int64]:
         """Those of rows 1024 chunk to 1024 chunk + 1023, whether there are so many or not."""
         random = generator(_SEED, f"{self.name} labels", chunk, self.instance)
         found: NDArray[np.int64] = np.searchsorted(np.cumsum(self.shares[:-1]), random.random(_CHUNK), side="right")
         return found
 
+    @lru_cache(maxsize=2)  # noqa: B019
     def rows(self, chunk: int) -> Rows:
         """The rows, float32 (1024, d), of the same."""
         return self.make(self.labels(chunk), generator(_SEED, f"{self.name} rows", chunk, self.instance))
 
     def at(self, indices: Integers | range, read: Callable[[int], NDArray[Any]], out: NDArray[Any]) -> NDArray[Any]:
-        """What `read` gives of chunks, at row numbers (m,), in `out`: each chunk is drawn once, and kept no longer."""
+        """What `read` gives of chunks, at row numbers (m,), in `out`: each chunk is drawn once."""
         if isinstance(indices, range) and indices.step == 1:
             for chunk in range(indices.start // _CHUNK, -(-indices.stop // _CHUNK)) if len(indices) else ():
                 start, stop = max(chunk * _CHUNK, indices.start), min((chunk + 1) * _CHUNK, indices.stop)

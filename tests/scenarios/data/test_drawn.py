@@ -11,6 +11,7 @@ from scipy.stats import binomtest
 
 from federation.contract.errors import InputError
 from scenarios.data.catalogue import load
+from scenarios.data.drawn import Draws, drawn
 from scenarios.data.tables import describe
 
 NAMES = ["crowd", "intrusions"]
@@ -74,3 +75,16 @@ def test_their_classes_are_their_own(key, value):
 
 def test_nobody_counts_all_of_them_to_describe_them():
     assert describe(load("crowd")) == "crowd: 1000000000 rows, 10 columns, classes no, yes, drawn when they are read"
+
+
+def test_parties_who_read_one_after_another_share_what_was_drawn():
+    made = []
+
+    def make(labels, random):
+        made.append(len(labels))
+        return np.zeros((len(labels), 1), np.float32)
+
+    table = drawn(Draws("few", 4096, 1, (0.5, 0.5), make), ("x",), ("no", "yes"))
+    for party in range(1024):
+        table.rows(range(2 * party, 2 * party + 2))
+    assert made == [1024, 1024]

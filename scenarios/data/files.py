@@ -14,8 +14,11 @@ from federation.contract.errors import InputError, nearest_name
 from federation.numerics.arrays import Floats, Integers
 from scenarios.data.archives import Archive
 from scenarios.data.hashing import HashedRows, Hashing, read_for
+from scenarios.data.parquet import read_parquet
 from scenarios.data.patterns import is_pattern, is_there
-from scenarios.data.sheets import NO_TEXT, Sheet, is_missing, read_csv, read_parquet
+from scenarios.data.scratch import mapped_rows
+from scenarios.data.sheets import NO_TEXT, Sheet, is_missing, read_csv
+from scenarios.data.stored import Stored
 from scenarios.data.svmlight import LABEL, hashed_table, read_svmlight
 from scenarios.data.tables import Table, cut, encode_labels, listed, pieces
 
@@ -49,7 +52,8 @@ def read_table(
     texts by the types of the columns (`scenarios.data.sheets`). npz: X (n, d) and y (n,), or
     X_train, X_test, y_train and y_test for an official split; `label` names another array than y, each of `groups`
     an array (n,), or two with _train and _test, and `feature_names` (d,) the columns, if present. svmlight: columns are
-    x1, x2, ... and y, the labels; `path` may be a pattern of several such files (`scenarios.data.patterns`).
+    x1, x2, ... and y, the labels. `path` may be a pattern of several Parquet or svmlight files
+    (`scenarios.data.patterns`). Large Parquet files are not held in memory (`scenarios.data.scratch`).
 
     `hashes`: columns of texts whose words become columns of numbers, after all others; or, of svmlight, all columns,
     of which then only what is not zero is kept.
@@ -162,7 +166,7 @@ def read_group(path: Path, name: str) -> NDArray[Any]:
     if suffix(path) == ".npz":
         archive = Archive(path)
         return archive.joined(name, ("",), archive.tables("X", missing=True))
-    return _as_integers(open_sheet(path).texts(name, complete=True))
+    return _group(open_sheet(path), name)
 
 
 def suffix(path: Path) -> str:
@@ -171,8 +175,9 @@ def suffix(path: Path) -> str:
         raise InputError(f"{path} must be a file of the type {' or '.join(SUFFIXES)}")
     if not is_there(path):
         raise InputError(f"there is no such file: {path.name} in {path.parent.absolute()}; correct the name or folder")
-    if is_pattern(path) and path.suffix.lower() not in SVMLIGHT:
-        raise InputError(f"{path} stands for several files, which only svmlight files can be; join them, or name one")
+    if is_pattern(path) and path.suffix.lower() not in (".parquet", *SVMLIGHT):
+        several = "stands for several files, which only Parquet and svmlight files can be"
+        raise InputError(f"{path} {several}; join them, or name one")
     return path.suffix.lower()
 
 
@@ -199,8 +204,8 @@ def _from_sheet(
     label = LABEL if label is None and path.suffix.lower() in SVMLIGHT else label
     if label is None:
         raise InputError(f"data.label must name the label column of {path}; it has {sheet.names}")
-    classes, labels = ((), sheet.numbers(label)) if real else encode_labels(np.array(sheet.texts(label, complete=True)))
-    grouped = {name: _as_integers(sheet.texts(name, complete=True, dated=True)) for name in groups}
+    classes, labels = ((), sheet.numbers(label)) if real else _classes(sheet, label)
+    grouped = {name: _group(sheet, name, dated=True) for name in groups}
     blocks: list[HashedRows] = [sheet.hashed(one) for one in hashes]
     made, words = [name for one in hashes for name in one.names], {one.column for one in hashes}
     others = [name for name in sheet.header if name != label and name not in grouped and name not in words]
@@ -262,11 +267,11 @@ def _kept(path: Path, columns: Sequence[str], drop: Sequence[str], label: str, e
 
 def _require_categories(sheet: Sheet, name: str) -> None:
     """Refuse a column of texts that are nearly all different: misread numbers, or identifiers."""
-    cells = sheet.texts(name)
+    cells, codes = sheet.coded(name)
     texts = [cell for cell in dict.fromkeys(cells) if not is_missing(cell)]
-    if too_many_texts(len(texts), len(cells)):
+    if too_many_texts(len(texts), len(codes)):
         raise InputError(
-            f"{sheet.path}: column '{name}' holds {len(texts)} different texts in {len(cells)} rows, such as "
+            f"{sheet.path}: column '{name}' holds {len(texts)} different texts in {len(codes)} rows, such as "
             f"'{cut(texts[0])}'; write numbers with a point and no signs; if it says whose row it is, name it in "
             f"data.person, else leave it out with data.drop: ['{cut(name)}']"
         )
@@ -307,20 +312,32 @@ def features_of(
             f"{sheet.path} lacks {len(lacking)} of the {len(needed)} columns that are needed, "
             f"{listed([*map(cut, lacking)], _COLUMNS_SHOWN)}; it has {sheet.names}"
         )
-    rows = np.zeros((sheet.table.num_rows, len(columns)))
-    for i in (i for i in range(len(columns)) if i not in unused):
-        rows[:, i] = sheet.codes(columns[i]) if i in text else sheet.numbers(columns[i], missing=True)
+
+    def fill(rows: Floats) -> None:
+        for part in sheet.parts(needed):
+            some = rows[part.first : part.first + part.table.num_rows]
+            for i in (i for i in range(len(columns)) if i not in unused):
+                some[:, i] = part.codes(columns[i]) if i in text else part.numbers(columns[i], missing=True)
+
+    shape = (sheet.table.num_rows, len(columns))
+    if isinstance(sheet.table, Stored):
+        rows = mapped_rows([sheet.table.stamp, [*columns], sorted(text), sorted(unused)], shape, fill)
+    else:
+        fill(rows := np.zeros(shape))
     return rows if missing else _complete(rows, sheet, columns, text)
 
 
 def _complete(rows: Floats, file: Sheet | Path, columns: Sequence[str], text: Sequence[int] = ()) -> Floats:
     """The rows (n, d). Raises `InputError`, which names all columns with missing cells, where there are some."""
-    if not len(text) and not any(np.isnan(part).any() for _, part in pieces(rows)):
+
+    def lacking(some: Floats) -> NDArray[np.bool_]:
+        found = np.isnan(some)
+        found[:, list(text)] = some[:, list(text)] == NO_TEXT
+        return found
+
+    if not any(lacking(part).any() for _, part in pieces(rows)):
         return rows
-    absent = np.isnan(rows)
-    absent[:, list(text)] = rows[:, list(text)] == NO_TEXT
-    if not absent.any():
-        return rows
+    absent = lacking(rows)
     row, column = np.argwhere(absent)[0]
     place = f"{file}, row {row} (counted from 0)" if isinstance(file, Path) else file.place(row)
     counts = [f"{cut(name)} {count}" for name, count in zip(columns, absent.sum(axis=0), strict=True) if count]
@@ -331,12 +348,20 @@ def _complete(rows: Floats, file: Sheet | Path, columns: Sequence[str], text: Se
     )
 
 
-def _as_integers(texts: list[str]) -> Integers | NDArray[np.str_]:
-    """As whole numbers, if they all are, so that they sort by value."""
+def _classes(sheet: Sheet, label: str) -> tuple[tuple[str, ...], Integers]:
+    """The classes of a column, and the position (n,) of each row's among them."""
+    texts, codes = sheet.coded(label, complete=True)
+    classes, positions = encode_labels(np.array(texts))
+    return classes, positions[codes]
+
+
+def _group(sheet: Sheet, name: str, dated: bool = False) -> Integers | NDArray[np.str_]:
+    """A column without missing cells (n,): as whole numbers, if they all are, so that they sort by value."""
+    texts, codes = sheet.coded(name, complete=True, dated=dated)
     try:
-        return np.array(texts).astype(np.int64)
+        return np.array(texts).astype(np.int64)[codes]
     except (ValueError, OverflowError):
-        return np.array(texts)
+        return np.array(texts)[codes]
 
 
 def _from_npz(

@@ -1,4 +1,4 @@
-"""CSV and Parquet files: their columns as numbers or texts, with errors that name file, line and column."""
+"""The columns of a file as numbers or texts, with errors that name file, line and column; CSV files."""
 
 from __future__ import annotations
 
@@ -17,21 +17,19 @@ from federation.contract.errors import InputError, nearest_name
 from federation.features.feature_map import text_code
 from federation.numerics.arrays import Floats, Integers
 from scenarios.data.hashing import HashedRows, Hashing, hashed_texts, made_from
+from scenarios.data.stored import Stored, said
 from scenarios.data.tables import CodedTexts, cut, listed
 
 if TYPE_CHECKING:  # imported where it is used, because the command line must start without it
     import pyarrow
     from pyarrow.dataset import Expression
-    from pyarrow.parquet import FileMetaData
 
 # A CSV column with at least this share of numbers is meant to be one: a cell that is none is then a mistake.
 _NUMERIC_SHARE = 0.9
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
 NO_TEXT = text_code("")  # stands for every missing cell among texts, however it is written
 _COLUMNS_SHOWN = 20
-_CHARACTERS_SHOWN = 160  # of what pyarrow says
 _LONGEST_LINE = 1 << 24  # characters that may name columns
-_ALWAYS_READ, _MOST_EXPANDED = 1 << 31, 1032  # bytes that a Parquet file may claim, and per byte of a larger one
 _MOST_CHARACTERS = 1 << 29  # of an array of texts, each as long as the longest: 2 GiB
 _BLOCK = 1 << 24  # bytes of a large file that are parsed at a time
 _TEXTS_AT_A_TIME = 1 << 13  # of which words are hashed
@@ -44,12 +42,14 @@ class Sheet:
 
     Parquet: integers, floats, decimals and booleans (1 is true) are numbers, strings are texts; a column of any other
     type is refused when it is used. A null is missing, as is an empty cell or a word such as NA. A column that is made
-    of the words of another one (`scenarios.data.hashing`) is a column of numbers where that one is there.
+    of the words of another one (`scenarios.data.hashing`) is a column of numbers where that one is there. Row 0 is row
+    `first` of the file.
     """
 
     path: Path
-    table: pyarrow.Table
+    table: pyarrow.Table | Stored
     separator: str | None = None
+    first: int = 0
     _whole: dict[Hashing, Floats] = field(default_factory=dict, repr=False)
 
     @property
@@ -64,9 +64,9 @@ class Sheet:
 
     def is_text(self, name: str) -> bool:
         """Whether Parquet says so or, of CSV, fewer than nine in ten of the cells that are not missing are numbers."""
-        column = self._column(name)
         if self.separator is None:
-            return _is_string(column.type)
+            return _is_string(self._type(name))
+        column = self._column(name)
         if np.isfinite(_floats(column)).all():
             return False
         present = {cell: n for cell, n in Counter(column.to_pylist()).items() if not is_missing(cell)}
@@ -101,19 +101,38 @@ class Sheet:
         other = [not is_missing(cell) for cell in column.take(unknown).to_pylist()]
         return values, unknown[np.array(other, dtype=bool)]
 
-    def texts(self, name: str, *, complete: bool = False, dated: bool = False) -> list[str]:
-        """A column as n texts, without the spaces around them; numbers are written out, and dates if it may be `dated`.
+    def texts(self, name: str) -> list[str]:
+        """A column as n texts without the spaces around them; numbers are written out, a null is the empty text."""
+        different_ones, codes = self.coded(name)
+        return [different_ones[code] for code in codes.tolist()]
 
-        A null is the empty text. Raises `InputError` naming the first line or row that is missing, if they are to be
-        `complete`, and of a text so long that an array of n such texts would take more than 2 GiB.
+    def coded(self, name: str, *, complete: bool = False, dated: bool = False) -> tuple[list[str], Integers]:
+        """The same: texts in the order in which they come first, and the position (n,) of each row's among them.
+
+        Dates are written out, too, if the column may be `dated`. Texts that differ by the spaces around them stand
+        there twice. Raises `InputError` naming the first line or row that is missing, if they are to be `complete`, and
+        of a text so long that an array of n such texts would take more than 2 GiB.
         """
-        cells = self._column(name, dated).to_pylist()
-        for row, cell in enumerate(cells if complete else ()):
-            if is_missing(cell):
-                raise self._problem(row, name, "is missing")
-            if len(cells) * (length := len(str(cell))) > _MOST_CHARACTERS:
-                raise self._problem(row, name, f"is a text of {length} characters, too long for one of {len(cells)}")
-        return ["" if cell is None else str(cell).strip() for cell in cells]
+        column = self._column(name, dated).dictionary_encode(null_encoding="encode")
+        codes = np.concatenate([np.empty(0, np.int64), *(chunk.indices.to_numpy() for chunk in column.chunks)])
+        cells = column.chunk(0).dictionary.to_pylist() if column.num_chunks else []
+        longest = _MOST_CHARACTERS // max(1, len(codes))
+        for code, cell in enumerate(cells if complete else ()):
+            if is_missing(cell) or len(str(cell)) > longest:
+                problem = f"is a text of {len(str(cell))} characters, too long for one of {len(codes)}"
+                row = int((codes == code).argmax())
+                raise self._problem(row, name, "is missing" if is_missing(cell) else problem)
+        return ["" if cell is None else str(cell).strip() for cell in cells], codes
+
+    def parts(self, names: Sequence[str]) -> Iterator[Sheet]:
+        """The columns `names` by their rows in order, few at a time where they lie in large files; else itself."""
+        if not isinstance(self.table, Stored):
+            yield self
+            return
+        first = 0
+        for part in self.table.parts(names):
+            yield Sheet(self.path, part, self.separator, first)
+            first += part.num_rows
 
     def hashed(self, hashing: Hashing) -> HashedRows:
         """The words of a column (n, 2^bits); a missing cell has none."""
@@ -124,34 +143,39 @@ class Sheet:
 
     def codes(self, name: str) -> Floats:
         """A column as `text_code` numbers, float64 (n,); what is missing has the number `NO_TEXT`."""
-        texts = self.texts(name)
-        codes = {text: NO_TEXT if is_missing(text) else text_code(text) for text in set(texts)}
-        return np.array([codes[text] for text in texts])
+        texts, codes = self.coded(name)
+        return np.array([NO_TEXT if is_missing(text) else text_code(text) for text in texts])[codes]
 
     def _column(self, name: str, dated: bool = False) -> pyarrow.ChunkedArray:
-        """Raises `InputError` with the nearest name for an unknown column, and for a type that cannot be used."""
-        from pyarrow import types
+        """Raises `InputError` as `_type`."""
+        wanted = self._type(name, dated)
+        column = self.table.column(name)
+        return column if column.type == wanted else column.cast(wanted)
 
-        if self.table.schema.get_field_index(name) < 0:
+    def _type(self, name: str, dated: bool = False) -> pyarrow.DataType:
+        """What a column is used as. Raises `InputError` for one that is unknown, with the nearest name, or unusable."""
+        from pyarrow import string, types
+
+        if (place := self.table.schema.get_field_index(name)) < 0:
             raise InputError(
                 f"{self.path} has no column '{cut(name)}'; it has {self.names}{nearest_name(name, self.header)}"
             )
-        column = self.table.column(name)
-        column = column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
-        column = column.cast("string") if types.is_string_view(column.type) else column  # which Arrow cannot take from
-        column = column.cast("string") if dated and types.is_temporal(column.type) else column
+        found = self.table.schema.field(place).type
+        found = found.value_type if types.is_dictionary(found) else found
+        if types.is_string_view(found) or (dated and types.is_temporal(found)):  # Arrow cannot take from the former
+            return string()
         known = (_is_string, types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
-        if not any(is_one(column.type) for is_one in known):
+        if not any(is_one(found) for is_one in known):
             raise InputError(
-                f"{self.path}: column '{name}' holds {column.type}, neither numbers nor texts; turn it into one of "
+                f"{self.path}: column '{name}' holds {found}, neither numbers nor texts; turn it into one of "
                 "them or remove the column"
             )
-        return column
+        return found
 
     def place(self, row: int) -> str:
         """Where a row is, for messages: the file with the line, or the number of the row."""
         if self.separator is None:
-            return f"{self.path}, row {row} (counted from 0)"
+            return f"{self.path}, row {self.first + row} (counted from 0)"
         lines = (line for line, _ in _rows(self.path, self.separator))
         return f"{self.path}:{next(islice(lines, row + 1, None))}"
 
@@ -187,35 +211,6 @@ def read_csv(path: Path) -> Sheet:
         raise InputError(f"{path} cannot be read: {error.strerror}; check the path") from error
     except csv.Error as error:
         raise InputError(f"{path} cannot be read as CSV: {error}; check its quotation marks") from error
-
-
-def read_parquet(path: Path) -> Sheet:
-    """The columns of a Parquet file.
-
-    Raises `InputError` for an unreadable file, one without rows, columns of one name, and a stored pandas index.
-    """
-    from pyarrow import ArrowException
-    from pyarrow.parquet import ParquetFile
-
-    try:
-        with ParquetFile(path) as file:
-            for number in range(file.num_row_groups):
-                # Raises where a column's own description is damaged: to ask for that then would end the process.
-                next(file.iter_batches(1, [number], use_threads=False), None)
-            _require_plausible(path, file.metadata)
-            table = file.read(use_threads=False)
-        table.validate(full=True)  # else texts that are no UTF-8 are found when they are used
-        names = table.column_names
-    except (ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{path} is damaged or not a Parquet file ({_said(error)}); write it again or name another"
-        ) from error
-    if not table.num_rows:
-        raise InputError(f"{path} has no rows; name a file with some")
-    for name in _different(names, str(path)):
-        if name.startswith("__index_level_"):
-            raise InputError(f"{path} holds a pandas index as the column '{name}'; write it with index=False")
-    return Sheet(path, table)
 
 
 def read_large(
@@ -254,7 +249,7 @@ def read_large(
     try:
         rows = dataset.dataset(path, pyarrow.schema(types), form).to_table(filter=wanted, use_threads=False)
     except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(f"{path} is not of the documented format ({_said(error)}); name another file") from error
+        raise InputError(f"{path} is not of the documented format ({said(error)}); name another file") from error
     if not rows.num_rows:
         raise InputError(f"{path} has no row with a label; name a file of the documented format")
     codes, vocabularies = np.empty((rows.num_rows, len(texts)), dtype=np.uint16), []
@@ -266,22 +261,6 @@ def read_large(
         codes[:, i] = codes_of_used
         vocabularies.append(np.array([text_code(text.strip()) for text in column.dictionary.take(used).to_pylist()]))
     return {name: rows.column(name).to_numpy() for name in numbers}, CodedTexts(codes, tuple(vocabularies))
-
-
-def _require_plausible(path: Path, stored: FileMetaData) -> None:
-    """Refuse a file that claims far more cells than it has bytes: a few bytes may stand for any number of equal ones.
-
-    Cells are counted as numbers of 8 bytes, and up to 2 GiB of them may be claimed by the smallest file.
-    """
-    groups = map(stored.row_group, range(stored.num_row_groups))
-    cells = sum(group.column(i).num_values for group in groups for i in range(group.num_columns))
-    if 8 * cells > max(_ALWAYS_READ, _MOST_EXPANDED * path.stat().st_size):
-        raise InputError(f"{path} claims {cells} cells, far more than a file of its size can mean; write it again")
-
-
-def _said(error: Exception) -> str:
-    """The last reason that pyarrow gives, on one line."""
-    return " ".join(str(error).split()).rpartition("Invalid: ")[2][:_CHARACTERS_SHOWN]
 
 
 def _rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
@@ -344,10 +323,10 @@ def _checked_header(path: Path, cells: list[str]) -> list[str]:
     if not any(header) or all(_float(cell) is not None for cell in header):
         found = listed([*map(cut, header)], _COLUMNS_SHOWN) or "nothing"
         raise InputError(f"{path}:1: the first line must name the columns, got {found}")
-    return _different(header, f"{path}:1: the header")
+    return different(header, f"{path}:1: the header")
 
 
-def _different(names: list[str], place: str) -> list[str]:
+def different(names: list[str], place: str) -> list[str]:
     """The same column names, none of them missing or repeated, else `InputError`."""
     known: set[str] = set()
     for i, name in enumerate(names):

@@ -42,7 +42,7 @@ def test_a_file_that_comes_or_goes_changes_what_is_read(folder):
     assert len(load("Day*.svm", data_dir=folder)) == rows + 1
 
 
-def test_only_svmlight_files_are_taken_together(folder):
+def test_not_all_files_are_taken_together(folder):
     (folder / "a1.csv").write_text("x,y\n1,a\n2,b\n")
-    with pytest.raises(InputError, match=r"a\*\.csv stands for several files, which only svmlight files can be"):
+    with pytest.raises(InputError, match=r"a\*\.csv stands for several files, which only Parquet and"):
         load("a*.csv", label="y", data_dir=folder)

@@ -78,7 +78,7 @@ class Data(Section):
 
     source: Annotated[Name, AfterValidator(_source), Sweep()]
     """A data set by name (federation list shows them), or a csv, npz, Parquet or svmlight file, or a pattern
-    of several svmlight files, such as days/Day*.svm."""
+    of several Parquet or svmlight files, such as days/Day*.svm."""
     label: Annotated[Name | None, Sweep()] = None
     """Column of the class names or real labels, for own files."""
     classes: Annotated[_Classes, all_distinct(2, "must be two or more distinct class names")] | None = None

@@ -49,7 +49,25 @@ def fit(
     text_columns: Sequence[int] = (),
     left_out: Sequence[int] = (),
 ) -> FeatureMap:
+    """The map of `fit_rows`.
+
+    Examples:
+        >>> rows = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 5.0]])
+        >>> fit([{"whiten": 1}], rows).transform(rows).round(4).ravel()
+        array([-0.5537, -0.8501,  1.4038])
+    """
+    return fit_rows(stages, rows, text_columns, left_out)[0]
+
+
+def fit_rows(
+    stages: Sequence[str | Mapping[str, Any]],
+    rows: np.ndarray,
+    text_columns: Sequence[int] = (),
+    left_out: Sequence[int] = (),
+) -> tuple[FeatureMap, np.ndarray]:
     """The map that `stages` describe, fitted on public rows (N, d), which must be no party's private rows.
+
+    And these rows (N, D) behind it, float64.
 
     Text columns (cells coded by `text_code`) first become indicators of the texts seen in `rows`; those whose texts are
     there all the same or nearly all different are left out (`aggregator.world.text_columns`), and so are the columns
@@ -82,12 +100,9 @@ def fit(
     all), numbers whose squares overflow, and rows that cannot be fitted.
 
     Examples:
-        >>> rows = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 5.0]])
-        >>> fit([{"whiten": 1}], rows).transform(rows).round(4).ravel()
-        array([-0.5537, -0.8501,  1.4038])
         >>> from federation.features.feature_map import text_code
         >>> colours = np.array([[text_code(name)] for name in ("red", "blue", "red")])
-        >>> fit([], colours, text_columns=[0]).transform(colours)
+        >>> fit_rows([], colours, text_columns=[0])[1]
         array([[0., 1.],
                [1., 0.],
                [0., 1.]])
@@ -107,7 +122,8 @@ def fit(
             while len(_latest) >= _MOST_KEPT:
                 _latest.pop(next(iter(_latest)))
             _latest[key] = _further(_begin(rows, text_columns, left_out), plain)
-        return FeatureMap(rows.shape[1], _further(_latest[key], stages[len(plain) :]).steps)
+        found = _further(_latest[key], stages[len(plain) :])
+        return FeatureMap(rows.shape[1], found.steps), found.rows
 
 
 class _Fitted(NamedTuple):

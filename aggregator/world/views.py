@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from aggregator.world.dimensions import Spectrum, affordable
-from aggregator.world.fitting import fit, mixed_units
+from aggregator.world.fitting import fit_rows, mixed_units
 from aggregator.world.number_columns import identifiers
 from aggregator.world.number_columns import remarks as of_numbers
 from aggregator.world.plan import PublicTable, WorldPlan
@@ -39,12 +41,14 @@ def fitted(
     delta: float,
     minimiser: bool = False,
     spectrum: Spectrum | None = None,
-) -> FeatureMap:
+) -> tuple[FeatureMap, np.ndarray]:
     """The feature map of a release, fitted on the public rows, its automatic dimensions chosen by public numbers.
+
+    And the public rows (N, D) behind it.
 
     `noise` is "pure", "gaussian" or "off"; without noise (and for baselines) it has as many dimensions as are ever
     chosen; `minimiser` says that it is a minimiser that gets the noise. `spectrum` is what `spectrum_to_whiten` finds,
-    for callers that have it. Raises `InputError` as `aggregator.world.fitting.fit`.
+    for callers that have it. Raises `InputError` as `aggregator.world.fitting.fit_rows`.
     """
     if AUTO in features:
         found = spectrum or spectrum_to_whiten(features, table)
@@ -52,7 +56,7 @@ def fitted(
             noise, found, classes=classes, parties=parties, epsilon=epsilon, delta=delta, minimiser=minimiser
         )
         features = of_size(features, size)
-    return fit(features, table.rows, table.text_columns, identifiers(table))
+    return fit_rows(features, table.rows, table.text_columns, identifiers(table))
 
 
 def of_size(features: Stages, dimensions: int) -> list[str | Mapping[str, Any]]:
@@ -62,8 +66,8 @@ def of_size(features: Stages, dimensions: int) -> list[str | Mapping[str, Any]]:
 
 def spectrum_to_whiten(features: Stages, table: PublicTable) -> Spectrum:
     """The spectrum of the public rows as they reach the stage {whiten: auto}, the first of them."""
-    before = fit(features[: list(features).index(AUTO)], table.rows, table.text_columns, identifiers(table))
-    return Spectrum.of(before.transform(table.rows))
+    before = features[: list(features).index(AUTO)]
+    return Spectrum.of(fit_rows(before, table.rows, table.text_columns, identifiers(table))[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +115,8 @@ class Views:
     def whitened(self, dimensions: int) -> PublicRows:
         """The public rows behind the features with so many dimensions in place of `{whiten: auto}`."""
         stages = of_size(self._plan.features, dimensions)
-        feature_map = fit(stages, self.table.rows, self.table.text_columns, identifiers(self.table))
-        return PublicRows(feature_map, feature_map.transform(self.table.rows), stages)
+        found = fit_rows(stages, self.table.rows, self.table.text_columns, identifiers(self.table))
+        return PublicRows(*found, stages)
 
     def behind(self, features: Stages) -> View:
         """The view behind other stages than the world's own, for what is no release: without noise."""
@@ -121,7 +125,7 @@ class Views:
     def _fit(self, noise: str, epsilon: float, minimiser: bool, features: Stages | None = None) -> View:
         plan, classes = self._plan, len(self._plan.classes)
         stages = plan.features if features is None else features
-        feature_map = fitted(
+        feature_map, rows = fitted(
             stages,
             self.table,
             noise=noise,
@@ -134,6 +138,6 @@ class Views:
         )
         name = digest(*feature_map.to_arrays())
         if name not in self._known:
-            public = PublicRows(feature_map, feature_map.transform(self.table.rows), stages)
+            public = PublicRows(feature_map, rows, stages)
             self._known[name] = View(public, Training(feature_map, classes, plan.classifier, plan.split))
         return self._known[name]

@@ -98,8 +98,8 @@ class FeatureMap:
                 rows = step.apply(rows)
         return rows
 
-    def transform(self, rows: np.ndarray) -> np.ndarray:
-        """Features (n, D), float64 and C-contiguous, of raw rows (n, columns); n may be 0.
+    def transform(self, rows: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Features (n, D), float64 and C-contiguous, of raw rows (n, columns); n may be 0. Written to `out` if given.
 
         Each row's features are the same bits whatever rows come with it. Raises `InputError` for another
         number of columns, for rows that are not finite (but NaN, a missing cell, where the map `imputes`), and for
@@ -108,7 +108,7 @@ class FeatureMap:
         imputes = self.imputes
         named = "rows" if imputes else "rows for a feature map without the stage impute"
         rows = finite_rows(rows, named, self.columns, missing=imputes)
-        out = np.empty((len(rows), self.dimension))
+        out = np.empty((len(rows), self.dimension)) if out is None else out
         for start in range(0, len(rows), _TILE):
             out[start : start + _TILE] = self.apply(rows[start : start + _TILE])
         return finite_rows(out, "features")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.numbers import apart
+from federation.features.feature_map import FeatureMap
 from federation.numerics.arrays import Floats, Integers
 from scenarios.data.hashing import HashedRows
 
@@ -22,7 +23,7 @@ _CHARACTERS_SHOWN = 40
 _JOINED_CHARACTERS = 24
 _ROWS_READ = 1 << 16  # at a time, where one column is wanted
 _ROWS_COUNTED = 1 << 20  # at a time, where classes are
-_CELLS_READ = 1 << 23  # at a time, where rows are only passed on: 64 MiB
+_CELLS_READ = 1 << 21  # at a time, where rows are only passed on: 16 MiB
 
 Outside = Literal["refuse", "clip"]  # what becomes of real labels outside the declared range
 
@@ -141,10 +142,13 @@ class Table:
         parts = (self.labels[indices[i : i + _ROWS_COUNTED]] for i in range(0, len(indices), _ROWS_COUNTED))
         return sum((np.bincount(part, minlength=len(self.classes)) for part in parts), np.zeros(len(self.classes), int))
 
-    def behind(self, transform: Callable[[Floats], Floats], indices: Integers | range) -> Floats:
-        """What a map makes of each of the rows at `indices`, of which few stand with all their columns at a time."""
-        parts = np.array_split(indices, max(1, len(indices) * len(self.columns) // _CELLS_READ))
-        return np.concatenate([transform(self.rows(part)) for part in parts])
+    def behind(self, feature_map: FeatureMap, indices: Integers | range) -> Floats:
+        """The rows at `indices` (m,) behind a map, (m, D); few of them stand with all their columns at a time."""
+        out = np.empty((len(indices), feature_map.dimension))
+        step = max(1, _CELLS_READ // len(self.columns))
+        for some in (slice(start, start + step) for start in range(0, len(out), step)):
+            feature_map.transform(self.rows(indices[some]), out[some])
+        return out
 
     def column(self, name: str, key: str) -> Floats:
         """The raw numbers (n,) of one column, float64.

@@ -140,7 +140,7 @@ class World:
             parties=self.split.cut.parties,
             epsilon=np.inf,
             delta=self.scenario.privacy.delta,
-        )
+        )[0]
 
     def targets(self) -> list[Target]:
         """The unlabelled sets whose class ratios are estimated. Raises `InputError` where they cannot be drawn."""

@@ -107,14 +107,9 @@ class ClassificationScoring(Scoring):
     """
 
     def __init__(self, table: Table, private: NDArray[np.int64] | range, test: NDArray[np.int64]) -> None:
-        super().__init__(table, private, test)
-        self._order = np.argsort(table.labels[test], kind="stable")
-        self._labels = table.labels[test][self._order]
+        super().__init__(table, private, test[np.argsort(table.labels[test], kind="stable")])  # see `TestRows`
+        self._labels = table.labels[self.test]
         self._sizes = np.bincount(self._labels, minlength=len(table.classes))
-
-    def arranged(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Test rows sorted by label."""
-        return np.ascontiguousarray(rows[self._order])
 
     def scored(self, models: ReleasedFile[Any], release: int) -> list[Metrics]:
         """Of kinds of models that are not this project's own, by the classes that they say raw rows are of."""
@@ -125,7 +120,7 @@ class ClassificationScoring(Scoring):
         if isinstance(models, ReleasedModels):
             scores = score(test, models.weights[release])
         else:
-            raw = self._arranged_rows
+            raw = self.tested_rows
             found = [models.predicted(release, draw, raw) == test.labels for draw in draws]
             scores = hit_metrics(test, np.column_stack(found))
         return [_at(scores, draw) for draw in draws]

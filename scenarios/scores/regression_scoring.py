@@ -25,7 +25,7 @@ class RegressionScoring(Scoring):
         if isinstance(models, ReleasedRegressions):
             test = self.tested(models.feature_maps[release])
             return [self._error(models.predict(release, draw, test)) for draw in draws]
-        raw = self._arranged_rows
+        raw = self.tested_rows
         return [self._error(models.predicted(release, draw, raw)) for draw in draws]
 
     def pooled(self, feature_map: FeatureMap, classifier: Mapping[str, Any], random: np.random.Generator) -> Metrics:

@@ -61,23 +61,18 @@ class Scoring(ABC):
                 f"the {len(self.private)} private rows do not fit into memory together; give baselines: false, and "
                 "list the others, constant and individual, among the protocols"
             )
-        return self.table.behind(feature_map.transform, self.private), self.table.labels[self.private]
+        return self.table.behind(feature_map, self.private), self.table.labels[self.private]
 
     def tested(self, feature_map: FeatureMap) -> NDArray[np.float64]:
-        """The test rows (T, D) behind a map, `arranged`; each map is applied once."""
+        """The test rows (T, D) behind a map; each map is applied once."""
         name = digest(*feature_map.to_arrays())
         if name not in self._tested:
-            transform = feature_map.transform
-            fits = len(self.test) * len(self.table.columns) <= _KEPT_CELLS
-            found = transform(self._arranged_rows) if fits else self.arranged(self.table.behind(transform, self.test))
-            self._tested[name] = found
+            kept = len(self.test) * len(self.table.columns) <= _KEPT_CELLS
+            behind = feature_map.transform(self.tested_rows) if kept else self.table.behind(feature_map, self.test)
+            self._tested[name] = behind
         return self._tested[name]
 
     @cached_property
-    def _arranged_rows(self) -> NDArray[np.float64]:
-        """The raw test rows (T, columns), `arranged`: read once for all maps."""
-        return self.arranged(self.table.rows(self.test))
-
-    def arranged(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Test rows as they are kept."""
-        return rows
+    def tested_rows(self) -> NDArray[np.float64]:
+        """The raw test rows (T, columns), read once for all maps."""
+        return self.table.rows(self.test)

@@ -17,9 +17,7 @@ PRIVATE, TEST = np.array([4, 0, 1]), np.array([3, 2])
 
 
 class Means(Scoring):
-    """Scores draws by their mean prediction, and keeps test rows in reverse."""
-
-    arranging = 0
+    """Scores draws by their mean prediction."""
 
     def scored(self, models, release):
         rows = self.tested(models.feature_maps[release])
@@ -27,10 +25,6 @@ class Means(Scoring):
 
     def pooled(self, feature_map, classifier, random):
         return {}
-
-    def arranged(self, rows):
-        self.arranging += 1
-        return rows[::-1]
 
 
 @pytest.fixture
@@ -46,23 +40,21 @@ def test_private_rows_are_those_of_the_parties_in_their_order(scoring):
 
 def test_each_map_is_applied_to_the_test_rows_once(scoring):
     twice = FeatureMap(2, (Affine(np.zeros(2), np.full(2, 2.0)),))
-    np.testing.assert_array_equal(scoring.tested(twice), 2 * ROWS[[2, 3]])
+    np.testing.assert_array_equal(scoring.tested(twice), 2 * ROWS[TEST])
     again = FeatureMap(2, (Affine(np.zeros(2), np.full(2, 2.0)),))  # equal, and another object
     assert scoring.tested(again) is scoring.tested(twice)
-    assert scoring.arranging == 1
-    np.testing.assert_array_equal(scoring.tested(FeatureMap(2, ())), ROWS[[2, 3]])
-    assert scoring.arranging == 1  # raw rows are arranged, once for all maps
 
 
-def test_test_rows_that_would_not_fit_together_are_arranged_behind_each_map(scoring, monkeypatch):
-    monkeypatch.setattr("scenarios.scores.scoring._KEPT_CELLS", 3)
-    np.testing.assert_array_equal(scoring.tested(FeatureMap(2, ())), ROWS[[2, 3]])
-    np.testing.assert_array_equal(scoring.tested(FeatureMap(2, (Append(1.0),)))[:, :2], ROWS[[2, 3]])
-    assert scoring.arranging == 2
-
-
-def test_by_default_test_rows_are_kept_as_they_are():
-    np.testing.assert_array_equal(Scoring.arranged(object(), ROWS), ROWS)
+def test_raw_test_rows_are_read_once_unless_they_would_not_fit_together(monkeypatch):
+    reads = []
+    monkeypatch.setattr(Table, "rows", lambda _, indices: reads.append(len(indices)) or ROWS[indices])
+    for most, pieces in ((4, [2]), (3, [2, 2])):
+        monkeypatch.setattr("scenarios.scores.scoring._KEPT_CELLS", most)
+        scoring = Means(TABLE, PRIVATE, TEST)
+        np.testing.assert_array_equal(scoring.tested(FeatureMap(2, ())), ROWS[TEST])
+        np.testing.assert_array_equal(scoring.tested(FeatureMap(2, (Append(1.0),)))[:, :2], ROWS[TEST])
+        assert reads == pieces
+        reads.clear()
 
 
 def test_what_names_no_scores_cannot_be_one():

@@ -3,8 +3,8 @@
 Side by side in one process, the fastest of several rounds of each:
 (a) an empty question: milliseconds per message;
 (b) 1000 parties of 6 rows train and vote on 1352 public rows: our engines, one party and many behind a node, beside a
-    warm round of Flower's simulation that runs scikit-learn at one party per node, and beside a plain loop of
-    scikit-learn on one core;
+    warm round of Flower's simulation that runs scikit-learn at one party per node, beside pfl-research's backend with
+    the same (extra `benchmark`; left out without it), and beside a plain loop of scikit-learn on one core;
 (c) 10,000 parties: ray over inline.
 Uses HAR where its data is at hand, rows of the same shape otherwise; (c) has too many parties for HAR.
 """
@@ -16,6 +16,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
+from importlib import util
 from pathlib import Path
 from typing import Any
 
@@ -167,10 +168,14 @@ def main() -> None:
                 for world in worlds(many, MANY, rounds + 1, None)
             ][1:]
             best: dict[tuple[str, int | None], float] = {}
-            loop = float("inf")
+            loop, pfl = float("inf"), None
             for world in worlds(data, PARTIES, rounds + 1, data_dir):  # the first pays for starting up
                 prepared(world, folder)
                 loop = min(loop, plain_loop(folder))
+                if util.find_spec("pfl"):
+                    from benchmarks import plain_pfl
+
+                    pfl = min(pfl or float("inf"), plain_pfl.ask(folder, classes=6))
                 for kind, grid in ours.items():
                     for per_node in (1, None):
                         seconds = collect(world, grid, per_node)
@@ -182,7 +187,8 @@ def main() -> None:
             ask(stock)
             flower = min(ask(stock) for _ in range(2))
     print(f"(b) {data['source'] if har else 'synthetic'}: {PARTIES} parties of {ROWS} rows, {AUXILIARY} public rows")
-    for text, seconds in (("scikit-learn loop", loop), ("Flower's simulation, scikit-learn, 1 per node", flower)):
+    others = {"scikit-learn loop": loop, "Flower's simulation, scikit-learn, 1 per node": flower}
+    for text, seconds in (others if pfl is None else others | {"pfl-research, scikit-learn": pfl}).items():
         print(f"    {text:46} {1e3 * seconds / PARTIES:8.3f} ms per party")
     for (kind, per_node), taken in best.items():
         text = f"{kind}, {per_node or 'automatic number'} per node"

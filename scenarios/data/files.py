@@ -300,6 +300,15 @@ def features_of(
     Those numbered in `unused` are 0, whether they are there or not. Raises `InputError` for missing columns and
     unreadable values.
     """
+    require_there(sheet, columns, unused)
+    rows = np.zeros((sheet.table.num_rows, len(columns)))
+    for i in (i for i in range(len(columns)) if i not in unused):
+        rows[:, i] = sheet.codes(columns[i]) if i in text else sheet.numbers(columns[i], missing=True)
+    return rows if missing else _complete(rows, sheet, columns, text)
+
+
+def require_there(sheet: Sheet, columns: Sequence[str], unused: Collection[int] = ()) -> None:
+    """Refuse a sheet that lacks several of the columns, but for those numbered in `unused`. Raises `InputError`."""
     there = {*sheet.header}
     needed = [*dict.fromkeys(read_for(name) for i, name in enumerate(columns) if i not in unused)]
     if len(lacking := [name for name in needed if name not in there]) > 1:
@@ -307,10 +316,6 @@ def features_of(
             f"{sheet.path} lacks {len(lacking)} of the {len(needed)} columns that are needed, "
             f"{listed([*map(cut, lacking)], _COLUMNS_SHOWN)}; it has {sheet.names}"
         )
-    rows = np.zeros((sheet.table.num_rows, len(columns)))
-    for i in (i for i in range(len(columns)) if i not in unused):
-        rows[:, i] = sheet.codes(columns[i]) if i in text else sheet.numbers(columns[i], missing=True)
-    return rows if missing else _complete(rows, sheet, columns, text)
 
 
 def _complete(rows: Floats, file: Sheet | Path, columns: Sequence[str], text: Sequence[int] = ()) -> Floats:

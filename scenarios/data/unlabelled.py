@@ -46,5 +46,5 @@ def read_unlabelled(
     sheet = open_sheet(path, columns)
     require_there(sheet, columns, unused)
     rows = features_of(sheet, columns[:plain], text, missing, unused)
-    blocks = (rows, *(sheet.hashed(one) for one in hashes))
-    return Table(path.name, tuple(columns), (), np.zeros(len(rows)), blocks, tuple(text))
+    made = [sheet.hashed(one) for one in hashes]
+    return Table(path.name, tuple(columns), (), np.zeros(len(rows)), (rows, *made), tuple(text))

@@ -133,7 +133,7 @@ def predict(
         names = tuple(models.classes[code] for code in predicted)
         if models.probabilities(release, draw, rows.rows(every[:1])) is None:
             return Prediction(names, used, models.classes)
-        shares = rows.behind(lambda part: models.probabilities(release, draw, part), every)
+        shares = rows.behind(lambda part: np.asarray(models.probabilities(release, draw, part)), every)
         return Prediction(names, used, models.classes, finite(shares))
 
 

@@ -103,11 +103,15 @@ def set_aside(agreement: Agreement, spent: Spent, exchange: str, budget: Budget 
 
     Answers with noise of their own are spent once they are given. Raises `BudgetExceededError`.
     """
-    promised = [
+    if exchange not in spent.charged:
+        spent.charge(exchange, promised(agreement), budget)
+
+
+def promised(agreement: Agreement) -> list[Guarantee]:
+    """What one exchange spends at most."""
+    return [
         Guarantee(one.epsilon, one.delta, one.unit, one.adjacency, agreement.protocol) for one in agreement.promises
     ]
-    if exchange not in spent.charged:
-        spent.charge(exchange, promised, budget)
 
 
 def _done(spent: Spent, exchange: str, plan: WorldPlan, released: Path) -> dict[str, Any]:

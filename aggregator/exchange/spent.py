@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from aggregator.contract.ledger import Budget, Ledger, require_together
-from federation.contract.errors import InputError, refusing
+from federation.contract.errors import BudgetExceededError, InputError, refusing
 from federation.contract.files import read_object, write_lasting
 from federation.contract.guarantee import Guarantee
 
@@ -74,3 +75,24 @@ class Spent:
         ):
             ledger.charge(f"release {number}", guarantee)
         return ledger.totals(delta)
+
+
+def affordable(guarantees: Sequence[Guarantee], budget: Budget, most: int = 1000) -> int:
+    """How many exchanges with these promises a budget allows together, `most` at most.
+
+    It may allow more of them, as what was spent in the end takes the place of what was promised.
+
+    Examples:
+        >>> from federation.contract.guarantee import Adjacency, Unit
+        >>> affordable([Guarantee(1.0, 1e-6, Unit.ROW, Adjacency.REPLACE, "gaussian")], Budget(4.0, 3e-6))
+        3
+    """
+
+    def beyond(count: int) -> bool:
+        try:
+            require_together(budget, [*guarantees] * count)
+        except BudgetExceededError:
+            return True
+        return False
+
+    return bisect_left(range(1, most + 1), True, key=beyond)

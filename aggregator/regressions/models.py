@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from aggregator.answers.label_answers import LabelAnswers
 from aggregator.learners.bag_regression.least_squares import BagLeastSquares
+from aggregator.learners.bag_regression.linear_training import trained
 from aggregator.learners.bag_regression.network import BagNetwork
 from aggregator.learners.shrinkage import shrink
 from aggregator.regressions.bag_shrinkage import shrunk_sums, variance
 from aggregator.releases.regression_models import linear, neural
 from aggregator.releases.released_estimators import Described
 from federation.contract.errors import InputError
+from federation.contract.randomness import generator
 from federation.mechanisms.labels.label_mechanism import LabelMechanism
 from federation.numerics.whitening import whitening
 from federation.questions.labels import BagSumsQuestion, WeightedSumsQuestion
@@ -41,12 +43,24 @@ def from_sums(
 
     Raises `InputError` for fewer than two sums.
     """
-    if len(label_sums) < 2:
-        raise InputError(f"a regression needs two sums or more, got {len(label_sums)}; use more or smaller bags")
+    _require_two(label_sums)
     weights = None if noise is None else shrunk_sums(row_sums, label_sums, noise)
     if weights is not None:
         return linear(weights, label_range)
     return linear(BagLeastSquares().fit(row_sums, label_sums).weights_, label_range)
+
+
+def by_steps(
+    row_sums: np.ndarray, label_sums: np.ndarray, label_range: Ends, size: int, seed: int, **steps: Any
+) -> Described:
+    """A linear model that Adam reaches on sums of rows (M, d) and labels (M,) of bags of `size` rows.
+
+    `steps` are epochs, learning_rate and batch_rows of `trained`; the order of bags follows from the seed. Raises
+    `InputError` for fewer than two sums, and `FederationError` for sums too large to train on.
+    """
+    _require_two(label_sums)
+    [weights] = trained(row_sums[None], label_sums[None], size, generator(seed, "order of bags"), **steps)
+    return linear(weights, label_range)
 
 
 def from_bags(
@@ -95,6 +109,11 @@ def shrunk(
     """The mean of what is known of the weights, given X'X, X'y with `noise` of known covariance, and X'1 of n rows."""
     found = shrink(gram, moment, noise, ones=row_sum, rows=rows, label_range=label_range)
     return linear(found.weights, label_range)
+
+
+def _require_two(label_sums: np.ndarray) -> None:
+    if len(label_sums) < 2:
+        raise InputError(f"a regression needs two sums or more, got {len(label_sums)}; use more or smaller bags")
 
 
 def _mean_variance(mechanism: LabelMechanism) -> float:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +99,26 @@ def write_lasting(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
     fresh.replace(path)
     sync_folder(path.parent)  # else a power failure may bring the old file back
+
+
+@contextmanager
+def alone(path: Path, refusal: str) -> Iterator[None]:
+    """Nobody else holds the lock at `path` in the meantime, a file that stays. Raises `InputError` where somebody does.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, alone(Path(folder, "lock"), "busy"):
+        ...     with alone(Path(folder, "lock"), "somebody else is at work; wait"):
+        ...         pass
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: somebody else is at work; wait
+    """
+    with path.open("wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(refusal) from None
+        yield
 
 
 def sync_folder(path: Path) -> None:

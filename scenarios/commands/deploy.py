@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from scenarios.deployment.folder import Folder
 
 _DAY = 86_400  # seconds
+_MANY = 1000  # releases that are counted
 _PUBLIC_FEATURES = (
     "features: this protocol protects labels alone, and takes all else in a row as public: a site must set "
     "public-features = true, or it answers nothing"
@@ -98,6 +99,9 @@ def _begin(
     data_dir: Path | None,
     as_json: bool,
 ) -> None:
+    from aggregator.contract.ledger import Budget
+    from aggregator.exchange.app import promised
+    from aggregator.exchange.spent import affordable
     from federation.contract.errors import InputError
     from federation.contract.roster import colluders
     from scenarios.data.catalogue import is_file_name, public_path
@@ -127,17 +131,20 @@ def _begin(
             f", by noise that the sites add together: nobody sees an answer, and sites trust nobody, as long as at "
             f"most {most} of {len(names)} of them collude with you and all compare the plan's digest with each other"
         )
-    promised = [
+    promises = [
         f"epsilon {one.epsilon:g}, delta {one.delta:g} per {one.unit}"
         + (", if the aggregator is honest, who adds the noise" if one.trusted else own)
         for one in found.agreement.promises
     ]
+    budget = Budget.of(None if resolved.privacy.budget is None else resolved.privacy.budget.model_dump())
+    releases = None if budget is None else affordable(promised(found.agreement), budget, _MANY)
     asks = [f"{one.kind} x {one.times}" for one in found.agreement.asked]
     record = {
         "directory": str(made.path),
         "sites": names,
         "asks": asks,
-        "promises": promised,
+        "promises": promises,
+        "releases": releases,
         "public_features": found.agreement.public_features,
         "remarks": list(found.remarks),
     }
@@ -145,12 +152,21 @@ def _begin(
         *(f"hint: {remark}" for remark in found.remarks),
         f"wrote {made.path}/: {INVITATION}, {found.agreement.public.file}, {README}",
         f"asks each of {len(names)} sites: {', '.join(asks)}",
-        *(f"promises: {promise}" for promise in promised),
+        *(f"promises: {promise}" for promise in promises),
+        *([] if releases is None else [_lasts(releases)]),
         *([_PUBLIC_FEATURES] if found.agreement.public_features else []),
         f"next: send {INVITATION} and {found.agreement.public.file} to {', '.join(names)}; {made.path / README} says "
         "what follows",
     ]
     tell(as_json, record, text=text, hidden=record)
+
+
+def _lasts(releases: int) -> str:
+    """How many releases the budget pays for."""
+    if releases == 1:
+        return "budget: for one release"
+    most = f"{_MANY} releases or more" if releases == _MANY else f"{releases} releases"
+    return f"budget: for {most}; after the first, federation collect DIR --new-exchange asks about the rows of that day"
 
 
 def _seal(folder: Folder, keys: Path, as_json: bool) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from federation.contract.errors import InputError
+from federation.contract.errors import FederationError, InputError
 from scenarios.commands import completion
 from scenarios.commands.options import AsJson, DataDirectory
 from scenarios.commands.output import tell
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scenarios.reproductions.kept import Kept
     from scenarios.reproductions.paper import Item, Paper
     from scenarios.reproductions.paper_runs import PaperRuns
+    from scenarios.reproductions.reproducing import IncompleteItemError
     from scenarios.runs.progress import Progress
 
 OUT = Path("runs/reproductions")
@@ -44,7 +45,7 @@ def reproduce_command(
     """Measure the tables and figures of a paper again, and show them beside the values that it prints.
 
     Every cell says what the paper has, ours as published, our default at the same guarantee, and why they differ. What
-    was interrupted goes on where it was.
+    was interrupted goes on where it was; what fails costs nothing else.
     """
     from scenarios.papers.catalogue import items, names, paper
     from scenarios.reproductions.pages import write
@@ -61,24 +62,45 @@ def reproduce_command(
     folder = out or (OUT.with_name(f"{OUT.name}-quick") if quick else OUT)
     if folder.is_file():
         raise InputError(f"--out {folder} is a file; name a directory")
-    records = _measure(PaperRuns(chosen, folder, quick, splits, data_dir), wanted, as_json)
-    page = str(write(chosen, folder))
+    runs = PaperRuns(chosen, folder, quick, splits, data_dir)
+    with runs.alone():
+        records, failures = _measure(runs, wanted, as_json)
+        if not records:
+            raise _together(failures)
+        page = str(write(chosen, folder))
     following = [] if not quick and splits is None else [f"next: federation reproduce {chosen.name}, for all splits"]
     tell(as_json, {"items": records, "page": page}, text=[f"page: {page}", *following], hidden=("items", "page"))
+    if failures:
+        raise _together(failures)
 
 
-def _measure(runs: PaperRuns, wanted: Sequence[Item], as_json: bool) -> dict[str, Any]:
-    """Item by item, each told when it is done."""
-    from scenarios.reproductions.reproducing import reproduce
+def _measure(
+    runs: PaperRuns, wanted: Sequence[Item], as_json: bool
+) -> tuple[dict[str, Any], list[IncompleteItemError]]:
+    """Item by item, each told when it is done; what fails of one costs no other, and is returned."""
+    from scenarios.reproductions.reproducing import IncompleteItemError, reproduce
 
-    records = {}
+    records, failures = {}, []
     for item in wanted:
+        kept: Kept | None
         with ExitStack() as stack:
             if not as_json:
                 runs = replace(runs, progress=partial(_shown, stack))
-            kept = reproduce(runs, item)
-        records[item.name] = _told(runs.paper, item, kept, as_json)
-    return records
+            try:
+                kept = reproduce(runs, item)
+            except IncompleteItemError as error:
+                failures.append(error)
+                kept = error.kept
+        if kept is not None:
+            records[item.name] = _told(runs.paper, item, kept, as_json)
+    return records, failures
+
+
+def _together(failures: Sequence[IncompleteItemError]) -> FederationError:
+    """One error that says all."""
+    found = FederationError("\n".join(map(str, failures)))
+    found.exit_code = failures[0].exit_code
+    return found
 
 
 def _shown(stack: ExitStack, title: str) -> Progress:

@@ -16,11 +16,10 @@ from scenarios.data.archives import Archive
 from scenarios.data.hashing import HashedRows, Hashing, read_for
 from scenarios.data.parquet import read_parquet
 from scenarios.data.patterns import is_pattern, is_there
-from scenarios.data.scratch import mapped_rows
-from scenarios.data.sheets import NO_TEXT, Sheet, is_missing, read_csv
-from scenarios.data.stored import Stored
+from scenarios.data.raw_rows import complete, features_of
+from scenarios.data.sheets import Sheet, is_missing, read_csv
 from scenarios.data.svmlight import LABEL, hashed_table, read_svmlight
-from scenarios.data.tables import Table, cut, encode_labels, listed, pieces
+from scenarios.data.tables import Table, cut, encode_labels, listed
 
 SVMLIGHT = (".svm", ".svmlight")
 SUFFIXES = (".csv", ".npz", ".parquet", *SVMLIGHT)
@@ -123,7 +122,7 @@ def read_rows(
         rows = Archive(path).tables("X", missing=True)[0].astype(np.float64)
         if rows.shape[1] != len(columns):
             raise InputError(f"{path}: X must have the {len(columns)} columns of the model, got {rows.shape[1]}")
-        return _complete(rows, path, columns) if not missing else rows
+        return complete(rows, path, columns) if not missing else rows
     return features_of(open_sheet(path, columns), columns, text, missing, unused)
 
 
@@ -143,7 +142,7 @@ def read_public(path: Path, table: Table, source: str, *, missing: bool = False)
     found = archive.column_names("feature_names", rows, needed=False)
     _require_columns(path, found, table, source)
     rows = rows[:, [found.index(name) for name in table.columns]]
-    return rows if missing else _complete(rows, path, table.columns)
+    return rows if missing else complete(rows, path, table.columns)
 
 
 def _require_columns(path: Path, found: Sequence[str], table: Table, source: str) -> None:
@@ -297,57 +296,6 @@ def too_many_texts(different: int, rows: int) -> bool:
     return different > max(_TEXTS_OF_A_SMALL_FILE, rows * _SHARE_OF_TEXTS)
 
 
-def features_of(
-    sheet: Sheet, columns: Sequence[str], text: Sequence[int], missing: bool, unused: Collection[int] = ()
-) -> Floats:
-    """The columns of a sheet as raw features (n, d), found by name; those numbered in `text` as codes of texts.
-
-    Those numbered in `unused` are 0, whether they are there or not. Raises `InputError` for missing columns and
-    unreadable values.
-    """
-    there = {*sheet.header}
-    needed = [*dict.fromkeys(read_for(name) for i, name in enumerate(columns) if i not in unused)]
-    if len(lacking := [name for name in needed if name not in there]) > 1:
-        raise InputError(
-            f"{sheet.path} lacks {len(lacking)} of the {len(needed)} columns that are needed, "
-            f"{listed([*map(cut, lacking)], _COLUMNS_SHOWN)}; it has {sheet.names}"
-        )
-
-    def fill(rows: Floats) -> None:
-        for part in sheet.parts(needed):
-            some = rows[part.first : part.first + part.table.num_rows]
-            for i in (i for i in range(len(columns)) if i not in unused):
-                some[:, i] = part.codes(columns[i]) if i in text else part.numbers(columns[i], missing=True)
-
-    shape = (sheet.table.num_rows, len(columns))
-    if isinstance(sheet.table, Stored):
-        rows = mapped_rows([sheet.table.stamp, [*columns], sorted(text), sorted(unused)], shape, fill)
-    else:
-        fill(rows := np.zeros(shape))
-    return rows if missing else _complete(rows, sheet, columns, text)
-
-
-def _complete(rows: Floats, file: Sheet | Path, columns: Sequence[str], text: Sequence[int] = ()) -> Floats:
-    """The rows (n, d). Raises `InputError`, which names all columns with missing cells, where there are some."""
-
-    def lacking(some: Floats) -> NDArray[np.bool_]:
-        found = np.isnan(some)
-        found[:, list(text)] = some[:, list(text)] == NO_TEXT
-        return found
-
-    if not any(lacking(part).any() for _, part in pieces(rows)):
-        return rows
-    absent = lacking(rows)
-    row, column = np.argwhere(absent)[0]
-    place = f"{file}, row {row} (counted from 0)" if isinstance(file, Path) else file.place(row)
-    counts = [f"{cut(name)} {count}" for name, count in zip(columns, absent.sum(axis=0), strict=True) if count]
-    raise InputError(
-        f"{place}: column '{columns[column]}' is missing; missing cells, by column: {listed(counts, _COLUMNS_SHOWN)}; "
-        "correct them or remove the rows, leave columns out with data.drop, or let the features (data.features) begin "
-        "with impute, which fills in missing cells"
-    )
-
-
 def _classes(sheet: Sheet, label: str) -> tuple[tuple[str, ...], Integers]:
     """The classes of a column, and the position (n,) of each row's among them."""
     texts, codes = sheet.coded(label, complete=True)
@@ -389,7 +337,7 @@ def _from_npz(
         columns,
         classes,
         labels,
-        (rows if missing or rows.dtype.kind != "f" else _complete(rows, path, columns),),
+        (rows if missing or rows.dtype.kind != "f" else complete(rows, path, columns),),
         groups={name: archive.joined(name, parts, blocks) for name in groups},
         official=official_split(*map(len, blocks)) if len(blocks) > 1 else None,
     )

@@ -144,11 +144,16 @@ class Table:
 
     def behind(self, feature_map: FeatureMap, indices: Integers | range) -> Floats:
         """The rows at `indices` (m,) behind a map, (m, D); few of them stand with all their columns at a time."""
-        out = np.empty((len(indices), feature_map.dimension))
-        step = max(1, _CELLS_READ // len(self.columns))
-        for some in (slice(start, start + step) for start in range(0, len(out), step)):
-            feature_map.transform(self.rows(indices[some]), out[some])
+        out, start = np.empty((len(indices), feature_map.dimension)), 0
+        for part in self.parts(indices):
+            feature_map.transform(part, out[start : start + len(part)])
+            start += len(part)
         return out
+
+    def parts(self, indices: Integers | range) -> Iterator[Floats]:
+        """The rows at `indices` (m,), few at a time (at least once, of no rows)."""
+        step = max(1, _CELLS_READ // len(self.columns))
+        return (self.rows(indices[start : start + step]) for start in range(0, max(1, len(indices)), step))
 
     def column(self, name: str, key: str) -> Floats:
         """The raw numbers (n,) of one column, float64.

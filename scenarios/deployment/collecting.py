@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from aggregator.exchange.spent import Spent
 from aggregator.exchange.sums import QUERIES, last_sum, over
 from aggregator.world.plan import WorldPlan
 from federation.contract.errors import InputError, QuorumError
-from federation.contract.files import read_object, write_lasting
+from federation.contract.files import alone, read_object, write_lasting
 from federation.letters.agreement import Agreement
 from scenarios.deployment.folder import Folder
 from scenarios.deployment.plans import begun
@@ -71,7 +69,7 @@ def collect(folder: Folder, patience: Patience, fresh: bool, tell: Callable[[str
     and `BudgetExceededError` for an exchange beyond the budget, before anybody has been asked.
     """
     agreement = folder.agreement
-    with _alone(folder):
+    with alone(folder.path / _LOCK, f"another process collects in {folder.path}; wait for it, or end it"):
         number = _number(folder, fresh)
         if folder.release(number).exists():
             return {**(outcome_of(folder.path, number) or {}), "exchange": number, "status": "released already"}
@@ -225,17 +223,6 @@ def _lost(folder: Folder) -> dict[str, Any]:
         "why": f"the run ended and did not say how; see the last lines of {folder.path / STATE / 'log'}",
         "exit_code": 1,
     }
-
-
-@contextmanager
-def _alone(folder: Folder) -> Iterator[None]:
-    """Nobody else collects in the meantime. Raises `InputError` where somebody does."""
-    with (folder.path / _LOCK).open("wb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"another process collects in {folder.path}; wait for it, or end it") from None
-        yield
 
 
 def spent_lines(totals: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -265,8 +265,8 @@ def _data_problems(data: Data, kinds: list[str]) -> Iterator[str]:
         )
     if data.time is not None:
         yield (
-            "data.time: periods are for simulations; make a deployment of its own for each, as the sites' accounts add "
-            "up what is spent, and remove it"
+            "data.time: periods are for simulations; remove it, and collect once in each period with --new-exchange: "
+            "sites answer about the rows that they have by then, and the budget lasts over all of them"
         )
     if data.label is None:
         yield "data.label: name the column of the labels in the sites' tables"

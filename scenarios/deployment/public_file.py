@@ -11,8 +11,9 @@ import numpy as np
 from federation.contract.errors import InputError
 from federation.letters.agreement import Column
 from scenarios.data.archives import Archive
-from scenarios.data.files import features_of, open_sheet, read_rows, suffix
+from scenarios.data.files import open_sheet, read_rows, suffix
 from scenarios.data.hashing import Hashing
+from scenarios.data.raw_rows import features_of
 from scenarios.simulated.simulation import PublicRows
 
 

@@ -7,11 +7,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
+from io import StringIO
 from pathlib import Path
 
 from federation.contract.errors import InputError, refusing, writing
 from federation.contract.files import is_file, read_object
 from scenarios.reproductions.paper import Item, Observation, Paper
+from scenarios.runs.checksums import replaced
 
 _COLUMNS = tuple(each.name for each in fields(Observation))
 _REMEDY = "name another --out, or delete it"
@@ -58,15 +60,19 @@ def table(folder: Path, paper: Paper, item: Item) -> Path:
 
 
 def keep(folder: Path, paper: Paper, item: Item, found: Kept) -> None:
-    """Write values with six digits, and the record. Raises `InputError` where that is not possible."""
+    """Write values with six digits, and the record, each file whole or not at all.
+
+    Raises `InputError` where that is not possible.
+    """
     path = table(folder, paper, item)
+    values = StringIO()
+    writer = csv.writer(values, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    writer.writerows(_cells(found.observations))
     with writing(f"to {path.parent}", "name another --out"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(_COLUMNS)
-            writer.writerows(_cells(found.observations))
-        path.with_suffix(".json").write_text(json.dumps(asdict(found.record), indent=2) + "\n", encoding="utf-8")
+        replaced(path, values.getvalue())
+        replaced(path.with_suffix(".json"), json.dumps(asdict(found.record), indent=2) + "\n")
 
 
 def _cells(observations: Iterable[Observation]) -> Iterable[tuple[object, ...]]:

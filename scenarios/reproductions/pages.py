@@ -12,6 +12,7 @@ from scenarios.reproductions.drawing import draw
 from scenarios.reproductions.kept import Kept, read
 from scenarios.reproductions.paper import Item, Paper, Reason
 from scenarios.reproductions.words import claim_lines, lines, used
+from scenarios.runs.checksums import replaced
 
 _HOW = (
     "Brackets are 95 % intervals of the mean (Student), with the splits as units; behind ± stands what the paper "
@@ -32,7 +33,7 @@ def write(paper: Paper, folder: Path) -> Path:
         for item in paper.items:
             if (found := kept[item.name]) is not None:
                 draw(item, cells(paper, item, found), folder / paper.name / item.name)
-        path.write_text(page(paper, kept, folder), encoding="utf-8")
+        replaced(path, page(paper, kept, folder))
     return path
 
 

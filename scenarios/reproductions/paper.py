@@ -138,6 +138,7 @@ class Item:
     metric: what its values are, as in results.csv; decides digits and bounds.
     axis: what a figure has along its axis, at the places `at`; a table has none.
     compute: gives our values without a run; told whether only quick ones are wanted, and the folder of data files.
+    check: whether the tests compute quick ones again, in seconds and without data files.
     minutes: of one core, of a full and of a quick run.
     """
 
@@ -150,6 +151,7 @@ class Item:
     axis: str = ""
     at: tuple[str, ...] = ("",)
     compute: Callable[[bool, Path | None], Iterable[Observation]] | None = None
+    check: bool = False
     claims: tuple[Claim, ...] = ()
     reasons: tuple[Reason, ...] = ()
     about: str = ""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
-from federation.contract.errors import InputError
+from federation.contract.errors import InputError, writing
+from federation.contract.files import alone
 from scenarios.data.catalogue import digest
 from scenarios.reproductions.paper import Paper, Part
 from scenarios.runs.progress import Progress
@@ -17,6 +19,8 @@ from scenarios.runs.runner import run
 from scenarios.scores.results import Row
 from scenarios.settings.loader import library
 from scenarios.settings.schema import Scenario, resolve
+
+_LOCK = "reproduce.lock"
 
 
 @dataclass(frozen=True)
@@ -34,10 +38,26 @@ class PaperRuns:
     progress: Callable[[str], Progress] = lambda name: Progress()
     _rows: dict[Path, list[Row]] = field(default_factory=dict)
 
+    def alone(self) -> AbstractContextManager[None]:
+        """Nobody else measures this paper in this folder in the meantime.
+
+        Raises `InputError` where somebody does, and where nothing can be written.
+        """
+        runs = self._runs
+        with writing(f"to {runs}", "name another --out"):
+            runs.mkdir(parents=True, exist_ok=True)
+            (runs / _LOCK).touch()
+        busy = f"another process measures {self.paper.name} in {self.folder}; wait for it, or name another --out"
+        return alone(runs / _LOCK, busy)
+
+    @property
+    def _runs(self) -> Path:
+        return self.folder / self.paper.name / "runs"
+
     def rows(self, part: Part) -> list[Row]:
         """What the run of a part has measured; finished worlds are not repeated. Raises `FederationError`."""
         scenario = self.scenario(part)
-        out = self.folder / self.paper.name / "runs" / _name(part, scenario)
+        out = self._runs / _name(part, scenario)
         if out not in self._rows:
             watcher = self.progress(f"{self.paper.name}, {part.setting}")
             done = run(scenario, out=out, data_dir=self.data_dir, resume=out.exists(), progress=watcher)

@@ -21,9 +21,11 @@ from federation.contract.errors import InputError, nearest_name
 from federation.contract.files import is_file, is_folder
 from federation.contract.guarantee import Guarantee, require_delta, require_epsilon
 from federation.features.steps import OneHot
-from scenarios.data.files import read_group, read_rows
+from scenarios.data.files import read_group
+from scenarios.data.hashing import MOST_CELLS
 from scenarios.data.sheets import NO_TEXT
-from scenarios.data.tables import cut, listed
+from scenarios.data.tables import Table, cut, listed
+from scenarios.data.unlabelled import read_unlabelled
 from scenarios.scores.results import REMEDY, read_results
 from scenarios.settings.protocol_options import BASELINES, DEFAULT
 
@@ -112,21 +114,37 @@ def predict(
         does = "predicts a number for" if models.predicts == "numbers" else "names the class of"
         raise InputError(f"--by is for models of class ratios, but {source} {does} every row; omit it")
     missing, unused = models.feature_maps[release].imputes, unused_columns(chosen)
-    rows = read_rows(file, models.columns, models.text_columns, missing=missing, unused=unused)
-    used = replace(used, remark=unknown_texts(chosen, rows))
+    rows = read_unlabelled(file, models.columns, models.text_columns, missing=missing, unused=unused)
+    used = replace(used, remark=unknown_texts(chosen, np.asarray(rows.blocks[0])) if models.text_columns else None)
     groups = np.array([""]) if by is None else read_group(file, by)  # the one text stands for all rows
+    sets = {}
+    if models.predicts == "ratios":
+        sets = {str(one): np.flatnonzero(np.broadcast_to(groups == one, len(rows))) for one in np.unique(groups)}
+        _require_whole(sets, rows, file)
     with applied(chosen, str(file)):
         if models.predicts == "ratios":
-            members = {str(value): np.broadcast_to(groups == value, len(rows)) for value in np.unique(groups)}
             with threadpool_limits(1):  # many small products, which threads slow down
-                found = {name: _ratios(models, release, draw, rows[member]) for name, member in members.items()}
+                found = {name: _ratios(models, release, draw, rows.rows(members)) for name, members in sets.items()}
             return RatioPrediction(found, len(rows), used)
-        predicted = models.predicted(release, draw, rows)
+        every = range(len(rows))
+        predicted = np.concatenate([models.predicted(release, draw, part) for part in rows.parts(every)])
         if models.predicts == "numbers":
             return Prediction(tuple(map(float, finite(predicted))), used)
         names = tuple(models.classes[code] for code in predicted)
-        shares = models.probabilities(release, draw, rows)
-        return Prediction(names, used, models.classes, None if shares is None else finite(shares))
+        if models.probabilities(release, draw, rows.rows(every[:1])) is None:
+            return Prediction(names, used, models.classes)
+        shares = [np.asarray(models.probabilities(release, draw, part)) for part in rows.parts(every)]
+        return Prediction(names, used, models.classes, finite(np.concatenate(shares)))
+
+
+def _require_whole(sets: Mapping[str, NDArray[np.intp]], rows: Table, file: Path) -> None:
+    """Refuse sets of rows that are too large to stand together. Raises `InputError`."""
+    for members in sets.values():
+        if len(members) * len(rows.columns) > MOST_CELLS:
+            raise InputError(
+                f"{file} has {len(members)} rows of {len(rows.columns)} columns in one set, more than the {MOST_CELLS} "
+                "cells that are kept at a time; take fewer rows"
+            )
 
 
 def choose(source: Path, epsilon: float | None = None, draw: int = 0) -> Chosen:

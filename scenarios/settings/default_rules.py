@@ -28,6 +28,8 @@ def in_short(kind: str) -> list[str]:
         >>> print(*in_short("weighted_lba"), sep="\\n")
         Default noise: gaussian; rule: with noise on the label sums it has a guarantee for all data, which the
             published release has not
+        Default solver: exact; rule: it is where Adam would come with enough steps, whatever the size and the number
+            of bags
         Validated on: see `federation show weighted_lba`
     """
     rules = why_default(kind)

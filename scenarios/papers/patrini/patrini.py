@@ -41,6 +41,7 @@ FIGURE_1 = Item(
     axis="margin",
     at=PLACES,
     compute=figure_1,
+    check=True,
     about="As published: the printed formulas. Default: the library's. The figure has no printed values.",
     minutes=(0.1, 0.1),
 )
@@ -98,6 +99,7 @@ MOMENTS = Item(
     series=_MAPS,
     metric="relative error",
     compute=moments,
+    check=True,
     about=_OF_BAGS,
     minutes=(0.1, 0.1),
 )
@@ -107,6 +109,7 @@ ACCURACIES = Item(
     place="Section 3",
     series=(Series("labels", meaning="from the mean operator of all labels"), *_MAPS),
     compute=accuracies,
+    check=True,
     about="Of the same bags as above, on the other 171 patients; the logistic loss.",
     minutes=(0.1, 0.1),
 )
@@ -120,6 +123,7 @@ THEOREM_6 = Item(
     ),
     metric="factor",
     compute=theorem_6,
+    check=True,
     claims=(Claim("the minimiser moves by at most |mu - mu~| / lambda", "allowed", "moved", tuple(LOSSES)),),
     reasons=(
         Reason(
@@ -140,6 +144,7 @@ THEOREM_9 = Item(
     ),
     metric="alpha",
     compute=theorem_9,
+    check=True,
     reasons=(
         Reason(
             "wrong bound",
@@ -162,6 +167,7 @@ THEOREM_10 = Item(
     axis="d",
     at=tuple(map(str, DIMENSIONS)),
     compute=theorem_10,
+    check=True,
     claims=(Claim("the noise is longer with probability delta at most", "delta", "longer", ("noise",)),),
     reasons=(
         Reason(

@@ -2,11 +2,15 @@
 
 import json
 import math
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aggregator.contract.ledger import Budget
-from aggregator.exchange.spent import Spent
+from aggregator.exchange.spent import Spent, affordable
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.mechanisms.noise.additive import calibrate
@@ -89,3 +93,17 @@ def test_what_was_set_aside_for_nothing_is_free_again(tmp_path):
     spent.free("one")
     spent.free("three")
     assert [*Spent.load(tmp_path / "ledger.json").charged] == ["two"]
+
+
+@given(st.integers(1, 8), st.integers(0, 12))
+def test_a_budget_affords_as_many_as_can_be_charged_one_after_another(times, epsilon):
+    budget, promised = Budget(float(epsilon), 0.0), [pure(0.25)] * times
+    with TemporaryDirectory() as folder:
+        spent, count = Spent.load(Path(folder, "ledger.json")), 0
+        while count < 5:
+            try:
+                spent.charge(f"{count}", promised, budget)
+            except BudgetExceededError:
+                break
+            count += 1
+    assert affordable(promised, budget, 5) == count

@@ -14,7 +14,18 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 
 
-@pytest.mark.parametrize(("options", "text"), [({"size": -1}, "size"), ({"bags": 0}, "bags")])
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"size": -1}, "size"),
+        ({"bags": 0}, "bags"),
+        ({"solver": "adam", "epochs": 0}, "epochs must be a positive number, got 0"),
+        ({"solver": "adam", "learning_rate": -0.1}, "learning_rate must be a positive number"),
+        ({"solver": "adam", "batch_rows": 0}, "batch_rows must be a positive number"),
+        ({"epochs": 7, "batch_rows": 8}, "epochs and batch_rows belong to solver: adam"),
+        ({"solver": "adam", "shrink": False}, "shrink belongs to solver: exact"),
+    ],
+)
 def test_options_that_make_no_sense_are_refused(options, text):
     with pytest.raises(InputError, match=text):
         WeightedLBA(**options)
@@ -54,3 +65,21 @@ def test_the_model_takes_account_of_noise_unless_there_is_none_or_it_is_told_not
     exact = collected(WeightedLBA(size=4, noise="published"))
     one, other = (WeightedLBA(size=4, noise="published", shrink=asked).learn(exact, 0, 0) for asked in (True, False))
     np.testing.assert_array_equal(one[1]["weights"], other[1]["weights"])
+
+
+def test_adam_comes_near_least_squares_with_enough_steps_of_the_same_answers():
+    answers = collected(WeightedLBA(size=4, noise="published"))
+
+    def learned(seed=0, **options):
+        return WeightedLBA(size=4, noise="published", **options).learn(answers, 0, seed)[1]["weights"]
+
+    exact, enough = learned(), {"solver": "adam", "learning_rate": 0.1, "batch_rows": 32}
+    np.testing.assert_allclose(learned(**enough), exact, atol=0.01)
+    few = learned(**enough, epochs=1)
+    assert np.linalg.norm(few) < 0.9 * np.linalg.norm(exact)
+    np.testing.assert_array_equal(few, learned(**enough, epochs=1))
+    assert not np.array_equal(few, learned(1, **enough, epochs=1))  # other bags are first
+
+
+def test_how_it_is_solved_makes_no_other_question():
+    assert question(WeightedLBA(size=4)) == question(WeightedLBA(size=4, solver="adam", epochs=3))

@@ -9,7 +9,7 @@ from support.linear_labels import RANGE, draw
 
 from aggregator.learners.shrinkage import shrink
 from aggregator.protocols.noisy_weighted_llp import NoisyWeightedLLP
-from aggregator.regressions.models import formed_bags, from_bags, from_labels, from_moments, from_sums
+from aggregator.regressions.models import by_steps, formed_bags, from_bags, from_labels, from_moments, from_sums
 from aggregator.releases.regression_models import BagNetwork
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
@@ -68,6 +68,8 @@ def test_noise_without_a_bound_leaves_the_middle_of_the_range():
 def test_fewer_than_two_sums_are_no_regression(count):
     with pytest.raises(InputError, match=f"two sums or more, got {count}; use more or smaller bags"):
         from_sums(ROWS[:count], LABELS[:count], RANGE)
+    with pytest.raises(InputError, match="two sums or more"):
+        by_steps(ROWS[:count], LABELS[:count], RANGE, 1, 0)
 
 
 def test_dependent_empty_and_far_columns_have_a_solution_of_least_norm():

@@ -48,6 +48,24 @@ def test_it_says_before_any_key_is_made_that_features_are_taken_as_public(monkey
     assert ("a site must set public-features = true, or it answers nothing" in capsys.readouterr().out) is told
 
 
+@pytest.mark.parametrize(
+    ("budget", "told"),
+    [
+        (
+            "{epsilon: 3, delta: 1.0e-5}",
+            "budget: for 3 releases; after the first, federation collect DIR --new-exchange",
+        ),
+        ("{epsilon: 1, delta: 1.0e-5}", "budget: for one release\n"),
+        ("{epsilon: 5000, delta: 1.0e-5}", "budget: for 1000 releases or more;"),
+        ("null", ""),
+    ],
+)
+def test_it_says_how_many_releases_the_budget_pays_for(monkeypatch, place, capsys, budget, told):
+    assert call(monkeypatch, "deploy", "trial.yaml", "D", *OPTIONS, "--set", f"privacy.budget={budget}") == 0
+    out = capsys.readouterr().out
+    assert told in out if told else "budget" not in out
+
+
 def test_it_says_the_same_in_json(monkeypatch, place, capsys):
     call(monkeypatch, "deploy", "trial.yaml", "D", "--json", *OPTIONS)
     told = json.loads(capsys.readouterr().out)

@@ -5,9 +5,12 @@ import json
 import pytest
 from support.toy_paper import toy_item, toy_paper
 
+from federation.contract.errors import InputError
 from scenarios.cli import _exit_code
+from scenarios.commands.reproduce import OUT
 from scenarios.papers import catalogue
 from scenarios.reproductions.paper import EXACT, Observation, Part
+from scenarios.reproductions.paper_runs import PaperRuns
 
 
 def computed(quick, data_dir):
@@ -68,3 +71,25 @@ def test_data_that_is_not_there_is_named(refused, monkeypatch, tmp_path):
     monkeypatch.delenv("FEDERATION_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
     assert "nothing of toy table1 could be measured: one: there is no file of 'har'" in refused("reproduce", "toy")
+
+
+def test_what_fails_is_told_in_the_end_and_costs_no_other_item(toy, monkeypatch, capsys):
+    def failing(quick, data_dir):
+        yield from computed(quick, data_dir)
+        raise InputError("a second value is beyond us; do without")
+
+    items = toy_item(parts=(), compute=failing), toy_item(name="table2", parts=(), compute=computed)
+    monkeypatch.setattr(catalogue, "paper", lambda name: toy_paper(*items))
+    monkeypatch.setattr("sys.argv", ["federation", "reproduce", "toy"])
+    assert _exit_code() == 2
+    told = capsys.readouterr()
+    assert told.out.endswith("page: runs/reproductions/toy.md\n")
+    assert told.err == "error: toy table1, the rest: a second value is beyond us; do without\n"
+    page = (toy / "runs/reproductions/toy.md").read_text()
+    assert page.count("| one | high | 0.500 |") == 2
+    assert "the rest was not measured: it failed." in page
+
+
+def test_two_commands_do_not_write_the_same_pages(toy, refused):
+    with PaperRuns(catalogue.paper("toy"), OUT).alone():
+        assert "another process measures toy in runs/reproductions; wait" in refused("reproduce", "toy")

@@ -261,5 +261,6 @@ def test_rows_are_passed_on_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FeatureMap, "transform", lambda a, part, out: seen.append(len(part)) or plain(a, part, out))
     order = np.arange(19)[::-1]
     np.testing.assert_array_equal(table.behind(doubled, order), 2 * rows[order, :2])
-    assert seen == [4, 4, 4, 4, 3]
+    assert seen == [4, 4, 4, 4, 3] == [len(part) for part in table.parts(order)]
     assert table.behind(doubled, order[:0]).shape == (0, 2)
+    assert [len(part) for part in table.parts(order[:0])] == [0]

@@ -10,6 +10,7 @@ from support.letter_sites import FIRST_NODE, Post, deployed
 
 from aggregator.exchange.app import main
 from federation.contract.errors import BudgetExceededError, InputError
+from federation.contract.files import alone
 from scenarios.deployment import collecting
 from scenarios.deployment.collecting import Patience, Progress, collect, progress, spent_lines, status, totals, written
 from scenarios.deployment.folder import Folder
@@ -140,7 +141,10 @@ def test_after_closing_nobody_is_asked(link, monkeypatch):
 
 
 def test_two_do_not_collect_at_once(link):
-    with collecting._alone(link.post.folder), pytest.raises(InputError, match="another process collects"):
+    with (
+        alone(link.post.folder.path / "collect.lock", "not free"),
+        pytest.raises(InputError, match="another process collects"),
+    ):
         run(link)
 
 

@@ -122,7 +122,7 @@ def test_periods_are_no_deployment(tmp_path):
     known = Terms("link:1", "root", "key", ("north", "south", "west"), CLOSING, (60, 67), None)
     streamed = resolve(scenario(data={"time": "q"}), ["trials.periods=4"])
     with pytest.raises(
-        InputError, match=r"data\.time: periods are for simulations; make a deployment of its own for each"
+        InputError, match=r"data\.time: periods are for simulations; remove it, and collect once in each period"
     ):
         deployment(streamed, known, write_public(tmp_path / "public.csv"))
 

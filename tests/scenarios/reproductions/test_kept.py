@@ -1,5 +1,8 @@
 """What is kept of an item is read as it was written, and nothing else is taken for it."""
 
+import errno
+from pathlib import Path
+
 import pytest
 from support.toy_paper import toy_item, toy_kept, toy_paper
 
@@ -43,3 +46,17 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
     (tmp_path / "toy").write_text("a file")
     with pytest.raises(InputError, match="name another --out"):
         keep(tmp_path, PAPER, ITEM, toy_kept())
+
+
+def test_what_cannot_be_written_leaves_what_was_there(tmp_path, monkeypatch):
+    keep(tmp_path, PAPER, ITEM, toy_kept())
+    before = table(tmp_path, PAPER, ITEM).read_bytes()
+
+    def full(path, text, **options):
+        path.write_bytes(text.encode()[:10])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(InputError, match="No space left on device; name another --out"):
+        keep(tmp_path, PAPER, ITEM, toy_kept(high_published={0: 0.1}))
+    assert table(tmp_path, PAPER, ITEM).read_bytes() == before

@@ -1,7 +1,9 @@
 """Runs behind items: one directory for a scenario whatever its splits, another for another; data that is not there."""
 
+import pytest
 from support.toy_paper import toy_item, toy_paper
 
+from federation.contract.errors import InputError
 from scenarios.reproductions import paper_runs
 from scenarios.reproductions.paper import Part
 from scenarios.reproductions.paper_runs import PaperRuns, scenario_of, sources
@@ -54,3 +56,20 @@ def test_lacking_data_is_replaced_or_told(monkeypatch, tmp_path):
     found, why = runs.available(Part("one", "har-soft-vote", missing=here))
     assert found is here
     assert why == f"measured on other data, because {lacking}"
+
+
+def test_a_paper_is_measured_by_one_command_at_a_time_in_a_folder(tmp_path):
+    runs = PaperRuns(PAPER, tmp_path / "out")
+    with runs.alone():
+        with pytest.raises(InputError, match=r"another process measures toy in .*out; wait for it"), runs.alone():
+            pass
+        with PaperRuns(PAPER, tmp_path / "other").alone():
+            pass
+    with runs.alone():
+        pass
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
+    (tmp_path / "toy").write_text("a file")
+    with pytest.raises(InputError, match="name another --out"):
+        PaperRuns(PAPER, tmp_path).alone()

@@ -7,7 +7,7 @@ from federation.contract.errors import InputError
 from scenarios.reproductions.kept import read
 from scenarios.reproductions.paper import EXACT, Observation, Part, Pick, Series
 from scenarios.reproductions.paper_runs import PaperRuns
-from scenarios.reproductions.reproducing import reproduce
+from scenarios.reproductions.reproducing import IncompleteItemError, reproduce
 from scenarios.runs import runner
 from scenarios.runs.progress import Progress
 
@@ -82,5 +82,30 @@ def test_what_is_computed_needs_no_run(tmp_path):
 
 def test_where_nothing_can_be_measured_it_says_what_is_lacking(tmp_path, monkeypatch):
     monkeypatch.delenv("FEDERATION_DATA", raising=False)
-    with pytest.raises(InputError, match=r"nothing of toy table1 could be measured: one: there is no file of 'har'"):
+    with pytest.raises(
+        IncompleteItemError, match=r"nothing of toy table1 could be measured: one: there is no file of 'har'"
+    ):
         measured(toy_item(parts=(Part("one", "har-soft-vote"),)), tmp_path)
+
+
+def test_a_part_that_fails_is_named_with_its_item_and_costs_no_other(tmp_path):
+    few = ("data.source=breast_cancer", "data.auxiliary=100", "parties.count=50", "parties.rows=200")
+    item = toy_item(parts=(Part("bad", "quickstart", few), Part("one", "quickstart", SMALL)), series=SERIES)
+    with pytest.raises(IncompleteItemError, match=r"^toy table1, bad: .*") as raised:
+        measured(item, tmp_path)
+    assert raised.value.exit_code == 2
+    kept = read(tmp_path, toy_paper(item), item)
+    assert kept.record == raised.value.kept.record
+    assert (set(kept.record.seeds), kept.record.missing) == ({"one"}, {"bad": "it failed"})
+    assert kept.by_split("one", "high", "published", "").keys() == {0, 1}
+
+
+def test_what_was_computed_before_it_failed_is_kept(tmp_path):
+    def computed(quick, data_dir):
+        yield Observation("one", "high", "published", "", 0, 0.5)
+        raise InputError("there is no second value")
+
+    item = toy_item(parts=(), compute=computed)
+    with pytest.raises(IncompleteItemError, match=r"^toy table1, the rest: there is no second value"):
+        measured(item, tmp_path)
+    assert read(tmp_path, toy_paper(item), item).by_split("one", "high", "published", "") == {0: 0.5}

@@ -23,6 +23,8 @@ from support.released_runs import (
 
 from federation.contract.errors import InputError
 from federation.features.feature_map import text_code
+from scenarios.data import tables
+from scenarios.scores import prediction
 from scenarios.scores.prediction import Prediction, RatioPrediction, find_model, predict
 
 
@@ -358,3 +360,22 @@ def test_pipes_in_a_run_directory_do_not_hang(run):
 def test_a_name_that_no_folder_can_have_is_told(run):
     with pytest.raises(InputError, match="File name too long"):
         predict(Path("x" * 5000), "soft_vote", run[1])
+
+
+@pytest.mark.parametrize(("made", "epsilon"), [("run", EPSILONS[0]), ("networks", 0.5), ("lines", None)])
+def test_predictions_are_the_same_whatever_stands_in_memory_at_a_time(request, made, epsilon, monkeypatch):
+    directory, file = request.getfixturevalue(made)
+    whole = predict(directory, "default", file, epsilon=epsilon)
+    monkeypatch.setattr(tables, "_CELLS_READ", 1)
+    parts = predict(directory, "default", file, epsilon=epsilon)
+    assert len(parts.values) > 1
+    assert parts.values == (pytest.approx(whole.values) if isinstance(whole.values[0], float) else whole.values)
+    assert (parts.probabilities is None) is (whole.probabilities is None)
+    if whole.probabilities is not None:
+        np.testing.assert_allclose(parts.probabilities, whole.probabilities)
+
+
+def test_a_set_that_is_too_large_to_stand_together_is_told(ratios, monkeypatch):
+    monkeypatch.setattr(prediction, "MOST_CELLS", 5)
+    with pytest.raises(InputError, match=r"new\.csv has 4 rows of \d+ columns in one set, more than the 5 cells"):
+        predict(ratios[0], "class_ratio", ratios[1])

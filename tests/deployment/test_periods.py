@@ -1,0 +1,49 @@
+"""What the page on periods says happens: new rows are asked about by the same plan, until the budget is spent."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from support.trials import ROOT, Trial
+
+from parties.site.journal import Journal
+from scenarios.deployment.collecting import totals
+from scenarios.deployment.folder import Folder
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("periods")
+    before = Path.cwd()
+    os.chdir(folder)
+    found = Trial(folder, **{"seconds = 12/": "seconds = 20/"})  # the machine may be busy
+    try:
+        found.follow((ROOT / "docs/deployment/periods.md").read_text())
+        yield found
+    finally:
+        found.close()
+        os.chdir(before)
+
+
+def spent(trial, number):
+    return json.loads((trial.folder / f"year/releases/{number}/world.json").read_text())["ledger"]["releases"][0]
+
+
+def test_each_quarter_has_its_release_of_its_own_rows_and_all_are_spent_together(trial):
+    for site in ("north", "south"):
+        lines = Journal(trial.folder / site / "state" / "journal.jsonl", reading=True).lines
+        told = [line["event"] for line in lines if line["event"] in ("table", "charged", "answered")]
+        assert told == ["table", "charged", "answered"] * 2
+        assert len({line["content"] for line in lines if line["event"] == "table"}) == 2
+    for number in ("001", "002"):
+        assert spent(trial, number)["guarantee"]["epsilon"] == pytest.approx(3, abs=0.01)
+    [total] = totals(Folder.opened(trial.folder / "year"))  # of two Gaussian releases, less than twice one
+    assert (total["unit"], round(total["epsilon"], 2), total["delta"]) == ("row", 4.42, 1e-6)
+
+
+def test_a_third_quarter_is_beyond_the_budget(trial):
+    with pytest.raises(RuntimeError, match=r"ended with 3: .*would spend epsilon="):
+        trial.do("federation collect year --new-exchange")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from aggregator.contract.protocol import Place
+from aggregator.world.servers import Servers
 from scenarios.settings.label_rules import are_real
 from scenarios.settings.protocol_options import (
     BASELINES,
@@ -11,6 +13,7 @@ from scenarios.settings.protocol_options import (
     NOISE_FREE,
     Protocol,
     default_kind,
+    place,
     requires,
     spending,
     task,
@@ -33,6 +36,13 @@ def unused(data: Data, parties: Parties, protocols: Sequence[Protocol]) -> Itera
         yield ("data", "rows_per_person"), f"is for bags that persons count in, and {first} has none; remove it"
     if any(bags != 1 for bags in all_values(parties.bags)):
         yield ("parties", "bags"), f"have label counts of their own, which {first} does not ask for; remove it"
+
+
+def unsummed(servers: Servers, protocols: Sequence[Protocol]) -> Iterator[tuple[KeyPath, str]]:
+    """(key path, why) of other servers than the usual one, where no protocol has sums for them."""
+    chosen = (place(protocol.kind, options) for protocol in protocols for options, _ in protocol.choices())
+    if servers != "one" and Place.SHARES not in chosen:
+        yield ("servers",), f"{servers} is for secure sums, and no protocol has any; remove it, or set trust: secure"
 
 
 def idle(data: Data, protocols: Sequence[Protocol], privacy: Privacy) -> Iterator[tuple[KeyPath, str]]:

@@ -47,6 +47,17 @@ def test_what_is_for_class_ratios_is_refused_elsewhere(source, protocols, ratios
     assert found == (set() if ratios else SETTINGS.keys())
 
 
+@pytest.mark.parametrize("trust", ["aggregator", "secure", "none"])
+def test_servers_are_refused_where_nothing_is_added_up_for_them(trust):
+    asked = {**document("breast_cancer", "mean_operator"), "trust": trust}
+    assert resolve(asked).servers == "one"
+    if trust == "secure":
+        assert resolve({**asked, "servers": "two"}).servers == "two"
+        return
+    with pytest.raises(InputError, match="servers: two is for secure sums, and no protocol has any"):
+        resolve({**asked, "servers": "two"})
+
+
 def test_it_is_refused_at_its_line(tmp_path):
     path = tmp_path / "s.yaml"
     path.write_text(

@@ -48,7 +48,7 @@ class Uploaded:
 
 def statement(key: bytes, vector: Words) -> bytes:
     """What a party signs."""
-    return key + hashlib.sha256(np.ascontiguousarray(vector, dtype="<u8")).digest()
+    return key + hashlib.sha256(vector.astype("<u8", copy=False).tobytes()).digest()
 
 
 def vouched(receipt: bytes, number: int, key: bytes, plan: SumPlan) -> bool:

@@ -29,8 +29,8 @@ from scenarios.simulated.masked_sums import (
 from scenarios.simulated.sum_costs import sum_costs
 
 NAME = "scenarios.simulated.secure_summation:SimulatedSummation"  # for a plan
-# Parties whose masked sum takes a third of a second: pairs of neighbours, or messages to two servers.
-MOST_MASKED: dict[Servers, int] = {"one": 25, "one_semi_honest": 50, "two": 500}
+# Parties whose masked sum takes a third of a second at most: pairs of neighbours, or messages to two servers.
+MOST_MASKED: dict[Servers, int] = {"one": 25, "one_semi_honest": 50, "two": 200}
 _SLACK = 1e-9  # of a share of the parties, whose number is then rounded up
 
 

@@ -40,8 +40,7 @@ def unused(data: Data, parties: Parties, protocols: Sequence[Protocol]) -> Itera
 
 def unsummed(servers: Servers, protocols: Sequence[Protocol]) -> Iterator[tuple[KeyPath, str]]:
     """(key path, why) of other servers than the usual one, where no protocol has sums for them."""
-    chosen = (place(protocol.kind, options) for protocol in protocols for options, _ in protocol.choices())
-    if servers != "one" and Place.SHARES not in chosen:
+    if servers != "one" and not _summed(protocols):
         yield ("servers",), f"{servers} is for secure sums, and no protocol has any; remove it, or set trust: secure"
 
 
@@ -53,6 +52,8 @@ def idle(data: Data, protocols: Sequence[Protocol], privacy: Privacy) -> Iterato
     real = are_real(data, protocols)
     if not any(_trains(protocol.kind, real) for protocol in protocols):
         yield ("parties", "classifier"), "no protocol or baseline trains it"
+    if not _summed(protocols):
+        yield ("servers",), "no protocol has secure sums"
     spent = [
         spending(protocol.kind, options, privacy.epsilon[0], privacy.delta)
         for protocol in protocols
@@ -65,6 +66,13 @@ def idle(data: Data, protocols: Sequence[Protocol], privacy: Privacy) -> Iterato
         yield from ((path, text) for path in (("privacy", "epsilon"), ("privacy", "delta"), ("trials", "noise")))
     elif all(one is not None and one[1] == 0 for one in spent):  # what promises nothing may use it all the same
         yield ("privacy", "delta"), "no noise uses it"
+
+
+def _summed(protocols: Sequence[Protocol]) -> bool:
+    """Whether parties of any variant share one noise."""
+    return any(
+        place(protocol.kind, options) is Place.SHARES for protocol in protocols for options, _ in protocol.choices()
+    )
 
 
 def _trains(kind: str, real: bool) -> bool:

@@ -98,12 +98,22 @@ CLASSIFIER, DELTA = "parties.classifier", "privacy.delta"
 )
 def test_what_makes_no_difference_beside_the_protocols_is_told(source, protocols, without_effect):
     scenario = resolve(document(source, *protocols), ["parties.classifier=logistic"])
-    assert {".".join(path) for path, _ in idle(scenario.data, scenario.protocols, scenario.privacy)} == without_effect
-    assert to_yaml(scenario).count("# Without effect here: no ") == len(without_effect)
+    found = {".".join(path) for path, _ in idle(scenario.data, scenario.protocols, scenario.privacy)}
+    assert found == {*without_effect, "servers"}
+    assert to_yaml(scenario).count("# Without effect here: no ") == len(found)
+
+
+def test_who_adds_up_makes_a_difference_to_secure_sums_alone():
+    asked = [{"kind": "mean_operator", "trust": trust} for trust in ("none", "secure")]
+    for protocols, without_effect in ((asked, False), (asked[:1], True)):
+        known = resolve(document("breast_cancer", *protocols))
+        told = [path for path, _ in idle(known.data, known.protocols, known.privacy)]
+        assert (("servers",) in told) is without_effect
 
 
 def test_it_is_told_at_its_key():
     lines = to_yaml(resolve(document("breast_cancer", "mean_operator"))).splitlines()
-    [told] = [number for number, line in enumerate(lines) if "Without effect" in line]
+    told, servers = [number for number, line in enumerate(lines) if "Without effect" in line]
+    assert lines[servers + 1] == "servers: one"
     assert lines[told] == "  # Without effect here: no protocol or baseline trains it."
     assert lines[told + 1].startswith("  classifier: ")

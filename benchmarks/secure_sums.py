@@ -210,7 +210,7 @@ def show_memory(parties: int) -> None:
 
 def show_curve(_parties: int) -> None:
     """Up to a million parties."""
-    heads("parties | sum | k/t | a party, ms | sent, kB | received, kB | server, s | in, GB | out, GB")
+    heads("parties | servers | k/t | a party, ms | sent, kB | received, kB | server, s | in, GB | out, GB")
     for count in (100, 1000, 10_000, 100_000, 1_000_000):
         record, _ = masked_sums(parties=count, corrupt=0.1, dropout=ABSENT, numbers=50, quorum=None)
         for row in record["modes"]:
@@ -218,7 +218,7 @@ def show_curve(_parties: int) -> None:
                 continue
             ring = f"{row['neighbours']}/{row['threshold']}" if row["neighbours"] else "-"
             print(
-                f"| {count} | {row['mode']} | {ring} | {1e3 * row['party_seconds']:.3g} "
+                f"| {count} | {row['servers']} | {ring} | {1e3 * row['party_seconds']:.3g} "
                 f"| {row['party_sends'] / 1e3:.3g} | {row['party_receives'] / 1e3:.3g} | {row['server_seconds']:.3g} "
                 f"| {row['server_receives'] / 1e9:.3g} | {row['server_sends'] / 1e9:.3g} |",
                 flush=True,

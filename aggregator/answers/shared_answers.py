@@ -9,6 +9,7 @@ import numpy as np
 from aggregator.answers.local_answers import CheckedAnswers
 from aggregator.sums.summation import Summation, summation_of
 from aggregator.world.plan import WorldPlan
+from aggregator.world.servers import SAID
 from federation.contract.errors import FederationError, InputError
 from federation.contract.question import PrivateQuestion
 from federation.contract.submission import Submission, check_submission
@@ -18,7 +19,7 @@ from federation.sums.encoding import MOST_STEPS
 # As a ledger puts it.
 UNSEEN = "nobody saw a party's answer, so that none was checked: one that breaks its bounds may move the sum at will"
 MASKED = (
-    "shares were added by a masked sum with one server that may do what it likes, in letters between real parties; "
+    f"shares were added by a masked sum with {SAID['one']}, in letters between real parties; "
     "parts are hidden as long as X25519, HKDF, ChaCha20, AES-GCM and Ed25519 are what they are taken for, the parties' "
     "keys are theirs, and none puts back an older copy of what it knows of the sum"
 )
@@ -62,8 +63,10 @@ class SharedAnswers(CheckedAnswers):
         """One field, summed over the parties that answered. Raises `QuorumError` where too few did for a masked sum."""
         if name in self._open:
             return self._totals[name]
-        if self._parts is not None and self._summation is not None:
-            self._whole, self._parts = self._summation.total(self._parts, self._answered), None
+        if self._summation is not None:
+            self._summation.require(self._answered)
+            if self._parts is not None:
+                self._whole, self._parts = self._summation.total(self._parts, self._answered), None
         return self._split()[name]
 
     def take_total(self, opened: Submission, whole: Integers) -> None:

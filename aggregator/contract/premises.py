@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from aggregator.world.plan import WorldPlan
+from aggregator.world.servers import SAID
 from federation.contract.guarantee import Assumption, Check, Guarantee, Keeper, NoGuarantee
 from federation.contract.roster import colluders, honest
 from federation.mechanisms.moments.colluders import weakened
@@ -35,10 +36,11 @@ def summed(plan: WorldPlan, whole: AdditiveMechanism) -> Assumption:
     quorum, most = math.ceil(plan.quorum * plan.parties), colluders(plan.parties, plan.colluding)
     counted = honest(plan.parties, plan.quorum, plan.colluding)
     simulated = ", which is simulated here," if plan.simulation else ""
+    by = "" if plan.servers == "one" else f" by {SAID[plan.servers]}"
     text = (
-        f"every party adds a share of the noise, and a secure summation{simulated} shows the aggregator nothing but "
-        f"the sum over all parties; at least {quorum} of {plan.parties} answer, and at most {most} of them collude "
-        "with whoever sees the sum"
+        f"every party adds a share of the noise, and a secure summation{by}{simulated} shows the aggregator "
+        f"nothing but the sum over all parties; at least {quorum} of {plan.parties} answer, and at most {most} of them "
+        "collude with whoever sees the sum"
     )
     if most:
         left = max(0, counted - most) / counted

@@ -104,6 +104,7 @@ def run_plan(grid: Grid, plan: WorldPlan, sums: Summing | None = None) -> None:
             "simulation": plan.simulation,
             "parties": plan.parties,
             "quorum": plan.quorum,
+            "servers": plan.servers,
             "private_rows": plan.private_rows,
             "public_rows": len(views.table.rows),
             "draws": plan.draws,

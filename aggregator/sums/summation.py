@@ -19,6 +19,10 @@ class Summation(Protocol):
         """Whether it takes all parts and adds them through a masked sum."""
         ...
 
+    def require(self, answered: Booleans) -> None:
+        """Raises `QuorumError` where a masked sum of those who have answered would end without a total."""
+        ...
+
     def total(self, parts: Integers, answered: Booleans) -> Integers:
         """The sum (d,) of the parts (K, d), whole numbers of grid steps, of those who have `answered`, (K,).
 
@@ -44,5 +48,6 @@ def summation_of(plan: WorldPlan, question: PrivateQuestion, numbers: int) -> Su
         "numbers": numbers,
         "quorum": plan.quorum,
         "colluding": plan.colluding,
+        "servers": plan.servers,
     }
     return cast(Summation, Reference(plan.summation, arguments).call())

@@ -31,8 +31,7 @@ class UnmaskingServer:
         table = Table.read(receipts, RECEIPT, plan, most=MOST_RECEIPTS)
         if seen[table.numbers].any():
             raise InputError("the first server shows a party's receipt twice; this server leaves the sum")
-        for number, cell in zip(table.numbers.tolist(), table.cells, strict=True):
-            receipt = cell.tobytes()
+        for number, receipt in table.items():
             if not vouched(receipt, number, self._terms.roster.keys[number], plan):
                 raise InputError("a receipt is not signed by the party's key on the roster; this server leaves the sum")
             theirs = receipt[:KEY]

@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar, get_type_hints
 
 import numpy as np
 
+from aggregator.world.servers import Servers
 from federation.contract.errors import InputError
 from federation.contract.files import read_object
 from federation.contract.guarantee import Unit, require_delta, require_epsilon
@@ -63,19 +64,20 @@ class WorldPlan:
     """One world: K declared parties, public rows and classes, the variants to release at each epsilon.
 
     `public` loads the auxiliary rows (a `PublicTable`). `world` names the world and keys its noise; `noise_seed` None
-    takes noise from the operating system. Node n serves the parties (n-1)*parties_per_node and following. `quorum`
-    is the least fraction of the declared parties that must answer, `colluding` the largest that may tell whoever sees a
-    secure sum what they sent, `individual` the number of parties whose own accuracy is a (NON-PRIVATE) baseline, behind
-    a map of the stages `reference`, too, `timeout` in seconds. `simulation` keeps the texts of failures. `class_names`
-    says where the class names come from, for the ledger. Real labels have no `classes` but a public `label_range` [lo,
-    hi], and `class_names` says where that comes from. `bags` is the most bags of a party, `largest_bag` and
-    `smallest_bag` the most and fewest rows of one, and `rows_per_person` as in `federation.questions.bags.Bags`; all
-    are public. So are `private_rows`, the rows of all parties together, where a guarantee is for replaced rows or
-    labels, and is used by nothing else. `shifted` says that the public rows are drawn otherwise than the private ones.
-    `sparing` lets a variant that cannot begin fail alone, as one that fails later. `robust` keeps answers that are
-    private one by one to what honest ones reach, and `alike` declares that parties' rows are drawn alike
-    (`aggregator.answers.robust_sums.Robustness`). `in_letters` says that questions travel in the letters of an exchange
-    (`aggregator.exchange`), which tell one exchange from another: releases then have the same names in all of them.
+    takes noise from the operating system. Node n serves the parties (n-1)*parties_per_node and following. `quorum` is
+    the least fraction of the declared parties that must answer, `colluding` the largest that may tell whoever sees a
+    secure sum what they sent, `servers` who adds it up, `individual` the number of parties whose own accuracy is a
+    (NON-PRIVATE) baseline, behind a map of the stages `reference`, too, `timeout` in seconds. `simulation` keeps the
+    texts of failures. `class_names` says where the class names come from, for the ledger. Real labels have no `classes`
+    but a public `label_range` [lo, hi], and `class_names` says where that comes from. `bags` is the most bags of a
+    party, `largest_bag` and `smallest_bag` the most and fewest rows of one, and `rows_per_person` as in
+    `federation.questions.bags.Bags`; all are public. So are `private_rows`, the rows of all parties together, where a
+    guarantee is for replaced rows or labels, and is used by nothing else. `shifted` says that the public rows are drawn
+    otherwise than the private ones. `sparing` lets a variant that cannot begin fail alone, as one that fails later.
+    `robust` keeps answers that are private one by one to what honest ones reach, and `alike` declares that parties'
+    rows are drawn alike (`aggregator.answers.robust_sums.Robustness`). `in_letters` says that questions travel in the
+    letters of an exchange (`aggregator.exchange`), which tell one exchange from another: releases then have the same
+    names in all of them.
     `summation` names, as `module:attribute`, what adds shares of one noise (`aggregator.sums.summation.Summation`);
     without a name they are added as they come.
     `chosen` says how the protocol was chosen where that was on private data, for every ledger. `periods` says for each
@@ -115,6 +117,7 @@ class WorldPlan:
     shifted: bool = False
     sparing: bool = False
     colluding: float = COLLUDING
+    servers: Servers = "one"
     reference: tuple[Any, ...] = ()
     robust: bool = True
     alike: bool = False
@@ -163,6 +166,8 @@ class WorldPlan:
             return
         if self.noise_seed is not None:
             raise InputError("outside a simulation noise_seed must be null: whoever knows the seed knows the noise")
+        if self.servers != "one":
+            raise InputError(f"outside a simulation one server adds up secure sums (servers: one), got {self.servers}")
         if self.summation:
             raise InputError("outside a simulation no plan may name a summation: it would see every share")
         if any(variant.reference for variant in self.variants):

@@ -13,6 +13,7 @@ With a server that is taken to follow the protocol nothing is signed, and query 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,12 @@ class Table:
         """Each number in 4 bytes before its cell."""
         numbers = np.ascontiguousarray(self.numbers, dtype="<u4").view(np.uint8).reshape(-1, _NUMBER)
         return np.hstack([numbers, self.cells]).tobytes()
+
+    def items(self) -> Iterator[tuple[int, bytes]]:
+        """Each number with its cell."""
+        width, cells = self.cells.shape[1], self.cells.tobytes()
+        for place, number in enumerate(self.numbers.tolist()):
+            yield number, cells[place * width : (place + 1) * width]
 
     @classmethod
     def read(cls, data: bytes, width: int, plan: SumPlan, most: int | None = None) -> Table:
@@ -112,7 +119,7 @@ class Masked:
 
     def packed(self) -> bytes:
         """One after the other."""
-        return self.vector.astype("<u8").tobytes() + self.included + self.signature
+        return self.vector.astype("<u8", copy=False).tobytes() + self.included + self.signature
 
     @classmethod
     def read(cls, data: bytes, plan: SumPlan) -> Masked:

@@ -52,6 +52,7 @@ _OVERHEAD = 2**20  # bytes of what the SuperLink sends at a time, beside a lette
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0  # seconds before the next try at a SuperLink that does not answer
 _UNKNOWN_WAIT = 10.0  # seconds before the next try where it does not know this key
 _COMING = 60.0  # seconds that what has begun to come may take
+_AWAY = 5.0  # seconds within which a coordinator notices that a site is away
 _UNKNOWN = (
     "the SuperLink does not know this site's key, or this machine's clock is more than 5 seconds ahead of its or 5 "
     "minutes behind it"
@@ -141,12 +142,16 @@ class Mailbox:
         self._node = Node()
         self._coming: list[_Coming] = []
         self._lost = ""  # why a reply could not be delivered, last
+        self._held = False  # whether the SuperLink still had a connection of a process that is gone
 
     @contextmanager
     def opened(self) -> Iterator[None]:
         """Be there for the SuperLink as long as this lasts; it then knows at once that the site has gone."""
-        request = ActivateNodeRequest(public_key=self._public, heartbeat_interval=HEARTBEAT_DEFAULT_INTERVAL)
-        self._node = Node(node_id=self._tried(self._client.ActivateNode, request).node_id)
+        self._activate()
+        if self._held:  # letters that the last process took are sent again to a site only that was seen to be away
+            self._tried(self._client.DeactivateNode, DeactivateNodeRequest(node_id=self._node.node_id))
+            self._pause(_AWAY)
+            self._activate()
         beating = threading.Thread(target=self._beat, daemon=True)
         beating.start()
         try:
@@ -156,6 +161,10 @@ class Mailbox:
             with suppress(httpx.HTTPError):
                 self._client.DeactivateNode(DeactivateNodeRequest(node_id=self._node.node_id))
             beating.join()
+
+    def _activate(self) -> None:
+        request = ActivateNodeRequest(public_key=self._public, heartbeat_interval=HEARTBEAT_DEFAULT_INTERVAL)
+        self._node = Node(node_id=self._tried(self._client.ActivateNode, request).node_id)
 
     def fetch(self) -> Letter | None:
         """The next letter, or None where none has come in full; what is no letter is refused and not handed on.
@@ -287,6 +296,7 @@ class Mailbox:
                     cause, wait = _UNKNOWN, _UNKNOWN_WAIT
                 elif code == HTTPStatus.PRECONDITION_FAILED:
                     cause, wait = "the SuperLink still holds this site's last connection, up to a minute", 5.0
+                    self._held = True
                 else:
                     cause = f"the SuperLink answers {code}: {error.response.text[:200]}"
             if cause != known:  # once: it may last for days

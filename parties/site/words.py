@@ -52,7 +52,8 @@ def _said(line: Mapping[str, Any]) -> str:
         case "approved" | "denied":
             return f"{line['id']} was {line['event']} by {line['by']}"
         case "start":
-            return f"started, with the plan {line['plan'][:16]} and the table '{line['table']}'"
+            # All of it: who writes plans can make two, with other keys of sites, whose first 16 digits are the same.
+            return f"started, with the table '{line['table']}' and the plan {line['plan']}"
         case "stop":
             return "stopped"
         case "table":

@@ -6,24 +6,19 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from aggregator.world.servers import ADVERSARY, SAID
 from federation.contract.errors import InputError
 from federation.contract.roster import colluders
 from federation.sums import keys
 from federation.sums.plan import KEY, Roster, SumPlan, planned
-from federation.sums.thresholds import BITS, Adversary, neighbourhood
+from federation.sums.thresholds import BITS, neighbourhood
 from scenarios.simulated.sum_costs import seconds, sum_costs, timed
-
-_MODES: dict[str, tuple[Adversary, bool]] = {
-    "one server, active": ("active", False),
-    "one server, semi-honest": ("semi_honest", False),
-    "two servers": ("active", True),
-}
 
 
 def masked_sums(
     *, parties: int, corrupt: float, dropout: float, numbers: int, quorum: float | None
 ) -> tuple[dict[str, Any], list[str]]:
-    """A record with a row for each mode, and what to say of it.
+    """A record with a row for each kind of `servers`, and what to say of it.
 
     Of `parties` the share `corrupt` colludes, `dropout` stays away; each sends `numbers` integers. Without a `quorum`
     as many must be counted as are there when all of these stay away. Raises `InputError` where no sum can be.
@@ -33,27 +28,29 @@ def masked_sums(
     roster = Roster((bytes(KEY),) * parties)
     rows: list[dict[str, Any]] = []
     least = contributors = 0
-    for mode, (adversary, two) in _MODES.items():
+    for servers, adversary in ADVERSARY.items():
+        two = servers == "two"
         second = keys.public(X25519PrivateKey.generate()) if two else b""
         try:
             plan = planned("00" * KEY, roster, numbers, share, dropout, corrupt, adversary, second)
         except InputError as error:
             if two:
                 raise
-            rows.append({"mode": mode} | dict.fromkeys(_COLUMNS) | {"note": str(error)})
+            rows.append({"servers": servers} | dict.fromkeys(_COLUMNS) | {"note": str(error)})
             continue
         least, contributors = plan.least, plan.contributors
-        rows.append({"mode": mode} | _chances(plan, bad, gone) | _costs(plan, dropout) | {"note": ""})
+        rows.append({"servers": servers} | _chances(plan, bad, gone) | _costs(plan, dropout) | {"note": ""})
     record: dict[str, Any] = {"parties": parties, "colluding": bad, "absent": gone, "numbers": numbers}
     record |= {"least_counted": least, "contributors": contributors, "deviation": (parties / contributors) ** 0.5}
     text = [
+        f"In a scenario {', '.join(f'servers: {servers} is {who}' for servers, who in SAID.items())}.",
         f"{contributors} honest shares are the whole noise, so that all {parties} have {record['deviation']:.3g} times "
         "its standard deviation.",
         "corrupt, few and cut are base-2 logarithms of what may fail for all parties together: that one has more "
         f"corrupt neighbours than planned (an active server may try many rings: {BITS['active']} bits), that one has "
         "fewer than the threshold left, that the ring falls apart. Who is one of too many neighbours reveals a part.",
         "Seconds are of this machine, of one core: how often each operation is needed times what it took just now; "
-        "Python adds a fifth or so. A party's are its own, a server's those of all parties together.",
+        "Python adds a tenth to a third. A party's are its own, a server's those of all parties together.",
     ]
     return {**record, "modes": rows}, text
 

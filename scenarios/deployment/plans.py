@@ -239,6 +239,11 @@ def _problems(scenario: Scenario, known: Terms) -> Iterator[str]:
     if len(released) != 1:
         listed = ", ".join(protocol.kind for protocol in released) or "none"
         yield f"protocols: real sites are asked by one protocol, and there are {len(released)} ({listed}); leave one"
+    if scenario.servers != "one":
+        yield (
+            f"servers: {scenario.servers} is for simulations; between real sites one server adds up, which is taken to "
+            "do what it likes: use servers: one"
+        )
     if len(scenario.privacy.epsilon) > 1:
         listed = ", ".join(f"{epsilon:g}" for epsilon in scenario.privacy.epsilon)
         yield f"privacy.epsilon: real sites spend one epsilon, and there are several ({listed}); choose one"

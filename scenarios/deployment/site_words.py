@@ -119,8 +119,8 @@ def _summed(agreement: Agreement, settings: Settings) -> Iterator[str]:
         f"most {corrupt} of them collude with the coordinator (policy.colluding: {settings.policy.colluding:g} may)"
     )
     yield (
-        "compare the digest of the plan with the OTHER SITES by telephone, not only with the coordinator: one that "
-        "shows each site another list of keys could read their answers"
+        "compare the digest of the plan, all its digits, with the OTHER SITES by telephone, not only with the "
+        "coordinator: one that shows each site another list of keys could read their answers"
     )
 
 

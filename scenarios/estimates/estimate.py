@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from aggregator.contract.protocol import Place
 from federation.grids.nodes import cohort_size, processors
 from scenarios.estimates.costs import PHASES, Site, Span, WorldCost, beside, cost, total
 from scenarios.estimates.rates import Rates, calibrated
 from scenarios.runs.world import World, worlds
+from scenarios.settings.protocol_options import place
 from scenarios.settings.schema import Scenario
+from scenarios.settings.sweep import variants
 
 _SECONDS = 2.5  # of this process's time, for all calibrations
 _BUSY = 1.3  # seconds by the clock for one of work, from which that is said
@@ -140,6 +143,8 @@ def _found(rates: Sequence[Rates], site: Site, kinds: int, scenario: Scenario) -
         many = f"{site.workers} workers on {site.processors} processors"
         where = " of a cluster that was not asked; give engine.workers" if scenario.engine.ray.address else ""
         told.append(f"{many}{where}; starting and messages by rule")
+    if any(place(one.kind, one.options) is Place.SHARES for one in variants(scenario)):
+        told.append("of secure sums the answers alone are counted, and federation privacy secure-sum tells the rest")
     busy = max(one.crowding for one in rates)
     if busy > _BUSY:
         told.append(f"this machine is busy, a second of work took {busy:.1f}: low figures are for an idle one")

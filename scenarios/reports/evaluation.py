@@ -96,6 +96,6 @@ def _persons(unit: Unit) -> str:
 def _access(place: Place | None) -> str:
     answers = {
         Place.AGGREGATOR: " Answers before the noise lie at the coordinator: who can read its memory and its traffic?",
-        Place.SHARES: " Shares must reach nobody but the summation: which protocol sums them?",
+        Place.SHARES: " Answers leave a party masked: who enrols the parties' keys, and who runs what adds up?",
     }.get(place or Place.NOWHERE, "")
     return f"TODO: who can read the parties' rows, and the noise of the machines that make it?{answers}"

@@ -10,6 +10,7 @@ from typing import Any
 
 from aggregator.contract.promise import Sent
 from aggregator.contract.protocol import Place
+from aggregator.world.servers import Servers
 from federation.contract.errors import FederationError, InputError, refusing
 from federation.contract.files import is_file, read_object, read_text
 from federation.contract.guarantee import Guarantee, NoGuarantee
@@ -53,6 +54,7 @@ class World:
     """The releases about one group of parties, in order, and the public numbers of that group.
 
     `place` names the swept settings. `totals` are those of the ledger: what all of its releases cost together.
+    `servers` says who adds up secure sums.
     """
 
     place: str
@@ -63,6 +65,7 @@ class World:
     public_rows: int | None
     quorum: float | None
     draws: int
+    servers: Servers = "one"
 
     def of(self, variant: str) -> list[Release]:
         """The releases of a variant."""
@@ -210,8 +213,9 @@ def _world(place: str, ledger: Mapping[str, Any], known: Mapping[str, Any], sent
                 sends.get(variant, ()),
             )
         )
-    numbers = {name: known.get(name) for name in ("parties", "private_rows", "public_rows", "quorum")}
-    return World(place, tuple(releases), tuple(ledger["published_together"]), **numbers, draws=known.get("draws") or 1)
+    numbers: dict[str, Any] = {name: known.get(name) for name in ("parties", "private_rows", "public_rows", "quorum")}
+    numbers |= {"draws": known.get("draws") or 1, "servers": known.get("servers", "one")}
+    return World(place, tuple(releases), tuple(ledger["published_together"]), **numbers)
 
 
 def _guarantee(record: dict[str, Any]) -> Guarantee | NoGuarantee:

@@ -9,6 +9,7 @@ from typing import Any
 
 from aggregator.contract.promise import Sent
 from aggregator.contract.protocol import Place
+from aggregator.world.servers import Servers
 from federation.contract.errors import refusing, writing
 from federation.contract.guarantee import SEEDED, Adjacency, Check, Guarantee, Keeper, Unit
 from federation.mechanisms.accounting.odds import Odds
@@ -58,6 +59,11 @@ _KEEPERS = {
     Keeper.SITE: "Each site, which operates a party's node",
     Keeper.HOLDER: "The data protection officer of each party, who answers for its data",
     Keeper.SOFTWARE: "The software, if it runs as it was written",
+}
+_BELIEVED: dict[Servers, str] = {
+    "one": "",
+    "one_semi_honest": "following the protocol, ",
+    "two": "not conspiring with the second server, ",
 }
 _MAKERS = {Place.AGGREGATOR: Keeper.COORDINATOR, Place.PARTY: Keeper.SITE, Place.SHARES: Keeper.SITE}
 
@@ -195,10 +201,12 @@ def roles(world: World, release: Release) -> list[dict[str, str]]:
         "sees": "the public rows, the questions and what is released; nothing that another party sends",
         "trusted": f"its own data only{makes}",
     }
-    return [party, *_collecting(release.noise_at, exact, noisy), _everybody(release)]
+    return [party, *_collecting(release.noise_at, exact, noisy, world.servers), _everybody(release)]
 
 
-def _collecting(place: Place | None, exact: Sequence[str], noisy: Sequence[str]) -> Iterator[dict[str, str]]:
+def _collecting(
+    place: Place | None, exact: Sequence[str], noisy: Sequence[str], servers: Servers
+) -> Iterator[dict[str, str]]:
     """Whoever gets what parties send."""
     plainly = [f"as it is: {listed(exact)}"] if exact else []
     hidden = [f"with noise: {listed(noisy)}"] if noisy else []
@@ -219,17 +227,20 @@ def _collecting(place: Place | None, exact: Sequence[str], noisy: Sequence[str])
             }
         case Place.SHARES:
             yield {
-                "who": "The summation",
-                "holds": "what parties send, until it is summed",
-                "sees": f"of every party, with too little noise to hide it: {listed(noisy)}",
-                "trusted": "showing sums over all parties and nothing else",
-            }
-            yield {
                 "who": "The coordinator",
-                "holds": "the sums",
+                "holds": f"what parties send, masked: {listed(noisy)}",
                 "sees": "; ".join(["sums with the whole noise, of no single party", *plainly]),
-                "trusted": "not conspiring with more parties than were declared to",
+                "trusted": f"{_BELIEVED[servers]}not conspiring with more parties than were declared to, and a list of "
+                "the parties' keys on which are no others",
             }
+            if servers == "two":
+                yield {
+                    "who": "The second server, which somebody else runs",
+                    "holds": "the keys to the masks",
+                    "sees": "who takes part, and of no party what it sent",
+                    "trusted": "telling the coordinator nothing but the sum of the masks: together they see "
+                    f"of every party, with too little noise to hide it, {listed(noisy)}",
+                }
         case Place.NOWHERE:
             yield {
                 "who": "The coordinator", "holds": "what parties send", "sees": "; ".join(plainly),

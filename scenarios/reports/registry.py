@@ -41,8 +41,8 @@ _MODELS = {
     Place.AGGREGATOR: "Parties keep their rows and send answers to a coordinator, who is trusted with them and adds "
     "the noise before anything is released.",
     Place.PARTY: "Parties keep their rows and add the noise to their answers themselves; nobody else is trusted.",
-    Place.SHARES: "Parties keep their rows and add shares of one noise to their answers; a secure summation shows the "
-    "coordinator sums only.",
+    Place.SHARES: "Parties keep their rows and add shares of one noise to their answers, which they mask: a secure "
+    "summation shows the coordinator sums only.",
 }
 
 

@@ -177,6 +177,7 @@ class World:
             parties_per_node=per_node,
             quorum=scenario.parties.quorum,
             colluding=scenario.parties.colluding,
+            servers=scenario.servers,
             robust=scenario.parties.robust,
             alike=scenario.parties.alike,
             timeout=scenario.engine.timeout,

@@ -9,6 +9,7 @@ from typing import Any
 from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Refused
 from aggregator.world.public_numbers import PublicNumbers
+from aggregator.world.servers import SAID, Servers
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from scenarios.settings.protocol_options import place as placed
 from scenarios.settings.protocol_options import promise
@@ -18,7 +19,6 @@ from scenarios.settings.sweep import Variant, expand, variants
 _NOISE = {
     Place.AGGREGATOR: "the aggregator adds the noise and must be trusted",
     Place.PARTY: "every party adds the noise itself",
-    Place.SHARES: "parties add shares of one noise, and whoever sums must not look",
     Place.NOWHERE: "nobody adds noise",
 }
 
@@ -41,7 +41,7 @@ def promises(scenario: Scenario) -> list[dict[str, str]]:
     found = []
     for variant, promised in _promised(scenario, expand(scenario)[0].scenario):
         where = placed(variant.kind, variant.options)
-        told = where.reason if isinstance(where, Refused) else _NOISE[where]
+        told = where.reason if isinstance(where, Refused) else _noise(where, scenario.servers)
         found.append(
             {
                 "variant": variant.name,
@@ -70,6 +70,7 @@ def disclosures(scenario: Scenario) -> list[dict[str, Any]]:
             "simulation": True,
             "parties": setting.scenario.parties.count,
             "quorum": setting.scenario.parties.quorum,
+            "servers": setting.scenario.servers,
             "private_rows": None,
             "public_rows": _public_numbers(setting.scenario).public_rows,
             "draws": setting.scenario.trials.noise,
@@ -85,6 +86,15 @@ def disclosures(scenario: Scenario) -> list[dict[str, Any]]:
         }
         for setting in expand(scenario)
     ]
+
+
+def _noise(where: Place, servers: Servers) -> str:
+    """Who makes it, and of shares who adds them up."""
+    if where is Place.SHARES:
+        return (
+            f"parties add shares of one noise and mask what they send, of which {SAID[servers]} can read the sum alone"
+        )
+    return _NOISE[where]
 
 
 def _promised(scenario: Scenario, first: Scenario) -> Iterator[tuple[Variant, list[Promise]]]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from aggregator.contract import registry
+from aggregator.world.servers import Servers
 from federation.contract.errors import InputError
 from scenarios.data.patterns import is_there
 from scenarios.settings.baselines import baselines_beside, unfounded
@@ -22,7 +23,7 @@ from scenarios.settings.problems import checked, problems
 from scenarios.settings.protocol_options import BASELINES, misplaced, wanted_features
 from scenarios.settings.sections import Chosen, Data, Engine, Parties, Privacy, Trials
 from scenarios.settings.time_rules import untimely
-from scenarios.settings.unused_settings import unused
+from scenarios.settings.unused_settings import unsummed, unused
 from scenarios.settings.values import FileName, Section, all_values
 from scenarios.settings.variant_names import Protocols
 from scenarios.settings.words import NEXT
@@ -53,6 +54,9 @@ class Scenario(Section):
     """Whom parties trust: the `aggregator`, to see their answers, a `secure` summation, which shows it nothing but sums
     of answers that share one noise, or `none`: every answer is private by itself. Of protocols that do not say their
     own."""
+    servers: Servers = "one"
+    """Who adds up with trust: secure. one server, taken to do what it likes; one_semi_honest, which parties believe to
+    follow the protocol and only look; or two, which parties believe not to collude with each other."""
     baselines: bool = True
     """Whether constant, pooled, individual and noise_free (the first protocol without its noise) stand beside the
     protocols, to tell what releases are worth."""
@@ -84,7 +88,7 @@ class Scenario(Section):
         if 0 in all_values(self.data.test) and all(protocol.kind in BASELINES for protocol in self.protocols):
             found.add((("data", "test"), "0 leaves no row to score baselines on, and they release no model; raise it"))
         found |= {*untimely(self.data, self.parties, self.trials)}
-        return sorted({*found, *unsuited(*world), *unused(*world)})
+        return sorted({*found, *unsuited(*world), *unused(*world), *unsummed(self.servers, self.protocols)})
 
     def to_plain(self) -> dict[str, Any]:
         """Plain values as in a scenario file, every default written out; `resolve` of it is this scenario."""

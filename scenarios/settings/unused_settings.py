@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from aggregator.contract.protocol import Place
+from aggregator.world.servers import Servers
 from scenarios.settings.label_rules import are_real
 from scenarios.settings.protocol_options import (
     BASELINES,
@@ -11,6 +13,7 @@ from scenarios.settings.protocol_options import (
     NOISE_FREE,
     Protocol,
     default_kind,
+    place,
     requires,
     spending,
     task,
@@ -35,6 +38,12 @@ def unused(data: Data, parties: Parties, protocols: Sequence[Protocol]) -> Itera
         yield ("parties", "bags"), f"have label counts of their own, which {first} does not ask for; remove it"
 
 
+def unsummed(servers: Servers, protocols: Sequence[Protocol]) -> Iterator[tuple[KeyPath, str]]:
+    """(key path, why) of other servers than the usual one, where no protocol has sums for them."""
+    if servers != "one" and not _summed(protocols):
+        yield ("servers",), f"{servers} is for secure sums, and no protocol has any; remove it, or set trust: secure"
+
+
 def idle(data: Data, protocols: Sequence[Protocol], privacy: Privacy) -> Iterator[tuple[KeyPath, str]]:
     """(key path, why) of settings that make no difference beside the protocols, whatever their values.
 
@@ -43,6 +52,8 @@ def idle(data: Data, protocols: Sequence[Protocol], privacy: Privacy) -> Iterato
     real = are_real(data, protocols)
     if not any(_trains(protocol.kind, real) for protocol in protocols):
         yield ("parties", "classifier"), "no protocol or baseline trains it"
+    if not _summed(protocols):
+        yield ("servers",), "no protocol has secure sums"
     spent = [
         spending(protocol.kind, options, privacy.epsilon[0], privacy.delta)
         for protocol in protocols
@@ -55,6 +66,13 @@ def idle(data: Data, protocols: Sequence[Protocol], privacy: Privacy) -> Iterato
         yield from ((path, text) for path in (("privacy", "epsilon"), ("privacy", "delta"), ("trials", "noise")))
     elif all(one is not None and one[1] == 0 for one in spent):  # what promises nothing may use it all the same
         yield ("privacy", "delta"), "no noise uses it"
+
+
+def _summed(protocols: Sequence[Protocol]) -> bool:
+    """Whether parties of any variant share one noise."""
+    return any(
+        place(protocol.kind, options) is Place.SHARES for protocol in protocols for options, _ in protocol.choices()
+    )
 
 
 def _trains(kind: str, real: bool) -> bool:

@@ -1,18 +1,20 @@
-"""What adds shares in a simulation of `summation: secure`: a real masked sum for few parties, an exact one for many.
+"""What adds shares in a simulation of `trust: secure`: a real masked sum for few parties, an exact one for many.
 
-Both give the same total, as masks cancel. What a masked sum of many would cost is said in its place.
+Both give the same total, as masks cancel, or none: where a masked sum of many would end without one, this one does.
+What it would cost is said in its place.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from aggregator.sums.unmasking import UnmaskingServer
-from federation.contract.errors import InputError
+from aggregator.world.servers import ADVERSARY, SAID, Servers
+from federation.contract.errors import InputError, QuorumError
 from federation.numerics.arrays import Booleans, Integers
 from federation.sums.keys import public
 from federation.sums.memory import ProcessMemory
@@ -27,7 +29,9 @@ from scenarios.simulated.masked_sums import (
 from scenarios.simulated.sum_costs import sum_costs
 
 NAME = "scenarios.simulated.secure_summation:SimulatedSummation"  # for a plan
-MOST_MASKED = 25  # parties, whose 600 pairs take a third of a second
+# Parties whose masked sum takes a third of a second at most: pairs of neighbours, or messages to two servers.
+MOST_MASKED: dict[Servers, int] = {"one": 25, "one_semi_honest": 50, "two": 200}
+_SLACK = 1e-9  # of a share of the parties, whose number is then rounded up
 
 
 @dataclass(frozen=True)
@@ -42,17 +46,23 @@ class SimulatedSummation:
     numbers: int
     quorum: float
     colluding: float
+    servers: Servers
 
     def __post_init__(self) -> None:
         """A party's terms are looked at before anybody is asked."""
-        second = b"" if self.masked else bytes(KEY)
-        terms = Terms(self._anybody, self.colluding, second=second)
-        terms.require(self._planned(terms))
+        self._terms.require(self._planned(self._terms))
 
     @property
     def masked(self) -> bool:
         """Whether the sum is really masked."""
-        return self.parties <= MOST_MASKED
+        return self.parties <= MOST_MASKED[self.servers]
+
+    def require(self, answered: Booleans) -> None:
+        """Raises `QuorumError` where a masked sum of those who have answered would end without a total."""
+        try:
+            self._planned(self._terms, answered)
+        except InputError as error:
+            raise QuorumError(f"{error}; nothing is released") from error
 
     def total(self, parts: Integers, answered: Booleans) -> Integers:
         """The sum (d,) of the parts (K, d) of those who have answered. Raises `QuorumError` where they are too few."""
@@ -62,53 +72,41 @@ class SimulatedSummation:
             found: Integers = parts[number]
             return found
 
-        if self._one_server(answered):
-            terms = Terms(roster, self.colluding)
+        if self.servers != "two":
+            terms = replace(self._terms, roster=roster)
             return masked_total(self._planned(terms), terms, masked_parties(held, terms, part), {0: silent}).values
         second = X25519PrivateKey.generate()
-        terms = Terms(roster, self.colluding, second=public(second))
+        terms = replace(self._terms, roster=roster, second=public(second))
         server = UnmaskingServer(second, terms, ProcessMemory())
         return uploaded_total(self._planned(terms), terms, uploading_parties(held, terms, part), server, silent).values
 
-    def _one_server(self, answered: Booleans) -> bool:
-        """Whether so few are missing that one server can unmask the others, who are all neighbours of each other."""
-        return bool(answered.sum() > self._planned(Terms(self._anybody, self.colluding)).threshold)
-
     def told(self, answered: Booleans) -> str:
         """How the sum was made, and what it costs."""
-        if self.masked and not self._one_server(answered):
+        plan, who = self._planned(self._terms, answered), SAID[self.servers]
+        if not self.masked:
+            sent = f"{_bytes(plan, answered)} with {who}"
+            if self.servers == "one":
+                two = replace(plan, neighbours=0, threshold=0, second="00" * KEY)
+                sent += f", {_bytes(two, answered)} with {SAID['two']}"
             return (
-                "shares were added by a masked sum with two servers that do not collude, all messages real, as one "
-                "server could not do it with so many absent; all of it ran in one process, which hides nothing from "
-                "whoever simulates"
+                "shares were added in clear, which gives the total of a masked sum, as masks cancel; in a masked sum "
+                f"each party would send {sent}"
             )
-        if self.masked:
-            plan = self._planned(Terms(self._anybody, self.colluding))
-            return (
-                f"shares were added by a masked sum with one server that may do what it likes, all messages real: each "
-                f"party had {plan.neighbours} neighbours, {plan.threshold} of whom unmask it, and sent "
-                f"{_bytes(plan, answered)}; all of it ran in one process, which hides nothing from whoever simulates"
-            )
+        near = f"had {plan.neighbours} neighbours, {plan.threshold} of whom unmask it, and " if plan.neighbours else ""
         return (
-            "shares were added in clear, which gives the total of a masked sum, as masks cancel; in a masked sum each "
-            f"party would send {self._many(answered)}"
+            f"shares were added by a masked sum with {who}, all messages real: each party {near}sent "
+            f"{_bytes(plan, answered)}; all of it ran in one process, which hides nothing from whoever simulates"
         )
 
     @cached_property
-    def _anybody(self) -> Roster:
-        return Roster((bytes(KEY),) * self.parties)
+    def _terms(self) -> Terms:
+        """Of parties whose keys do not matter."""
+        second = bytes(KEY) if self.servers == "two" else b""
+        return Terms(Roster((bytes(KEY),) * self.parties), self.colluding, ADVERSARY[self.servers], second)
 
-    def _many(self, answered: Booleans) -> str:
-        """Bytes with each kind of server."""
-        two = self._planned(Terms(self._anybody, self.colluding, second=bytes(KEY)))
-        sent = f"{_bytes(two, answered)} with two servers that do not collude"
-        try:
-            one = self._planned(Terms(self._anybody, self.colluding), absent=float((~answered).mean()))
-        except InputError:
-            return f"{sent}; no single server could do it with so many absent or corrupt"
-        return f"{_bytes(one, answered)} with one server that may do what it likes, {sent}"
-
-    def _planned(self, terms: Terms, absent: float = 0.0) -> SumPlan:
+    def _planned(self, terms: Terms, answered: Booleans | None = None) -> SumPlan:
+        """For as many absences as there are; before anybody is asked, for none."""
+        absent = 0.0 if answered is None else max(0.0, float((~answered).mean()) - _SLACK)
         known = (self.question, terms.roster, self.numbers, self.quorum, absent, self.colluding)
         return planned(*known, terms.adversary, terms.second)
 

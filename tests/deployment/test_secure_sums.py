@@ -18,19 +18,20 @@ from scenarios.scores.prediction import choose
 pytestmark = pytest.mark.slow
 
 SITES = ["north", "south", "west"]
+ASKED = "{kind: mean_operator, protect: row}"
 SECURE = {
-    "{kind: mean_operator, protect: row}": "{kind: mean_operator, protect: row, trust: secure}",
+    ASKED: "{kind: mean_operator, protect: row, trust: secure}",
     "rows: 20": "rows: 20\n  quorum: 1",
     "seconds = 12/": "seconds = 60/",  # the machine may be busy
 }
 
 
 @pytest.fixture
-def trial(tmp_path):
-    """The page, with a secure sum, followed as far as the collection."""
+def trial(tmp_path, request):
+    """The page, with a secure sum (of the protocol that a test names), followed as far as the collection."""
     before = Path.cwd()
     os.chdir(tmp_path)
-    found = Trial(tmp_path, **SECURE)
+    found = Trial(tmp_path, **SECURE | getattr(request, "param", {}))
     try:
         found.follow((ROOT / "docs/deployment/three-sites.md").read_text(), until="federation collect")
         yield found
@@ -67,6 +68,21 @@ def test_three_sites_release_a_sum_of_which_nobody_sees_the_parts(trial):
     folder = trial.folder / "trial/exchanges/001/sums/00000"
     for place in range(3):
         assert (folder / f"{2 * 3 + place:05d}-{place:05d}.reply").exists()
+
+
+@pytest.mark.parametrize(
+    "trial",
+    [{ASKED: "{kind: soft_vote, trust: secure}"}, {ASKED: "{kind: parameter_average, trust: secure}"}],
+    ids=["soft_vote", "parameter_average"],
+    indirect=True,
+)
+def test_what_classifiers_say_is_hidden_by_shares_of_one_noise(trial):
+    """Each site trains one, and of its votes or its weights nobody sees but the sum with those of the others."""
+    trial.do("federation collect trial")
+    checked(trial)
+    [release] = json.loads((trial.folder / "trial/releases/001/world.json").read_text())["ledger"]["releases"]
+    assert release["guarantee"]["unit"] == "party"
+    assert "letters between real parties" in json.dumps(release)
 
 
 @pytest.mark.parametrize("answered", [1, 3])

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from aggregator.world.servers import SAID
 from federation.contract.errors import InputError
+from scenarios.runs.runner import run
+from scenarios.settings.promises import promises
 from scenarios.settings.schema import resolve
 from scenarios.settings.sweep import variants
 
@@ -33,6 +38,22 @@ def test_a_protocol_that_cannot_work_under_it_is_refused_with_the_reason() -> No
         trusts([{"kind": "soft_vote"}], trust="none")
     with pytest.raises(InputError, match="must be one of aggregator, secure, none, got the text"):
         trusts([{"kind": "mean_operator"}], trust="nobody")
+
+
+def test_who_adds_up_is_in_the_ledger_and_changes_no_result(tmp_path: Path) -> None:
+    protocols = [{"kind": "mean_operator", "protect": "row", "trust": "secure"}]
+    document = {**BASE, "baselines": False, "protocols": protocols, "trials": {"splits": 1, "noise": 2}}
+    results, told = set(), {"one": "", "one_semi_honest": f" by {SAID['one_semi_honest']}", "two": f" by {SAID['two']}"}
+    for servers, by in told.items():
+        scenario = {**document, "name": "trial", "servers": servers}
+        run(scenario, out=tmp_path / servers)
+        results.add((tmp_path / servers / "results.csv").read_bytes())
+        ledger = (tmp_path / servers / "ledger.json").read_text()
+        assert f"by a masked sum with {SAID[servers]}, all messages real" in ledger
+        assert f"a secure summation{by}, which is simulated here," in ledger
+        [promise] = promises(resolve(scenario))
+        assert f"of which {SAID[servers]} can read the sum alone" in promise["promise"]
+    assert len(results) == 1
 
 
 def test_variants_are_told_apart_and_one_is_the_default() -> None:

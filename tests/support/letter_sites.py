@@ -42,7 +42,7 @@ def write_public(path: Path) -> Path:
     return path
 
 
-def scenario(kind="soft_vote", options=(), data=(), parties=(), privacy=()):
+def scenario(kind="soft_vote", options=(), data=(), parties=(), privacy=(), **top):
     """A scenario that real sites can be asked by."""
     return {
         "name": "trial",
@@ -56,6 +56,7 @@ def scenario(kind="soft_vote", options=(), data=(), parties=(), privacy=()):
         "parties": {"count": 3, "quorum": 0.6, **dict(parties)},
         "protocols": [{"kind": kind, **dict(options)}],
         "privacy": {"epsilon": 1, "delta": 1e-5, **dict(privacy)},
+        **top,
     }
 
 

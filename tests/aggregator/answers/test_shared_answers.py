@@ -10,7 +10,7 @@ import pytest
 from support.two_class_questions import moment
 
 from aggregator.answers.shared_answers import UNSEEN, SharedAnswers
-from federation.contract.errors import InputError
+from federation.contract.errors import InputError, QuorumError
 from federation.contract.submission import Submission
 
 QUESTION = moment("gaussian", contributors=2)
@@ -27,7 +27,12 @@ class Recorded:
     numbers: int
     quorum: float
     colluding: float
+    servers: str
     masked: bool = field(default=True)
+
+    def require(self, answered):
+        if answered.sum() < 2:
+            raise QuorumError("too few")
 
     def total(self, parts, answered):
         SEEN.append((parts.copy(), answered.copy()))
@@ -38,7 +43,7 @@ class Recorded:
 
 
 def plan(summation: str = "") -> SimpleNamespace:
-    return SimpleNamespace(summation=summation, parties=4, quorum=0.9, colluding=0.1)
+    return SimpleNamespace(summation=summation, parties=4, quorum=0.9, colluding=0.1, servers="one")
 
 
 def sent(parties, steps, size=10.0) -> Submission:
@@ -59,6 +64,13 @@ def test_the_total_is_that_of_the_masked_sum_over_who_answered() -> None:
     assert collector.total("size") == 20
     assert collector.wholes == 1.0
     assert collector.told == (UNSEEN, "2 answered")
+
+
+def test_a_sum_that_would_end_without_a_total_has_none() -> None:
+    collector = SharedAnswers(QUESTION, plan(f"{__name__}:Recorded"))
+    collector.add(sent([0], [[1, -2, 3, 4]]))
+    with pytest.raises(QuorumError):
+        collector.total("sums")
 
 
 def test_in_clear_the_total_is_the_plain_one() -> None:

@@ -44,6 +44,18 @@ def test_who_shares_a_noise_counts_on_a_quorum_less_those_that_collude(make_plan
 
 
 @pytest.mark.parametrize(
+    ("servers", "told"),
+    [
+        ("one", "a secure summation, which is simulated here, shows"),
+        ("one_semi_honest", "by one server that follows the protocol and only looks, which is simulated here, shows"),
+        ("two", "by two servers that do not collude, which is simulated here, shows"),
+    ],
+)
+def test_what_is_believed_of_servers_is_a_premise(make_plan, servers, told):
+    assert told in summed(make_plan(parties=25, servers=servers), GAUSSIAN).text
+
+
+@pytest.mark.parametrize(
     ("whole", "colluding", "told"),
     [
         (GAUSSIAN, 0.1, f"; if 6 did, epsilon would be {weakened(GAUSSIAN, 12 / 15):.3g}"),

@@ -45,7 +45,7 @@ def pulling(slow):
 def all_of(pulling, count):
     found = []
     while len(found) < count:
-        came = pulling.arrived(5.0)
+        came = pulling.arrived(0.5) or pulling.arrived(5.0)
         assert came, "nothing came"
         found += came
     return dict(found)
@@ -57,6 +57,19 @@ def test_a_reply_that_takes_long_holds_up_no_other(slow, pulling):
     assert all_of(pulling, 2) == {"first": "reply to first", "second": "reply to second"}
     slow.let_go.set()
     assert all_of(pulling, 1) == {"stuck": "reply to stuck"}
+
+
+def test_a_reply_whose_rest_never_comes_is_given_up_and_its_site_is_heard_again(slow, monkeypatch):
+    """As of a site that is killed while it sends: Flower waits three minutes for it."""
+    monkeypatch.setattr(pulling_module, "_REST", 0.2)
+    with closing(Pulling(slow, 1)) as pulling:
+        pulling.expect(0, "stuck")
+        found = all_of(pulling, 1)
+        assert isinstance(found["stuck"], TimeoutError)
+        pulling.expect(0, "again")
+        assert all_of(pulling, 1) == {"again": "reply to again"}
+        slow.let_go.set()
+        assert pulling.arrived(0.3) == []  # what comes late is of a letter that was sent once more
 
 
 def test_what_cannot_be_fetched_is_told_and_costs_no_other(pulling):

@@ -52,7 +52,7 @@ def test_of_several_draws_one_is_covered(make_plan):
         assert any(f"one of the {draws} draws is published" in text for text in texts) is expected
 
 
-@pytest.mark.parametrize("change", [{"noise_seed": 1}, {"draws": 2}, {"individual": 3}])
+@pytest.mark.parametrize("change", [{"noise_seed": 1}, {"draws": 2}, {"individual": 3}, {"servers": "two"}])
 def test_outside_a_simulation_nothing_is_seeded_or_repeated(make_plan, change):
     sound = {"simulation": False, "noise_seed": None, "draws": 1, "individual": 0}
     assert not make_plan(**sound).simulation

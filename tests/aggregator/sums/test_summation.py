@@ -11,7 +11,7 @@ from aggregator.sums.summation import summation_of
 from federation.contract.errors import InputError
 from federation.contract.question import ReleaseId
 
-PLAN = SimpleNamespace(summation="", parties=9, quorum=0.6, colluding=0.1)
+PLAN = SimpleNamespace(summation="", parties=9, quorum=0.6, colluding=0.1, servers="two")
 QUESTION = SimpleNamespace(release=ReleaseId("a release"))
 
 
@@ -24,6 +24,7 @@ class Named:
     numbers: int
     quorum: float
     colluding: float
+    servers: str
 
 
 def test_no_name_is_no_summation() -> None:
@@ -33,7 +34,7 @@ def test_no_name_is_no_summation() -> None:
 def test_a_named_one_is_told_the_public_numbers() -> None:
     plan = SimpleNamespace(**{**vars(PLAN), "summation": f"{__name__}:Named"})
     found = summation_of(plan, QUESTION, 5)
-    assert replace(found, question="") == Named("", 9, 5, 0.6, 0.1)
+    assert replace(found, question="") == Named("", 9, 5, 0.6, 0.1, "two")
     assert len(bytes.fromhex(found.question)) == 32
     other = summation_of(plan, SimpleNamespace(release=ReleaseId("another")), 5)
     assert other.question != found.question

@@ -122,7 +122,7 @@ def test_the_bound_of_a_party_is_that_of_the_plan() -> None:
         (lambda: neighbourhood(2, 1, 0, "active"), "needs 3 parties or more, got 2"),
         (lambda: neighbourhood(3, 1, 1, "active"), "no masked sum of 3 parties .* survives 1 absent"),
         (lambda: neighbourhood(10, 6, 5, "active"), "leave nobody"),
-        (lambda: neighbourhood(2000, 800, 600, "active"), "take two servers"),
+        (lambda: neighbourhood(2000, 800, 600, "active"), "servers: two"),
         (lambda: least_threshold(100, 10, 51, "active"), "even number below that, got 51"),
         (lambda: least_threshold(100, 10, 4, "active"), "4 neighbours are too few"),
     ],

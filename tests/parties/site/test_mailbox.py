@@ -231,6 +231,15 @@ def test_a_superlink_that_fails_is_tried_again_and_told_of_once(box, link, error
     assert "the SuperLink answers again" in caplog.text
 
 
+def test_who_comes_back_from_being_killed_is_seen_to_be_away(box, link, monkeypatch):
+    """Else a letter that its last process took would never come again: the SuperLink takes it for delivered."""
+    monkeypatch.setattr(mailbox.random, "uniform", lambda low, high: low)
+    monkeypatch.setattr(mailbox, "_AWAY", 0.0)
+    link.failing = [failed(412)] * 2
+    with box.opened():
+        assert link.called == ["ActivateNode"] * 3 + ["DeactivateNode", "ActivateNode"]
+
+
 def test_waiting_ends_when_the_mail_box_is_closed(box, link):
     link.failing = [httpx.ConnectError("gone")] * 3
     box.closing.set()

@@ -37,7 +37,7 @@ COST = {"epsilon": 1.0, "delta": 1e-6, "unit": "label", "adjacency": "replace"}
         ),
         ({"event": "approved", "id": "ab", "by": "ada"}, "ab was approved by ada"),
         ({"event": "denied", "id": "ab", "by": "eve"}, "ab was denied by eve"),
-        ({"event": "start", "plan": "0" * 64, "table": "t"}, f"started, with the plan {'0' * 16} and the table 't'"),
+        ({"event": "start", "plan": "0" * 64, "table": "t"}, f"started, with the table 't' and the plan {'0' * 64}"),
         ({"event": "stop"}, "stopped"),
         (
             {"event": "table", "table": "t", "rows": 64, "content": "1" * 64},

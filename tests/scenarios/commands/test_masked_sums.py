@@ -21,7 +21,9 @@ def test_every_mode_has_its_neighbours_failures_and_costs() -> None:
     assert two["neighbours"] is None
     assert active["party_seconds"] > obeyed["party_seconds"] > two["party_seconds"] > 0
     assert active["server_receives"] == 200 * active["party_sends"]
-    assert text[0].startswith("160 honest shares are the whole noise")
+    assert [row["servers"] for row in record["modes"]] == ["one", "one_semi_honest", "two"]
+    assert "servers: two is two servers that do not collude" in text[0]
+    assert text[1].startswith("160 honest shares are the whole noise")
 
 
 def test_a_mode_that_cannot_be_says_why() -> None:

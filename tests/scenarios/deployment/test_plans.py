@@ -108,6 +108,10 @@ def test_rows_of_a_site_are_those_of_the_scenario_where_nothing_else_is_said(tmp
         ({"parties": {"count": [3, 5]}}, "parties.count: several values are for simulations"),
         ({"options": {"noise": ["pure", "gaussian"]}}, "protocols.noise: several values are for simulations"),
         ({"privacy": {"epsilon": [1, 2]}}, "privacy.epsilon: real sites spend one epsilon"),
+        (
+            {"kind": "mean_operator", "options": {"trust": "secure"}, "servers": "two"},
+            "servers: two is for simulations; between real sites one server adds up",
+        ),
         ({"rows": None}, "parties.rows: say with --rows"),
         ({"options": {"noise": "off"}}, "promises nothing with these options"),
         ({"kind": "class_ratio", "options": {"noise": "dirichlet_floor", "floor": 20}}, "a floor protects only where"),

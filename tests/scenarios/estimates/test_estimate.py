@@ -27,6 +27,7 @@ def test_settings_that_differ_in_parties_only_are_calibrated_once(scenario, cali
     found = estimate(scenario("parties.count=[100, 1000]", "trials.splits=3"), None, 0.5)
     assert [swept for swept, _ in calibrations] == [{"parties.count": 1000}]
     assert found.largest == "parties.count=1000"
+    assert "secure sums" not in found.found
     assert found.answers == pytest.approx(3 * 1100 * found.bytes_per_party, rel=0.2)
     assert found.seconds["collect"].likely > 3 * found.largest_seconds.low * 0.1
     assert set(found.seconds) == set(PHASES)
@@ -35,8 +36,10 @@ def test_settings_that_differ_in_parties_only_are_calibrated_once(scenario, cali
 
 def test_of_many_kinds_of_settings_some_stand_for_all(scenario, calibrations, monkeypatch):
     monkeypatch.setattr(module, "_MOST_CALIBRATED", 2)
-    found = estimate(scenario("parties.count=40", "parties.rows=[3, 4, 5]", "protocols=[{kind: soft_vote}]"), None, 0.1)
+    vote = "protocols=[{kind: soft_vote, trust: secure}]"
+    found = estimate(scenario("parties.count=40", "parties.rows=[3, 4, 5]", vote), None, 0.1)
     assert len(calibrations) == 2
+    assert "of secure sums the answers alone are counted" in found.found
     assert "2 of 3 kinds of settings were tried" in found.found
 
 

@@ -51,8 +51,8 @@ NOT_RECORDED = (None, ())
 SHARED = (Place.SHARES, (Sent("a share of its sums", 9, True),))
 
 
-def by_name(shown, unit=Unit.PARTY):
-    known = world(shown, promised(unit=unit))
+def by_name(shown, unit=Unit.PARTY, **changes):
+    known = world(shown, promised(unit=unit), **changes)
     return {role["who"]: role for role in roles(known, known.releases[0])}
 
 
@@ -72,10 +72,15 @@ def test_parties_that_make_the_noise_trust_nobody_else():
     assert "making its noise" in seen["Each of the 200 parties"]["trusted"]
 
 
-def test_of_shares_the_summation_is_trusted_and_the_coordinator_sees_sums():
+def test_of_shares_the_coordinator_sees_sums_and_a_second_server_nothing():
     seen = by_name(SHARED)
-    assert "too little noise" in seen["The summation"]["sees"]
     assert seen["The coordinator"]["sees"] == "sums with the whole noise, of no single party"
+    assert seen["The coordinator"]["trusted"].startswith("not conspiring with more parties")
+    assert by_name(SHARED, servers="one_semi_honest")["The coordinator"]["trusted"].startswith("following the protocol")
+    two = by_name(SHARED, servers="two")
+    assert "conspiring with the second server" in two["The coordinator"]["trusted"]
+    assert "a share of its sums" in two["The second server, which somebody else runs"]["trusted"]
+    assert len(two) == len(seen) + 1
 
 
 def test_noise_may_be_made_elsewhere_at_another_epsilon():

@@ -10,7 +10,7 @@ from scenarios.settings.schema import resolve
 LEVELS = [(1.0, 0.0), (2.0, 1e-6), (3.0, 0.0)]  # epsilon and delta
 
 
-def promised(*protocols, data=None, parties=None, privacy=None):
+def promised(*protocols, data=None, parties=None, privacy=None, **top):
     """By variant what is promised and what is sent."""
     found = promises(
         resolve(
@@ -19,6 +19,7 @@ def promised(*protocols, data=None, parties=None, privacy=None):
                 "parties": {"count": 4, **(parties or {})},
                 "protocols": [*protocols],
                 "privacy": {"epsilon": [0.5, 2], "delta": 1e-5, **(privacy or {})},
+                **top,
             }
         )
     )
@@ -65,7 +66,10 @@ def test_parties_that_make_the_noise_themselves_send_it():
     assert promise == "epsilon 0.5 or 2, delta 1e-05 for one label (replace); every party adds the noise itself"
     assert " with noise and " in sends
     [(promise, _)] = promised({"kind": "mean_operator", "trust": "secure"}, data=two).values()
-    assert promise.endswith("parties add shares of one noise, and whoever sums must not look")
+    assert promise.endswith("of which one server that may do what it likes can read the sum alone")
+    shared = {"kind": "mean_operator", "trust": "secure"}
+    [(promise, _)] = promised(shared, data=two, servers="two").values()
+    assert promise.endswith("of which two servers that do not collude can read the sum alone")
 
 
 def test_numbers_that_only_data_could_tell_are_left_out():

@@ -47,6 +47,17 @@ def test_what_is_for_class_ratios_is_refused_elsewhere(source, protocols, ratios
     assert found == (set() if ratios else SETTINGS.keys())
 
 
+@pytest.mark.parametrize("trust", ["aggregator", "secure", "none"])
+def test_servers_are_refused_where_nothing_is_added_up_for_them(trust):
+    asked = {**document("breast_cancer", "mean_operator"), "trust": trust}
+    assert resolve(asked).servers == "one"
+    if trust == "secure":
+        assert resolve({**asked, "servers": "two"}).servers == "two"
+        return
+    with pytest.raises(InputError, match="servers: two is for secure sums, and no protocol has any"):
+        resolve({**asked, "servers": "two"})
+
+
 def test_it_is_refused_at_its_line(tmp_path):
     path = tmp_path / "s.yaml"
     path.write_text(
@@ -87,12 +98,22 @@ CLASSIFIER, DELTA = "parties.classifier", "privacy.delta"
 )
 def test_what_makes_no_difference_beside_the_protocols_is_told(source, protocols, without_effect):
     scenario = resolve(document(source, *protocols), ["parties.classifier=logistic"])
-    assert {".".join(path) for path, _ in idle(scenario.data, scenario.protocols, scenario.privacy)} == without_effect
-    assert to_yaml(scenario).count("# Without effect here: no ") == len(without_effect)
+    found = {".".join(path) for path, _ in idle(scenario.data, scenario.protocols, scenario.privacy)}
+    assert found == {*without_effect, "servers"}
+    assert to_yaml(scenario).count("# Without effect here: no ") == len(found)
+
+
+def test_who_adds_up_makes_a_difference_to_secure_sums_alone():
+    asked = [{"kind": "mean_operator", "trust": trust} for trust in ("none", "secure")]
+    for protocols, without_effect in ((asked, False), (asked[:1], True)):
+        known = resolve(document("breast_cancer", *protocols))
+        told = [path for path, _ in idle(known.data, known.protocols, known.privacy)]
+        assert (("servers",) in told) is without_effect
 
 
 def test_it_is_told_at_its_key():
     lines = to_yaml(resolve(document("breast_cancer", "mean_operator"))).splitlines()
-    [told] = [number for number, line in enumerate(lines) if "Without effect" in line]
+    told, servers = [number for number, line in enumerate(lines) if "Without effect" in line]
+    assert lines[servers + 1] == "servers: one"
     assert lines[told] == "  # Without effect here: no protocol or baseline trains it."
     assert lines[told + 1].startswith("  classifier: ")

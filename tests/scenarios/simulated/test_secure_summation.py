@@ -6,46 +6,67 @@ import numpy as np
 import pytest
 from support.masked_sums import QUESTION, parts
 
+from aggregator.world.servers import Servers
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.reference import Reference
 from scenarios.simulated.secure_summation import MOST_MASKED, NAME, SimulatedSummation
 
 
-def summation(parties: int, quorum: float = 0.6, colluding: float = 0.1) -> SimulatedSummation:
-    return SimulatedSummation(QUESTION, parties, 4, quorum, colluding)
+def summation(
+    parties: int, quorum: float = 0.6, colluding: float = 0.1, servers: Servers = "one"
+) -> SimulatedSummation:
+    return SimulatedSummation(QUESTION, parties, 4, quorum, colluding, servers)
 
 
-def test_a_masked_total_is_the_plain_one_of_who_answered() -> None:
+@pytest.mark.parametrize("servers", MOST_MASKED)
+def test_a_masked_total_is_the_plain_one_of_who_answered(servers) -> None:
     values = parts(9, 4)
     answered = np.arange(9) != 3
-    assert summation(9).masked
-    assert (summation(9).total(values, answered) == values[answered].sum(axis=0)).all()
-
-
-@pytest.mark.parametrize("absent", [[], [3], [3, 4, 5]])
-def test_where_one_server_cannot_unmask_those_who_are_left_two_do(absent) -> None:
-    values, answered = parts(9, 4), ~np.isin(np.arange(9), absent)
-    found = summation(9)
+    found = summation(9, servers=servers)
+    assert found.masked
     assert (found.total(values, answered) == values[answered].sum(axis=0)).all()
-    few = summation(4, quorum=0.5)
-    assert (few.total(values[:4], answered[:4]) == values[:4][answered[:4]].sum(axis=0)).all()
-    assert ("two servers" in few.told(answered[:4])) == (3 in absent)
+    found.require(answered)
 
 
-def test_too_few_for_any_sum_end_it() -> None:
+@pytest.mark.parametrize(("parties", "fewest"), [(9, 6), (30, 18)])
+def test_one_server_ends_a_sum_that_two_carry_out_where_many_are_absent(parties, fewest) -> None:
+    """Of nine with one corrupt five unmask another, of thirty with three seventeen; whether it is masked or not."""
+    values = parts(parties, 4)
+    one, two = (summation(parties, 0.5, servers=servers) for servers in ("one", "two"))
+    some, too_few = np.arange(parties) < fewest, np.arange(parties) < fewest - 1
+    for answered in (some, too_few):
+        two.require(answered)
+        assert (two.total(values, answered) == values[answered].sum(axis=0)).all()
+    one.require(some)
+    assert (one.total(values, some) == values[some].sum(axis=0)).all()
+    with pytest.raises(QuorumError, match=r"servers: two.*nothing is released"):
+        one.require(too_few)
+    with pytest.raises(QuorumError):
+        one.total(values, too_few)
+
+
+@pytest.mark.parametrize("servers", MOST_MASKED)
+def test_too_few_for_any_sum_end_it(servers) -> None:
     with pytest.raises(QuorumError, match="in the masked sum"):
-        summation(9).total(parts(9, 4), np.arange(9) < 5)
+        summation(9, servers=servers).total(parts(9, 4), np.arange(9) < 5)
 
 
-def test_both_kinds_say_how_and_at_what_cost() -> None:
-    assert not summation(MOST_MASKED + 1).masked
-    few = summation(9).told(np.ones(9, dtype=bool))
+def test_all_kinds_say_how_and_at_what_cost() -> None:
+    everybody = np.ones(9, dtype=bool)
+    few = summation(9).told(everybody)
     assert "all messages real: each party had 8 neighbours, 5 of whom unmask it, and sent 1," in few
-    answered = np.arange(200) < 190
-    many = summation(200).told(answered)
+    obeying = summation(9, servers="one_semi_honest").told(everybody)
+    assert "one server that follows the protocol" in obeying
+    assert "8 neighbours, 2 of whom" in obeying
+    two = summation(9, servers="two").told(everybody)
+    assert "two servers that do not collude, all messages real: each party sent 128 bytes" in two
+    for servers, most in MOST_MASKED.items():
+        assert not summation(most + 1, servers=servers).masked
+    answered = np.arange(1000) < 950
+    many = summation(1000).told(answered)
     assert many.startswith("shares were added in clear")
     assert "bytes with one server that may do what it likes, 128 bytes with two servers" in many
-    assert "no single server could do it" in summation(200, 0.4, 0.1).told(np.arange(200) < 90)
+    assert summation(1000, servers="two").told(answered).endswith("send 128 bytes with two servers that do not collude")
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,13 @@ import secrets
 import signal
 import time
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.reference import Reference
 from federation.letters.agreement import Agreement, terms
@@ -39,6 +41,25 @@ class Forty:
 
     def evaluation(self) -> None:
         return None
+
+
+class Unreadable(Forty):
+    """Rows that nobody can read."""
+
+    def holdings(self, party: int) -> Holdings:
+        raise OSError("the rows cannot be read")
+
+
+class Away(Forty):
+    """Rows that are away as long as there is a file `mark`."""
+
+    def __init__(self, mark: str) -> None:
+        super().__init__()
+        self._mark = Path(mark)
+
+    def require_there(self) -> None:
+        if self._mark.exists():
+            raise InputError("the data base says: connection refused")
 
 
 class Rows:

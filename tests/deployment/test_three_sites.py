@@ -13,7 +13,9 @@ from flwr.proto.control_pb2 import ListRunsRequest, StartRunRequest
 from flwr.supercore.fab import Fab
 from support.trials import ROOT
 
-from federation.letters.letters import SignedQuestion
+from federation.letters.agreement import Agreement
+from federation.letters.letters import SealedAnswer, SignedQuestion
+from federation.letters.packets import JOURNAL
 from parties.site.journal import Journal
 from scenarios.scores.prediction import choose
 
@@ -191,6 +193,14 @@ def test_no_site_has_ever_fetched_an_app(trial, released):
         assert not [*(trial.folder / site).rglob("*.fab")]
         assert "FAB" not in trial.log(site)
     assert "get-fab" not in (trial.folder / "trial/superlink/log").read_text().lower()
+
+
+def test_an_answer_is_as_long_as_the_plan_says(trial, released):
+    """The SuperLink takes nothing that is much longer."""
+    agreement = Agreement.load(trial.folder / "trial/plan.json")
+    for reply in (trial.folder / "trial/exchanges/001").glob("*.reply"):
+        assert len(SealedAnswer.decoded(reply.read_bytes()).sealed) == agreement.longest_reply + JOURNAL + 16
+    assert "--longest-letter 8513 " in (trial.folder / "trial/superlink/log").read_text()
 
 
 def stored_letter(trial) -> SignedQuestion:

@@ -119,7 +119,7 @@ def agreement_for(signing, keys, *questions, closing=3600.0, **changed):
         "colluding": 0.1,
         "protocol": "class_ratio",
         "options": {},
-        "asked": [{"kind": one.kind, "times": 1, "same": terms(one)} for one in questions],
+        "asked": [{"kind": one.kind, "times": 1, "same": terms(one), "reply": 10_000} for one in questions],
         "promises": [{**promise, "trusted": False}, {**promise, "unit": "party", "trusted": True}],
     }
     return Agreement.model_validate_json(json.dumps(known | changed))

@@ -37,7 +37,7 @@ def test_each_question_is_told_with_what_protects_its_answer(looked, kind, said)
 
 
 def test_a_question_that_nobody_here_can_answer_is_told(looked, tmp_path):
-    found = looked(asked=[{"kind": "loot", "times": 3, "same": {}}])
+    found = looked(asked=[{"kind": "loot", "times": 3, "same": {}, "reply": 1}])
     assert any(line.startswith("  loot: cannot be answered here: ") for line in found.lines)
     assert len(found.errors) == 1
 

@@ -157,9 +157,15 @@ def test_one_is_started_with_all_that_it_needs_and_ended_with_what_it_has_starte
         [(command, settings)] = begun
         environment = settings["env"]
         text = " ".join(command)
-        for part in ("-m scenarios.deployment.gate", "--host 127.0.0.1", "--port 9 ", "--enable-supernode-auth"):
+        for part in (
+            "-m scenarios.deployment.gate",
+            "--host 127.0.0.1",
+            "--port 9 ",
+            "--enable-supernode-auth",
+        ):
             assert part in text
         assert "--disable-runtime-dependency-installation" in command
+        assert command[command.index("--longest-letter") + 1] == str(folder.agreement.longest_reply)
         assert "--insecure" not in command
         assert environment["FLWR_HOME"].startswith(str(folder.path))
         assert environment["FLWR_TELEMETRY_ENABLED"] == "0"

@@ -219,7 +219,7 @@ def _readme(folder: Folder, found: Deployment) -> str:
 This folder holds the keys of the deployment. Nobody but you may read it. Keep a copy of it in a safe place: without
 {LEDGER} nobody knows what has been spent.
 
-1. Send {INVITATION} and {agreement.public.file} to each site: {", ".join(names)}.
+1. Send {INVITATION} to each site, and {agreement.public.file} for people to look at: {", ".join(names)}.
    There somebody types, with their own name and table:
 
      federation party init site.toml --invitation {INVITATION} --name {names[0]} --data TABLE

@@ -48,7 +48,8 @@ def gated(served: Served, longest: int = LONGEST) -> Served:
         if refused is None:
             await served(scope, receive, send)
         elif scope["type"] == "http":
-            await send({"type": "http.response.start", "status": int(refused), "headers": []})
+            empty = [(b"content-length", b"0")]
+            await send({"type": "http.response.start", "status": int(refused), "headers": empty})
             await send({"type": "http.response.body", "body": b""})
 
     return gate

@@ -132,7 +132,11 @@ def superlink(folder: Folder, agreement: Agreement) -> Iterator[SuperLink]:
         require_valid(folder.path, host)
         process = _started(folder, _HERE if host in _LOOPBACK_NAMES else "0.0.0.0", port, agreement.longest_reply)
         known = {name: [one, _status(one)[1]] for name, one in (("process", process.pid), ("by", os.getpid()))}
-        write_lasting(started, json.dumps(known).encode())
+        try:
+            write_lasting(started, json.dumps(known).encode())
+        except BaseException:  # nobody would know of it, and end it
+            _stop(process.pid, _status(process.pid)[1])
+            raise
     try:
         yield running or _up(folder, process, f"{_HERE}:{port}")
     except httpx.HTTPError as error:

@@ -174,6 +174,24 @@ def test_one_is_started_with_all_that_it_needs_and_ended_with_what_it_has_starte
         assert f"FLWR_HOME={folder.path}/superlink/home {sys.executable} -m scenarios.deployment.gate" in told
 
 
+def test_one_of_which_nothing_can_be_written_down_is_ended(folder, monkeypatch):
+    begun = []
+
+    def started(*_):
+        begun.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True))
+        return begun[0]
+
+    def full(path, content):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module, "_reached", lambda *_: None)
+    monkeypatch.setattr(module, "_started", started)
+    monkeypatch.setattr(module, "write_lasting", full)
+    with pytest.raises(OSError, match="No space left"), superlink(folder, folder.agreement):
+        raise AssertionError("it goes on")
+    assert begun[0].wait(20) != 0
+
+
 @pytest.fixture
 def left_over(folder):
     """A process of `collect` that it could not end, for it was killed."""

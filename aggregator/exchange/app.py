@@ -28,7 +28,7 @@ from aggregator.exchange.spent import Spent
 from aggregator.exchange.sums import LetterSums, over
 from aggregator.node.app import run_plan
 from aggregator.world.plan import WorldPlan
-from federation.contract.errors import FederationError, InputError, QuorumError, told
+from federation.contract.errors import FederationError, InputError, QuorumError, of_disk, told
 from federation.contract.files import read_object, sync_folder, write_lasting
 from federation.contract.guarantee import Guarantee
 from federation.letters.agreement import Agreement
@@ -55,7 +55,11 @@ def main(grid: Grid, context: Context) -> None:
         with _alone(own):
             outcome = run_exchange(grid, folder, number, float(config["patience"]), float(config["wait"]))
     except Exception as error:
-        if not isinstance(error, FederationError):
+        if of_disk(error):
+            error = InputError(
+                f"{own} cannot be written ({error!s:.100}); free some room on that disk and collect again"
+            )
+        elif not isinstance(error, FederationError):
             _log.exception("the exchange failed")
         outcome = {"status": "failed", "why": told(error), "exit_code": getattr(error, "exit_code", 1)}
     write_lasting(own / OUTCOME, json.dumps({**outcome, "run": context.run_id}).encode())

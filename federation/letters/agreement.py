@@ -22,6 +22,8 @@ from federation.contract.question import Question
 from federation.grids.codec import parts_of
 from federation.letters.keys import ed25519_key_from_text, fingerprint, site_key_from_text
 
+_SHARES = 2**10  # bytes for each site of what others of a secure sum send to one another
+
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -63,12 +65,13 @@ class Asked(_Closed):
     """A question that will be asked: its kind, how often at most, and all of it that no answer changes.
 
     `same` has its plain values by dotted name, and of its arrays digests. `masked` says that answers are added up by a
-    secure sum, and leave a site in no other way.
+    secure sum, and leave a site in no other way. `reply` is how many bytes a site sends at most for an answer.
     """
 
     kind: Name
     times: Annotated[int, Field(ge=1, le=10_000)]
     same: dict[str, Any]
+    reply: Annotated[int, Field(ge=1)]
     masked: bool = False
 
 
@@ -151,6 +154,12 @@ class Agreement(_Closed):
     def secure(self) -> bool:
         """Whether answers are added up by secure sums."""
         return any(asked.masked for asked in self.asked)
+
+    @property
+    def longest_reply(self) -> int:
+        """Bytes that a site has to send at a time, at most."""
+        shares = _SHARES * len(self.sites) if self.secure else 0
+        return max(asked.reply for asked in self.asked) + shares
 
     def position(self, name: str) -> int:
         """The number of a site, from 0. Raises `InputError` for a name that it does not have."""

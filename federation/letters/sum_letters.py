@@ -104,6 +104,11 @@ def open_length(question: PrivateQuestion) -> int:
     return SHORTEST_REPLY + bytes_per_party(question.open_fields)
 
 
+def part_length(question: PrivateQuestion) -> int:
+    """Bytes of an answer of one site to a secure sum, in both of its parts."""
+    return open_length(question) + _WORD * question.hidden_numbers
+
+
 def part_packet(question: PrivateQuestion, submission: Submission) -> bytes:
     """An answer of one site in two parts: what it says openly, and after that its integers."""
     fields = question.open_fields

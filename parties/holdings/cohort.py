@@ -90,6 +90,15 @@ class Provider(Protocol):
 
 
 @runtime_checkable
+class Elsewhere(Protocol):
+    """A provider of rows that may be away for a while: of a file of another machine, of a data base."""
+
+    def require_there(self) -> None:
+        """Raises `InputError` where the rows could not be read now, whatever they are; reads none."""
+        ...
+
+
+@runtime_checkable
 class Tampering(Protocol):
     """A simulation's provider some of whose parties are hostile."""
 

@@ -26,7 +26,7 @@ from federation.letters.agreement import Agreement
 from federation.letters.keys import load_key
 from federation.letters.letters import Head
 from parties.guard.registry import answerer
-from parties.holdings.cohort import Cohort, Holdings
+from parties.holdings.cohort import Cohort, Elsewhere, Holdings
 from parties.site import worker
 from parties.site.accounts import CHARGED, Accounts
 from parties.site.approvals import APPROVED, DENIED, PENDING, Approvals, Decision
@@ -38,6 +38,7 @@ from parties.site.settings import MARGIN, Settings
 from parties.site.site import AGAIN, BEGUN, REFUSED, SUMMED, WAITING, Site
 from parties.site.state import State
 from parties.site.words import said
+from parties.site.worker import Means
 
 _PAUSE = 0.5  # seconds between looks into an empty mail box
 _DAY = 86_400.0  # seconds
@@ -49,8 +50,8 @@ _FREE = (REFUSED, AGAIN, WAITING, SUMMED, CHARGED)
 _log = logging.getLogger(__name__)
 
 
-class TooSlow(InputError):
-    """The table takes too long to read, now at least."""
+class NotYet(InputError):
+    """The table takes too long to read, or is away, now at least."""
 
 
 class Table(Protocol):
@@ -116,23 +117,24 @@ class Service:
         """
         self.ready, self._version = False, self.table.version()
         means = self.settings.means
-        patient = replace(means, seconds=max(means.seconds, _LONGEST_LOOK))
         for _ in range(_LOOKS):  # the machine may be busy with something else
-            (told, found), seconds = worker.apart(patient, partial(_known, self.table, self.identity.key))
+            (away, told, found), seconds = worker.apart(to_look(means), partial(_known, self.table, self.identity.key))
             if seconds <= _SHARE_FOR_ROWS * means.seconds:
                 break
+        if away:
+            self._version = _NEVER_READ  # it is looked for again with the next question
+            raise NotYet(away)
         if found is None:
             raise InputError("\n".join(told))
         for sentence in told:
             _log.info("table '%s': %s", self.settings.data.table, sentence)
         self.identity.require_settled(self.settings.data.table, found)
         self.identity.remember(self.settings.data.table, found)
-        if _SHARE_FOR_ROWS * means.seconds < seconds:  # one that is paid for is to have an answer
+        try:
+            require_quick(seconds, means)
+        except NotYet:
             self._version = _NEVER_READ  # with the next question it is looked at again: a busy machine may be idle then
-            raise TooSlow(
-                f"to read the table takes {seconds:.0f} s, too much of the {means.seconds} s that a question has; "
-                f"raise limits.seconds to {math.ceil(2 * seconds / _SHARE_FOR_ROWS) + MARGIN + 1}"
-            )
+            raise
         self.ready = True
 
     def serve(self, mailbox: Mailbox) -> None:
@@ -206,10 +208,29 @@ class Service:
         return decision
 
 
-def _known(table: Table, key: bytes) -> tuple[list[str], Contents | None]:
-    """What is to be said of a table, and digests of its rows where these can be used."""
+def _known(table: Table, key: bytes) -> tuple[str, list[str], Contents | None]:
+    """Why a table is away, if it is; else what is to be said of it, and digests of its rows where these can be used."""
+    try:
+        if isinstance(provider := Reference.from_json(table.reference).call(), Elsewhere):
+            provider.require_there()
+    except InputError as error:
+        return str(error), [], None
     holdings, told = table.read()
-    return told, None if holdings is None else contents(holdings, key)
+    return "", told, None if holdings is None else contents(holdings, key)
+
+
+def to_look(means: Means) -> Means:
+    """What a look at the table may use, where a question may use `means`."""
+    return replace(means, seconds=max(means.seconds, _LONGEST_LOOK))
+
+
+def require_quick(seconds: float, means: Means) -> None:
+    """Raises `NotYet` where reading the table took too much of a question's time: what is paid for has an answer."""
+    if _SHARE_FOR_ROWS * means.seconds < seconds:
+        raise NotYet(
+            f"to read the table takes {seconds:.0f} s, too much of the {means.seconds} s that a question has; "
+            f"raise limits.seconds to {math.ceil(2 * seconds / _SHARE_FOR_ROWS) + MARGIN + 1}"
+        )
 
 
 def accounts(settings: Settings, identity: Identity) -> Accounts:
@@ -254,7 +275,7 @@ def run(settings: Settings, agreement: Agreement, table: Table) -> None:
         service = Service(settings, agreement, table, state, key)
         try:
             service.look()
-        except TooSlow as error:
+        except NotYet as error:
             _log.error("not ready yet: %s", error)
         root = settings.connection.root
         mailbox = Mailbox(

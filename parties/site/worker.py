@@ -36,7 +36,7 @@ from federation.letters.packets import answer_packet, kind_of, read_question, re
 from federation.letters.sum_letters import open_length, part_packet
 from parties.guard.answering import answered, permitted
 from parties.guard.registry import kinds, question_type
-from parties.holdings.cohort import Cohort, Holdings
+from parties.holdings.cohort import Cohort, Elsewhere, Holdings
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ _context = multiprocessing.get_context("forkserver")  # which is started before 
 
 
 class Busy(InputError):
-    """There is too little time left to answer a question, and nothing has been paid for it."""
+    """There is too little time left to answer a question, or the rows are away, and nothing has been paid for it."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,12 @@ class Cost:
 
     @classmethod
     def from_json(cls, text: bytes) -> Cost:
-        """Inverse of `to_json`. Raises `InputError` with what the process says in its place."""
+        """Inverse of `to_json`. Raises `InputError`, or `Busy`, with what the process says in its place."""
         found = json.loads(text)
         if isinstance(found, str):
             raise InputError(found)
+        if "away" in found:
+            raise Busy(found["away"])
         guarantee = None if found["guarantee"] is None else Guarantee.from_dict(found["guarantee"])
         return cls(**{**found, "guarantee": guarantee})
 
@@ -141,9 +143,9 @@ def read(
 ) -> Iterator[tuple[Cost, Callable[[], bytes | None]]]:
     """What a question costs, and what answers it once that is paid.
 
-    Raises `Busy` where too little time is left, and `InputError` for one that is not as agreed, or that takes more to
-    read than it may; nothing has been touched then. An answer with noise that fails is given for blank rows, that
-    nothing is told by its failing; None where that fails, too, or an answer without noise does.
+    Raises `Busy` where too little time is left or the rows are away, and `InputError` for one that is not as agreed,
+    or that takes more to read than it may; nothing has been touched then. An answer with noise that fails is given for
+    blank rows, that nothing is told by its failing; None where that fails, too, or an answer without noise does.
     """
     asked, began = partial(_limited, means, _serve, packet, agreement), time.monotonic()
     with asked(cohort) as (said, pay):
@@ -244,6 +246,12 @@ def _serve(site: Connection, packet: bytes, agreement: Agreement, cohort: Cohort
         cost = cost_of(question, cohort)
     except Exception as error:  # of whatever a hostile question brings about, which the site's own journal may tell
         site.send_bytes(json.dumps(str(error) if isinstance(error, InputError) else repr(error)[:200]).encode())
+        return
+    try:
+        if isinstance(provider := cohort.provider, Elsewhere):
+            provider.require_there()
+    except InputError as error:
+        site.send_bytes(json.dumps({"away": str(error)}).encode())
         return
     site.send_bytes(cost.to_json())
     with contextlib.suppress(EOFError):  # the site does not answer this time

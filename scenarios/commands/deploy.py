@@ -124,7 +124,7 @@ def _begin(
     public = public_path(auxiliary, data_dir) if is_file_name(auxiliary) else Path()
     made, found = make_folder(folder, resolved, public, known, [parsed_address(address), *hosts])
     names = [site.name for site in found.agreement.sites]
-    own = ", whoever sees the answers"
+    own = ", by noise of the sites, whoever sees the answers"
     if found.agreement.secure:
         most = colluders(len(names), found.agreement.colluding)
         own = (

@@ -152,6 +152,8 @@ def log(
             raise InputError(f"--show must be at most {len(journal.lines)}, as many lines as there are, got {show}")
         print(json.dumps(journal.lines[show - 1], indent=2))
         return
+    if not journal.lines:
+        print("nothing has happened here yet")
     for number, line in enumerate(journal.lines, 1):
         print(f"{number:>5}  {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(line['time']))}  {said(line)}")
 

@@ -70,6 +70,7 @@ def collect(folder: Folder, patience: Patience, fresh: bool, tell: Callable[[str
     """
     agreement = folder.agreement
     with alone(folder.path / _LOCK, f"another process collects in {folder.path}; wait for it, or end it"):
+        folder.require_room()
         number = _number(folder, fresh)
         if folder.release(number).exists():
             return {**(outcome_of(folder.path, number) or {}), "exchange": number, "status": "released already"}
@@ -84,6 +85,8 @@ def collect(folder: Folder, patience: Patience, fresh: bool, tell: Callable[[str
         with superlink(folder, agreement) as link:
             write_lasting(folder.nodes, json.dumps(link.register(agreement)).encode())
             outcome = _run(folder, number, patience, link, tell)
+        if outcome is None:
+            folder.require_room()
         return {**(outcome or _lost(folder)), "exchange": number}
 
 

@@ -30,6 +30,7 @@ from scenarios.settings.schema import Scenario
 from scenarios.settings.yaml_rules import dump
 
 INVITATION, SCENARIO, README = "invitation.json", "scenario.yaml", "README.txt"
+_ROOM = 2**18  # bytes that an exchange may have to write at a time, at least
 _COMPARED = """Let the sites compare it with each
    other, too, by telephone: their secure sums rest on everybody's keys, which are in the plan. """
 
@@ -86,6 +87,20 @@ class Folder:
     def nodes(self) -> Path:
         """By which ids the SuperLink knows the sites."""
         return self.path / NODES
+
+    def require_room(self) -> None:
+        """Raises `InputError` where the disk takes no more: whatever fails then fails for that."""
+        probe = self.path / "room"
+        try:
+            write_lasting(probe, bytes(_ROOM))
+        except OSError as error:
+            raise InputError(
+                f"nothing more can be written to {self.path} ({error.strerror}); free some room on that disk, and "
+                "collect again, which goes on where this was"
+            ) from error
+        finally:
+            for made in self.path.glob(f"{probe.name}*"):
+                made.unlink()
 
     def exchange(self, number: str) -> Path:
         """The folder of an exchange."""
@@ -204,7 +219,7 @@ def _readme(folder: Folder, found: Deployment) -> str:
 This folder holds the keys of the deployment. Nobody but you may read it. Keep a copy of it in a safe place: without
 {LEDGER} nobody knows what has been spent.
 
-1. Send {INVITATION} and {agreement.public.file} to each site: {", ".join(names)}.
+1. Send {INVITATION} to each site, and {agreement.public.file} for people to look at: {", ".join(names)}.
    There somebody types, with their own name and table:
 
      federation party init site.toml --invitation {INVITATION} --name {names[0]} --data TABLE

@@ -25,7 +25,8 @@ from federation.contract.guarantee import NoGuarantee
 from federation.contract.question import PrivateQuestion, Question, TrustedQuestion
 from federation.contract.reference import Reference
 from federation.letters.agreement import Agreement, Asked, Bags, Label, Member, Promise, Public, terms
-from federation.letters.sum_letters import sum_plan
+from federation.letters.packets import reply_length
+from federation.letters.sum_letters import part_length, sum_plan
 from federation.sums.plan import KEY, Roster
 from scenarios.data.catalogue import is_file_name
 from scenarios.data.hashing import Hashing, hashings
@@ -193,12 +194,24 @@ def begun(plan: WorldPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promi
             )
         )
     asked = tuple(
-        Asked(kind=question.kind, times=_times(question), same=terms(question), masked=question.shared)
+        Asked(
+            kind=question.kind,
+            times=_times(question),
+            same=terms(question),
+            reply=_reply(question),
+            masked=question.shared,
+        )
         for question in questions
     )
     remarks = (*views.remarks(), *told(started.outlooks(), plan.parties))
     features = any(question.takes_features_as_public for question in questions)
     return asked, tuple(promises), remarks, len(views.table.rows), features
+
+
+def _reply(question: Question) -> int:
+    return (
+        part_length(question) if isinstance(question, PrivateQuestion) and question.shared else reply_length(question)
+    )
 
 
 def _times(question: Question) -> int:

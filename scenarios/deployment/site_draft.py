@@ -38,7 +38,7 @@ state = "state"       # what this site has spent and sent; never delete it, neve
 key = "key"           # never leaves this site
 
 [data]
-file = {_quoted(str(data))}  # csv, parquet, npz or svmlight; or: url = "sqlite:///x.db" and query = "SELECT ..."
+file = {_quoted(str(data))}  # csv, parquet, npz or svmlight; or url = "postgresql+psycopg://..." and a query
 table = {_quoted(data.stem)}  # what this table is called here, for ever: what is spent is spent by it
 # missing = "drop"    # rows without a value: "drop", "refuse", or a section [data.missing] with COLUMN = VALUE
 

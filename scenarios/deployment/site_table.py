@@ -12,7 +12,7 @@ from federation.contract.reference import Reference
 from federation.letters.agreement import Agreement
 from parties.holdings.cohort import Holdings
 from parties.site.settings import Table as Where
-from scenarios.deployment.sources import source
+from scenarios.deployment.sources import require_there, source
 from scenarios.deployment.table_check import examined
 
 _QUERY_SECONDS = 600  # after which a query is made again
@@ -35,6 +35,10 @@ class SiteTable:
         if found.holdings is None:
             raise InputError("; ".join(found.errors))
         return found.holdings
+
+    def require_there(self) -> None:
+        """Raises `InputError` where the rows could not be read now, whatever they are; none is read."""
+        require_there(self._where)
 
     def evaluation(self) -> None:
         """None: there is no truth to compare with."""

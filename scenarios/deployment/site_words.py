@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,13 @@ from parties.guard.registry import question_type
 from parties.holdings.cohort import Holdings
 from parties.site.accounts import Accounts
 from parties.site.approvals import APPROVED, PENDING, Approvals, Decision
-from parties.site.identity import Identity, contents
+from parties.site.identity import Contents, Identity, contents
 from parties.site.policy import objections
-from parties.site.service import accounts
+from parties.site.service import NotYet, accounts, require_quick, to_look
 from parties.site.settings import Settings
 from parties.site.state import State
 from parties.site.words import printable
+from parties.site.worker import apart, prepare
 from scenarios.data.tables import cut, listed
 from scenarios.deployment.site_table import WatchedTable
 
@@ -60,19 +62,7 @@ def outlook(settings: Settings, agreement: Agreement) -> Outlook:
     found.spent = _spent(settings, own)
     found.lines += _costs(agreement, settings, found.spent)
     found.errors += _afforded(agreement, own, found)
-    table = WatchedTable(settings.data, agreement, 0)
-    holdings, told = table.read()
-    name = f"table '{settings.data.table}'"
-    if holdings is None:
-        found.errors += [f"{name}: {sentence}" for sentence in told]
-    else:
-        found.rows = len(holdings.rows)
-        found.lines.append(f"{name}: {found.rows} rows, {_labels(agreement, holdings)}")
-        found.lines += [f"  note: {sentence}" for sentence in told]
-        try:
-            identity.require_settled(settings.data.table, contents(holdings, identity.key))
-        except InputError as error:
-            found.errors.append(str(error))
+    _look(found, settings, agreement, identity)
     approvals = Approvals(state.folder / "approvals", settings.policy.approve)
     decision = approvals.asked(agreement.digest, None) if settings.policy.approve != "each" else None
     found.waiting = approvals.known(PENDING)
@@ -80,6 +70,32 @@ def outlook(settings: Settings, agreement: Agreement) -> Outlook:
     found.lines.append("NOT ready" if found.errors else "ready")
     found.lines, found.errors = [*map(printable, found.lines)], [*map(printable, found.errors)]
     return found
+
+
+def _look(found: Outlook, settings: Settings, agreement: Agreement, identity: Identity) -> None:
+    """Have the table read as the service does, by a process with as much memory and time."""
+    name, read = f"table '{settings.data.table}'", partial(_seen, settings, agreement, identity.key)
+    prepare(__name__)
+    try:
+        (told, rows, labels), seconds = apart(to_look(settings.means), read)
+        if rows is None:
+            found.errors += [f"{name}: {sentence}" for sentence in told]
+            return
+        found.rows = len(rows.rows)
+        found.lines.append(f"{name}: {found.rows} rows, {labels}")
+        found.lines += [f"  note: {sentence}" for sentence in told]
+        identity.require_settled(settings.data.table, rows)
+        require_quick(seconds, settings.means)
+    except NotYet as error:  # a machine that is less busy may be quicker
+        found.lines.append(f"  note: {error}")
+    except InputError as error:
+        found.errors.append(str(error))
+
+
+def _seen(settings: Settings, agreement: Agreement, key: bytes) -> tuple[list[str], Contents | None, str]:
+    """What is to be said of a table, digests of its rows where these can be used, and what their labels are."""
+    holdings, told = WatchedTable(settings.data, agreement, 0).read()
+    return (told, None, "") if holdings is None else (told, contents(holdings, key), _labels(agreement, holdings))
 
 
 def _who(agreement: Agreement) -> Iterator[str]:

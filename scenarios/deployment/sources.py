@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,14 +14,9 @@ from scenarios.data.archives import Archive
 from scenarios.data.files import open_sheet, suffix
 from scenarios.data.hashing import read_for
 from scenarios.data.sheets import Sheet
+from scenarios.deployment.database import require_reached, selected
 
-if TYPE_CHECKING:  # imported where it is used, because it takes a while
-    import pyarrow
-
-_QUERY = Path("the query's answer")  # what messages say where they name a file
 _SHEETS_OF_OFFICES = (".xls", ".xlsx", ".ods")
-# How a connection is told that nothing may be written; to PostgreSQL its driver says so by itself.
-_READ_ONLY = {"sqlite": "PRAGMA query_only = ON", "mysql": "SET TRANSACTION READ ONLY"}
 
 
 def source(where: Where, wanted: Sequence[str] = ()) -> Sheet:
@@ -31,10 +25,23 @@ def source(where: Where, wanted: Sequence[str] = ()) -> Sheet:
     Raises `InputError` where none is read.
     """
     if where.file is None:
-        return _from_database(str(where.url), str(where.query))
+        return selected(str(where.url), str(where.query))
     if where.file.suffix.lower() in _SHEETS_OF_OFFICES:
         raise InputError(f"{where.file} is of a spreadsheet program; save it as CSV there, and name that file")
     return _from_npz(where.file) if suffix(where.file) == ".npz" else open_sheet(where.file, wanted)
+
+
+def require_there(where: Where) -> None:
+    """See that a site's rows could be read now, and read none. Raises `InputError` where a file or server is away."""
+    if where.file is None:
+        require_reached(str(where.url))
+        return
+    try:
+        where.file.open("rb").close()
+    except OSError as error:
+        raise InputError(
+            f"{where.file} cannot be read ({error.strerror}); put it back, or correct data.file"
+        ) from error
 
 
 def renamed(sheet: Sheet, columns: Mapping[str, str | Source], wanted: Sequence[str]) -> tuple[Sheet, list[str]]:
@@ -81,48 +88,3 @@ def _from_npz(path: Path) -> Sheet:
         raise InputError(f"{path}: two of its columns have one name; give 'feature_names' names that differ")
     columns = dict(zip(names, rows.T, strict=True)) | {name: archive[name] for name in others}
     return Sheet(path, pyarrow.table({name: pyarrow.array(np.ascontiguousarray(of)) for name, of in columns.items()}))
-
-
-def _from_database(url: str, query: str) -> Sheet:
-    """What one SELECT gives. Raises `InputError` of anything else, and in the words of the data base."""
-    import pyarrow
-
-    try:
-        from sqlalchemy import create_engine
-        from sqlalchemy.exc import SQLAlchemyError
-    except ImportError as error:
-        raise InputError(
-            "data.query needs the package sqlalchemy; type: pip install 'multiparty-federation[sql]'"
-        ) from error
-    statement = query.strip().removesuffix(";")
-    if statement.partition(" ")[0].partition("\n")[0].lower() not in ("select", "with") or ";" in statement:
-        raise InputError(f"data.query must be one SELECT, got {query!r:.80}; make a view of what is more than that")
-    try:
-        engine = create_engine(url)
-        with engine.connect().execution_options(postgresql_readonly=True) as connection:
-            if order := _READ_ONLY.get(engine.dialect.name):
-                connection.exec_driver_sql(order)
-            found = connection.exec_driver_sql(statement)
-            names, rows = list(found.keys()), found.fetchall()
-        engine.dispose()
-    except (SQLAlchemyError, ImportError, ValueError) as error:  # ImportError: the driver of the data base
-        said = " ".join(str(error).split())[:200]
-        raise InputError(f"data.query: the data base says: {said}; correct data.url or data.query") from error
-    if not rows:
-        raise InputError("data.query gives no rows; ask for some")
-    if len({*names}) < len(names):
-        raise InputError(f"data.query gives two columns of one name: {', '.join(names)}; name them with AS")
-    return Sheet(_QUERY, pyarrow.table({name: _column([row[i] for row in rows]) for i, name in enumerate(names)}))
-
-
-def _column(cells: list[object]) -> pyarrow.Array:
-    """Numbers or texts as they are; values of several types, or dates, as texts."""
-    import pyarrow
-
-    try:
-        found = pyarrow.array(cells)
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
-        found = None
-    if found is None or pyarrow.types.is_temporal(found.type):
-        return pyarrow.array([None if cell is None else str(cell) for cell in cells])
-    return found

@@ -130,14 +130,20 @@ def superlink(folder: Folder, agreement: Agreement) -> Iterator[SuperLink]:
     own = running is None or _left_over(started)
     if running is None:
         require_valid(folder.path, host)
-        process = _started(folder, _HERE if host in _LOOPBACK_NAMES else "0.0.0.0", port)
+        process = _started(folder, _HERE if host in _LOOPBACK_NAMES else "0.0.0.0", port, agreement.longest_reply)
         known = {name: [one, _status(one)[1]] for name, one in (("process", process.pid), ("by", os.getpid()))}
-        write_lasting(started, json.dumps(known).encode())
+        try:
+            write_lasting(started, json.dumps(known).encode())
+        except BaseException:  # nobody would know of it, and end it
+            _stop(process.pid, _status(process.pid)[1])
+            raise
     try:
         yield running or _up(folder, process, f"{_HERE}:{port}")
     except httpx.HTTPError as error:
+        folder.require_room()
+        said = str(error).partition("\n")[0]
         raise FederationError(
-            f"the SuperLink at port {port} has ended or does not answer ({error!s:.200}); collect again, which goes on "
+            f"the SuperLink at port {port} has ended or does not answer ({said:.200}); collect again, which goes on "
             "where this was"
         ) from error
     finally:
@@ -188,7 +194,7 @@ def _root(error: BaseException) -> BaseException:
     return error
 
 
-def _started(folder: Folder, host: str, port: str) -> subprocess.Popen[bytes]:
+def _started(folder: Folder, host: str, port: str, longest: int) -> subprocess.Popen[bytes]:
     own = folder.path / STATE
     own.mkdir(mode=0o700, exist_ok=True)
     kept = {name: value for name, value in os.environ.items() if name not in _UNWANTED}
@@ -203,6 +209,7 @@ def _started(folder: Folder, host: str, port: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "scenarios.deployment.gate", "--host", host, "--port", port]
     command += ["--ssl-certfile", str(folder.path / SERVER), "--ssl-keyfile", str(folder.path / SERVER_KEY)]
     command += ["--ssl-ca-certfile", str(folder.path / AUTHORITY), "--database", str(own / "state.db")]
+    command += ["--longest-letter", str(longest)]
     command += ["--enable-supernode-auth", "--disable-runtime-dependency-installation"]
     umask = os.umask(0o077)
     try:

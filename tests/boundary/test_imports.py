@@ -29,7 +29,7 @@ ONLY_IN = {
     "yaml": ("scenarios/",),
     # What other people write is checked in one way: scenarios, agreements, configurations of sites.
     "pydantic": ("scenarios/", "federation/letters/agreement.py", "parties/site/settings.py"),
-    "sqlalchemy": ("scenarios/deployment/sources.py",),
+    "sqlalchemy": ("scenarios/deployment/database.py",),
     "matplotlib": ("scenarios/",),
     "rich": ("scenarios/",),
     "typer": ("scenarios/",),

@@ -4,6 +4,7 @@ import hashlib
 import json
 import textwrap
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from flwr.proto.control_pb2 import ListRunsRequest, StartRunRequest
 from flwr.supercore.fab import Fab
 from support.trials import ROOT
 
-from federation.letters.letters import SignedQuestion
+from federation.letters.agreement import Agreement
+from federation.letters.letters import SealedAnswer, SignedQuestion
+from federation.letters.packets import JOURNAL
 from parties.site.journal import Journal
 from scenarios.scores.prediction import choose
 
@@ -179,6 +182,36 @@ def test_a_hostile_bundle_gets_nothing_and_is_named_in_the_journal(trial, releas
     assert any("for another site" in line.get("why", "") for line in told["south"])
 
 
+def test_what_a_hostile_coordinator_signs_costs_no_site_anything(trial, released, tmp_path):
+    """With the right key, to the north: a taken number, garbage, one more exchange, another day and another plan."""
+    exchange, packet = opened(trial)
+    head, known = exchange.head(0, packet, 0), exchange.letter(0, packet, 0).known
+    garbage = b"mean_operator\n" + bytes(range(256)) * 100
+    signed = [
+        (replace(head, number=1), packet),
+        (replace(head, question=hashlib.sha256(garbage).digest()), garbage),
+        (replace(head, exchange=bytes(16)), packet),
+        (replace(head, closing=head.closing + 1), packet),
+        (replace(head, plan=bytes(32)), packet),
+    ]
+    letters = [vars(SignedQuestion.signed(each, content, exchange.signing, known)) for each, content in signed]
+    kinds = [
+        ("query.mean_operator", {"letter": {name: part.hex() for name, part in letter.items()}}) for letter in letters
+    ]
+    before = len(journal(trial, "north"))
+    submitted(trial, tmp_path, kinds, "stolen:app", seconds=6)
+    told = journal(trial, "north")[before:]
+    assert {line["event"] for line in told} == {"refused"}
+    reasons = [line["why"] for line in told]
+    for cause in (
+        "another question was answered in this place of the exchange",
+        "a packet cannot be read",
+        "releases of this table would spend",
+        "of a plan that this site does not serve",
+    ):
+        assert any(cause in reason for reason in reasons), (cause, reasons)
+
+
 def test_what_is_no_bundle_costs_nobody_anything(trial, released):
     fab = fab_to_proto(Fab(hashlib.sha256(b"no zip").hexdigest(), b"no zip", {}))
     with pytest.raises(Exception):  # noqa: B017 - whatever Flower says
@@ -193,15 +226,28 @@ def test_no_site_has_ever_fetched_an_app(trial, released):
     assert "get-fab" not in (trial.folder / "trial/superlink/log").read_text().lower()
 
 
+def test_an_answer_is_as_long_as_the_plan_says(trial, released):
+    """The SuperLink takes nothing that is much longer."""
+    agreement = Agreement.load(trial.folder / "trial/plan.json")
+    for reply in (trial.folder / "trial/exchanges/001").glob("*.reply"):
+        assert len(SealedAnswer.decoded(reply.read_bytes()).sealed) == agreement.longest_reply + JOURNAL + 16
+    assert f"--longest-letter {agreement.longest_reply} " in (trial.folder / "trial/superlink/log").read_text()
+
+
 def stored_letter(trial) -> SignedQuestion:
     """The first question to the north as it was sent."""
+    exchange, packet = opened(trial)
+    return exchange.letter(0, packet, 0)
+
+
+def opened(trial):
+    """The exchange, and its first question."""
     from aggregator.exchange.exchange import Exchange
     from scenarios.deployment.folder import Folder
 
     folder = Folder.opened(trial.folder / "trial")
     exchange = Exchange.opened(folder.exchange("001"), folder.agreement, folder.signing_key)
-    packet = (folder.exchange("001") / "00000.question").read_bytes()
-    return exchange.letter(0, packet, 0)
+    return exchange, (folder.exchange("001") / "00000.question").read_bytes()
 
 
 def test_the_page_was_followed(trial):

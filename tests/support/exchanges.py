@@ -9,11 +9,13 @@ import secrets
 import signal
 import time
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.reference import Reference
 from federation.letters.agreement import Agreement, terms
@@ -39,6 +41,25 @@ class Forty:
 
     def evaluation(self) -> None:
         return None
+
+
+class Unreadable(Forty):
+    """Rows that nobody can read."""
+
+    def holdings(self, party: int) -> Holdings:
+        raise OSError("the rows cannot be read")
+
+
+class Away(Forty):
+    """Rows that are away as long as there is a file `mark`."""
+
+    def __init__(self, mark: str) -> None:
+        super().__init__()
+        self._mark = Path(mark)
+
+    def require_there(self) -> None:
+        if self._mark.exists():
+            raise InputError("the data base says: connection refused")
 
 
 class Rows:
@@ -98,7 +119,7 @@ def agreement_for(signing, keys, *questions, closing=3600.0, **changed):
         "colluding": 0.1,
         "protocol": "class_ratio",
         "options": {},
-        "asked": [{"kind": one.kind, "times": 1, "same": terms(one)} for one in questions],
+        "asked": [{"kind": one.kind, "times": 1, "same": terms(one), "reply": 10_000} for one in questions],
         "promises": [{**promise, "trusted": False}, {**promise, "unit": "party", "trusted": True}],
     }
     return Agreement.model_validate_json(json.dumps(known | changed))

@@ -1,7 +1,9 @@
 """An exchange is charged, released once, goes on where it was, and never ends in a traceback."""
 
+import errno
 import hashlib
 import json
+import os
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +14,7 @@ from aggregator.exchange import app as module
 from aggregator.exchange.app import main, outcome_of
 from aggregator.releases.models import ReleasedModels
 from federation.contract.errors import FederationError
-from federation.contract.files import read_object
+from federation.contract.files import read_object, write_lasting
 
 
 @pytest.fixture(autouse=True)
@@ -26,9 +28,10 @@ def deploy(tmp_path):
     return lambda **changed: Post(*deployed(tmp_path, **changed))
 
 
-def run(post, patience=0.25, exchange="001"):
-    """How a run of the app on the first exchange ended."""
-    config = {"dir": str(post.folder.path), "exchange": exchange, "patience": patience, "wait": 30.0}
+def run(post, exchange="001"):
+    """How a run of the app on the first exchange ended; sites are waited for in vain only where some are silent."""
+    patience = 1.0 if post.conduct else 60.0
+    config = {"dir": str(post.folder.path), "exchange": exchange, "patience": patience, "wait": 60.0}
     main(post, SimpleNamespace(run_config=config, run_id=7))
     return outcome_of(post.folder.path, exchange)
 
@@ -145,6 +148,23 @@ def test_two_runs_of_one_exchange_do_not_work_at_once(deploy, monkeypatch):
     assert outcome["exit_code"] == 2
     assert "another process works on" in outcome["why"]
     assert post.asked == []
+
+
+def test_a_disk_that_is_full_is_told_with_what_to_do(deploy, monkeypatch):
+    post = deploy()
+
+    def full(path, content):
+        if path.suffix == ".reply":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        write_lasting(path, content)
+
+    with monkeypatch.context() as broken:
+        broken.setattr("aggregator.exchange.exchange.write_lasting", full)
+        outcome = run(post)
+    assert outcome["exit_code"] == 2
+    assert "cannot be written ([Errno 28] No space left on device" in outcome["why"]
+    assert outcome["why"].endswith("free some room on that disk and collect again")
+    assert run(post)["status"] == "released"
 
 
 def test_what_nobody_foresaw_is_told_without_a_traceback(deploy, monkeypatch):

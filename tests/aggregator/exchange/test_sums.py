@@ -117,7 +117,7 @@ def test_a_coordinator_that_is_interrupted_in_all_queries_goes_on_and_nobody_com
 def test_below_a_quorum_nothing_is_released_and_sites_destroy_their_secrets(three, query):
     three.before = lambda name, asked: three.conduct.update(south="silent") if (name, asked) == ("south", query) else 0
     with pytest.raises(QuorumError, match="this sum is over"):
-        run(three, patience=0.3)
+        run(three, patience=1.5)
     folder = three.folder.exchange("001")
     assert over(folder)["masked"] is (query >= MASKED)
     assert not three.folder.release("001").exists()
@@ -140,7 +140,7 @@ def test_below_a_quorum_nothing_is_released_and_sites_destroy_their_secrets(thre
 def test_before_keys_are_there_it_is_not_over(three, totals):
     three.conduct["south"] = "silent"
     with pytest.raises(QuorumError, match="collect again once more sites are there"):
-        run(three, patience=0.3)
+        run(three, patience=1.5)
     assert over(three.folder.exchange("001")) is None
     three.conduct.clear()
     three._out.clear()
@@ -187,7 +187,7 @@ def test_how_far_a_sum_is(three):
     assert last_sum(folder) is None
     three.before = lambda name, asked: three.conduct.update(south="silent") if (name, asked) == ("south", AGREE) else 0
     with pytest.raises(QuorumError):
-        run(three, patience=0.3)
+        run(three, patience=1.5)
     stand = last_sum(folder)
     assert (stand.kind, stand.query) == ("mean_operator", AGREE)
     assert stand.lacking(3) == [(1, True)]

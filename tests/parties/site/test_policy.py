@@ -60,7 +60,11 @@ OTHER = {"name": "north", "key": public_text(new_site_key().public_key())}
             {"public_features": True},
             "the plan protects labels alone, and takes all else in a row as public; set policy.public-features = true",
         ),
-        ((), {"plan": {"asked": [{"kind": "loot", "times": 1, "same": {}}]}}, "which this installation cannot answer"),
+        (
+            (),
+            {"plan": {"asked": [{"kind": "loot", "times": 1, "same": {}, "reply": 1}]}},
+            "which this installation cannot answer",
+        ),
         (("[allowance.trusted]", "[allowance.row]"), {}, "write [allowance.trusted] if it should be"),
         (("[allowance.label]\nepsilon = 1.5", ""), {}, "no account allows answers with noise of this site's own"),
     ],

@@ -17,6 +17,7 @@ from support.questions import QUESTIONS
 from support.site_folders import site_folder
 
 from federation.contract.errors import InputError
+from federation.contract.reference import Reference
 from federation.letters.agreement import Agreement
 from federation.letters.keys import load_key
 from federation.letters.packets import Status
@@ -237,6 +238,27 @@ def test_a_site_that_starts_on_a_busy_machine_is_busy_until_that_is_over(tmp_pat
     assert ready == [False]
     assert took == []
     assert "not ready yet: to read the table takes 9 s" in caplog.text
+
+
+def test_a_site_whose_table_is_away_waits_for_it(tmp_path, monkeypatch, caplog):
+    """A data base that starts later than the site, or is down for a night."""
+    settings, mark = Settings.load(site_folder(tmp_path, replaced=[APPROVED_BY_NOBODY])), tmp_path / "mark"
+    mark.touch()
+    table, ready = Rows(), []
+    table.reference = Reference("support.exchanges:Away", {"mark": str(mark)}).to_json()
+
+    def serve(made, box):
+        ready.append(made.ready)
+        assert made.table.version() != made._version  # so that the next question has it looked for
+        mark.unlink()
+        made.look()
+        ready.append(made.ready)
+
+    monkeypatch.setattr(service.Service, "serve", serve)
+    monkeypatch.setattr(service, "Mailbox", lambda *_: Box())
+    service.run(settings, Agreement.load(settings.plan), table)
+    assert ready == [False, True]
+    assert "not ready yet: the data base says: connection refused" in caplog.text
 
 
 def test_a_table_that_took_long_once_is_read_again(served, monkeypatch):

@@ -12,6 +12,7 @@ from support.questions import QUESTIONS
 from support.two_class_questions import marginals, unseeded
 
 from federation.contract.question import ReleaseId
+from federation.contract.reference import Reference
 from federation.grids.codec import decode_submission
 from federation.letters.letters import SealedAnswer
 from federation.letters.packets import JOURNAL, Status, question_packet, reply_length
@@ -283,6 +284,20 @@ def test_a_machine_that_is_too_busy_pays_nothing_and_is_asked_again(tmp_path, mo
     counts(asked.asker, asked.site.reply(asked.asker.letter(COUNTS)))
 
 
+def test_while_the_rows_are_away_nothing_is_paid_and_the_site_is_busy(tmp_path, caplog):
+    """A data base that is down for a night: an answer that was paid for would have nothing to be made of."""
+    asked, mark = pair(tmp_path, VOTES), tmp_path / "mark"
+    rows = Reference("support.exchanges:Away", {"mark": str(mark)}).to_json()
+    asked.site.cohort = replace(asked.site.cohort, reference=rows)
+    mark.touch()
+    assert asked.asker.read(asked.site.reply(asked.asker.letter(VOTES)), VOTES)[0] is Status.BUSY
+    assert "connection refused" in caplog.text
+    assert asked.events == []
+    mark.unlink()
+    assert asked.asker.read(asked.site.reply(asked.asker.letter(VOTES)), VOTES)[0] is Status.ANSWER
+    assert asked.events == ["charged", "begun", "answered"]
+
+
 def test_an_answer_that_fails_is_one_for_blank_rows(tmp_path, caplog):
     """Its process is killed over a label: an answer that is missing would tell that there is one."""
     asked = pair(tmp_path, COUNTS, spoilt="yes")
@@ -295,7 +310,7 @@ def test_an_answer_that_fails_is_one_for_blank_rows(tmp_path, caplog):
 def test_an_answer_without_noise_that_fails_says_so_in_as_many_bytes(tmp_path):
     asked = pair(tmp_path, VOTES)
     asked.site.cohort = replace(
-        asked.site.cohort, reference=json.dumps({"target": "support.exchanges:Gone", "arguments": {}})
+        asked.site.cohort, reference=json.dumps({"target": "support.exchanges:Unreadable", "arguments": {}})
     )
     reply = asked.site.reply(asked.asker.letter(VOTES))
     _, records = asked.asker.read(reply, VOTES)

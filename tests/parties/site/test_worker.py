@@ -101,13 +101,17 @@ def test_a_cost_is_that_of_all_queries_of_a_release():
 
 
 class Marked(Numbers):
-    """Rows that leave a mark when they are looked for."""
+    """Rows that leave a mark when they are read."""
 
     def __init__(self, mark):
-        Path(mark).touch()
+        self._mark = Path(mark)
+
+    def holdings(self, party):
+        self._mark.touch()
+        return super().holdings(party)
 
 
-def test_rows_are_looked_for_once_they_have_been_paid_for(tmp_path):
+def test_rows_are_read_once_they_have_been_paid_for(tmp_path):
     mark, question = tmp_path / "mark", QUESTIONS["counts"]
     cohort = replace(site("Numbers"), reference=Reference(f"{__name__}:Marked", {"mark": str(mark)}).to_json())
     agreement = agreement_for(Ed25519PrivateKey.generate(), [new_site_key().public_key()], question)

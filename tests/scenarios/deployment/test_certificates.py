@@ -9,6 +9,9 @@ import pytest
 from cryptography import x509
 
 from federation.contract.errors import InputError
+from federation.letters.keys import new_site_key
+from parties.site.mailbox import Closed, Mailbox
+from scenarios.deployment import certificates
 from scenarios.deployment.certificates import (
     AUTHORITY,
     AUTHORITY_KEY,
@@ -140,3 +143,40 @@ def test_a_host_that_no_certificate_can_name_is_refused(folder):
 def test_no_authority_is_replaced(folder):
     with pytest.raises(FileExistsError):
         make_authority(folder, "trial")
+
+
+@pytest.fixture
+def showing(folder):
+    """A server at a port of this machine that shows the certificate of the folder, and is reached by no site."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve():
+            while True:
+                try:
+                    there, _ = listening.accept()
+                    with there:
+                        context.load_cert_chain(folder / SERVER, folder / SERVER_KEY)
+                        context.wrap_socket(there, server_side=True).close()
+                except ssl.SSLError:
+                    continue
+                except OSError:
+                    return
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield listening.getsockname()[1]
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_site_that_is_shown_an_expired_one_says_what_to_ask_for(folder, showing, monkeypatch, caplog):
+    monkeypatch.setattr(certificates, "_EARLIER", LATER)
+    monkeypatch.setattr(certificates, "_SERVER_DAYS", -1)
+    make_server(folder, "trial", [])
+    box = Mailbox(f"127.0.0.1:{showing}", (folder / AUTHORITY).read_bytes(), new_site_key(), 10_000, print)
+    threading.Timer(1.0, box.closing.set).start()
+    with pytest.raises(Closed), box.opened():
+        raise AssertionError("the site believes it")
+    [told] = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert "the SuperLink shows a certificate that this site does not accept" in told
+    assert "certificate has expired" in told
+    assert "ask the coordinator whether it has expired and whether the clocks of both machines agree" in told

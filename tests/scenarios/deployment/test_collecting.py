@@ -15,7 +15,7 @@ from scenarios.deployment import collecting
 from scenarios.deployment.collecting import Patience, Progress, collect, progress, spent_lines, status, totals, written
 from scenarios.deployment.folder import Folder
 
-PATIENCE = Patience(0.25, 30.0)
+PATIENCE, SHORT = Patience(60.0, 60.0), Patience(1.0, 60.0)  # the second where sites are silent
 
 
 class Link:
@@ -60,14 +60,14 @@ def link(tmp_path, monkeypatch, flower_process):
 
 def run(link, fresh=False):
     told = []
-    return collect(link.post.folder, PATIENCE, fresh, told.append), told
+    return collect(link.post.folder, SHORT if link.post.conduct else PATIENCE, fresh, told.append), told
 
 
 def test_it_ends_with_a_release(link):
     outcome, _ = run(link)
     assert (outcome["status"], outcome["exchange"], outcome["exit_code"]) == ("released", "001", 0)
     assert all(path.exists() for path in written(link.post.folder, outcome))
-    assert link.runs == [{"dir": str(link.post.folder.path), "exchange": "001", "patience": 0.25, "wait": 30.0}]
+    assert link.runs == [{"dir": str(link.post.folder.path), "exchange": "001", "patience": 60.0, "wait": 60.0}]
     assert json.loads(link.post.folder.nodes.read_text())["west"] == FIRST_NODE + 2
 
 

@@ -119,6 +119,21 @@ def test_a_folder_that_others_may_read_or_that_is_none_is_refused(tmp_path):
         Folder.opened(tmp_path)
 
 
+def test_a_disk_that_takes_no_more_is_named(tmp_path, monkeypatch):
+    folder, _ = deployed(tmp_path)
+    folder.require_room()
+    before = sorted(folder.path.iterdir())
+
+    def full(path, content):
+        path.with_name(path.name + ".new").write_bytes(content[:10])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("scenarios.deployment.folder.write_lasting", full)
+    with pytest.raises(InputError, match=r"written to /.* \(No space left on device\); free some room on that disk"):
+        folder.require_room()
+    assert sorted(folder.path.iterdir()) == before
+
+
 def test_a_plan_with_secure_sums_has_the_second_key_of_each_site(tmp_path):
     made, keys = deployed(
         tmp_path, kind="mean_operator", options={"protect": "row", "trust": "secure"}, parties={"quorum": 1}

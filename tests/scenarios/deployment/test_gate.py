@@ -18,7 +18,7 @@ from scenarios.deployment import gate
 from scenarios.deployment.gate import gated
 
 
-def answer(path, client, kind="http", length=b"10", more=()):
+def answer(path, client, kind="http", length=b"10", more=(), **longest):
     """The status that somebody gets at a path, who sends so many bytes."""
     sent = []
 
@@ -30,7 +30,7 @@ def answer(path, client, kind="http", length=b"10", more=()):
 
     headers = [(b"content-type", b"x"), *([(b"content-length", length)] if length else []), *more]
     scope = {"type": kind, "path": path, "client": client and (client, 4711), "headers": headers}
-    asyncio.run(gated(served)(scope, None, send))
+    asyncio.run(gated(served, **longest)(scope, None, send))
     return sent[0]["status"] if sent else None
 
 
@@ -69,6 +69,11 @@ def test_no_site_sends_more_than_sites_have_to_send(client, path, length, status
     assert answer(path, client, length=length) == status
 
 
+def test_no_letter_is_much_longer_than_the_plan_has_them():
+    for length, status in {b"75536": 200, b"75537": 413}.items():
+        assert answer("/v1/fleet/push-object", "192.0.2.7", length=length, longest=10_000) == status
+
+
 def test_what_is_sent_in_pieces_without_an_end_is_refused_whatever_length_it_says():
     assert answer(FLEET, "192.0.2.7", more=[(b"transfer-encoding", b"chunked")]) == 411
 
@@ -102,10 +107,11 @@ def test_flowers_own_program_serves_behind_the_gate(monkeypatch):
     served = {}
     monkeypatch.setattr(uvicorn, "run", lambda app, **settings: served.update(app=app, **settings))
     monkeypatch.setattr(import_module(FLOWERS), "flower_superlink", lambda: uvicorn.run("the app", port=1))
-    monkeypatch.setattr(gate, "gated", lambda app: f"gate before {app}")
-    monkeypatch.setattr(sys, "argv", ["gate"])
+    monkeypatch.setattr(gate, "gated", lambda app, longest: f"gate of {longest} before {app}")
+    monkeypatch.setattr(sys, "argv", ["gate", "--host", "h", "--longest-letter", "10000", "--port", "1"])
     gate.main()
-    assert (served["app"], served["port"]) == ("gate before the app", 1)
+    assert (served["app"], served["port"]) == ("gate of 10000 before the app", 1)
+    assert sys.argv == ["flower-superlink", "--host", "h", "--port", "1"]
 
 
 def test_flowers_program_is_still_served_the_way_that_the_gate_takes():

@@ -1,8 +1,5 @@
 """Rows of files and of data bases under the names of a plan."""
 
-import datetime
-import sqlite3
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,68 +11,6 @@ from federation.contract.errors import InputError
 from parties.site.settings import Source, Table
 from scenarios.data.hashing import Hashing
 from scenarios.deployment.sources import renamed, source
-
-
-@pytest.fixture
-def base(tmp_path):
-    """A data base of three rows, and a query of it as a site has it."""
-    with sqlite3.connect(tmp_path / "x.db") as made:
-        made.execute("create table patients (age real, sex text, ill integer, code, seen timestamp)")
-        rows = [(30.5, "m", 1, 3), (None, "f", 0, "b"), (41, None, 1, 2.5)]
-        made.executemany("insert into patients values (?, ?, ?, ?, '2024-01-02 03:04:05')", rows)
-
-    def asked(query, url=f"sqlite:///{tmp_path}/x.db"):
-        return source(Table(table="t", query=query, url=url))
-
-    return asked
-
-
-def test_a_select_gives_numbers_and_texts(base):
-    sheet = base("select age, sex as gender, ill, code, seen from patients order by ill desc, age;")
-    assert sheet.header == ["age", "gender", "ill", "code", "seen"]
-    assert sheet.numbers("age", missing=True).tolist() == [30.5, 41.0, pytest.approx(np.nan, nan_ok=True)]
-    assert sheet.texts("gender") == ["m", "", "f"]
-    assert sheet.texts("code") == ["3", "2.5", "b"]
-    assert sheet.texts("seen") == ["2024-01-02 03:04:05"] * 3
-    assert str(sheet.place(1)) == "the query's answer, row 1 (counted from 0)"
-
-
-@pytest.mark.parametrize(
-    ("query", "said"),
-    [
-        ("delete from patients", "must be one SELECT, got 'delete from patients'"),
-        ("select 1; delete from patients", "must be one SELECT"),
-        ("with x as (select 1) delete from patients", "the data base says: .*attempt to write a readonly database"),
-        ("select height from patients", "the data base says: .*no such column: height"),
-        ("select * from patients where age > 100", "gives no rows"),
-        ("select age, age from patients", "two columns of one name: age, age; name them with AS"),
-    ],
-)
-def test_all_but_a_select_is_refused(base, query, said):
-    with pytest.raises(InputError, match=said):
-        base(query)
-    assert base("select * from patients").table.num_rows == 3
-
-
-def test_a_data_base_that_cannot_be_opened_is_named(base, monkeypatch):
-    for url in ("nosuch://host/x", "not a url", "sqlite:////no/such/folder/x.db"):
-        with pytest.raises(InputError, match=r"the data base says: .*; correct data.url or data.query"):
-            base("select 1", url)
-    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    with pytest.raises(InputError, match=r"pip install 'multiparty-federation\[sql\]'"):
-        base("select 1")
-
-
-def test_dates_of_a_data_base_are_texts(base, monkeypatch):
-    class Found:
-        def keys(self):
-            return ["seen"]
-
-        def fetchall(self):
-            return [(datetime.date(2024, 1, 2),), (None,)]
-
-    monkeypatch.setattr("sqlalchemy.engine.Connection.exec_driver_sql", lambda *_: Found())
-    assert base("select 1").texts("seen") == ["2024-01-02", ""]
 
 
 def test_files_of_every_kind_give_the_same_columns(tmp_path):

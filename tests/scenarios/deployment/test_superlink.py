@@ -157,15 +157,39 @@ def test_one_is_started_with_all_that_it_needs_and_ended_with_what_it_has_starte
         [(command, settings)] = begun
         environment = settings["env"]
         text = " ".join(command)
-        for part in ("-m scenarios.deployment.gate", "--host 127.0.0.1", "--port 9 ", "--enable-supernode-auth"):
+        for part in (
+            "-m scenarios.deployment.gate",
+            "--host 127.0.0.1",
+            "--port 9 ",
+            "--enable-supernode-auth",
+        ):
             assert part in text
         assert "--disable-runtime-dependency-installation" in command
+        assert command[command.index("--longest-letter") + 1] == str(folder.agreement.longest_reply)
         assert "--insecure" not in command
         assert environment["FLWR_HOME"].startswith(str(folder.path))
         assert environment["FLWR_TELEMETRY_ENABLED"] == "0"
         assert "FLWR_INTERNAL_GRPC_CONTROL_API" not in environment
         told = (folder.path / "superlink" / "log").read_text()  # for who would have it run all the time
         assert f"FLWR_HOME={folder.path}/superlink/home {sys.executable} -m scenarios.deployment.gate" in told
+
+
+def test_one_of_which_nothing_can_be_written_down_is_ended(folder, monkeypatch):
+    begun = []
+
+    def started(*_):
+        begun.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True))
+        return begun[0]
+
+    def full(path, content):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module, "_reached", lambda *_: None)
+    monkeypatch.setattr(module, "_started", started)
+    monkeypatch.setattr(module, "write_lasting", full)
+    with pytest.raises(OSError, match="No space left"), superlink(folder, folder.agreement):
+        raise AssertionError("it goes on")
+    assert begun[0].wait(20) != 0
 
 
 @pytest.fixture

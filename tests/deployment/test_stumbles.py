@@ -1,0 +1,159 @@
+"""Sites that stumble while they are asked: each says at its own side what to mend, costs no other, and pays once."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from support.trials import ROOT, Trial, environment
+
+from federation.letters.agreement import Agreement
+from federation.letters.keys import load_key
+from federation.letters.letters import SealedAnswer, SignedQuestion
+from federation.letters.packets import SHORTEST_REPLY
+from parties.site.journal import Journal
+from parties.site.mailbox import Mailbox
+
+pytestmark = pytest.mark.slow
+
+# A site whose clock is ten minutes ahead, for whatever asks what time it is.
+AHEAD = """
+import sys, time, datetime
+import flwr.supercore.date as date
+import flwr.supernode.node_auth_http_interceptor as signing
+known, right = time.time, date.now
+time.time = lambda: known() + 600
+signing.now = lambda: right() + datetime.timedelta(seconds=600)
+sys.argv = ["federation", "party", "run", "west/site.toml"]
+from scenarios.cli import main
+main()
+"""
+
+
+@pytest.fixture
+def trial(tmp_path):
+    """The page, followed until sites are to serve."""
+    before = Path.cwd()
+    os.chdir(tmp_path)
+    found = Trial(tmp_path, **{"seconds = 12/": "seconds = 20/"})
+    try:
+        found.follow((ROOT / "docs/deployment/three-sites.md").read_text(), until="federation party run")
+        yield found
+    finally:
+        found.close()
+        os.chdir(before)
+
+
+def events(trial, site):
+    path = trial.folder / site / "state" / "journal.jsonl"
+    return [line["event"] for line in Journal(path, reading=True).lines]
+
+
+def until(done, seconds=200):
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.2)
+
+
+def collecting(trial, patience):
+    words = [sys.executable, "-m", "scenarios.cli", "collect", "trial", "--patience", patience]
+    return subprocess.Popen(words, cwd=trial.folder, env=environment(), stderr=subprocess.PIPE, text=True)
+
+
+def followed(trial, site, *words):
+    """Serve a site; what it says, as it says it: a log that is a file may not be written to either."""
+    process = subprocess.Popen(
+        [sys.executable, *words], cwd=trial.folder, env=environment(), stderr=subprocess.PIPE, text=True
+    )
+    trial.sites[site], said = process, []
+    threading.Thread(target=lambda: [said.append(line) for line in process.stderr], daemon=True).start()
+    return said
+
+
+def test_each_stumble_is_told_where_it_can_be_mended(trial):
+    """A ledger that may only be read, a column that was renamed, a clock that is ahead."""
+    trial.serve("south")
+    said = followed(trial, "north", "-m", "scenarios.cli", "party", "run", "north/site.toml")
+    ahead = followed(trial, "west", "-c", AHEAD)
+    until(lambda: all("cannot be reached" in "".join(one) for one in (said, ahead, [trial.log("south")])))
+    table = trial.folder / "south/patients.csv"
+    right = table.read_text()
+    table.write_text(right.replace("mean_radius", "radius", 1))
+    north = trial.sites["north"].pid
+    resource.prlimit(north, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))  # no file of it gets longer
+    process = collecting(trial, "100s")
+    try:
+        until(lambda: "nothing is answered until it can be written (File too large)" in "".join(said))
+        until(lambda: "has no column 'mean_radius'" in trial.log("south"))
+        until(lambda: "or this machine's clock is more than 5 seconds ahead" in "".join(ahead))
+        assert not any("charged" in events(trial, site) for site in ("north", "south", "west"))
+        checked = subprocess.run(
+            [sys.executable, "-m", "scenarios.cli", "party", "check", "south/site.toml"],
+            cwd=trial.folder, env=environment(), capture_output=True, text=True,
+        )  # fmt: skip
+        assert checked.returncode == 2
+        assert 'in [data.columns]: mean_radius = "NAME HERE"' in checked.stderr
+        resource.prlimit(north, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        table.write_text(right)
+        _, told = process.communicate(timeout=400)
+    finally:
+        process.kill()
+    assert process.returncode == 0, told
+    assert "(not connected: west)" in told
+    for site in ("north", "south"):
+        assert [events(trial, site).count(one) for one in ("charged", "begun", "answered")] == [1, 1, 1]
+    world = json.loads((trial.folder / "trial/releases/001/world.json").read_text())
+    assert world["answered"] == 2
+
+
+def test_a_hostile_site_sends_garbage_and_too_much_and_costs_nobody_anything(trial):
+    """It has a key of the plan, and answers with letters of all kinds that are none, the last of them a large one."""
+    for site in ("north", "south"):
+        trial.serve(site)
+    agreement = Agreement.load(trial.folder / "west/plan.json")
+    key = load_key(trial.folder / "west/key", EllipticCurvePrivateKey)
+    box = Mailbox(agreement.superlink, agreement.root.encode(), key, 2**26, lambda why: None)
+    sent = []
+
+    def hostile():
+        with box.opened():
+            while not box.closing.is_set():
+                if (letter := box.fetch()) is None:
+                    box.closing.wait(0.2)
+                    continue
+                head = SignedQuestion(**letter.parts).opened(agreement.aggregator_key)
+                garbage = [
+                    {"a": b"b"},
+                    {"ephemeral": b"", "sealed": b"", "signature": b""},
+                    asdict(SealedAnswer.sealed_for(head, b"\7" * SHORTEST_REPLY, key)),
+                    asdict(SealedAnswer.sealed_for(head, b"\0" + b"\xff" * SHORTEST_REPLY, key)),
+                    asdict(SealedAnswer.sealed_for(head, bytes(2**22), key)),
+                ][len(sent) % 5]
+                box.reply(letter, garbage)
+                sent.append(letter)
+
+    thread = threading.Thread(target=hostile, daemon=True)
+    thread.start()
+    process = collecting(trial, "100s")
+    try:
+        _, told = process.communicate(timeout=400)
+    finally:
+        process.kill()
+        box.closing.set()
+        thread.join(40)
+    assert process.returncode == 0, told
+    assert len(sent) >= 5
+    log = (trial.folder / "trial/superlink/log").read_text()
+    assert log.count('"POST /v1/fleet/push-object HTTP/1.1" 413') >= 1
+    assert (trial.folder / "trial/exchanges/001/00000-00002.left").exists()
+    assert (trial.folder / "trial/superlink/state.db").stat().st_size < 2**22
+    world = json.loads((trial.folder / "trial/releases/001/world.json").read_text())
+    assert (world["answered"], "west" in told) == (2, True)

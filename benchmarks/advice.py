@@ -7,10 +7,11 @@ Every protocol that `federation advise` would rank for a unit is run on each set
 variable FEDERATION_DATA naming their folder, and generated ones; or those of a folder, as benchmarks.defaults reads
 them) at every number of parties and epsilon, with common splits and parties. Stage 1 chooses by public numbers alone
 (with public rows for the shape of noise, and without; with the share of the largest class, and without). A pilot
-chooses by one split, or two, and is scored on the others; every split takes its turn. Regret is how far the choice is
-behind the best eligible protocol: within .01 of accuracy, or 10 % of a squared error, is well chosen. Settings in which
-nothing beats the answer that is the same for all rows are counted apart. Values are kept in --out, and a command that
-was interrupted goes on; after --seconds no more is run.
+chooses by one split, or two, with as many draws of noise as the product's, and is scored on the others; every split
+takes its turn. Regret is how far the choice is behind the best eligible protocol, which is decided for each split on
+the others, so that nothing is best by luck: within .01 of accuracy, or 10 % of a squared error, is well chosen. Few
+draws make it look worse than it is. Settings in which nothing beats the answer that is the same for all rows are
+counted apart. Values are kept in --out, and a command that was interrupted goes on; after --seconds no more is run.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.advice.ranking import Ranked, rank
+from aggregator.advice.ranking import Ranked, contenders, rank
 from aggregator.advice.wish import Protect, Wish
 from aggregator.contract.protocol import Trust
 from benchmarks.common import command_line
@@ -47,7 +48,7 @@ from benchmarks.defaults.sets import (
     prepared,
 )
 from federation.contract.errors import InputError
-from scenarios.advice.pilot import crossing
+from scenarios.advice.pilot import DRAWS, FEW, crossing, levelled
 from scenarios.advice.standings import choice, standings
 from scenarios.advice.subject import numbers_of, traces_of
 from scenarios.advice.words import named
@@ -61,6 +62,8 @@ _NEAR = {ACCURACY.name: 0.01, MSE.name: 0.10}
 _SHARES = (0.5, 0.8)  # of the pooled gain, wanted of an epsilon
 _NEEDED = 1.5
 _FORMULA = 1.25
+_REFERENCES = ("constant", "pooled")
+_SLOW = ("error_marginals", "class_ratio")  # every draw is an exchange, or a fit: they get few
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,8 @@ class Setting:
 
     def ranked(self, epsilon: float, **known: object) -> tuple[Ranked, ...]:
         """The ranking by public numbers at an epsilon, with what else is known."""
-        return rank(replace(self.wish, epsilon=epsilon, trust=self.trust, **known)).ranked  # type: ignore[arg-type]
+        found = rank(replace(self.wish, epsilon=epsilon, trust=self.trust, **known)).ranked  # type: ignore[arg-type]
+        return tuple(contenders(found))
 
 
 def scenario_of(one: Prepared, count: int, draws: int) -> dict[str, object]:
@@ -113,24 +117,33 @@ def wish_of(unit: UnitOf, scenario: Mapping[str, object]) -> Wish:
     return replace(wish, traces=traces_of(world)) if wish.task == "regression" else wish
 
 
-def variants_of(wish: Wish) -> list[Variant]:
-    """All protocols that keep the wish, by the names under which advice knows them."""
-    every = {named(one): one for epsilon in EPSILONS for one in rank(replace(wish, epsilon=epsilon)).ranked}
+def variants_of(wish: Wish, trusts: Sequence[Trust]) -> list[Variant]:
+    """All protocols that are worth a trial under the wish, by the names under which advice knows them."""
+    every = {
+        named(one): one
+        for epsilon in EPSILONS
+        for trust in trusts
+        for one in contenders(rank(replace(wish, epsilon=epsilon, trust=trust)).ranked)
+    }
     return [Variant(name, every[name].kind, dict(every[name].options)) for name in sorted(every)]
 
 
 def planned(
     name: str, sets: Sequence[Prepared], counts: Sequence[int], splits: int, draws: int
 ) -> Iterator[tuple[Job, Setting]]:
-    """Every job of a unit with the settings that it serves."""
-    unit = UNITS[name]
-    for split, one, count in itertools.product(range(splits), sets, counts):
+    """Every job of a unit with the settings that it serves; slow protocols have jobs of their own, the last ones."""
+    unit, wishes = UNITS[name], dict[tuple[str, int], Wish]()
+    for slow, split, one, count in itertools.product((False, True), range(splits), sets, counts):
         if count * 2 > one.private:
             continue
-        scenario = scenario_of(one, count, draws)
-        wish = wish_of(unit, scenario)
-        references = ("constant", "pooled")
-        todo = job(f"advice-{name}", one.name, f"K={count}", split, variants_of(wish), scenario, references)
+        scenario = scenario_of(one, count, min(draws, FEW) if slow else draws)
+        if (one.name, count) not in wishes:
+            wishes[one.name, count] = wish_of(unit, scenario)
+        wish = wishes[one.name, count]
+        variants = [found for found in variants_of(wish, unit.trusts) if (found.kind in _SLOW) is slow]
+        if not variants:
+            continue
+        todo = job(f"advice-{name}", one.name, f"K={count}", split, variants, scenario, () if slow else _REFERENCES)
         for trust in unit.trusts:
             yield todo, Setting(name, one.name, f"K={count}", trust, wish)
 
@@ -147,12 +160,19 @@ class Regret:
 def regret(
     chosen: str, values: Mapping[str, Mapping[int, float]], splits: Sequence[int], constant: float, metric: str
 ) -> Regret:
-    """Of a choice among `values` (by name and split), on the splits that count as the truth."""
-    means = {name: float(np.mean([found[split] for split in splits])) for name, found in values.items()}
-    higher = metric == ACCURACY.name
-    best = max(means.values()) if higher else min(means.values())
-    amount = best - means[chosen] if higher else means[chosen] / best - 1
-    return Regret(amount, amount <= _NEAR[metric], best > constant if higher else best < constant)
+    """Of a choice among `values` (by name and split), on the splits that count as the truth.
+
+    Which one is best is decided for each split on the others, so that it is not the one with the luckiest noise there;
+    of a single split by that split.
+    """
+    sign = 1 if metric == ACCURACY.name else -1
+    names = list(values)
+    truth = sign * np.array([[values[name][split] for split in splits] for name in names])  # (names, splits)
+    others = truth.sum(axis=1, keepdims=True) - truth if len(splits) > 1 else truth
+    best = float(np.take_along_axis(truth, others.argmax(axis=0)[None], axis=0).mean())
+    own = float(truth[names.index(chosen)].mean())
+    amount = best - own if sign > 0 else own / best - 1
+    return Regret(amount, amount <= _NEAR[metric], float(truth.mean(axis=1).max()) > sign * constant)
 
 
 def judged(setting: Setting, table: Table) -> Iterator[tuple[str, Regret]]:
@@ -201,16 +221,14 @@ def needed(setting: Setting, table: Table, seen: int = 1) -> Iterator[float]:
         return
     best = max(curves, key=lambda name: np.mean([np.mean(list(curve.values())) for curve in curves[name].values()]))
     found = {split: curve for split, curve in curves[best].items() if len(curve) == len(EPSILONS)}
-
-    def mean(splits: Sequence[int]) -> dict[float, float]:
-        return {epsilon: float(np.mean([found[split][epsilon] for split in splits])) for epsilon in EPSILONS}
-
+    easy = table.by_split(Cell(setting.name, setting.world, "", math.inf), "pooled", ACCURACY.name)
     for share, some in itertools.product(_SHARES, itertools.combinations(found, seen)):
-        others = [other for other in found if other not in some]
+        others = {split: curve for split, curve in found.items() if split not in some}
         if not others:
             continue
         wanted = constant + share * (pooled - constant)
-        truth, pilot = crossing(mean(others), wanted), crossing(mean(some), wanted)
+        truth = crossing(levelled(others, {}), wanted)
+        pilot = crossing(levelled({split: found[split] for split in some}, easy), wanted)
         if truth is not None and EPSILONS[0] < truth:
             yield math.inf if pilot is None else pilot / truth
 
@@ -287,7 +305,7 @@ def _bar(title: str, way: str) -> float:
 def main() -> None:
     """Runs what is missing and prints the tables, the bars last."""
     parser = command_line(
-        __doc__, units=",".join(UNITS), splits=3, draws=3, sets="", rows=4000, parties="", out="runs/advice.csv",
+        __doc__, units=",".join(UNITS), splits=4, draws=DRAWS, sets="", rows=3000, parties="", out="runs/advice.csv",
         jobs=1, seconds=100_000,
     )  # fmt: skip
     parser.set_defaults(data_dir=None)

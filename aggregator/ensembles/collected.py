@@ -19,7 +19,7 @@ from aggregator.contract.session import Asked, OneRound, Session
 from aggregator.ensembles.aim import Aim
 from aggregator.ensembles.refinement import Refinement
 from aggregator.ensembles.summed import Summand, SummedSession, louder
-from aggregator.world.dimensions import Spectrum, errors
+from aggregator.world.dimensions import Spectrum, affordable, errors
 from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.public_rows import PublicRows
 from aggregator.world.views import View
@@ -123,17 +123,12 @@ class CollectedProtocol(Protocol):
         from aggregator.contract.expected_accuracy import expected_accuracy
 
         spectrum = Spectrum(public.public_rows or _PLENTY, 1 / np.arange(1.0, public.features + 1))
-        noise, omitted = errors(
-            self.noise,
-            spectrum,
-            classes=public.classes,
-            parties=public.parties,
-            epsilon=epsilon,
-            delta=public.delta,
-        )
+        known = {"classes": public.classes, "parties": public.parties, "epsilon": epsilon, "delta": public.delta}
+        taken = affordable(self.noise, spectrum, **known) - 1
+        noise, omitted = (float(error[taken]) for error in errors(self.noise, spectrum, **known))
         if self.place is Place.SHARES:
-            noise = noise * louder(public.parties, public.quorum, public.colluding) ** 2
-        least = float((noise + omitted)[: max(1, spectrum.usable())].min())
+            noise *= louder(public.parties, public.quorum, public.colluding) ** 2
+        least = noise + omitted
         # Votes move a statistic by sqrt(2)/M, unit shares by 2/M; per class it was divided by their number.
         return expected_accuracy(math.sqrt(2 * public.classes * least), public, "guess", "parties agree")
 

@@ -1,6 +1,6 @@
 """How good advice is: regret of both stages over data sets, smallest epsilons, and formulas beside what was measured.
 
-Run from the repository root: python -m benchmarks.advice [--units label,row,party,real] [--splits N] [--draws N]
+Run from the repository root: python -m benchmarks.advice [--units label,row,party,real,ratio] [--splits N] [--draws N]
 [--sets NAME,...] [--rows N] [--parties K,K,...] [--data-dir FOLDER] [--out FILE.csv] [--jobs N] [--seconds N]
 
 Every protocol that `federation advise` would rank for a unit is run on each set (the shipped ones, the environment
@@ -9,9 +9,10 @@ them) at every number of parties and epsilon, with common splits and parties. St
 (with public rows for the shape of noise, and without; with the share of the largest class, and without). A pilot
 chooses by one split, or two, with as many draws of noise as the product's, and is scored on the others; every split
 takes its turn. Regret is how far the choice is behind the best eligible protocol, which is decided for each split on
-the others, so that nothing is best by luck: within .01 of accuracy, or 10 % of a squared error, is well chosen. Few
-draws make it look worse than it is. Settings in which nothing beats the answer that is the same for all rows are
-counted apart. Values are kept in --out, and a command that was interrupted goes on; after --seconds no more is run.
+the others, so that nothing is best by luck; few draws make it look worse than it is. Within .01 of accuracy or of the
+L1 error of class ratios, or within 10 % of a squared error, is well chosen. Settings in which nothing beats the answer
+that is the same for all rows are counted apart. Values are kept in --out, and a command that was interrupted goes on;
+after --seconds no more is run.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from aggregator.advice.wish import Protect, Wish
 from aggregator.contract.protocol import Trust
 from benchmarks.common import command_line
 from benchmarks.defaults.cells import Cell, Table
-from benchmarks.defaults.jobs import DELTA, Job, Variant, job, measured, run_all
+from benchmarks.defaults.jobs import DELTA, MEAN, Job, Variant, job, measured, run_all
 from benchmarks.defaults.part import Bar
 from benchmarks.defaults.records import Store
 from benchmarks.defaults.sets import (
@@ -53,12 +54,15 @@ from scenarios.advice.standings import choice, standings
 from scenarios.advice.subject import numbers_of, traces_of
 from scenarios.advice.words import named
 from scenarios.runs.world import worlds
-from scenarios.scores.tasks import ACCURACY, MSE
+from scenarios.scores.tasks import ACCURACY, L1, MSE
 from scenarios.settings.schema import resolve
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 _JUDGED = (0.3, 1.0, 3.0)  # epsilons at which regret is counted
-_NEAR = {ACCURACY.name: 0.01, MSE.name: 0.10}
+_METRICS = {"regression": MSE, "ratio": L1}
+_NEAR = {ACCURACY.name: 0.01, MSE.name: 0.10, L1.name: 0.01}  # of errors of labels as a share
+_OF_RATIOS = ("adult", "breast_cancer", "three_ordered", "made_2_classes", "made_3_classes")
+_RARE = 0.1  # share of a bag's rare class
 _SHARES = (0.5, 0.8)  # of the pooled gain, wanted of an epsilon
 _NEEDED = 1.5
 _FORMULA = 1.25
@@ -68,13 +72,17 @@ _SLOW = ("error_marginals", "class_ratio")  # every draw is an exchange, or a fi
 
 @dataclass(frozen=True)
 class UnitOf:
-    """What is protected, with which sets, and the trusts under which advice is judged, the least demanding last."""
+    """What is protected, with which sets, and the trusts under which advice is judged, the least demanding last.
+
+    With `bags` of class ratios each party is a bag, of which one class is rare, or most of it.
+    """
 
     protect: Protect
     sets: Readers
     wanted: Callable[[Prepared], bool]
     trusts: tuple[Trust, ...]
     parties: tuple[int, ...]
+    bags: bool = False
 
 
 UNITS: Mapping[str, UnitOf] = {
@@ -82,6 +90,14 @@ UNITS: Mapping[str, UnitOf] = {
     "row": UnitOf("row", TWO_CLASSES, lambda one: len(one.classes) == 2, (Trust.NONE, Trust.SECURE), (1, 10, 100)),
     "party": UnitOf("party", CLASSES, lambda one: len(one.classes) > 1, (Trust.AGGREGATOR,), (30, 100, 400)),
     "real": UnitOf("label", REAL, lambda one: one.label_range is not None, (Trust.NONE,), (1, 10, 100)),
+    "ratio": UnitOf(
+        "label",
+        {name: CLASSES[name] for name in _OF_RATIOS},
+        lambda one: len(one.classes) > 1,
+        (Trust.NONE,),
+        (4, 12),
+        bags=True,
+    ),
 }
 
 
@@ -101,19 +117,21 @@ class Setting:
         return tuple(contenders(found))
 
 
-def scenario_of(one: Prepared, count: int, draws: int) -> dict[str, object]:
-    """The scenario of a set at so many parties."""
+def scenario_of(one: Prepared, count: int, draws: int, bags: bool = False) -> dict[str, object]:
+    """The scenario of a set at so many parties, or bags."""
     data: dict[str, object] = {"source": str(one.file), "test": TEST, "auxiliary": AUXILIARY}
     if one.label_range is not None:
         data["range"] = list(one.label_range)
     privacy = {"epsilon": list(EPSILONS), "delta": DELTA}
-    return {"data": data, "parties": {"count": count}, "privacy": privacy, "trials": {"splits": 1, "noise": draws}}
+    parties = {"count": count, **({"partition": {"majority": _RARE}} if bags else {})}
+    return {"data": data, "parties": parties, "privacy": privacy, "trials": {"splits": 1, "noise": draws}}
 
 
 def wish_of(unit: UnitOf, scenario: Mapping[str, object]) -> Wish:
     """The wish about a scenario, with the public numbers of its first split and the traces of its public rows."""
-    [world] = worlds(resolve({"name": "numbers", **scenario, "protocols": [{"kind": "pooled"}]}), None)
-    wish = numbers_of(world, Wish("binary", unit.protect, unit.trusts[-1], unit.protect == "label", delta=DELTA))
+    kind, task = ("class_ratio", "ratio") if unit.bags else ("pooled", "binary")
+    [world] = worlds(resolve({"name": "numbers", **scenario, "protocols": [{"kind": kind}], "baselines": False}), None)
+    wish = numbers_of(world, Wish(task, unit.protect, unit.trusts[-1], unit.protect == "label", delta=DELTA))
     return replace(wish, traces=traces_of(world)) if wish.task == "regression" else wish
 
 
@@ -136,7 +154,7 @@ def planned(
     for slow, split, one, count in itertools.product((False, True), range(splits), sets, counts):
         if count * 2 > one.private:
             continue
-        scenario = scenario_of(one, count, min(draws, FEW) if slow else draws)
+        scenario = scenario_of(one, count, min(draws, FEW) if slow else draws, unit.bags)
         if (one.name, count) not in wishes:
             wishes[one.name, count] = wish_of(unit, scenario)
         wish = wishes[one.name, count]
@@ -171,13 +189,13 @@ def regret(
     others = truth.sum(axis=1, keepdims=True) - truth if len(splits) > 1 else truth
     best = float(np.take_along_axis(truth, others.argmax(axis=0)[None], axis=0).mean())
     own = float(truth[names.index(chosen)].mean())
-    amount = best - own if sign > 0 else own / best - 1
+    amount = own / best - 1 if metric == MSE.name else best - own
     return Regret(amount, amount <= _NEAR[metric], float(truth.mean(axis=1).max()) > sign * constant)
 
 
 def judged(setting: Setting, table: Table) -> Iterator[tuple[str, Regret]]:
     """(way of choosing, regret) at every epsilon, by stage 1 and by pilots."""
-    metric = MSE if setting.wish.task == "regression" else ACCURACY
+    metric = _METRICS.get(setting.wish.task, ACCURACY)
     for epsilon in _JUDGED:
         ranked = [named(one) for one in setting.ranked(epsilon)]
         cell = Cell(setting.name, setting.world, "", epsilon)
@@ -185,7 +203,7 @@ def judged(setting: Setting, table: Table) -> Iterator[tuple[str, Regret]]:
         if len(values) < 2:
             continue
         splits = sorted(set.intersection(*(set(found) for found in values.values())))
-        constant = table.reference(cell, "constant", metric.name)
+        constant = table.reference(cell, MEAN if metric is L1 else "constant", metric.name)
         pooled = table.reference(cell, "pooled", metric.name)
         majority = constant if metric is ACCURACY else None
         for way, known in (
@@ -254,9 +272,9 @@ def formulas(setting: Setting, table: Table) -> Iterator[tuple[str, float]]:
 def show(settings: Sequence[Setting], table: Table) -> list[Bar]:
     """Prints everything about the settings of one unit."""
     bars: list[Bar] = []
-    for trust in dict.fromkeys(setting.trust for setting in settings):
-        some = [setting for setting in settings if setting.trust is trust]
-        title = f"{some[0].unit}, trust {trust}"
+    for trust, task in dict.fromkeys((setting.trust, setting.wish.task) for setting in settings):
+        some = [setting for setting in settings if (setting.trust, setting.wish.task) == (trust, task)]
+        title = f"{some[0].unit}, {task}, trust {trust}"
         found: dict[str, list[Regret]] = {}
         for setting in some:
             for way, one in judged(setting, table):

@@ -244,7 +244,7 @@ def _require_hidden(promise: Promise, wish: Wish, single: bool) -> None:
             accepted |= {"row"} if not wish.public_features else {"row", "label"}
     if hidden in accepted:
         return
-    if wish.protect == "person" and single and hidden in ("row", "label"):
+    if wish.protect == "person" and not wish.person_is_party and single and hidden in ("row", "label"):
         many, each = wish.rows_per_person, wish.epsilon / wish.rows_per_person
         enough = f"--protect {hidden} at epsilon {each:.3g} hides so many together"
         if promise.spends.delta:

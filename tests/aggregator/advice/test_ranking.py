@@ -189,3 +189,13 @@ def test_contenders_differ_in_more_than_trust_and_keep_the_order():
         assert same.expected.error <= left_out.expected.error
     unknown = [one for one in ranked if one.expected is None]
     assert [one for one in kept if one.expected is None] == unknown
+
+
+def test_of_persons_who_are_parties_no_protection_of_rows_is_said_to_be_enough():
+    wish = Wish("binary", "person", Trust.AGGREGATOR, rows=3000, features=9, parties=50, public_rows=500)
+    reasons = {
+        are: {one.kind: one.reason for one in rank(replace(wish, person_is_party=are, rows_per_person=3)).refused}
+        for are in (False, True)
+    }
+    assert "hides so many together" in reasons[False]["mean_operator"]
+    assert reasons[True]["mean_operator"] == "it hides one label, and what has to be hidden is all rows of a person"

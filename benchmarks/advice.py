@@ -129,9 +129,12 @@ def scenario_of(one: Prepared, count: int, draws: int, bags: bool = False) -> di
 
 def wish_of(unit: UnitOf, scenario: Mapping[str, object]) -> Wish:
     """The wish about a scenario, with the public numbers of its first split and the traces of its public rows."""
-    kind, task = ("class_ratio", "ratio") if unit.bags else ("pooled", "binary")
+    kind = "class_ratio" if unit.bags else "pooled"
     [world] = worlds(resolve({"name": "numbers", **scenario, "protocols": [{"kind": kind}], "baselines": False}), None)
-    wish = numbers_of(world, Wish(task, unit.protect, unit.trusts[-1], unit.protect == "label", delta=DELTA))
+    wish = numbers_of(
+        world,
+        Wish("ratio" if unit.bags else "binary", unit.protect, unit.trusts[-1], unit.protect == "label", delta=DELTA),
+    )
     return replace(wish, traces=traces_of(world)) if wish.task == "regression" else wish
 
 

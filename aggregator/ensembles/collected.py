@@ -113,17 +113,18 @@ class CollectedProtocol(Protocol):
     def expected_of_mean(self, public: PublicNumbers, epsilon: float) -> Expected | None:
         """Of a mean of unit shares, a number of which for each feature and contrast of classes get the noise.
 
-        As many directions are taken as the noise allows where the i-th has 1/i of the variance of the first, and what
+        As many directions are taken as a release takes where the i-th has 1/i of the variance of the first, and what
         the others would have told counts as noise does (`aggregator.world.dimensions`). A guess: nobody knows by
-        numbers how far parties agree. It chooses between the laws of noise with .008 of accuracy lost on average, .06
-        at worst, in 101 settings of 13 sets.
+        numbers how far parties agree. Ranking by it lost .002 of accuracy on average, .03 at worst, in 96 settings of
+        13 sets.
         """
         if public.classes is None or public.features is None or public.parties is None or self.noise == OFF:
             return None
         from aggregator.contract.expected_accuracy import expected_accuracy
 
         spectrum = Spectrum(public.public_rows or _PLENTY, 1 / np.arange(1.0, public.features + 1))
-        known = {"classes": public.classes, "parties": public.parties, "epsilon": epsilon, "delta": public.delta}
+        known: dict[str, Any] = {"classes": public.classes, "parties": public.parties}
+        known |= {"epsilon": epsilon, "delta": public.delta}
         taken = affordable(self.noise, spectrum, **known) - 1
         noise, omitted = (float(error[taken]) for error in errors(self.noise, spectrum, **known))
         if self.place is Place.SHARES:

@@ -19,7 +19,7 @@ from aggregator.contract.session import Asked, OneRound, Session
 from aggregator.ensembles.aim import Aim
 from aggregator.ensembles.refinement import Refinement
 from aggregator.ensembles.summed import Summand, SummedSession, louder
-from aggregator.world.dimensions import Spectrum, errors
+from aggregator.world.dimensions import Spectrum, affordable, errors
 from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.public_rows import PublicRows
 from aggregator.world.views import View
@@ -113,27 +113,23 @@ class CollectedProtocol(Protocol):
     def expected_of_mean(self, public: PublicNumbers, epsilon: float) -> Expected | None:
         """Of a mean of unit shares, a number of which for each feature and contrast of classes get the noise.
 
-        As many directions are taken as the noise allows where the i-th has 1/i of the variance of the first, and what
+        As many directions are taken as a release takes where the i-th has 1/i of the variance of the first, and what
         the others would have told counts as noise does (`aggregator.world.dimensions`). A guess: nobody knows by
-        numbers how far parties agree. It chooses between the laws of noise with .008 of accuracy lost on average, .06
-        at worst, in 101 settings of 13 sets.
+        numbers how far parties agree. Ranking by it lost .002 of accuracy on average, .03 at worst, in 96 settings of
+        13 sets.
         """
         if public.classes is None or public.features is None or public.parties is None or self.noise == OFF:
             return None
         from aggregator.contract.expected_accuracy import expected_accuracy
 
         spectrum = Spectrum(public.public_rows or _PLENTY, 1 / np.arange(1.0, public.features + 1))
-        noise, omitted = errors(
-            self.noise,
-            spectrum,
-            classes=public.classes,
-            parties=public.parties,
-            epsilon=epsilon,
-            delta=public.delta,
-        )
+        known: dict[str, Any] = {"classes": public.classes, "parties": public.parties}
+        known |= {"epsilon": epsilon, "delta": public.delta}
+        taken = affordable(self.noise, spectrum, **known) - 1
+        noise, omitted = (float(error[taken]) for error in errors(self.noise, spectrum, **known))
         if self.place is Place.SHARES:
-            noise = noise * louder(public.parties, public.quorum, public.colluding) ** 2
-        least = float((noise + omitted)[: max(1, spectrum.usable())].min())
+            noise *= louder(public.parties, public.quorum, public.colluding) ** 2
+        least = noise + omitted
         # Votes move a statistic by sqrt(2)/M, unit shares by 2/M; per class it was divided by their number.
         return expected_accuracy(math.sqrt(2 * public.classes * least), public, "guess", "parties agree")
 

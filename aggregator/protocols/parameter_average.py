@@ -42,7 +42,7 @@ _LONG_ROWS = (
     "data.features: average: plain needs rows of norm at most 1; end the list with unit_norm or max_norm, or choose "
     "average: unit"
 )
-_BEHIND = 0.005  # of two that get the same noise soft votes were ahead more often, where parties see all classes
+_LOUD, _APART = 0.3, 0.005  # beyond such noise soft votes were ahead of it, and otherwise hardly ever
 _DEFAULT_CLIP = 0.2  # of the largest norm of a minimiser; below the norms of parties with few rows
 
 
@@ -81,9 +81,15 @@ class ParameterAverage(CollectedProtocol):
         refuse_misplaced(self, ("sensitivity",), "average: plain", self.average == "plain")
 
     def expected_error(self, public: PublicNumbers, epsilon: float) -> Expected | None:
-        """By the noise on the mean of parameters of norm 1, and how far it was behind soft votes on average."""
+        """By the noise on the mean of parameters of norm 1, which is that on soft votes: ahead of them where it is low.
+
+        Measured on 7 generated and bundled sets at 30 to 400 parties, and then on 6 others.
+        """
         found = self.expected_of_mean(public, epsilon) if self.average == "unit" else None
-        return None if found is None else replace(found, error=found.error + _BEHIND)
+        if found is None or found.noise is None:
+            return None
+        behind = _APART if found.noise > _LOUD else -_APART
+        return replace(found, error=max(0.0, found.error + behind))
 
     def check_setting(self, features: Sequence[str | Mapping[str, Any]], classifier: Mapping[str, Any]) -> None:
         """Refuse features and classifiers that these options cannot work with; raises `InputError`."""

@@ -72,7 +72,7 @@ def sentences(found: Pilot, private: bool, seconds: float, where: str) -> list[s
     told = [NON_PRIVATE + "."] if private else []
     most = max((one.splits for one in standings), default=0)
     splits = "one split, and so no interval" if most == 1 else f"{most} splits"
-    told.append(f"Pilot on {where}: {splits}, {DRAWS} noise draws each, {seconds:.0f} s.")
+    told.append(f"Pilot on {where}: {splits}, up to {DRAWS} noise draws each, {seconds:.0f} s.")
     if found.left_out:
         why = "the pilot was interrupted" if found.interrupted else "there was no time"
         told.append(f"Left out, as {why}: {'; '.join(found.left_out)}.")

@@ -15,8 +15,8 @@ from aggregator.contract.task import Metric
 Useful = Literal["useful", "as the constant", "below the constant"]
 
 LEAST_FOR_INTERVAL = 3  # splits: two give one degree of freedom, and intervals without sense
-_TIES = 0.01  # of accuracy, and of ratios, by which the first by public numbers may be behind and still be taken
-_TIES_OF_ERRORS = 0.1  # the same of squared errors, as a share
+_TIES = 0.005  # of accuracy, and of ratios, by which the first by public numbers may be behind and still be taken
+_TIES_OF_ERRORS = 0.05  # the same of squared errors, as a share
 _CHANCE = 0.55  # balanced accuracy of two classes below which nothing is learned
 _LEVEL = 0.95
 

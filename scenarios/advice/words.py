@@ -33,7 +33,7 @@ _TRUST = {
 }
 _BASIS = {
     "exact": "exact to first order",
-    "measured": "a fit to measured releases, off by .08 of what is lost on average",
+    "measured": "a fit to measured releases, off by .17 of what can be lost on average",
     "guess": "a guess",
 }
 

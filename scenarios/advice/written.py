@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aggregator.advice.ranking import Advice, Ranked, nearest, rank
+from aggregator.advice.ranking import Advice, Ranked, contenders, nearest, rank
 from federation.contract.errors import InputError
 from scenarios.advice import pilot_words, words
 from scenarios.advice.pilot import Pilot
@@ -36,8 +36,8 @@ def piloted(subject: Subject, found: Pilot, private: bool) -> Draft:
 
 
 def finalists(advice: Advice) -> Sequence[Ranked]:
-    """The first protocols of a ranking."""
-    return advice.ranked[:FINALISTS]
+    """The first protocols of a ranking that are worth a trial."""
+    return contenders(advice.ranked)[:FINALISTS]
 
 
 def checked(written: Draft, subject: Subject) -> None:

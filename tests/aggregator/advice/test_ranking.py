@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.advice import ranking
-from aggregator.advice.ranking import nearest, rank
+from aggregator.advice.ranking import contenders, nearest, rank
 from aggregator.advice.wish import Protect, Wish
 from aggregator.contract import registry
 from aggregator.contract.protocol import Place, Trust
@@ -168,3 +168,34 @@ def test_of_equal_expectations_the_summed_one_is_first():
     found = rank(replace(CLASSES, trust=Trust.SECURE, rows=300, parties=150, epsilon=3.0)).ranked
     assert found[0].expected.error == found[1].expected.error
     assert [one.place for one in found[:2]] == [Place.SHARES, Place.PARTY]
+
+
+def test_contenders_differ_in_more_than_trust_and_keep_the_order():
+    wish = Wish("multiclass", "party", Trust.AGGREGATOR, rows=3000, features=9, parties=100, classes=4, public_rows=500)
+    ranked = rank(wish).ranked
+    kept = contenders(ranked)
+    assert [one for one in ranked if one in kept] == kept
+    assert kept[0] == ranked[0]
+    formulas = [one for one in kept if one.expected is not None]
+    assert [dict(one.options) for one in formulas if one.kind == "soft_vote"] == [{"noise": "gaussian"}, {}]
+    for left_out in (one for one in ranked if one not in kept):
+        plain = {name: value for name, value in left_out.options.items() if name != "trust"}
+        [same] = [
+            one
+            for one in kept
+            if one.kind == left_out.kind
+            and {name: value for name, value in one.options.items() if name != "trust"} == plain
+        ]
+        assert same.expected.error <= left_out.expected.error
+    unknown = [one for one in ranked if one.expected is None]
+    assert [one for one in kept if one.expected is None] == unknown
+
+
+def test_of_persons_who_are_parties_no_protection_of_rows_is_said_to_be_enough():
+    wish = Wish("binary", "person", Trust.AGGREGATOR, rows=3000, features=9, parties=50, public_rows=500)
+    reasons = {
+        are: {one.kind: one.reason for one in rank(replace(wish, person_is_party=are, rows_per_person=3)).refused}
+        for are in (False, True)
+    }
+    assert "hides so many together" in reasons[False]["mean_operator"]
+    assert reasons[True]["mean_operator"] == "it hides one label, and what has to be hidden is all rows of a person"

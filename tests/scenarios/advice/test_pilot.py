@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from aggregator.advice.ranking import rank
@@ -10,7 +12,7 @@ from aggregator.contract.protocol import Trust
 from federation.contract.errors import InputError
 from scenarios.advice import pilot as piloting
 from scenarios.advice.measuring import Deadline, OutOfTimeError, Values
-from scenarios.advice.pilot import DRAWS, SPLITS, crossing, needed_epsilon, pilot
+from scenarios.advice.pilot import DRAWS, FEW, SPLITS, affordable_draws, crossing, levelled, needed_epsilon, pilot
 from scenarios.advice.subject import of_scenario
 from scenarios.advice.words import named
 
@@ -37,7 +39,7 @@ class Played:
         found = {}
         for epsilon in epsilons:
             for place, entry in enumerate(entries):
-                score = self.scores.get(first) if place == 0 else level[entry["kind"]]
+                score = level.get(entry["kind"], self.scores.get(first))
                 if score is not None:
                     value = score(epsilon) if callable(score) else score
                     found[place, epsilon] = Values("accuracy", (value,) * draws, value)
@@ -59,7 +61,7 @@ def test_half_goes_on_with_all_draws_and_then_to_further_splits(play, subject):
     assert len(names) == 3
     found, played = play({names[0]: 0.7, names[1]: 0.9, names[2]: 0.8})
     first = [(name, split, draws) for name, split, draws, _ in played.asked]
-    assert first[:3] == [(name, 0, 1) for name in names]
+    assert first[:3] == [(name, 0, FEW) for name in names]
     assert first[3:6] == [(name, 0, DRAWS) for name in (names[1], names[2], names[0])]  # the first always stays
     assert {split for _, split, _ in first} == set(range(SPLITS))
     assert played.asked[0][3] == ["constant", "pooled", "noise_free"]
@@ -75,7 +77,7 @@ def test_what_was_measured_before_the_end_is_kept_and_the_rest_is_named(play, su
     found, _ = play(dict.fromkeys(names, 0.8), fail=(2, stop))
     assert found.interrupted is interrupted
     assert [one.name for one in found.standings()] == names[:2]
-    assert found.left_out == [f"{names[2]} on split 1 with 1 draws"]
+    assert found.left_out == [f"{names[2]} on split 1 with {FEW} draws"]
     nothing, _ = play(dict.fromkeys(names, 0.8), fail=(0, stop))
     assert nothing.standings() == []
     assert nothing.verdict() is None
@@ -100,6 +102,33 @@ def test_the_epsilon_that_is_needed_is_read_off_the_better_curve(monkeypatch, su
     assert (name, found.pooled, found.constant) == (named(ranked[0]), pytest.approx(0.95), pytest.approx(0.6))
     assert 1.0 < epsilon < 3.0
     assert needed_epsilon(subject, ranked, 0.99, Deadline(100), None, True).best is None
+
+
+def test_draws_that_cost_as_much_as_exchanges_get_their_share_of_the_time():
+    assert affordable_draws(0.0, 0.1) == DRAWS
+    for seconds in (0.5, 3.0, 40.0):
+        taken = affordable_draws(seconds, 10.0)
+        assert FEW <= taken <= DRAWS
+        assert taken == FEW or taken * seconds / FEW <= 10.0
+
+
+def test_of_protocols_that_differ_in_trust_the_least_noisy_are_tried(monkeypatch):
+    subject = of_scenario("breast-cancer-mean-operator", Wish("binary", "label", Trust.SECURE), None)
+    ranked = rank(replace(subject.wish, parties=50)).ranked
+    played = Played({named(one): 0.8 for one in ranked})
+    monkeypatch.setattr(piloting, "Bench", lambda *_: played)
+    found = pilot(subject, ranked, Deadline(1000.0), None, True)
+    assert len(found.ranked) < len(ranked)
+    plain = [(one.kind, *sorted((key, str(v)) for key, v in one.options.items() if key != "trust")) for one in ranked]
+    assert len(found.ranked) == len(set(plain))
+    assert found.first == named(ranked[0])
+
+
+def test_a_curve_of_easy_splits_is_moved_to_all_splits():
+    pooled = {0: 0.9, 1: 0.8, 2: 0.7}
+    curves = {0: {1.0: 0.85, 3.0: 0.9}, 1: {1.0: 0.75}}
+    assert levelled(curves, pooled) == pytest.approx({1.0: 0.8 - 0.05, 3.0: 0.9 - 0.05})
+    assert levelled(curves, {}) == pytest.approx({1.0: 0.8, 3.0: 0.9})
 
 
 def test_a_curve_that_falls_is_made_to_rise_before_it_is_read():

@@ -36,11 +36,11 @@ def test_the_better_half_goes_on_and_the_first_always():
 
 
 def test_a_tie_goes_to_the_first_by_public_numbers():
-    found = [Standing("a", 0.9, 3, 0.0, None), Standing("b", 0.89, 3, 0.01, None), Standing("c", 0.8, 3, 0.1, None)]
+    found = [Standing("a", 0.9, 3, 0.0, None), Standing("b", 0.895, 3, 0.005, None), Standing("c", 0.8, 3, 0.1, None)]
     assert [choice(found, first, ACCURACY) for first in "abcd"] == ["a", "b", "a", "a"]
-    fewer = [found[0], Standing("b", 0.89, 1, 0.01, None)]
+    fewer = [found[0], Standing("b", 0.895, 1, 0.005, None)]
     assert choice(fewer, "b", ACCURACY) == "a"
-    errors = [Standing("a", 10.0, 3, 0.0, None), Standing("b", 10.9, 3, 0.9, None), Standing("c", 12.0, 3, 2.0, None)]
+    errors = [Standing("a", 10.0, 3, 0.0, None), Standing("b", 10.4, 3, 0.4, None), Standing("c", 10.9, 3, 0.9, None)]
     assert [choice(errors, first, MSE) for first in "bc"] == ["b", "a"]
 
 

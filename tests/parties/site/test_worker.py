@@ -69,6 +69,14 @@ def test_answers_without_noise_tell_that_they_failed():
     assert worker._submission(QUESTIONS["votes"], site("Texts")).failures == {4: "the party could not answer"}
 
 
+def test_what_is_no_answer_leaves_in_no_case(monkeypatch):
+    question = QUESTIONS["counts"]
+    short = replace(answered(site("Numbers"), question), arrays={})
+    monkeypatch.setattr(worker, "answered", lambda cohort, question: short)
+    with pytest.raises(InputError):
+        worker._submission(question, site("Numbers"))
+
+
 def test_rows_that_can_be_read_are_not_replaced(monkeypatch):
     monkeypatch.setattr(worker, "Blank", None)
     assert worker._submission(QUESTIONS["mean_operator"], site("Numbers")).failures == {}

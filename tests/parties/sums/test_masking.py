@@ -114,6 +114,13 @@ def test_a_list_without_the_party_or_a_quorum_is_not_signed(but: list[int]) -> N
     refused(world, AGREE, world.living(ME, world.live(but)), "this party reveals nothing")
 
 
+def test_a_list_without_the_party_is_not_signed_where_one_is_a_quorum() -> None:
+    world = World(4, quorum=0.25, absent=0.0, colluding=0.0)
+    assert world.plan.least == 1
+    world.honestly(MASKED)
+    refused(world, AGREE, world.living(ME, world.live([ME])), "this party reveals nothing")
+
+
 def test_a_list_of_just_a_quorum_is_signed() -> None:
     world = after(MASKED)
     assert world.ask(AGREE, ME, world.living(ME, world.live([3, 4])))

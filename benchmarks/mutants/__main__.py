@@ -1,9 +1,11 @@
-"""Which errors no test would notice: python -m benchmarks.mutants [PATH ...] [--share S] [--seed N] [--jobs N] [--wide]
+"""Which errors no test would notice: python -m benchmarks.mutants [PATH ...] [--share S] [--seed N] [--kind K] [--wide]
 
-Makes mutants of the modules at PATH (by default the privacy mechanisms and the party node), each with one small error,
-and runs the tests of its module on each: those at the mirrored path and the examples in docstrings; with `--wide` all
-tests of its room, in which other modules use it. `--share` tries a random part of the mutants, by `--seed`. Prints
-every mutant that survived and is not explained in survivors.yaml, and ends with the numbers.
+Makes mutants of the modules at PATH (by default the privacy mechanisms, secure sums, the party node and real parties),
+each with one small error, and runs the tests of its module on each: those at the mirrored path and the examples in
+docstrings; with `--wide` all tests of its room, in which other modules use it. `--share` tries a random part of the
+mutants, by `--seed`; `--kind` those of one kind: calls that are dropped, conditions that are never met, ends that a
+comparison includes or not. Prints every mutant that survived and is not explained in survivors.yaml, and ends with the
+numbers.
 
 `--out FILE` keeps what was found, a line of JSON for each mutant; those that are killed there are not tried again.
 Needs Cosmic Ray: pip install -e '.[dev,mutants]'. Runs on Linux and macOS.
@@ -18,10 +20,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.mutants.mutant import Key, Mutant, explained
-from benchmarks.mutants.mutation import mutants
+from benchmarks.mutants.mutation import KINDS, mutants
 from benchmarks.mutants.trials import Trials
 
-PRIVATE = ("federation/mechanisms", "parties/guard", "parties/node", "parties/answers", "parties/holdings")
+PRIVATE = (
+    "federation/mechanisms",
+    "federation/sums",
+    "federation/letters",
+    "parties/answers",
+    "parties/guard",
+    "parties/holdings",
+    "parties/node",
+    "parties/site",
+    "parties/sums",
+    "aggregator/sums",
+)
 
 
 def modules(root: Path, paths: Sequence[str]) -> list[str]:
@@ -44,6 +57,7 @@ def main() -> None:
     parser.add_argument("paths", nargs="*", default=PRIVATE, metavar="PATH")
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kind", choices=KINDS)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--wide", action="store_true")
     parser.add_argument("--out", type=Path)
@@ -52,7 +66,7 @@ def main() -> None:
     trials, known, counts = Trials(root, chosen.jobs), explained(), Counter[str]()
     killed = _killed(chosen.out)
     for path in modules(root, chosen.paths):
-        some, of_module = mutants(root, path, chosen.share, chosen.seed), Counter[str]()
+        some, of_module = mutants(root, path, chosen.share, chosen.seed, chosen.kind), Counter[str]()
         untried = [*_untried(some, killed, of_module)]
         # A random part of all may have none of a module, whose tests need not be run then.
         tried = trials.outcomes(iter(untried), _tests_of(path, chosen.wide)) if untried else iter(())

@@ -65,6 +65,7 @@ def save_key(path: Path, key: Private) -> None:
     )
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(encoded)
+        file.flush()
         os.fsync(file.fileno())
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from federation.contract.errors import InputError
+from federation.contract.files import write_lasting
 
 _LENGTH = 8  # bytes of a length in a file
 
@@ -90,19 +90,8 @@ class FolderMemory:
         return Record.read(path.read_bytes()) if path.exists() else None
 
     def save(self, digest: bytes, record: Record) -> None:
-        """As `Memory`: written beside the old one, synchronised, and put in its place."""
-        path = self._path(digest)
-        new = path.with_suffix(".new")
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(record.packed())
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        """As `Memory`."""
+        write_lasting(self._path(digest), record.packed())
 
     def _path(self, digest: bytes) -> Path:
         return self._folder / f"{digest.hex()}.sum"

@@ -69,3 +69,20 @@ def test_a_part_is_random_and_repeats_with_its_seed(tmp_path, found):
     half = [[mutant.key for mutant in mutants(tmp_path, "noise.py", 0.5, seed)] for seed in (1, 1, 2)]
     assert half[0] == half[1] != half[2]
     assert 0 < len(half[0]) < len(found)
+
+
+@pytest.mark.parametrize(
+    ("kind", "becomes"),
+    [
+        ("calls", {"None and check(parts)"}),
+        ("conditions", {"if False and ( self.scale <= LEAST):", "elif False and ( not parts):"}),
+        ("ends", {"if self.scale < LEAST:"}),
+    ],
+)
+def test_a_kind_is_made_alone(tmp_path, found, kind, becomes):
+    assert {mutant.becomes for mutant in mutants(tmp_path, "noise.py", kind=kind)} == becomes
+
+
+def test_an_exception_of_another_module_among_several_is_left_as_it_is(tmp_path):
+    (tmp_path / "reading.py").write_text("try:\n    x = 1 + 1\nexcept (json.JSONDecodeError, OSError):\n    x = 0\n")
+    assert "x = 1 - 1" in {mutant.becomes for mutant in mutants(tmp_path, "reading.py")}

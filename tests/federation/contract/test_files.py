@@ -2,12 +2,13 @@
 
 import json
 import os
+import stat
 from pathlib import Path
 
 import pytest
 
 from federation.contract.errors import InputError
-from federation.contract.files import is_file, read_object, read_text
+from federation.contract.files import is_file, read_object, read_text, write_lasting
 
 
 def test_files_and_links_to_them(tmp_path):
@@ -69,3 +70,29 @@ def test_absent_texts_and_pipes_are_told(tmp_path):
     os.mkfifo(tmp_path / "pipe.json")
     with pytest.raises(InputError, match="is a pipe or a device"):
         read_text(tmp_path / "pipe.json", "run it again")
+
+
+def test_a_file_is_whole_on_the_disk_before_it_takes_the_place_of_another(tmp_path, monkeypatch):
+    path, seen, fsync = tmp_path / "record", [], os.fsync
+    path.write_bytes(b"old")
+
+    def synced(file):
+        state = os.fstat(file)
+        seen.append("folder" if stat.S_ISDIR(state.st_mode) else state.st_size)
+        seen.append(path.read_bytes())
+        fsync(file)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    write_lasting(path, b"a new one")
+    assert seen == [9, b"old", "folder", b"a new one"]
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [file.name for file in tmp_path.iterdir()] == ["record"]
+
+
+def test_what_is_written_leaves_no_file_open(tmp_path):
+    free = os.open(tmp_path, os.O_RDONLY)  # the lowest number that is free
+    os.close(free)
+    write_lasting(tmp_path / "record", b"content")
+    again = os.open(tmp_path, os.O_RDONLY)
+    os.close(again)
+    assert again == free

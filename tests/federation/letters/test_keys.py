@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from federation.contract.errors import InputError
 from federation.letters.keys import (
+    ed25519_key_from_text,
     fingerprint,
     load_key,
     new_site_key,
@@ -27,6 +28,13 @@ def test_a_key_comes_back_from_its_file_which_nobody_else_reads(tmp_path):
     assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
     again = load_key(tmp_path / "key", EllipticCurvePrivateKey)
     assert fingerprint(again.public_key()) == fingerprint(key.public_key())
+
+
+def test_a_key_is_on_the_disk_before_anybody_is_told_of_it(tmp_path, monkeypatch):
+    synced, fsync = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_size) or fsync(file))
+    save_key(tmp_path / "key", new_site_key())
+    assert synced == [(tmp_path / "key").stat().st_size]
 
 
 def test_a_key_is_never_replaced(tmp_path):
@@ -86,6 +94,12 @@ OTHER = public_text(Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key()
 def test_other_lines_are_refused_with_where_they_are(text):
     with pytest.raises(InputError, match=r"^site .north.: "):
         site_key_from_text(text, "site 'north'")
+
+
+def test_an_aggregators_key_is_of_its_own_kind():
+    assert public_text(ed25519_key_from_text(OTHER, "aggregator")) == OTHER
+    with pytest.raises(InputError, match="aggregator: must be an Ed25519 public key"):
+        ed25519_key_from_text(public_text(new_site_key().public_key()), "aggregator")
 
 
 def test_fingerprints_tell_keys_apart():

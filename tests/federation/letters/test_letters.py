@@ -91,6 +91,10 @@ def test_what_is_no_head_is_refused(some):
         Head.decoded(some)
 
 
+def test_each_field_of_a_head_is_behind_its_length_in_four_bytes():
+    assert HEAD.encoded().startswith(b"\0\0\0\x20" + HEAD.plan + b"\0\0\0\x10" + HEAD.exchange + b"\0\0\0")
+
+
 def test_a_head_with_anything_behind_it_is_refused():
     with pytest.raises(InputError):
         Head.decoded(HEAD.encoded() + b"\0\0\0\0")

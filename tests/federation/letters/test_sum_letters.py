@@ -33,6 +33,7 @@ from federation.letters.sum_letters import (
     roster_of,
     sum_plan,
 )
+from federation.sums.messages import KEYS
 from federation.sums.plan import SumPlan
 
 QUESTION = moment("gaussian", contributors=2)
@@ -55,8 +56,9 @@ def agreement(keys, quorum=1.0, colluding=0.1, sums=True):
     return known.model_copy(update={"sites": members}) if sums else known
 
 
-def test_a_query_comes_back_from_its_packet():
-    query = SumQuery(LEAVE, bytes(range(32)), b"body", b"question")
+@pytest.mark.parametrize("number", [KEYS, LEAVE])
+def test_a_query_comes_back_from_its_packet(number):
+    query = SumQuery(number, bytes(range(32)), b"body", b"question")
     assert SumQuery.read(query.packet()) == query
 
 
@@ -82,6 +84,8 @@ def test_other_records_are_no_query_and_no_answer():
         SumAnswer.read(SumQuery(0, bytes(32), b"").records())
     with pytest.raises(InputError):
         SumQuery.read(b"secure_sum\nnonsense")
+    with pytest.raises(InputError, match="parts of other types"):
+        SumAnswer.read(SumAnswer(b"", 1).records())
 
 
 def test_an_answer_comes_back_from_its_reply():
@@ -133,6 +137,13 @@ def test_a_lower_quorum_counts_on_fewer_shares(keys):
     plan = sum_plan(known, roster_of(known), PACKET, 5)
     assert (plan.least, plan.contributors) == (3, 2)
     assert SumPlan.read(plan.packed()) == plan
+
+
+def test_fifty_sites_are_all_neighbours_and_plan_for_no_absences(keys):
+    known = agreement(keys, quorum=0.5)  # 25 that are away would leave too few neighbours to unmask
+    many = replace(roster_of(known), keys=tuple(number.to_bytes(32, "big") for number in range(50)))
+    plan = sum_plan(known.model_copy(update={"sites": known.sites[:1] * 50}), many, PACKET, 5)
+    assert (plan.neighbours, plan.threshold, plan.least) == (49, 28, 25)
 
 
 def test_in_a_ring_as_many_may_stay_away_as_the_quorum_says(keys):

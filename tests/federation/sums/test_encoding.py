@@ -66,6 +66,9 @@ def test_the_bound_of_laplace_shares_beside_their_exact_tail() -> None:
     bound = noise_bound(mechanism, 30, 30, 1)
     exact = mechanism.grid_scale * 100 * np.log(2)
     assert exact < bound < 2.1 * exact
+    # At half the inverse scale either part of a share has a generating function of 2^(1/m): 90 more are 2s 3 ln 2.
+    more = noise_bound(mechanism, 30, 120, 1) - bound
+    assert more == pytest.approx(2 * mechanism.grid_scale * 3 * np.log(2))
 
 
 def test_the_bound_of_gaussian_shares_beside_its_exact_tail() -> None:

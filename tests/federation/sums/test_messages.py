@@ -39,6 +39,7 @@ def same(one: Table, other: Table) -> bool:
 def test_messages_come_back_as_they_were() -> None:
     assert same(Table.read(table(37).packed(), 37, PLAN), table(37))
     assert [*table(37).items()] == [(n, c.tobytes()) for n, c in zip((1, 5, 10), table(37).cells, strict=True)]
+    assert len(Table.read(table(37, range(10)).packed(), 37, PLAN).numbers) == 10  # all its neighbours
     keys = Keys(b"a" * 32, b"b" * 32, b"c" * 64)
     assert Keys.read(keys.packed(), PLAN) == keys
     letters = Letters.read(Letters(b"d" * 16, table(LETTER)).packed(), PLAN)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from federation.contract.errors import InputError
-from federation.sums.plan import KEY, Roster, SumPlan, Terms, planned
+from federation.sums.plan import KEY, MOST_NUMBERS, Roster, SumPlan, Terms, planned
 
 ROSTER = Roster(tuple(bytes([number]) * KEY for number in range(20)))
 PLAN = planned("00" * 32, ROSTER, 5, quorum=0.8, absent=0.1)
@@ -47,6 +47,30 @@ def test_a_party_refuses_what_its_own_configuration_does_not_allow(plan: SumPlan
 def test_more_noise_and_a_higher_threshold_are_allowed() -> None:
     Terms(ROSTER).require(replace(PLAN, contributors=13, threshold=12))
     Terms(ROSTER).require(replace(PLAN, colluding=3, contributors=13))
+    Terms(ROSTER).require(replace(PLAN, contributors=5))  # a quarter of the parties
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"threshold": 1},
+        {"threshold": 19},
+        {"contributors": 1},
+        {"least": 20},
+        {"colluding": 0},
+        {"numbers": 1},
+        {"numbers": MOST_NUMBERS},
+    ],
+)
+def test_plans_at_the_ends_of_what_can_be(changed) -> None:
+    plan = replace(PLAN, **changed)
+    assert SumPlan.read(plan.packed()) == plan
+
+
+def test_with_a_second_server_nobody_has_neighbours_and_absences_are_not_planned_for() -> None:
+    plan = planned("00" * 32, ROSTER, 5, quorum=0.95, absent=0.1, second=b"2" * KEY)
+    assert (plan.neighbours, plan.threshold, plan.contributors, plan.second) == (0, 0, 17, "32" * KEY)
+    Terms(ROSTER, second=b"2" * KEY).require(plan)
 
 
 def test_a_party_may_take_more_of_them_to_collude() -> None:
@@ -63,6 +87,7 @@ def test_a_party_may_take_more_of_them_to_collude() -> None:
         {"threshold": 20},
         {"neighbours": 20},
         {"numbers": 0},
+        {"numbers": MOST_NUMBERS + 1},
         {"colluding": -1},
         {"least": 21},
         {"second": "11" * 32},

@@ -74,6 +74,22 @@ def test_coefficients_are_uniform_and_below_the_prime() -> None:
     assert ((counts - 6250) ** 2 / 6250).sum() < 45  # chi-square of 15 degrees: a chance below 1e-4
 
 
+def test_the_prime_itself_is_no_coefficient_and_what_is_refused_is_drawn_again(monkeypatch) -> None:
+    def stream(key: bytes, words: int) -> np.ndarray:
+        drawn = np.arange(2 * words, dtype="<u4")
+        drawn[:70] = 2**32 - 1  # the prime, when it is halved
+        return drawn.view("<u8")
+
+    monkeypatch.setattr(shamir, "stream", stream)
+    assert shamir._uniform(bytes(32), 10).tolist() == [place // 2 for place in range(70, 80)]
+
+
 def test_what_is_no_secret_is_none() -> None:
-    parts = np.full((1, 1, 36), 0xFE, dtype=np.uint8)
-    assert recovered(parts, np.array([[1]])) == [None]
+    def said(chunks: list[int]) -> bytes | None:
+        """Of a threshold of 1 a share is the secret's chunks."""
+        return recovered(np.array(chunks, dtype="<u4").view(np.uint8)[None, None], np.array([[1]]))[0]
+
+    largest = [2**30 - 1] * 8 + [2**16 - 1]
+    assert said(largest) == b"\xff" * 32
+    assert said([2**30] + [0] * 8) is None
+    assert said([0] * 8 + [2**16]) is None

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
+from federation.sums import thresholds
 from federation.sums.thresholds import (
     Neighbourhood,
     complete_threshold,
@@ -123,6 +124,9 @@ def test_the_bound_of_a_party_is_that_of_the_plan() -> None:
         (lambda: neighbourhood(3, 1, 1, "active"), "no masked sum of 3 parties .* survives 1 absent"),
         (lambda: neighbourhood(10, 6, 5, "active"), "leave nobody"),
         (lambda: neighbourhood(2000, 800, 600, "active"), "servers: two"),
+        (lambda: neighbourhood(10, 6, 4, "active"), "leave nobody"),
+        (lambda: least_threshold(100, 100, 20, "active"), "leave nobody"),
+        (lambda: least_threshold(50, 5, 40, "active"), "of more than 50 parties, an even number"),
         (lambda: least_threshold(100, 10, 51, "active"), "even number below that, got 51"),
         (lambda: least_threshold(100, 10, 4, "active"), "4 neighbours are too few"),
     ],
@@ -130,6 +134,38 @@ def test_the_bound_of_a_party_is_that_of_the_plan() -> None:
 def test_what_cannot_be_is_refused(call, said: str) -> None:
     with pytest.raises(InputError, match=said):
         call()
+
+
+@pytest.mark.parametrize(("others", "marked", "drawn"), [(9, 4, 6), (9, 4, 4), (9, 0, 3), (9, 9, 3), (20, 12, 12)])
+def test_tails_by_whole_numbers(others: int, marked: int, drawn: int) -> None:
+    exact = [float(exact_tail(others, marked, drawn, above)) for above in range(drawn + 1)]
+    assert thresholds._tails(others, marked, drawn) == pytest.approx(exact, abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("parties", "absent", "adversary", "wanted"),
+    [(100, 0, "active", (4, 4)), (100, 0, "semi_honest", (2, 1)), (10, 2, "active", (9, 5))],
+)
+def test_where_nobody_is_corrupt_the_fewest_neighbours_do(parties, absent, adversary, wanted) -> None:
+    one = neighbourhood(parties, 0, absent, adversary)
+    assert (one.neighbours, one.threshold) == wanted
+    assert least_threshold(parties, 0, one.neighbours, adversary) == one.threshold
+
+
+def test_bad_places_as_many_as_neighbours_may_cut_the_ring_and_fewer_cannot() -> None:
+    exact = Fraction(100**2, 2) * Fraction(math.factorial(6), math.perm(100, 6))
+    assert 2.0 ** thresholds._log_cut(100, 6, 6) == pytest.approx(float(exact), rel=1e-9)
+    assert thresholds._log_cut(100, 5, 6) == -math.inf
+
+
+@pytest.mark.parametrize(("parties", "served"), [(100, True), (101, False)])
+def test_who_finds_no_ring_takes_all_others_up_to_a_limit(monkeypatch, parties: int, served: bool) -> None:
+    monkeypatch.setattr(thresholds, "MOST_NEIGHBOURS", 99)
+    if served:
+        assert neighbourhood(parties, 20, 29, "active").neighbours == 99
+    else:
+        with pytest.raises(InputError, match="take two servers"):
+            neighbourhood(parties, 20, 29, "active")
 
 
 def test_in_random_rings_hardly_any_party_has_more_corrupt_neighbours() -> None:

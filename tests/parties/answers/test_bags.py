@@ -95,6 +95,13 @@ def test_holdings_out_of_form_are_refused(changes, text):
         of(**{"labels": [0, 1], **changes})
 
 
+def test_features_that_are_not_finite_are_refused_where_nothing_hides_them():
+    cohort = _Cohort(Holdings(0, np.array([[np.inf], [1.0]]), np.array([0, 1])), 1)
+    with pytest.raises(InputError, match="infinite features"):
+        bags_of(cohort, 0, Bags(1, 2))
+    assert bags_of(cohort, 0, Bags(1, 2), private_rows=True).sizes.tolist() == [2]
+
+
 @pytest.mark.parametrize("classes", [1, 2, 3, 4])
 def test_a_deployed_party_never_fails_over_a_label(classes):
     """Whoever asks chooses how many classes; a failure would tell for certain that there is a label beyond them."""

@@ -154,6 +154,13 @@ def test_a_share_of_a_noise_leaves_a_simulation_only(noise):
         answered(node(), share)
 
 
+@by_kind([question for question in [*PRIVATE, *TRUSTED, *PUBLIC] if not getattr(question, "shared", False)])
+def test_what_is_no_share_of_a_noise_leaves_in_no_secure_sum(question):
+    """Each party would add a whole noise, or none."""
+    with pytest.raises(InputError, match="a secure sum is for answers with a share of a noise"):
+        answered(node(question=question, masked=True), question)
+
+
 @by_kind([question for question in PRIVATE if question.kind != "noisy_embeddings"])  # which always have noise
 def test_an_answer_without_a_guarantee_leaves_a_simulation_only(question):
     exact = replace(question, noise=replace(question.noise, kind="off"))

@@ -13,10 +13,10 @@ FIRST, SECOND = bytes(16), bytes([2] * 16)
 
 
 def test_a_plan_is_approved_once_with_all_its_exchanges(tmp_path):
-    approvals = Approvals(tmp_path, "plan")
+    approvals = Approvals(tmp_path / "new", "plan")
     waiting = approvals.asked(PLAN, FIRST)
     assert (waiting.state, waiting.exchange, len(waiting.id)) == (PENDING, None, 12)
-    decided = Approvals(tmp_path, "plan").decide(None, APPROVED, "ada")
+    decided = Approvals(tmp_path / "new", "plan").decide(None, APPROVED, "ada")
     assert (decided.id, decided.by) == (waiting.id, "ada")
     assert approvals.asked(PLAN, SECOND).state == APPROVED
     assert approvals.asked(OTHER, FIRST).state == PENDING

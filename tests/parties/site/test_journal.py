@@ -1,8 +1,10 @@
 """A journal that shows what was done to it."""
 
+import fcntl
 import json
 import os
 import stat
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -105,6 +107,23 @@ def test_who_does_not_know_all_lines_adds_none(path):
     first.add("answer")
     with pytest.raises(InputError, match="another process writes to it; let one process serve this site"):
         second.add("answer")
+    assert len(Journal(path).lines) == 5
+
+
+def test_a_line_waits_for_whoever_writes(path):
+    """Or two processes could both find the file as they left it, and each add a line."""
+    journal, sizes = Journal(path), []
+    with path.open() as other, ThreadPoolExecutor(1) as pool:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        whole = path.stat().st_size
+        added = pool.submit(journal.add, "answer")
+        while not added.done() and len(sizes) < 20:
+            time.sleep(0.01)
+            sizes.append(path.stat().st_size)
+        assert not added.done()
+        fcntl.flock(other, fcntl.LOCK_UN)
+        added.result()
+    assert set(sizes) == {whole}
     assert len(Journal(path).lines) == 5
 
 

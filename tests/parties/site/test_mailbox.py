@@ -195,6 +195,36 @@ def expired():
     return error
 
 
+def test_a_letter_of_a_run_that_was_stopped_is_none(box, link, monkeypatch):
+    link.hold(letter())
+    pull, errors = Link._PullObject, [failed(404, "Run is finished.")]
+
+    def pulled(self, request):
+        if errors:
+            raise errors.pop()
+        return pull(self, request)
+
+    monkeypatch.setattr(Link, "_PullObject", pulled)
+    assert box.fetch() is None
+    assert box._coming == []
+    link.hold(letter(head=b"another"))
+    assert box.fetch().parts == {"head": b"another"}
+
+
+def test_a_letter_that_has_come_counts_though_its_run_was_stopped_since(box, link, monkeypatch):
+    asked = []
+
+    def stopped(self, request):
+        asked.append(request.run_id)
+        if len(asked) == 1:
+            raise failed(404, "Run is finished.")
+
+    monkeypatch.setattr(Link, "_ConfirmMessageReceived", stopped)
+    link.hold(letter())
+    assert box.fetch().parts == PARTS
+    assert asked == [7]
+
+
 @pytest.mark.parametrize("code", [400, 403, 404])
 def test_a_reply_to_a_run_that_was_stopped_is_given_up_and_the_next_letter_is_served(box, link, code, caplog):
     """Whoever may stop a run could else keep a site busy for ever."""

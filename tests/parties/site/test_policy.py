@@ -75,6 +75,11 @@ def test_each_objection_is_a_sentence(wrong, replaced, changed, said):
     assert re.search(re.escape(said), found[0])
 
 
+def test_a_plan_may_ask_as_many_questions_as_the_policy_allows(wrong):
+    asked = [QUESTIONS["votes"], QUESTIONS["counts"]]
+    assert wrong(("[policy]", "[policy]\nmost-questions = 2"), questions=asked) == []
+
+
 def test_public_features_may_leave_where_the_policy_says_that_they_are(wrong):
     assert wrong(("[policy]", "[policy]\npublic-features = true"), public_features=True) == []
 

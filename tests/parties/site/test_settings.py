@@ -135,6 +135,16 @@ def test_a_query_takes_the_place_of_a_file(load, tmp_path):
         (f'["{"a" * 64}"]', "[]", "'policy.aggregators' must not be empty, got []"),
         ('["soft_vote"]', '"soft_vote"', "'policy.protocols' must be a list, between [ and ], got \"soft_vote\""),
         ("[policy]", '[policy]\napprove = "never"', "'policy.approve' must be one of each, plan, auto, got \"never\""),
+        (
+            '["soft_vote"]',
+            f'"{"x" * 58}"',
+            f"'policy.protocols' must be a list, between [ and ], got \"{'x' * 58}\"",
+        ),
+        (
+            '["soft_vote"]',
+            f'"{"x" * 59}"',
+            f"'policy.protocols' must be a list, between [ and ], got \"{'x' * 56}...",
+        ),
         ("[policy]", "[policy]\npublic-features = 1", "'policy.public-features' must be true or false, got 1"),
         ("[policy]", "[policy]\nmost-questions = 1.5", "'policy.most-questions' must be a whole number, got 1.5"),
         ('file = "p.csv"', "", "'data' must name a file, or a query and the url of its data base"),
@@ -169,11 +179,12 @@ def test_nothing_of_a_simulation_can_be_written(load, key, section):
 
 
 def test_what_is_wrong_is_told_at_once_and_nothing_twice(load):
-    text = changed("epsilon = 2", "epsilonn = 2").replace('state = "state"', "seed = 1")
+    text = changed("epsilon = 2", "epsilonn = 2").replace('state = "state"', "seed = 1").replace("a" * 64, "a")
     with pytest.raises(InputError) as refused:
         load(text)
     assert [line.partition("'")[2].partition("'")[0] for line in str(refused.value).splitlines()] == [
         "state",
+        "policy.aggregators.0",
         "allowance.label.epsilon",
         "allowance.label.epsilonn",
         "seed",

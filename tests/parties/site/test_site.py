@@ -9,6 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.exchanges import pair
 from support.questions import QUESTIONS
+from support.summing_sites import LetterWorld, town
 from support.two_class_questions import marginals, unseeded
 
 from federation.contract.question import ReleaseId
@@ -18,6 +19,7 @@ from federation.letters.letters import SealedAnswer
 from federation.letters.packets import JOURNAL, Status, question_packet, reply_length
 from federation.questions.bags import Bags, CountsNoise, CountsQuestion
 from federation.questions.hypotheses import Hypothesis
+from federation.sums.messages import KEYS
 from parties.site import worker
 from parties.site.site import Site
 from parties.site.worker import Means
@@ -47,6 +49,11 @@ def test_an_answer_is_what_was_agreed_charged_once_and_sealed_to_who_asked(tmp_p
     assert np.abs(counts(asked.asker, reply) - 20).max() < 60  # beyond it once in e^20 times
     assert asked.events == ["charged", "begun", "answered"]
     assert asked.site.accounts.spent()["label/replace"] == (1.0, 0.0)
+
+
+def test_queries_of_secure_sums_are_answered_where_a_plan_has_them(tmp_path, monkeypatch, flower_process):
+    world = LetterWorld(town(tmp_path, monkeypatch))
+    assert world.ask(KEYS, 1, b"") is not None
 
 
 def test_the_same_question_gets_the_same_bytes_at_no_charge_also_after_a_restart(tmp_path):

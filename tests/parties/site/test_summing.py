@@ -62,6 +62,15 @@ def test_a_site_that_takes_more_to_collude_than_the_plan_refuses_it(post):
     world = LetterWorld(post)
     assert world.ask(KEYS, VICTIM, b"") is None
     assert "2 of them may collude by this party's configuration" in world.why(NAME)
+    assert not post.parts
+    assert not post.lines(NAME, "begun")
+
+
+def test_a_plan_of_another_digest_is_refused_before_anything_is_computed(post, world):
+    query = SumQuery(KEYS, bytes(32), world.plan.packed(), world.packet)
+    assert world.send(NAME, query) is None
+    assert "another digest" in world.why(NAME)
+    assert not post.parts
 
 
 def test_what_cannot_be_paid_is_refused_at_once(tmp_path, post):
@@ -178,10 +187,12 @@ def test_a_sum_that_is_over_leaves_no_secret(post, world):
     assert world.ask(AGREE, VICTIM, world.living(VICTIM, world.live())) is None
 
 
-def test_a_sum_that_is_a_day_old_leaves_no_secret(post, world):
+@pytest.mark.parametrize("restarted", [True, False])
+def test_a_sum_that_is_a_day_old_leaves_no_secret(post, world, restarted):
     world.honestly(KEYS)
     later = post.sites[NAME].now() + 90_000
-    post.again(NAME).now = lambda: later
+    site = post.again(NAME) if restarted else post.sites[NAME]
+    site.now = lambda: later
     assert world.ask(SHARES, VICTIM, world_table(world)) is None
     assert Record.read(post.memory(NAME)[0].read_bytes()).root == b""
 

@@ -1,5 +1,6 @@
 """What a question's own process says and does; that it is one is tested with the site."""
 
+import os
 import sys
 from dataclasses import replace
 from functools import partial
@@ -67,6 +68,14 @@ def test_where_rows_cannot_be_read_noise_leaves_as_from_blank_ones(kind, caplog)
 
 def test_answers_without_noise_tell_that_they_failed():
     assert worker._submission(QUESTIONS["votes"], site("Texts")).failures == {4: "the party could not answer"}
+
+
+def test_what_is_no_answer_leaves_in_no_case(monkeypatch):
+    question = QUESTIONS["counts"]
+    short = replace(answered(site("Numbers"), question), arrays={})
+    monkeypatch.setattr(worker, "answered", lambda cohort, question: short)
+    with pytest.raises(InputError):
+        worker._submission(question, site("Numbers"))
 
 
 def test_rows_that_can_be_read_are_not_replaced(monkeypatch):
@@ -174,6 +183,13 @@ def test_a_process_reads_the_rows_within_the_means():
         InputError, match="a process that may use 1073741824 bytes could not read the table within 20 s"
     ):
         worker.apart(worker.Means(memory=2**30, seconds=20), partial(Hungry().holdings, 4))
+
+
+def test_a_process_is_gone_when_what_it_made_is_there():
+    made, _ = worker.apart(worker.Means(), os.getpid)
+    assert made != os.getpid()
+    with pytest.raises(ProcessLookupError):
+        os.kill(made, 0)
 
 
 def test_a_process_does_not_run_the_program_of_its_site_again(tmp_path, monkeypatch):

@@ -25,8 +25,13 @@ def keys_to_me(world: World, but: int | None = None, extra: int | None = None) -
     return Table(np.array(near), as_cells([world.told[KEYS][number] for number in near], 128))
 
 
-def after(query: int) -> World:
-    world = World(11)
+def included(world: World, told: bytes) -> int:
+    """How many masks are in what was sent."""
+    return int.from_bytes(Masked.read(told, world.plan).included, "little").bit_count()
+
+
+def after(query: int, adversary: str = "active") -> World:
+    world = World(11, adversary)
     world.honestly(query)
     return world
 
@@ -37,6 +42,10 @@ def test_masks_hide_the_part_and_the_receipt_says_whose_they_are() -> None:
     assert all((one.vector != part.view(np.uint64)).all() for one, part in zip(told, world.parts, strict=True))
     assert all(one.included == b"\xff\x03" for one in told)
     selves = [keys.stream(keys.derived(root(world, number), world.plan.digest, "self"), 3) for number in range(11)]
+    assert all(
+        ((one.vector - own).view(np.int64) != part).all()
+        for one, own, part in zip(told, selves, world.parts, strict=True)
+    )
     total = sum(one.vector for one in told) - sum(selves)
     assert (total.view(np.int64) == world.parts.sum(axis=0)).all()  # the shared masks cancel
 
@@ -52,6 +61,12 @@ def test_keys_with_false_signatures_are_no_neighbours() -> None:
     forged[:3, -1] ^= 1
     letters = Letters.read(world.ask(SHARES, ME, Table(table.numbers, forged).packed()), world.plan).letters
     assert letters.numbers.tolist() == table.numbers[3:].tolist()
+    for number in table.numbers.tolist():
+        cells = [world.told[KEYS][other] for other in range(11) if other != number]
+        near = np.array([other for other in range(11) if other != number])
+        world.ask(SHARES, number, Table(near, as_cells(cells, 128)).packed())
+    told = world.ask(MASKED, ME, world.letters_to(ME, table.numbers.tolist()))
+    assert included(world, told) == 7  # what the three write is not read
     world = after(KEYS)
     table = keys_to_me(world)
     forged = table.cells.copy()
@@ -88,7 +103,7 @@ def test_too_few_letters_or_damaged_ones() -> None:
     damaged = letters.cells.copy()
     damaged[0, 0] ^= 1
     told = world.ask(MASKED, ME, Table(letters.numbers, damaged).packed())
-    assert bin(int.from_bytes(Masked.read(told, world.plan).included, "little")).count("1") == 7
+    assert included(world, told) == 7
     world = after(SHARES)
     refused(world, MASKED, world.letters_to(ME, [0, 2, 3, 4, 5, 6]), "6 letters of neighbours came, and 7 are needed")
 
@@ -97,6 +112,28 @@ def test_too_few_letters_or_damaged_ones() -> None:
 def test_a_list_without_the_party_or_a_quorum_is_not_signed(but: list[int]) -> None:
     world = after(MASKED)
     refused(world, AGREE, world.living(ME, world.live(but)), "this party reveals nothing")
+
+
+def test_a_list_without_the_party_is_not_signed_where_one_is_a_quorum() -> None:
+    world = World(4, quorum=0.25, absent=0.0, colluding=0.0)
+    assert world.plan.least == 1
+    world.honestly(MASKED)
+    refused(world, AGREE, world.living(ME, world.live([ME])), "this party reveals nothing")
+
+
+def test_a_list_of_just_a_quorum_is_signed() -> None:
+    world = after(MASKED)
+    assert world.ask(AGREE, ME, world.living(ME, world.live([3, 4])))
+
+
+def test_who_obeys_a_server_reveals_one_share_of_each_and_nothing_below_a_quorum() -> None:
+    world = after(MASKED, "semi_honest")
+    question = world.obeyed(ME, world.live([3]))
+    table = Table.read(world.ask(UNMASK, ME, question), 37, world.plan)
+    assert table.cells[:, 0].tolist() == [int(number == 3) for number in table.numbers.tolist()]
+    assert len(table.numbers) == 10
+    world = after(MASKED, "semi_honest")
+    refused(world, UNMASK, world.obeyed(ME, world.live([2, 3, 4])), "this party reveals nothing")
 
 
 def test_a_living_neighbour_whose_letter_was_kept_back_is_not_signed_for() -> None:
@@ -118,6 +155,14 @@ def test_too_few_signatures_or_those_of_another_list() -> None:
     refused(world, UNMASK, world.signatures(ME, other), "0 signatures of neighbours")
 
 
+def test_a_partys_own_signature_is_none_of_a_neighbour() -> None:
+    world = after(MASKED)
+    signed = world.agree(range(11), world.live())
+    own = [ME, *(number for number in range(11) if number != ME)][:7]
+    question = Table(np.array(own), as_cells([signed[number] for number in own], 64)).packed()
+    refused(world, UNMASK, question, "names a stranger")
+
+
 def test_of_each_neighbour_one_kind_of_share() -> None:
     world = after(MASKED)
     signed = world.agree([number for number in range(11) if number != 3], world.live(but=[3]))
@@ -129,19 +174,21 @@ def test_of_each_neighbour_one_kind_of_share() -> None:
 
 def test_no_share_of_a_neighbour_whose_receipt_is_false_or_names_others() -> None:
     world = after(MASKED)
-    living = world.living(ME, world.live())
-    forged = bytearray(living)
+    forged = bytearray(world.living(ME, world.live()))
     forged[2 + 4] ^= 1  # the first receipt's bits
+    forged[-70:-66] = ME.to_bytes(4, "little")  # whose receipt the last is: none of its neighbours
     world.ask(AGREE, ME, bytes(forged))
     signed = world.agree([number for number in range(11) if number != ME], world.live())
     table = Table.read(world.ask(UNMASK, ME, world.signatures(ME, signed)), 37, world.plan)
-    assert len(table.numbers) == 9
+    assert len(table.numbers) == 8
 
 
 def test_equal_secrets_and_questions_give_equal_bytes() -> None:
     world = after(UNMASK)
     plan, own = world.plan, Own(ME, world.held[ME], world.roster)
     again = MaskedAnswers(plan, own, b"r" * 32, np.zeros(3, dtype=np.uint64))
+    with pytest.raises(InputError, match="not the size that its plan gives it"):
+        MaskedAnswers(plan, own, b"r" * 32, np.zeros(3, dtype=np.uint64)).answer(plan.packed()[:-1])
     other = MaskedAnswers(plan, own, b"r" * 32, np.zeros(3, dtype=np.uint64))
     assert again.answer(plan.packed()) == other.answer(plan.packed())
     question = keys_to_me(world).packed()

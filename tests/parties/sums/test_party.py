@@ -73,6 +73,24 @@ def test_queries_out_of_order_end_the_sum(query: int) -> None:
     assert world.ask(KEYS, ME, world.plan.packed()) is None
 
 
+def test_a_query_that_is_left_out_or_asked_in_other_words_is_told_so() -> None:
+    world = World(5, quorum=0.8, absent=0.0)
+    world.honestly(SHARES)
+    unpaid = world.letters_to(ME, [0, 2, 3, 4])  # what query 2 takes, and is paid for
+    with pytest.raises(InputError, match="each query once and in order"):
+        world.parties[ME].answer(world.plan.digest, AGREE, unpaid)
+    world = World(5, quorum=0.8, absent=0.0)
+    world.honestly(MASKED)
+    with pytest.raises(InputError, match="each query once and in order"):
+        world.parties[ME].answer(world.plan.digest, MASKED, world.letters_to(ME, [0, 2, 3]))
+
+
+def test_a_sum_begins_with_its_first_query() -> None:
+    world = World(5, quorum=0.8, absent=0.0)
+    with pytest.raises(InputError, match="knows nothing of this sum"):
+        world.parties[ME].answer(world.plan.digest, SHARES, world.plan.packed())
+
+
 def test_the_third_query_is_not_asked_of_who_trusts_the_server() -> None:
     world = World(5, "semi_honest", quorum=0.8, absent=0.0)
     world.honestly(MASKED)
@@ -105,4 +123,5 @@ def test_who_leaves_keeps_no_secret() -> None:
     world.honestly(SHARES)
     world.parties[ME].leave(world.plan.digest)
     assert world.parties[ME]._memory.load(world.plan.digest).root == b""
+    assert not world.parties[ME]._running
     world.parties[ME].leave(bytes(32))  # of a sum that it does not know

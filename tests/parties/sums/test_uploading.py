@@ -55,6 +55,12 @@ def test_who_cannot_pay_sends_nothing() -> None:
     assert memory.load(PLAN.digest) is None
 
 
+def test_a_second_server_whose_key_gives_nothing_secret_gets_nothing() -> None:
+    terms, plan = Terms(ROSTER, second=bytes(32)), replace(PLAN, second="00" * 32)
+    with pytest.raises(InputError, match="second server's key gives nothing secret"):
+        UploadingParty(1, HELD[1], terms, ProcessMemory(), lambda plan: PART).answer(plan.packed())
+
+
 @pytest.mark.parametrize(
     ("plan", "said"),
     [

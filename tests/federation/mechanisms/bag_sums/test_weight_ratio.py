@@ -32,14 +32,15 @@ def test_signs_are_a_sum_over_the_counts_of_noisy_labels(own: bool) -> None:
     assert mean_delta(0.5, 2.0, part, "signs") == pytest.approx(float(expected), rel=1e-12)
 
 
+@pytest.mark.parametrize("charge", [0.0, 1.0])
 @pytest.mark.parametrize("own", [False, True])
-def test_normal_weights_are_an_integral_over_the_law_of_the_ratio(own: bool) -> None:
+def test_normal_weights_are_an_integral_over_the_law_of_the_ratio(own: bool, charge: float) -> None:
     """|u|/sqrt(chi2_q + own u²), by Monte Carlo."""
     rng, runs = np.random.default_rng(0), 400_000
     square = rng.normal(size=runs) ** 2
     others = rng.chisquare(rng.choice(SURE.others, runs, p=SURE.probability))
-    values = gaussian.delta(0.5, 2 * np.sqrt(square / (others + own * square)))
-    found = mean_delta(0.5, 2.0, replace(SURE, own=own), "gaussian")
+    values = gaussian.delta(0.5, 2 * np.sqrt(square / (others + own * square)) + charge)
+    found = mean_delta(0.5, 2.0, replace(SURE, own=own), "gaussian", charge)
     assert found == pytest.approx(values.mean(), abs=4 * values.std() / math.sqrt(runs))
 
 

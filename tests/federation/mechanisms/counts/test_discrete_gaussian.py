@@ -166,6 +166,8 @@ def test_the_escape_bound_is_one() -> None:
     released = mechanism.release(np.array([5, 5, 5]), NoiseBits(1, "escape"), 200_000)
     for count in (2.0, 5.0):
         assert (released[:, 0] - 5 < -count).mean() < mechanism.escape(count) < 1
+    wide = CountGaussian(3, 1.0, 0.1, Fraction(40))  # whose released counts have the variance that is bounded by
+    assert wide.escape(70.0) == pytest.approx(math.exp(-(70.0**2) / (2 * wide.variance())))
 
 
 def test_the_guarantee_composes() -> None:

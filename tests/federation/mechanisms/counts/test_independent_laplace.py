@@ -62,6 +62,13 @@ def test_moments_of_a_release(classes: int, scale: Fraction) -> None:
         assert (noise[:, 0] < -count).mean() <= mechanism.escape(count) <= 1
 
 
+@pytest.mark.parametrize(("classes", "count", "reach"), [(2, 30.0, 30), (3, 40.0, 30), (6, 50.0, 30)])
+def test_a_count_escapes_where_the_noise_of_some_class_reaches_far(classes: int, count: float, reach: int) -> None:
+    k, mass = law(2.5)
+    union = classes * mass[np.abs(k) >= reach].sum()
+    assert IndependentLaplace(classes, 1.0, 0.1, Fraction(5, 2)).escape(count) == pytest.approx(union, rel=1e-9)
+
+
 @pytest.mark.parametrize(("classes", "scale"), [(2, 0.4), (3, 2.5), (4, 6.0)])
 def test_the_expected_l1_equals_a_plain_convolution(classes: int, scale: float) -> None:
     k, mass = law(scale)

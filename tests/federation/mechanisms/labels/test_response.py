@@ -58,6 +58,7 @@ def test_delta_equals_enumeration(answers, epsilon, at):
     first[0] = second[1] = true
     expected = np.maximum(first - math.exp(at) * second, 0).sum()
     assert response.delta(at, answers, redraw) == pytest.approx(expected, abs=1e-12)
+    assert response.delta(at, 1, redraw) == pytest.approx(max(0.0, 1 - math.exp(at)))  # the only answer is the same
 
 
 def test_frequencies_of_a_number_of_answers_that_is_no_power_of_two():

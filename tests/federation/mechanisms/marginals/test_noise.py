@@ -54,6 +54,7 @@ def test_the_pure_scale_is_the_summed_l1_sensitivity_over_epsilon(unit: Unit, ad
     made = noise.guarantee().parameters
     assert made["l1_sensitivity"] == summed / 3
     assert made["l2_sensitivity"] == (summed / 3) ** 0.5
+    assert "grid_scale" not in made  # by which Gaussian noise would be composed
 
 
 def test_replaced_rows_need_root_two_more_gaussian_noise_and_twice_the_pure() -> None:

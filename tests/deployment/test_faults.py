@@ -1,18 +1,14 @@
 """A site that is killed before its answer leaves, a collection that is interrupted, a site that never comes."""
 
 import json
-import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
-from support.trials import PORT, ROOT, Trial, environment
-
-from parties.site.journal import Journal
+from support.trials import PORT, environment, following
 
 pytestmark = pytest.mark.slow
 
@@ -20,20 +16,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def trial(tmp_path):
     """The page, followed until sites are to serve; an answer leaves 40 seconds after its question."""
-    before = Path.cwd()
-    os.chdir(tmp_path)
-    found = Trial(tmp_path, **{"seconds = 12/": "seconds = 40/"})
-    try:
-        found.follow((ROOT / "docs/deployment/three-sites.md").read_text(), until="federation party run")
+    with following(tmp_path, until="federation party run", **{"seconds = 12/": "seconds = 40/"}) as found:
         yield found
-    finally:
-        found.close()
-        os.chdir(before)
-
-
-def events(trial, site):
-    path = trial.folder / site / "state" / "journal.jsonl"
-    return [line["event"] for line in Journal(path, reading=True).lines]
 
 
 def collecting(trial, patience):
@@ -52,7 +36,7 @@ def test_nobody_pays_twice_whatever_is_killed(trial):
     for site in ("north", "south"):  # the west never comes
         trial.serve(site)
     first = collecting(trial, "10m")
-    until(lambda: "answered" in events(trial, "north") and "answered" in events(trial, "south"))
+    until(lambda: "answered" in trial.events("north") and "answered" in trial.events("south"))
     trial.stop("north", signal.SIGKILL)  # its answer is stored, and has not left
     first.kill()  # and leaves its SuperLink behind, with a run that goes on
     first.communicate(timeout=60)
@@ -64,9 +48,9 @@ def test_nobody_pays_twice_whatever_is_killed(trial):
     assert second.returncode == 0, told
     assert {path.name: path.read_bytes() for path in (trial.folder / "north/state/answers").iterdir()} == stored
     for site in ("north", "south"):
-        assert events(trial, site).count("charged") == 1
-        assert events(trial, site).count("answered") == 1
-    assert "answered again" in events(trial, "north")
+        assert trial.events(site).count("charged") == 1
+        assert trial.events(site).count("answered") == 1
+    assert "answered again" in trial.events("north")
     world = json.loads((trial.folder / "trial/releases/001/world.json").read_text())
     assert world["answered"] == 2
     assert "west" in told

@@ -10,9 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.trials import ROOT, Trial, environment
-
-from parties.site.journal import Journal
+from support.trials import environment, following
 
 pytestmark = pytest.mark.slow
 
@@ -22,20 +20,8 @@ SITES = ["north", "south", "west"]
 @pytest.fixture
 def trial(tmp_path):
     """The page, followed as far as the collection; an answer leaves 40 seconds after its question."""
-    before = Path.cwd()
-    os.chdir(tmp_path)
-    found = Trial(tmp_path, **{"seconds = 12/": "seconds = 40/"})
-    try:
-        found.follow((ROOT / "docs/deployment/three-sites.md").read_text(), until="federation collect")
+    with following(tmp_path, until="federation collect", **{"seconds = 12/": "seconds = 40/"}) as found:
         yield found
-    finally:
-        found.close()
-        os.chdir(before)
-
-
-def events(trial, site):
-    path = trial.folder / site / "state" / "journal.jsonl"
-    return [line["event"] for line in Journal(path, reading=True).lines]
 
 
 def answers(trial):
@@ -48,7 +34,7 @@ def begun(trial):
     words = [sys.executable, "-m", "scenarios.cli", "collect", "trial"]
     process = subprocess.Popen(words, cwd=trial.folder, env=environment(), stderr=subprocess.PIPE, text=True)
     end = time.monotonic() + 200
-    while not all("answered" in events(trial, site) for site in SITES):
+    while not all("answered" in trial.events(site) for site in SITES):
         assert time.monotonic() < end, "the sites have not answered in time"
         time.sleep(0.1)
     return process
@@ -73,7 +59,7 @@ def goes_on(trial, stored):
     assert "wrote" in told
     assert answers(trial) == stored
     for site in SITES:
-        assert [events(trial, site).count(one) for one in ("charged", "begun", "answered")] == [1, 1, 1]
+        assert [trial.events(site).count(one) for one in ("charged", "begun", "answered")] == [1, 1, 1]
     assert json.loads((trial.folder / "trial/releases/001/world.json").read_text())["answered"] == 3
     assert not (trial.folder / "trial/superlink/process.json").exists()
 

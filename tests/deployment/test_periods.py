@@ -1,11 +1,9 @@
 """What the page on periods says happens: new rows are asked about by the same plan, until the budget is spent."""
 
 import json
-import os
-from pathlib import Path
 
 import pytest
-from support.trials import ROOT, Trial
+from support.trials import following
 
 from parties.site.journal import Journal
 from scenarios.deployment.collecting import totals
@@ -17,15 +15,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory):
     folder = tmp_path_factory.mktemp("periods")
-    before = Path.cwd()
-    os.chdir(folder)
-    found = Trial(folder, **{"seconds = 12/": "seconds = 20/"})  # the machine may be busy
-    try:
-        found.follow((ROOT / "docs/deployment/periods.md").read_text())
+    with following(folder, page="periods", **{"seconds = 12/": "seconds = 20/"}) as found:  # the machine may be busy
         yield found
-    finally:
-        found.close()
-        os.chdir(before)
 
 
 def spent(trial, number):

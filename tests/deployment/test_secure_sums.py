@@ -1,15 +1,13 @@
 """Secure sums between three real sites through Flower's own server, one of which may be killed in the middle."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
-from support.trials import ROOT, Trial, environment
+from support.trials import environment, following
 
 from federation.sums.memory import Record
 from parties.site.journal import Journal
@@ -29,15 +27,8 @@ SECURE = {
 @pytest.fixture
 def trial(tmp_path, request):
     """The page, with a secure sum (of the protocol that a test names), followed as far as the collection."""
-    before = Path.cwd()
-    os.chdir(tmp_path)
-    found = Trial(tmp_path, **SECURE | getattr(request, "param", {}))
-    try:
-        found.follow((ROOT / "docs/deployment/three-sites.md").read_text(), until="federation collect")
+    with following(tmp_path, until="federation collect", **SECURE | getattr(request, "param", {})) as found:
         yield found
-    finally:
-        found.close()
-        os.chdir(before)
 
 
 def checked(trial):

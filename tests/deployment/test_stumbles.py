@@ -1,24 +1,21 @@
 """Sites that stumble while they are asked: each says at its own side what to mend, costs no other, and pays once."""
 
 import json
-import os
 import resource
 import subprocess
 import sys
 import threading
 import time
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-from support.trials import ROOT, Trial, environment
+from support.trials import environment, following
 
 from federation.letters.agreement import Agreement
 from federation.letters.keys import load_key
 from federation.letters.letters import SealedAnswer, SignedQuestion
 from federation.letters.packets import SHORTEST_REPLY
-from parties.site.journal import Journal
 from parties.site.mailbox import Mailbox
 
 pytestmark = pytest.mark.slow
@@ -40,20 +37,8 @@ main()
 @pytest.fixture
 def trial(tmp_path):
     """The page, followed until sites are to serve."""
-    before = Path.cwd()
-    os.chdir(tmp_path)
-    found = Trial(tmp_path, **{"seconds = 12/": "seconds = 20/"})
-    try:
-        found.follow((ROOT / "docs/deployment/three-sites.md").read_text(), until="federation party run")
+    with following(tmp_path, until="federation party run", **{"seconds = 12/": "seconds = 20/"}) as found:
         yield found
-    finally:
-        found.close()
-        os.chdir(before)
-
-
-def events(trial, site):
-    path = trial.folder / site / "state" / "journal.jsonl"
-    return [line["event"] for line in Journal(path, reading=True).lines]
 
 
 def until(done, seconds=200):
@@ -94,7 +79,7 @@ def test_each_stumble_is_told_where_it_can_be_mended(trial):
         until(lambda: "nothing is answered until it can be written (File too large)" in "".join(said))
         until(lambda: "has no column 'mean_radius'" in trial.log("south"))
         until(lambda: "or this machine's clock is more than 5 seconds ahead" in "".join(ahead))
-        assert not any("charged" in events(trial, site) for site in ("north", "south", "west"))
+        assert not any("charged" in trial.events(site) for site in ("north", "south", "west"))
         checked = subprocess.run(
             [sys.executable, "-m", "scenarios.cli", "party", "check", "south/site.toml"],
             cwd=trial.folder, env=environment(), capture_output=True, text=True,
@@ -109,7 +94,7 @@ def test_each_stumble_is_told_where_it_can_be_mended(trial):
     assert process.returncode == 0, told
     assert "(not connected: west)" in told
     for site in ("north", "south"):
-        assert [events(trial, site).count(one) for one in ("charged", "begun", "answered")] == [1, 1, 1]
+        assert [trial.events(site).count(one) for one in ("charged", "begun", "answered")] == [1, 1, 1]
     world = json.loads((trial.folder / "trial/releases/001/world.json").read_text())
     assert world["answered"] == 2
 

@@ -8,12 +8,14 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from benchmarks.documentation.blocks import commands, fences
 from benchmarks.documentation.contents import printed
+from parties.site.journal import Journal
 
 ROOT = Path(__file__).resolve().parents[2]
 PORT = "9092"  # of the page
@@ -82,10 +84,29 @@ class Trial:
     def log(self, site: str) -> str:
         return (self.folder / site / "log").read_text()
 
+    def events(self, site: str) -> list[str]:
+        """What a site has noted, in order."""
+        path = self.folder / site / "state" / "journal.jsonl"
+        return [line["event"] for line in Journal(path, reading=True).lines]
+
     def close(self) -> None:
         for site in [*self.sites]:
             with suppress(subprocess.TimeoutExpired):
                 self.stop(site)
+
+
+@contextmanager
+def following(folder: Path, until: str = "nothing", page: str = "three-sites", **changes: str) -> Iterator[Trial]:
+    """A page of docs/deployment, followed in a folder, which is the current one meanwhile."""
+    before = Path.cwd()
+    os.chdir(folder)
+    found = Trial(folder, **changes)
+    try:
+        found.follow((ROOT / f"docs/deployment/{page}.md").read_text(), until=until)
+        yield found
+    finally:
+        found.close()
+        os.chdir(before)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from aggregator.exchange.app import main, outcome_of
 from aggregator.releases.models import ReleasedModels
 from federation.contract.errors import FederationError
 from federation.contract.files import read_object, write_lasting
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
 
 
 @pytest.fixture(autouse=True)
@@ -103,6 +104,32 @@ def test_a_run_that_ended_between_the_charge_and_the_release_goes_on_and_is_char
     assert len(json.loads(post.folder.ledger.read_text())["charged"]) == 1
     assert run(post)["exit_code"] == 0
     assert [one["epsilon"] for one in run(post)["spent_in_all"]] == [1.0]
+
+
+def test_the_ledger_keeps_what_was_released_in_place_of_what_was_set_aside(deploy, monkeypatch):
+    post, less = deploy(), Guarantee(0.25, 0.0, Unit.PARTY, Adjacency.REPLACE, "set aside")
+    monkeypatch.setattr(module, "promised", lambda _: [less])
+    assert run(post)["spent"][0]["epsilon"] == 1.0
+    [[kept]] = json.loads(post.folder.ledger.read_text())["charged"].values()
+    assert kept["mechanism"] != "set aside"
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_sum_that_ends_before_anybody_has_paid_spends_nothing(deploy, monkeypatch, masked):
+    post = deploy()
+    post.conduct.update(south="silent", west="forged")
+    monkeypatch.setattr(module, "over", lambda _: {"masked": masked})
+    assert run(post)["exit_code"] == 4
+    assert bool(json.loads(post.folder.ledger.read_text())["charged"]) is masked
+
+
+def test_a_release_is_on_the_disk_before_it_is_told(deploy, monkeypatch):
+    post, synced = deploy(), []
+    monkeypatch.setattr(
+        module, "sync_folder", lambda folder: synced.append(sorted(one.name for one in folder.iterdir()))
+    )
+    run(post)
+    assert synced == [["001"]]
 
 
 def test_several_rounds_are_asked_and_their_queries_are_counted(deploy):

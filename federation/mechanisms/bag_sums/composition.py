@@ -183,6 +183,7 @@ def _reached(part: Exposure, weights: Weights, furthest: float) -> tuple[Floats,
     most = min(furthest**2, 1.0) if part.own else furthest**2
     ends = math.asinh(most / unit)
     square = unit * np.sinh(np.linspace(0.0, ends, 2 + int(ends / _CELL))[1:])
+    square[-1] = most  # rounded to 1 - 1e-16, it would leave 1e-8 of the probability beyond it
     below = _mixed_beta(np.minimum(square, 1.0) if part.own else square / (1 + square), q, p)
     mass = np.diff(np.maximum.accumulate(below), prepend=0.0)
     return np.append(reached, np.sqrt(square)), np.append(chances, mass)

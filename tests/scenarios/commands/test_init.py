@@ -139,20 +139,20 @@ def settings(path: str = "my-scenario.yaml") -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("flags", "data", "parties", "first"),
     [
-        ((), {"drop": ["patient_id"]}, {"count": 30}, {"kind": "soft_vote"}),
+        ((), {"drop": ["patient_id"]}, {"count": 30}, {"kind": "parameter_average"}),
         (("--parties", "9"), {}, {"count": 9}, {"kind": "soft_vote"}),
-        (("--group", "town"), {}, {"partition": {"by": "town"}}, {"kind": "soft_vote"}),
+        (("--group", "town"), {}, {"partition": {"by": "town"}}, {"kind": "parameter_average"}),
         (
             ("--protect", "person", "--person", "patient_id"),
             {},
             {"partition": {"by": "patient_id"}},
-            {"kind": "soft_vote"},
+            {"kind": "parameter_average"},
         ),
         (
             ("--protect", "person", "--person", "patient_id", "--group", "town"),
             {"person": "patient_id"},
             {"partition": {"by": "town"}},
-            {"kind": "soft_vote"},
+            {"kind": "parameter_average"},
         ),
         (("--protect", "row"), {}, {"count": 1}, {"kind": "mean_operator", "protect": "row"}),
         (("--protect", "row", "--trust", "none"), {}, {"count": 10}, {"kind": "mean_operator", "protect": "row"}),

@@ -20,7 +20,7 @@ MOST = 100
 
 
 def plan(summation="", parties=6):
-    return SimpleNamespace(summation=summation, parties=parties, quorum=0.7, colluding=0.1)
+    return SimpleNamespace(summation=summation, parties=parties, quorum=0.7, colluding=0.1, servers="two")
 
 
 def node():

@@ -6,12 +6,10 @@ seconds sites are waited for. How it went is told by a file, never by a tracebac
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +27,7 @@ from aggregator.exchange.sums import LetterSums, over
 from aggregator.node.app import run_plan
 from aggregator.world.plan import WorldPlan
 from federation.contract.errors import FederationError, InputError, QuorumError, of_disk, told
-from federation.contract.files import read_object, sync_folder, write_lasting
+from federation.contract.files import alone, read_object, sync_folder, write_lasting
 from federation.contract.guarantee import Guarantee
 from federation.letters.agreement import Agreement
 from federation.letters.keys import load_key
@@ -39,7 +37,7 @@ NODES, LEDGER = "nodes.json", "ledger.json"
 EXCHANGES, RELEASES = "exchanges", "releases"  # folders, in which each exchange has one under its number
 WORKING, OUTCOME, LOCK = "working", "outcome.json", "lock"  # in that of an exchange
 
-_ENDING, _PAUSE = 60.0, 0.5  # seconds that a run takes to end which was stopped, and between two looks
+_ENDING = 60.0  # seconds that a run takes to end which was stopped
 
 app = ServerApp()
 _log = logging.getLogger(__name__)
@@ -52,7 +50,8 @@ def main(grid: Grid, context: Context) -> None:
     folder, number = Path(str(config["dir"])), str(config["exchange"])
     own = folder / EXCHANGES / number
     try:
-        with _alone(own):
+        own.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with alone(own / LOCK, f"another process works on {own}; wait until it has ended, or end it", _ENDING):
             outcome = run_exchange(grid, folder, number, float(config["patience"]), float(config["wait"]))
     except Exception as error:
         if of_disk(error):
@@ -126,23 +125,6 @@ def _done(spent: Spent, exchange: str, plan: WorldPlan, released: Path) -> dict[
         "spent": spent.totals(plan.delta, exchange),
         "spent_in_all": spent.totals(plan.delta),
     }
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Nobody else works on an exchange in the meantime. Raises `InputError` where somebody goes on doing so."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    deadline = time.monotonic() + _ENDING
-    with (folder / LOCK).open("wb") as file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise InputError(f"another process works on {folder}; wait until it has ended, or end it") from None
-                time.sleep(_PAUSE)
-        yield
 
 
 def outcome_of(folder: Path, number: str) -> Mapping[str, Any] | None:

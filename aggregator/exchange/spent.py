@@ -77,14 +77,14 @@ class Spent:
         return ledger.totals(delta)
 
 
-def affordable(guarantees: Sequence[Guarantee], budget: Budget, most: int = 1000) -> int:
+def affordable(guarantees: Sequence[Guarantee], budget: Budget, most: int) -> int:
     """How many exchanges with these promises a budget allows together, `most` at most.
 
     It may allow more of them, as what was spent in the end takes the place of what was promised.
 
     Examples:
         >>> from federation.contract.guarantee import Adjacency, Unit
-        >>> affordable([Guarantee(1.0, 1e-6, Unit.ROW, Adjacency.REPLACE, "gaussian")], Budget(4.0, 3e-6))
+        >>> affordable([Guarantee(1.0, 1e-6, Unit.ROW, Adjacency.REPLACE, "gaussian")], Budget(4.0, 3e-6), 9)
         3
     """
 

@@ -39,7 +39,8 @@ def are_identifiers(name: str, cells: Floats) -> bool:
     def differ(some: Floats) -> bool:
         return bool((some == np.floor(some)).all()) and len(np.unique(some)) == len(some)  # no missing ones, either
 
-    if len(cells) < ROWS_OF_IDENTIFIERS or not differ(cells[:_FIRST]) or not differ(cells):
+    first = cells[:_FIRST]
+    if len(cells) < ROWS_OF_IDENTIFIERS or not differ(first) or (len(first) < len(cells) and not differ(cells)):
         return False
     return bool(np.ptp(cells) < 2 * len(cells)) or names_somebody(name)
 

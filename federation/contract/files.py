@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 from federation.contract.errors import InputError
 
 _CHARACTERS_SHOWN = 200  # of a path
+_PAUSE = 0.1  # seconds between two tries of a lock that somebody holds
 
 
 def is_file(path: Path) -> bool:
@@ -102,8 +104,10 @@ def write_lasting(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def alone(path: Path, refusal: str) -> Iterator[None]:
-    """Nobody else holds the lock at `path` in the meantime, a file that stays. Raises `InputError` where somebody does.
+def alone(path: Path, refusal: str, patience: float = 0.0) -> Iterator[None]:
+    """Nobody else holds the lock at `path` in the meantime, a file of this user alone, which stays.
+
+    Raises `InputError` where somebody holds it for longer than `patience` seconds.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -113,12 +117,24 @@ def alone(path: Path, refusal: str) -> Iterator[None]:
         Traceback (most recent call last):
         federation.contract.errors.InputError: somebody else is at work; wait
     """
-    with path.open("wb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(refusal) from None
+    deadline = time.monotonic() + patience
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        while not _locked(file):
+            if time.monotonic() >= deadline:
+                raise InputError(refusal)
+            time.sleep(_PAUSE)
         yield
+    finally:
+        os.close(file)
+
+
+def _locked(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def sync_folder(path: Path) -> None:

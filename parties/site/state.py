@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from federation.contract.errors import InputError
+from federation.contract.files import alone
 from federation.letters.keys import require_private
 from parties.site.journal import Journal
 
@@ -56,14 +55,6 @@ class State:
     @contextmanager
     def owned(self) -> Iterator[None]:
         """Be the one process that may write here. Raises `InputError` while another one is."""
-        file = os.open(self.folder / "instance.lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise InputError(
-                    f"another process is at work in {self.folder}; stop the site that runs there, or wait for it"
-                ) from error
+        busy = f"another process is at work in {self.folder}; stop the site that runs there, or wait for it"
+        with alone(self.folder / "instance.lock", busy):
             yield
-        finally:
-            os.close(file)

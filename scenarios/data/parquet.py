@@ -11,6 +11,7 @@ from scenarios.data.sheets import Sheet, different
 from scenarios.data.stored import Stored, readable
 
 if TYPE_CHECKING:  # imported where it is used, because the command line must start without it
+    import pyarrow
     from pyarrow.parquet import FileMetaData
 
 _ALWAYS_READ, _MOST_EXPANDED = 1 << 31, 1032  # bytes that a file may claim, and per byte of a larger one
@@ -27,22 +28,19 @@ def read_parquet(path: Path) -> Sheet:
     from pyarrow.parquet import ParquetFile
 
     files = files_of(path)
-    stored = Stored(tuple(files), sum(_examined(file) for file in files))
-    with readable(files[0]):
-        schema = ParquetFile(files[0]).schema_arrow.remove_metadata()
-    for file in files[1:]:
-        with readable(file):
-            found = ParquetFile(file).schema_arrow.remove_metadata()
+    rows, schemas = zip(*map(_examined, files), strict=True)
+    schema = schemas[0]
+    for file, found in zip(files, schemas, strict=True):
         if not found.equals(schema):
             names = sorted(str(field) for field in {*found} ^ {*schema}) or found.names
             raise InputError(f"{file} has other columns than {files[0].name}: {', '.join(names[:4])}; write it again")
-    if not stored.num_rows:
+    if not sum(rows):
         raise InputError(f"{path} has no rows; name a file with some")
     for name in different(schema.names, str(path)):
         if name.startswith("__index_level_"):
             raise InputError(f"{path} holds a pandas index as the column '{name}'; write it with index=False")
-    if stored.num_rows * len(schema.names) >= _WHOLE:
-        return Sheet(path, stored)
+    if sum(rows) * len(schema.names) >= _WHOLE:
+        return Sheet(path, Stored(tuple(files), schema, sum(rows)))
     tables = []
     for file in files:
         with readable(file), ParquetFile(file) as opened:
@@ -51,8 +49,8 @@ def read_parquet(path: Path) -> Sheet:
     return Sheet(path, tables[0] if len(tables) == 1 else concat_tables(tables))
 
 
-def _examined(path: Path) -> int:
-    """How many rows a file has, whose columns can be read. Raises `InputError`."""
+def _examined(path: Path) -> tuple[int, pyarrow.Schema]:
+    """How many rows a file has, and the columns, which can be read. Raises `InputError`."""
     from pyarrow.parquet import ParquetFile
 
     with readable(path), ParquetFile(path) as file:
@@ -60,7 +58,7 @@ def _examined(path: Path) -> int:
             # Raises where a column's own description is damaged: to ask for that then would end the process.
             next(file.iter_batches(1, [number], use_threads=False), None)
         _require_plausible(path, file.metadata)
-        return int(file.metadata.num_rows)
+        return int(file.metadata.num_rows), file.schema_arrow.remove_metadata()
 
 
 def _require_plausible(path: Path, stored: FileMetaData) -> None:

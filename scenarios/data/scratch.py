@@ -29,33 +29,36 @@ def mapped_rows(what: Any, shape: tuple[int, int], fill: Callable[[Floats], None
     nobody else may open, and is removed when a process that asked for it ends.
     Raises `InputError` where there is no room for the file, and where the folder is somebody else's.
     """
-    folder = _folder()
+    folder = Path(tempfile.gettempdir()) / f"federation-{os.getuid()}"
     file = folder / f"{digest(json.dumps([what, shape]), {})}.rows"
-    size = 8 * prod(shape)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not file.exists():
-            _make(file, size, lambda: fill(np.memmap(file.with_suffix(".part"), np.float64, "r+", shape=shape)))
-        found: Floats = np.memmap(file, np.float64, "r", shape=shape)
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        _require_own(folder)
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not file.exists():
+                _make(file, shape, fill)
+            found: Floats = np.memmap(file, np.float64, "r", shape=shape)
+    except OSError as error:
+        raise InputError(
+            f"{folder} cannot be written: {error.strerror}; name another folder in the environment variable TMPDIR"
+        ) from error
     atexit.register(partial(file.unlink, missing_ok=True))
     return found
 
 
-def _folder() -> Path:
-    folder = Path(tempfile.gettempdir()) / f"federation-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
+def _require_own(folder: Path) -> None:
     found = folder.lstat()
     if not folder.is_dir() or folder.is_symlink() or found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise InputError(
             f"{folder} is not a folder that only you may open; remove it, or name another folder in the environment "
             "variable TMPDIR"
         )
-    return folder
 
 
-def _make(file: Path, size: int, fill: Callable[[], None]) -> None:
-    """Write a file of so many bytes, there as a whole or not at all."""
-    part = file.with_suffix(".part")
+def _make(file: Path, shape: tuple[int, int], fill: Callable[[Floats], None]) -> None:
+    """Write a file, there as a whole or not at all. Raises `InputError` where there is no room, and `OSError`s."""
+    part, size = file.with_suffix(".part"), 8 * prod(shape)
     try:
         with part.open("wb") as opened:
             if shutil.disk_usage(file.parent).free < size:
@@ -66,11 +69,7 @@ def _make(file: Path, size: int, fill: Callable[[], None]) -> None:
             opened.truncate(size)
             if hasattr(os, "posix_fallocate"):  # else a disk that is full later would end the process
                 os.posix_fallocate(opened.fileno(), 0, size)
-        fill()
+        fill(np.memmap(part, np.float64, "r+", shape=shape))
         part.rename(file)
-    except OSError as error:
-        raise InputError(
-            f"{file.parent} cannot be written: {error.strerror}; name another folder in the environment variable TMPDIR"
-        ) from error
     finally:
         part.unlink(missing_ok=True)

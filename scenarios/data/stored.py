@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,14 +25,8 @@ class Stored:
     """
 
     files: tuple[Path, ...]
+    schema: pyarrow.Schema
     num_rows: int
-
-    @cached_property
-    def schema(self) -> pyarrow.Schema:
-        """Names and types of the columns."""
-        from pyarrow.parquet import read_schema
-
-        return read_schema(self.files[0]).remove_metadata()
 
     @property
     def stamp(self) -> list[str]:

@@ -14,7 +14,7 @@ from aggregator.exchange import app as module
 from aggregator.exchange.app import main, outcome_of
 from aggregator.releases.models import ReleasedModels
 from federation.contract.errors import FederationError
-from federation.contract.files import read_object, write_lasting
+from federation.contract.files import alone, read_object, write_lasting
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 
 
@@ -168,9 +168,10 @@ def test_files_that_were_damaged_are_told_in_a_sentence(deploy, file):
 
 def test_two_runs_of_one_exchange_do_not_work_at_once(deploy, monkeypatch):
     monkeypatch.setattr(module, "_ENDING", 0.1)
-    monkeypatch.setattr(module, "_PAUSE", 0.05)
     post = deploy()
-    with module._alone(post.folder.exchange("001")):
+    exchange = post.folder.exchange("001")
+    exchange.mkdir(parents=True)
+    with alone(exchange / module.LOCK, "nobody else"):
         outcome = run(post)
     assert outcome["exit_code"] == 2
     assert "another process works on" in outcome["why"]

@@ -3,12 +3,13 @@
 import json
 import os
 import stat
+import threading
 from pathlib import Path
 
 import pytest
 
 from federation.contract.errors import InputError
-from federation.contract.files import is_file, read_object, read_text, write_lasting
+from federation.contract.files import alone, is_file, read_object, read_text, write_lasting
 
 
 def test_files_and_links_to_them(tmp_path):
@@ -96,3 +97,23 @@ def test_what_is_written_leaves_no_file_open(tmp_path):
     again = os.open(tmp_path, os.O_RDONLY)
     os.close(again)
     assert again == free
+
+
+def test_a_lock_is_waited_for_as_long_as_is_said_and_free_afterwards(tmp_path):
+    lock, begun, over = tmp_path / "lock", threading.Event(), threading.Event()
+
+    def hold():
+        with alone(lock, "held"):
+            begun.set()
+            over.wait(60)
+
+    holding = threading.Thread(target=hold)
+    holding.start()
+    assert begun.wait(60)
+    with pytest.raises(InputError, match="somebody works here"), alone(lock, "somebody works here", 0.2):
+        pass
+    threading.Timer(0.2, over.set).start()
+    with alone(lock, "somebody works here", 60.0):
+        assert over.is_set()
+    holding.join()
+    assert lock.stat().st_mode & 0o777 == 0o600

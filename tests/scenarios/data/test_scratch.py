@@ -102,3 +102,10 @@ def test_a_folder_that_others_may_open_is_refused(folder, what):
         folder.chmod(0o755)
     with pytest.raises(InputError, match="not a folder that only you may open; remove it"):
         mapped_rows("own", (2, 2), counting)
+
+
+def test_a_temporary_folder_that_is_none_is_told(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
+    with pytest.raises(InputError, match=r"cannot be written: Not a directory; name another folder .* TMPDIR"):
+        mapped_rows("own", (2, 2), counting)

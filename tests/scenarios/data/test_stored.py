@@ -23,7 +23,7 @@ def found(whole, tmp_path, monkeypatch):
     files = tmp_path / "1.parquet", tmp_path / "2.parquet"
     for file, part in zip(files, (whole.slice(0, 30), whole.slice(30)), strict=True):
         pq.write_table(part, file, row_group_size=20)
-    return Stored(files, 50)
+    return Stored(files, whole.schema, 50)
 
 
 def test_columns_are_those_of_the_table(found, whole):

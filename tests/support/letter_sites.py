@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 
 from flwr.app import ConfigRecord, Error, Message, RecordDict
 from flwr.serverapp import Grid
 from support.two_class_parties import public_table
 
+from aggregator.exchange import letter_grid, pulling
 from federation.contract.reference import Reference
 from federation.letters.agreement import Agreement, require_agreed
 from federation.letters.keys import new_site_key, public_text, sums_key
@@ -33,6 +36,23 @@ from scenarios.settings.schema import resolve
 
 FIRST_NODE = 1001  # Flower's ids of nodes are no numbers from 1
 CLOSING = 4_000_000_000  # seconds since 1970
+
+
+def in_no_time(monkeypatch) -> None:
+    """Nothing is waited for: who does not answer has taken too long once nobody else is awaited, and no earlier."""
+    for module, name in ((letter_grid, "_AWAY"), (letter_grid, "_AGAIN"), (letter_grid, "_PAUSE"), (pulling, "_PAUSE")):
+        monkeypatch.setattr(module, name, 0.02)
+    ahead, pull = 0.0, letter_grid.LetterGrid.pull_messages
+
+    def pulled(grid, names):
+        nonlocal ahead
+        awaited = {one.message.metadata.dst_node_id for one in grid._pending.values()}
+        if all(grid._grid.hopeless(node) for node in awaited):
+            ahead += grid._patience + 1.0
+        return pull(grid, names)
+
+    monkeypatch.setattr(letter_grid.LetterGrid, "pull_messages", pulled)
+    monkeypatch.setattr(letter_grid, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + ahead))
 
 
 def write_public(path: Path) -> Path:
@@ -85,7 +105,8 @@ def deployed(folder: Path, sites=("north", "south", "west"), **changed):
 class Post(Grid):
     """A grid to the sites of a deployment: what each does is `conduct`, else it answers.
 
-    `silent` ones say nothing, `away` ones cannot be reached, `refusing` and `busy` ones say so (a `busy` one once),
+    `silent` ones say nothing, `away` ones cannot be reached, `late` ones not yet,
+    `refusing` and `busy` ones say so (a `busy` one once),
     `forged` ones send what they have not signed, `wrong` ones a letter of other parts, and `broken` ones what cannot
     even be fetched.
     """
@@ -114,7 +135,7 @@ class Post(Grid):
         names = []
         for message in messages:
             site = self.agreement.sites[message.metadata.dst_node_id - FIRST_NODE].name
-            name = "" if self.conduct.get(site) == "away" else os.urandom(8).hex()  # as Flower's own
+            name = "" if self.conduct.get(site) in ("away", "late") else os.urandom(8).hex()  # as Flower's own
             if name:
                 message.metadata.__dict__["_message_id"] = name
                 self._out[name] = message
@@ -129,6 +150,11 @@ class Post(Grid):
 
     def send_and_receive(self, messages, *, timeout=None):
         raise NotImplementedError
+
+    def hopeless(self, node):
+        """Whether nothing will come from a site that may be taken."""
+        conduct = self.conduct.get(self.agreement.sites[node - 1].name)
+        return conduct in ("silent", "away", "forged", "wrong", "broken", "failing")
 
     def _reply(self, message):
         place = message.metadata.dst_node_id - FIRST_NODE

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 from flwr.app import ConfigRecord, Message, RecordDict
-from support.letter_sites import FIRST_NODE, Post, deployed
+from support.letter_sites import FIRST_NODE, Post, deployed, in_no_time
 from support.masked_sums import World
 from threadpoolctl import threadpool_limits
 
@@ -130,9 +130,7 @@ def _read_here(town, packet, agreement, cohort, means):
 
 def town(folder, monkeypatch, sites=SITES, kind="mean_operator", **changed) -> Town:
     """A deployment of a protocol by secure sums, whose sites answer at once."""
-    for name in ("letter_grid._AWAY", "letter_grid._AGAIN", "letter_grid._PAUSE", "pulling._PAUSE"):
-        monkeypatch.setattr(f"aggregator.exchange.{name}", 0.02)
-    monkeypatch.setattr("aggregator.exchange.sums._GOODBYE", 0.3)
+    in_no_time(monkeypatch)
     parties = {"count": len(sites), "quorum": 1} | changed.pop("parties", {})
     options = {"protect": "row", "trust": "secure"} | changed.pop("options", {})
     privacy = {"budget": {"epsilon": 1, "delta": 1e-4}} | changed.pop("privacy", {})

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support.letter_sites import Post, deployed
+from support.letter_sites import Post, deployed, in_no_time
 
 from aggregator.exchange import app as module
 from aggregator.exchange.app import main, outcome_of
@@ -19,9 +19,8 @@ from federation.contract.guarantee import Adjacency, Guarantee, Unit
 
 
 @pytest.fixture(autouse=True)
-def in_no_time(monkeypatch, flower_process):
-    for name in ("letter_grid._AWAY", "letter_grid._AGAIN", "letter_grid._PAUSE", "pulling._PAUSE"):
-        monkeypatch.setattr(f"aggregator.exchange.{name}", 0.02)
+def quick(monkeypatch, flower_process):
+    in_no_time(monkeypatch)
 
 
 @pytest.fixture
@@ -30,9 +29,8 @@ def deploy(tmp_path):
 
 
 def run(post, exchange="001"):
-    """How a run of the app on the first exchange ended; sites are waited for in vain only where some are silent."""
-    patience = 1.0 if post.conduct else 60.0
-    config = {"dir": str(post.folder.path), "exchange": exchange, "patience": patience, "wait": 60.0}
+    """How a run of the app on the first exchange ended."""
+    config = {"dir": str(post.folder.path), "exchange": exchange, "patience": 60.0, "wait": 60.0}
     main(post, SimpleNamespace(run_config=config, run_id=7))
     return outcome_of(post.folder.path, exchange)
 

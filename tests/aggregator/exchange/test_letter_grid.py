@@ -4,7 +4,7 @@ import threading
 from contextlib import closing
 
 import pytest
-from support.letter_sites import FIRST_NODE, Post, deployed
+from support.letter_sites import FIRST_NODE, Post, deployed, in_no_time
 
 from aggregator.exchange.exchange import Exchange
 from aggregator.exchange.letter_grid import LetterGrid
@@ -17,9 +17,8 @@ QUESTION = CountsQuestion(CountsNoise("pure", 1.0), Bags(1, 2), release=ReleaseI
 
 
 @pytest.fixture(autouse=True)
-def in_no_time(monkeypatch, flower_process):
-    for name in ("letter_grid._AWAY", "letter_grid._AGAIN", "letter_grid._PAUSE", "pulling._PAUSE"):
-        monkeypatch.setattr(f"aggregator.exchange.{name}", 0.02)
+def quick(monkeypatch, flower_process):
+    in_no_time(monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +35,7 @@ class Meeting:
         self.post.agreement = self.post.agreement.model_copy(update={"asked": asked})
         self.folder = folder
 
-    def ask(self, patience=5.0, wait=30.0, questions=(QUESTION,), rounds=1):
+    def ask(self, patience=60.0, wait=600.0, questions=(QUESTION,), rounds=1):
         """The replies by site, of a new run on the same exchange; the last ones of several `rounds`."""
         signing = self.post.folder.signing_key
         exchange = Exchange.opened(self.folder / "exchange", self.post.agreement, signing)
@@ -81,7 +80,7 @@ def test_a_later_run_gets_the_same_answers_and_asks_nobody(made, tmp_path):
 @pytest.mark.parametrize("conduct", ["silent", "away", "forged", "wrong", "broken", "failing"])
 def test_whoever_does_not_answer_is_left_out_and_asked_again_in_the_next_run(made, tmp_path, conduct):
     meeting = Meeting(made, tmp_path, south=conduct)
-    found = meeting.ask(patience=0.25)
+    found = meeting.ask()
     assert found["south"].has_error()
     assert found["south"].error.reason == "the site did not answer in time"
     assert not found["north"].has_error()
@@ -96,7 +95,7 @@ def test_whoever_does_not_answer_is_left_out_and_asked_again_in_the_next_run(mad
 def test_a_site_that_comes_late_is_asked_all_questions(made, tmp_path, monkeypatch):
     """Each of which Flower has not taken, and has called by the same empty name."""
     monkeypatch.setattr("aggregator.exchange.letter_grid._AWAY", 0.5)
-    meeting = Meeting(made, tmp_path, south="away")
+    meeting = Meeting(made, tmp_path, south="late")
     threading.Timer(0.3, meeting.post.conduct.pop, ["south"]).start()
     found = meeting.ask(questions=(QUESTION, QUESTION))
     assert not found["south"].has_error()
@@ -105,14 +104,14 @@ def test_a_site_that_comes_late_is_asked_all_questions(made, tmp_path, monkeypat
 
 def test_a_refusal_is_told_at_once_and_not_kept(made, tmp_path):
     meeting = Meeting(made, tmp_path, south="refusing")
-    assert meeting.ask(patience=60.0)["south"].error.reason == "the site refused"
+    assert meeting.ask()["south"].error.reason == "the site refused"
     del meeting.post.conduct["south"]
     assert not meeting.ask()["south"].has_error()
 
 
 def test_a_site_where_somebody_has_yet_to_decide_is_waited_for_longer_than_others(made, tmp_path):
     meeting = Meeting(made, tmp_path, south="busy", west="silent")
-    found = meeting.ask(patience=0.25)
+    found = meeting.ask()
     assert not found["south"].has_error()
     assert found["west"].has_error()
     assert [who for who, _ in meeting.post.asked].count("south") == 2
@@ -121,7 +120,7 @@ def test_a_site_where_somebody_has_yet_to_decide_is_waited_for_longer_than_other
 def test_who_is_silent_is_waited_for_once_and_takes_no_time_from_others(made, tmp_path):
     """Else one site could use up the time of all rounds, and no other would be heard in the last ones."""
     meeting = Meeting(made, tmp_path, south="silent")
-    found = meeting.ask(patience=5.0, wait=0.3, rounds=5)
+    found = meeting.ask(wait=0.3, rounds=5)
     assert found["south"].has_error()
     assert not found["north"].has_error()
     assert not found["west"].has_error()
@@ -129,5 +128,5 @@ def test_who_is_silent_is_waited_for_once_and_takes_no_time_from_others(made, tm
 
 
 def test_sites_are_waited_for_no_longer_than_was_said_for_all_questions(made, tmp_path):
-    found = Meeting(made, tmp_path, north="silent", south="silent", west="silent").ask(patience=60.0, wait=0.3)
+    found = Meeting(made, tmp_path, north="silent", south="silent", west="silent").ask(wait=0.3)
     assert all(reply.has_error() for reply in found.values())

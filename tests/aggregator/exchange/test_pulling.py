@@ -1,6 +1,7 @@
 """Replies are fetched though one of them cannot be."""
 
 import threading
+import time
 from contextlib import closing
 
 import pytest
@@ -23,7 +24,7 @@ class Slow:
     def pull_messages(self, message_ids):
         [sent] = message_ids
         if sent == "stuck":
-            self.let_go.wait(30)
+            self.let_go.wait(120)
         if sent == "broken":
             raise RecursionError("too deep")
         return [] if sent == "silent" else [f"reply to {sent}"]
@@ -43,11 +44,10 @@ def pulling(slow):
 
 
 def all_of(pulling, count):
-    found = []
+    found, end = [], time.monotonic() + 60
     while len(found) < count:
-        came = pulling.arrived(0.5) or pulling.arrived(5.0)
-        assert came, "nothing came"
-        found += came
+        assert time.monotonic() < end, "nothing came"
+        found += pulling.arrived(0.5)
     return dict(found)
 
 
@@ -61,7 +61,7 @@ def test_a_reply_that_takes_long_holds_up_no_other(slow, pulling):
 
 def test_a_reply_whose_rest_never_comes_is_given_up_and_its_site_is_heard_again(slow, monkeypatch):
     """As of a site that is killed while it sends: Flower waits three minutes for it."""
-    monkeypatch.setattr(pulling_module, "_REST", 0.2)
+    monkeypatch.setattr(pulling_module, "_REST", 0.5)
     with closing(Pulling(slow, 1)) as pulling:
         pulling.expect(0, "stuck")
         found = all_of(pulling, 1)

@@ -40,8 +40,8 @@ def totals(monkeypatch):
     return found
 
 
-def run(post, number="001", patience=5.0):
-    return run_exchange(post, post.folder.path, number, patience, 60.0)
+def run(post, number="001"):
+    return run_exchange(post, post.folder.path, number, 60.0, 60.0)
 
 
 def plain(post, names):
@@ -117,7 +117,7 @@ def test_a_coordinator_that_is_interrupted_in_all_queries_goes_on_and_nobody_com
 def test_below_a_quorum_nothing_is_released_and_sites_destroy_their_secrets(three, query):
     three.before = lambda name, asked: three.conduct.update(south="silent") if (name, asked) == ("south", query) else 0
     with pytest.raises(QuorumError, match="this sum is over"):
-        run(three, patience=1.5)
+        run(three)
     folder = three.folder.exchange("001")
     assert over(folder)["masked"] is (query >= MASKED)
     assert not three.folder.release("001").exists()
@@ -140,7 +140,7 @@ def test_below_a_quorum_nothing_is_released_and_sites_destroy_their_secrets(thre
 def test_before_keys_are_there_it_is_not_over(three, totals):
     three.conduct["south"] = "silent"
     with pytest.raises(QuorumError, match="collect again once more sites are there"):
-        run(three, patience=1.5)
+        run(three)
     assert over(three.folder.exchange("001")) is None
     three.conduct.clear()
     three._out.clear()
@@ -152,7 +152,7 @@ def test_before_keys_are_there_it_is_not_over(three, totals):
 def test_a_site_that_falls_silent_is_absent_for_the_rest(tmp_path, monkeypatch, flower_process, totals, query):
     five = town(tmp_path, monkeypatch, ("north", "south", "west", "east", "centre"), parties={"quorum": 0.8})
     five.before = lambda name, asked: five.conduct.update(south="silent") if (name, asked) == ("south", query) else 0
-    assert run(five, patience=0.6)["status"] == "released"
+    assert run(five)["status"] == "released"
     there = [name for name in five.keys if name != "south" or query > MASKED]  # what it had sent is in the sum
     [(opened, whole)] = totals
     np.testing.assert_array_equal(whole, plain(five, there))
@@ -187,7 +187,7 @@ def test_how_far_a_sum_is(three):
     assert last_sum(folder) is None
     three.before = lambda name, asked: three.conduct.update(south="silent") if (name, asked) == ("south", AGREE) else 0
     with pytest.raises(QuorumError):
-        run(three, patience=1.5)
+        run(three)
     stand = last_sum(folder)
     assert (stand.kind, stand.query) == ("mean_operator", AGREE)
     assert stand.lacking(3) == [(1, True)]

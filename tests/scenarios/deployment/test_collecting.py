@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
-from support.letter_sites import FIRST_NODE, Post, deployed
+from support.letter_sites import FIRST_NODE, Post, deployed, in_no_time
 
 from aggregator.exchange.app import main
 from federation.contract.errors import BudgetExceededError, InputError
@@ -15,7 +15,7 @@ from scenarios.deployment import collecting
 from scenarios.deployment.collecting import Patience, Progress, collect, progress, spent_lines, status, totals, written
 from scenarios.deployment.folder import Folder
 
-PATIENCE, SHORT = Patience(60.0, 60.0), Patience(1.0, 60.0)  # the second where sites are silent
+PATIENCE = Patience(60.0, 60.0)
 
 
 class Link:
@@ -46,8 +46,7 @@ class Link:
 
 @pytest.fixture
 def link(tmp_path, monkeypatch, flower_process):
-    for name in ("letter_grid._AWAY", "letter_grid._AGAIN", "letter_grid._PAUSE", "pulling._PAUSE"):
-        monkeypatch.setattr(f"aggregator.exchange.{name}", 0.02)
+    in_no_time(monkeypatch)
     made = Link(Post(*deployed(tmp_path, privacy={"budget": {"epsilon": 2, "delta": 1e-4}})))
 
     @contextmanager
@@ -60,7 +59,7 @@ def link(tmp_path, monkeypatch, flower_process):
 
 def run(link, fresh=False):
     told = []
-    return collect(link.post.folder, SHORT if link.post.conduct else PATIENCE, fresh, told.append), told
+    return collect(link.post.folder, PATIENCE, fresh, told.append), told
 
 
 def test_it_ends_with_a_release(link):

@@ -45,7 +45,7 @@ def encoded(steps: Floats | Integers) -> Words:
     inside = whole.min(initial=0) >= -MOST_STEPS and whole.max(initial=0) <= MOST_STEPS  # not of NaN
     if not inside or (whole.dtype.kind == "f" and np.any(whole != np.rint(whole))):
         raise InputError("a masked sum adds whole numbers of at most 2^62 grid steps; round the values, or cut them")
-    return whole.astype(np.int64).view(np.uint64)
+    return whole.astype(np.int64, copy=False).view(np.uint64)
 
 
 def decoded(total: Words) -> Integers:

@@ -31,7 +31,7 @@ class Uploaded:
 
     def packed(self) -> bytes:
         """One after the other."""
-        return self.key + self.signature + self.vector.astype("<u8", copy=False).tobytes()
+        return b"".join((self.key, self.signature, self.vector.astype("<u8", copy=False).data))
 
     @classmethod
     def read(cls, data: bytes, plan: SumPlan) -> Uploaded:
@@ -48,7 +48,7 @@ class Uploaded:
 
 def statement(key: bytes, vector: Words) -> bytes:
     """What a party signs."""
-    return key + hashlib.sha256(vector.astype("<u8", copy=False).tobytes()).digest()
+    return key + hashlib.sha256(vector.astype("<u8", copy=False).data).digest()
 
 
 def vouched(receipt: bytes, number: int, key: bytes, plan: SumPlan) -> bool:

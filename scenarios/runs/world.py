@@ -39,6 +39,7 @@ from scenarios.scores.tasks import REGRESSION, scoring
 from scenarios.scores.unscored import Unscored
 from scenarios.settings.baselines import noise_free
 from scenarios.settings.classifier import leading
+from scenarios.settings.division import are_common
 from scenarios.settings.protocol_options import (
     BASELINES,
     CONSTANT,
@@ -203,6 +204,7 @@ class World:
             summation=SUMMATION,
             chosen="" if scenario.chosen is None else scenario.chosen.premise,
             periods=releases_about(scenario.trials, len(self.periods)) if self.periods else {},
+            common_bags=are_common(scenario.parties.bags),
         )
 
     def holdings(self) -> Reference:

@@ -170,8 +170,9 @@ class Parties(Section):
     (log-normal sizes), {majority: SHARE} (bag b has SHARE of each class but the b-th, in turn), {proportions: [SHARES,
     ...]} (of all classes, for one bag after another) or {by: COLUMN} (one party per value of a column)."""
     bags: Annotated[Bags, Sweep()] = 1
-    """Bags of each party, with label counts of their own, dealt as parties are: a number, or {by: COLUMN} (one bag per
-    value of a column within each party)."""
+    """Bags of each party, with label counts of their own, dealt as parties are: a number, {by: COLUMN} (one bag per
+    value of a column within each party) or {by: COLUMN, common: true} (one bag per value, the same at all parties, of
+    which each holds some rows or none: what a secure sum needs)."""
     classifier: Annotated[Classifier, Sweep()] = Field(default_factory=lambda: parse_classifier("logistic"))
     """What each party trains where a protocol or baseline needs it: logistic, a scikit-learn classifier with its
     parameters, or one drawn from {mixture: [logistic, {GaussianNB: {}, weight: 2}]}; pooled trains the one of greatest

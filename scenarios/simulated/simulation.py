@@ -52,7 +52,7 @@ class SplitSpec:
     partition: str | Mapping[str, Any]
     seed: int
     split: int
-    bags: int | Mapping[str, str] = 1
+    bags: int | Mapping[str, Any] = 1
     person: str | None = None
     label_range: tuple[float, float] | None = None
     outside: Outside = "refuse"

@@ -14,6 +14,7 @@ from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule, Trust
 from aggregator.protocols.class_ratio.ratio_options import RatioOptions
 from aggregator.world.public_numbers import PublicNumbers, product
+from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.question import OFF
 from federation.mechanisms.counts.calibrated_counts import CountNoise
@@ -33,8 +34,14 @@ _EXPECTED: Mapping[str, CountNoise] = {  # those whose error even counts tell
     name: name for name in ("auto", "gaussian", "laplace", "pure", "independent_laplace")
 }
 _BAGS_APART = (
-    "every party numbers the bags that it has, so that its first bag has nothing in common with the first one of "
-    "another, and a sum over parties would mix them; use trust: none, where every party hides its own counts"
+    "trust: secure: every party numbers the bags that it has, so that its first bag has nothing in common with the "
+    "first one of another, and a sum over parties would mix them; where they follow from a column that means the same "
+    "everywhere use parties.bags: {by: COLUMN, common: true}, else trust: none, where every party hides its own counts"
+)
+_SHARED = ("auto", "gaussian", "pure")
+_NO_SHARES = (
+    "its noise has no shares that parties could draw by themselves; use noise: auto, gaussian or pure, or trust: none, "
+    "where every party hides its own counts"
 )
 _PURE = ("pure", "published_laplace", "laplace_prior")  # whatever delta is given
 
@@ -76,16 +83,21 @@ class ClassRatio(RatioOptions, Protocol):
     )
 
     def noise_at(self, trust: Trust) -> Place | Refused:
-        """At every party, who trusts nobody; refused where only sums over parties may be seen."""
+        """At every party, who trusts nobody, or as shares of one noise where a secure summation is trusted."""
         if self.noise == OFF:
             return Place.NOWHERE
-        return Refused(_BAGS_APART) if trust is Trust.SECURE else Place.PARTY
+        if trust is not Trust.SECURE:
+            return Place.PARTY
+        return Place.SHARES if self.noise in _SHARED else Refused(_NO_SHARES)
 
     def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
         """For all labels of a person where persons are known, one label, or a whole row.
 
-        Raises `InputError` for a delta that `published_gaussian` cannot aim at.
+        Raises `InputError` for a delta that `published_gaussian` cannot aim at, and where counts would be added of bags
+        that are not the same at all parties.
         """
+        if self.place is Place.SHARES and public.common_bags is False:
+            raise InputError(_BAGS_APART)
         sends = self._sends(public)
         if self.noise == OFF:
             return Promise(NoGuarantee("noise is off"), sends)
@@ -132,6 +144,10 @@ class ClassRatio(RatioOptions, Protocol):
 
     def begin(self, world: World, epsilon: float, draws: int) -> RatioSession:
         """A session that asks once, and fits an estimator to each noise draw."""
+        if self.trust == Trust.SECURE and world.plan.common_bags:
+            from aggregator.protocols.class_ratio.common_session import CommonSession
+
+            return CommonSession(world, self, epsilon, draws)
         from aggregator.protocols.class_ratio.ratio_session import RatioSession
 
         return RatioSession(world, self, epsilon, draws)

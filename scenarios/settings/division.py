@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, with_config
 from typing_extensions import TypedDict
@@ -23,7 +23,7 @@ from scenarios.settings.values import (
     read_as,
     word_or_number,
 )
-from scenarios.settings.words import COMMON, LEAST, MOST, MOST_PERIODS, PROPORTIONS, Span, sum_to_one
+from scenarios.settings.words import LEAST, MOST, MOST_PERIODS, PROPORTIONS, Span, sum_to_one
 
 
 def _of_a_whole(shares: list[float]) -> list[float]:
@@ -74,7 +74,6 @@ class _Dealt(TypedDict, total=False):
 @with_config(ConfigDict(extra="forbid"))
 class _ByColumn(TypedDict):
     by: Name
-    common: NotRequired[Literal[True]]
 
 
 Partition = Annotated[
@@ -87,9 +86,7 @@ Partition = Annotated[
     ),
 ]
 Bags = Annotated[
-    int | Mapping[str, Any],
-    read_as(Count | _ByColumn),
-    Told("must be a whole number from 1, {by: COLUMN} or {by: COLUMN, common: true}"),
+    int | Mapping[str, str], read_as(Count | _ByColumn), Told("must be a whole number from 1, or {by: COLUMN}")
 ]
 
 _Probability = Annotated[float, Field(strict=True, gt=0, lt=1)]
@@ -165,22 +162,12 @@ def label(entry: int | float | str | Mapping[str, Any]) -> int | float | str:
     Examples:
         >>> label({"dirichlet": 0.5}), label({"proportions": [[0.9, 0.1], [0.2, 0.8]]})
         ('dirichlet=0.5', 'proportions=0.9_0.1-0.2_0.8')
-        >>> label({"by": "age", "from": 0.1, "to": 0.9}), label({"by": "age", "common": True}), label(40)
-        ('by=age_0.1_0.9', 'by=age_common', 40)
+        >>> label({"by": "age", "from": 0.1, "to": 0.9}), label(40)
+        ('by=age_0.1_0.9', 40)
     """
     if not isinstance(entry, Mapping):
         return entry
     (kind, value), *ends = entry.items()
     if kind == PROPORTIONS:
         value = "-".join("_".join(f"{share:g}" for share in shares) for shares in value)
-    return "_".join([f"{kind}={value}", *(name if end is True else f"{end:g}" for name, end in ends)])
-
-
-def are_common(bags: int | Mapping[str, Any]) -> bool:
-    """Whether bags are the same at all parties.
-
-    Examples:
-        >>> are_common({"by": "district", "common": True}), are_common({"by": "district"}), are_common(3)
-        (True, False, False)
-    """
-    return isinstance(bags, Mapping) and COMMON in bags
+    return "_".join([f"{kind}={value}", *(f"{end:g}" for _, end in ends)])

@@ -11,7 +11,6 @@ from aggregator.contract.protocol import Place, Refused
 from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.servers import SAID, Servers
 from federation.contract.guarantee import Guarantee, NoGuarantee
-from scenarios.settings.division import are_common
 from scenarios.settings.protocol_options import place as placed
 from scenarios.settings.protocol_options import promise
 from scenarios.settings.schema import Scenario
@@ -121,7 +120,7 @@ def _public_numbers(point: Scenario) -> PublicNumbers:
         bags=None if streamed else each,
         largest_bag=point.parties.rows // each if point.parties.rows and each else None,
         rows_per_person=0 if point.data.person is None else point.data.rows_per_person,
-        common_bags=are_common(given),
+        common_bags=point.parties.common_bags,
         label_range=point.data.range,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from scenarios.settings.division import are_common, partition_kind
+from scenarios.settings.division import partition_kind
 from scenarios.settings.sections import Data, Parties, Trials
 from scenarios.settings.values import all_values
 from scenarios.settings.words import ALL, BY, NEXT
@@ -35,8 +35,8 @@ def untimely(data: Data, parties: Parties, trials: Trials) -> Iterator[tuple[Key
             "of later periods"
         )
         yield ("data", "auxiliary"), text
-    if any(map(are_common, all_values(parties.bags))):
-        yield ("parties", "bags"), "with data.time every period has bags of its own; remove common"
+    if parties.common_bags:
+        yield ("parties", "common_bags"), "with data.time every period has bags of its own; remove it"
     if BY in map(partition_kind, all_values(parties.partition)) and all_values(parties.count) != (None,):
         text = "with {by: COLUMN} and data.time all groups are parties, who may come and go; remove it"
         yield ("parties", "count"), text

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 Kind = Literal["flip", "random", "target", "malformed", "oversized"]  # of attack
-BY, COMMON = "by", "common"
+BY = "by"
 MAJORITY, PROPORTIONS = "majority", "proportions"
 PRESCRIBED = (MAJORITY, PROPORTIONS)  # partitions that say what is in each bag
 BY_CLASS = ("dirichlet", *PRESCRIBED)  # partitions that need classes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, cast
@@ -17,8 +17,7 @@ from federation.numerics.arrays import Integers
 from parties.answers.bags import kept_rows
 from scenarios.data.catalogue import is_file_name
 from scenarios.data.tables import Table
-from scenarios.settings.division import are_common
-from scenarios.settings.words import BY, BY_CLASS, COMMON, LEAST, MOST, PRESCRIBED
+from scenarios.settings.words import BY_CLASS, LEAST, MOST, PRESCRIBED
 from scenarios.simulated.bags import bags_by_value, even_bags, require_one_holder
 from scenarios.simulated.composition import bag_counts, bag_shares, is_prescription
 from scenarios.simulated.public_rows import OFFICIAL, set_apart
@@ -30,8 +29,8 @@ class Cut:
     """Disjoint row indices of a table (int64): `auxiliary` (N,), `test` (T,) and the parties' own.
 
     Party k holds order[offsets[k]:offsets[k + 1]]; `party_names` (K of them) are those of the groups, if any. Bag b of
-    all, which are numbered party after party, is order[bag_offsets[b]:bag_offsets[b + 1]]; where bags are the same at
-    all parties it is a part of the bag `common`[b], one of `common_bags`. `shifted` says that the
+    all, which are numbered party after party, is order[bag_offsets[b]:bag_offsets[b + 1]]; where bags of all parties
+    follow from a column it is a part of the bag `common`[b], one of `common_bags`. `shifted` says that the
     auxiliary rows have other features than the rest, or come from elsewhere, which is public; otherwise they are a
     random sample of all.
     """
@@ -78,7 +77,7 @@ class Cut:
 
     @cached_property
     def bags_per_party(self) -> int:
-        """The most bags that a party has, or how many there are where they are the same at all parties."""
+        """The most bags that a party has, or how many there are where those of all follow from a column."""
         return self.common_bags or int(np.diff(self._first_bags).max())
 
     @cached_property
@@ -112,7 +111,8 @@ def cut(
     partition: str | Mapping[str, Any],
     seed: int | None,
     split: int = 0,
-    bags: int | Mapping[str, Any] = 1,
+    bags: int | Mapping[str, str] = 1,
+    common_bags: bool = False,
     person: str | None = None,
 ) -> Cut:
     """Cut `table` into test, auxiliary and private rows, and deal the private ones to parties and their bags.
@@ -132,9 +132,9 @@ def cut(
 
     `bags` is the number of bags of each party, which are dealt as parties are when there is one bag each: a skew is
     one of bags, and `rows` go to a party's bags evenly. Groups are cut in bags of nearly equal size. With {"by":
-    group} a party has a bag for every group among its rows; with {"by": group, "common": True} these are parts of bags
-    that are the same at all parties, one for each group of the table. `person` names the group that says whose row it
-    is: no two parties may hold rows of one person.
+    group} a party has a bag for every group among its rows. With `common_bags` these are parts of bags that are the
+    same at all parties: one for each group of the table, or for each number. `person` names the group that says whose
+    row it is: no two parties may hold rows of one person.
 
     Every draw depends on `seed` and `split` only: changing the parties moves no test or auxiliary row, and
     with `rows` given party k's rows are the same however many parties there are (but with "quantity"). Raises
@@ -152,10 +152,8 @@ def cut(
         [[8, 2], [2, 8], [8, 2], [2, 8]]
     """
     each, column = (1, bags.get("by")) if isinstance(bags, Mapping) else (bags, None)
-    if isinstance(bags, Mapping) and bags not in ({BY: column}, {BY: column, COMMON: True}):
-        raise InputError(
-            f"parties.bags must be a whole number from 1, {{by: COLUMN}} or {{by: COLUMN, common: true}}, got {bags!r}"
-        )
+    if isinstance(bags, Mapping) and list(bags) != ["by"]:
+        raise InputError(f"parties.bags must be a whole number from 1 or {{by: COLUMN}}, got {bags!r}")
     for name, value in (("parties.count", parties), ("parties.rows", rows), ("parties.bags", each)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
             raise InputError(f"{name} must be a whole number from 1, got {value!r}")
@@ -182,7 +180,7 @@ def cut(
     private = generator(seed, "auxiliary", trial=split).permutation(train)
     if not isinstance(auxiliary, Mapping) and auxiliary != OFFICIAL and not is_file_name(auxiliary):
         public, private = np.split(private, [_size("data.auxiliary", auxiliary, len(train))])
-    names, common, common_bags = None, None, 0
+    names = None
     if kind == "by":
         groups = _group(table, value, "parties.partition")
         # All rows of a group may have gone to the public and test rows: then it is no party.
@@ -203,15 +201,18 @@ def cut(
         order, bag_offsets = _dealt(table, private, even, kind, value, seed, split, fixed=rows is not None)
         offsets = bag_offsets[::each]
     if column is not None:
-        values = _group(table, column, "parties.bags")
-        order, bag_offsets = bags_by_value(order, offsets, values)
-        if are_common(bags):
-            known, codes = np.unique(values, return_inverse=True)
-            common, common_bags = codes[order[bag_offsets[:-1]]], len(known)
+        order, bag_offsets = bags_by_value(order, offsets, _group(table, column, "parties.bags"))
     if person is not None:
         require_one_holder(order, offsets, _group(table, person, "data.person"), person)
     shifted = isinstance(auxiliary, Mapping) or is_file_name(auxiliary) or (auxiliary == OFFICIAL and table.shifted)
-    return Cut(public, tested, order, offsets, bag_offsets, names, shifted, common, common_bags)
+    pieces = Cut(public, tested, order, offsets, bag_offsets, names, shifted)
+    return _with_common_bags(pieces, table.groups[column]) if common_bags and column is not None else pieces
+
+
+def _with_common_bags(pieces: Cut, values: NDArray[Any]) -> Cut:
+    """The same with bags that are the same at all parties, one for each of the `values` (n,) of a table's rows."""
+    known, codes = np.unique(values, return_inverse=True)
+    return replace(pieces, common=codes[pieces.order[pieces.bag_offsets[:-1]]], common_bags=len(known))
 
 
 def _in_order(

@@ -22,6 +22,7 @@ from federation.mechanisms.counts.calibrated_counts import CountNoise
 if TYPE_CHECKING:
     from aggregator.protocols.class_ratio.ratio_session import RatioSession
     from aggregator.protocols.class_ratio.worst_bags import WorstBags
+    from aggregator.protocols.class_ratio.worst_common import WorstCommon
     from aggregator.world.world import World
 
 _RUNS = 100_000  # of an audit
@@ -35,8 +36,8 @@ _EXPECTED: Mapping[str, CountNoise] = {  # those whose error even counts tell
 }
 _BAGS_APART = (
     "trust: secure: every party numbers the bags that it has, so that its first bag has nothing in common with the "
-    "first one of another, and a sum over parties would mix them; where they follow from a column that means the same "
-    "everywhere use parties.bags: {by: COLUMN, common: true}, else trust: none, where every party hides its own counts"
+    "first one of another, and a sum over parties would mix them; where they are the same at all parties set "
+    "parties.common_bags: true, else use trust: none, where every party hides its own counts"
 )
 _SHARED = ("auto", "gaussian", "pure")
 _NO_SHARES = (
@@ -152,11 +153,19 @@ class ClassRatio(RatioOptions, Protocol):
 
         return RatioSession(world, self, epsilon, draws)
 
-    def worst_case(self, units: int, public: PublicNumbers) -> WorstBags:
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstBags | WorstCommon:
         """One party; a unit leaves class 0 for class 1, and with `protect: row` one feature for one far away.
 
-        Other rows are at the floor where one is declared, and there are none where pseudo-counts stand in for them.
+        Other rows are at the floor where one is declared, and there are none where pseudo-counts stand in for them. Of
+        sums over parties that is at the first of them, and in place of two units half of the shares are missing.
         """
+        if self.place is not Place.SHARES:
+            return self._worst_bags(units, public)
+        from aggregator.protocols.class_ratio.worst_common import worst_common
+
+        return worst_common(self._worst_bags(1, public), missing=units > 1)
+
+    def _worst_bags(self, units: int, public: PublicNumbers) -> WorstBags:
         from aggregator.protocols.class_ratio.worst_bags import LEAST, ONE_FREQUENCY, WorstBags
 
         classes, persons = public.classes or 2, public.rows_per_person

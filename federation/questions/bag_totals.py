@@ -19,16 +19,15 @@ from federation.contract.guarantee import Adjacency, Assumption, Check, Guarante
 from federation.contract.limits import whole
 from federation.contract.question import OFF, Field, Noise, PrivateQuestion, within
 from federation.features.feature_map import FeatureMap
-from federation.mechanisms.counts import shared_counts
-from federation.mechanisms.counts.shared_counts import SharedBagNoise
-from federation.mechanisms.moments import shares
+from federation.mechanisms.moments import bag_totals, shares
+from federation.mechanisms.moments.bag_totals import SharedBagNoise
 from federation.questions.bags import LARGEST_COUNT, SHORT_ROWS, BagQuestion, Bags, counted_once
 from federation.questions.row_premises import UNTIMED, protected
 
 SUM_STEP = 2.0**-26  # of sums of rows without noise: their total over the parties is exact, in any order
 
-_counts = lru_cache(shared_counts.calibrate)  # all parties of a release have the same
-_rows = lru_cache(shared_counts.calibrate_rows)
+_counts = lru_cache(bag_totals.calibrate)  # all parties of a release have the same
+_rows = lru_cache(bag_totals.calibrate_rows)
 
 _ALL_BAGS = Assumption(
     "a party answers about every bag, with a share of the noise, whether it has rows of it or not", Check.ENFORCED

@@ -64,7 +64,7 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
 @pytest.mark.parametrize(
     ("override", "line"),
     [
-        ("parties.coutn=3", "parties.coutn: unknown key; allowed: count, rows, partition, bags, classifier, quorum, colluding, alike, robust, dropout, hostile; did you mean 'count'?"),
+        ("parties.coutn=3", "parties.coutn: unknown key; allowed: count, rows, partition, bags, common_bags, classifier, quorum, colluding, alike, robust, dropout, hostile; did you mean 'count'?"),
         ("trails.splits=3", "trails: unknown key; allowed: name, description, data, parties, protocols, trust, servers, baselines, chosen, privacy, trials, engine, seed; did you mean 'trials'?"),
         ("privacy.budget={epsilon: 1, delta: 0, epsilom: 3}", "privacy.budget.epsilom: unknown key; allowed: epsilon, delta; did you mean 'epsilon'?"),
         ('parties.count="5"', 'parties.count: must be a whole number, got the text "5"'),

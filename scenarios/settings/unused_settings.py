@@ -36,8 +36,6 @@ def unused(data: Data, parties: Parties, protocols: Sequence[Protocol]) -> Itera
         yield ("data", "rows_per_person"), f"is for bags that persons count in, and {first} has none; remove it"
     if any(bags != 1 for bags in all_values(parties.bags)):
         yield ("parties", "bags"), f"have label counts of their own, which {first} does not ask for; remove it"
-    if parties.common_bags:
-        yield ("parties", "common_bags"), f"is for bags, of which {first} asks for nothing; remove it"
 
 
 def unsummed(servers: Servers, protocols: Sequence[Protocol]) -> Iterator[tuple[KeyPath, str]]:

@@ -117,6 +117,8 @@ class ClassRatio(RatioOptions, Protocol):
         return Promise(Guarantee(epsilon, delta, unit, Adjacency.REPLACE, type(self).__name__), sends)
 
     def _sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
+        if self.place is Place.SHARES:
+            return self._sends_to_sums(public)
         counts = Sent("label counts of its bags", product(public.bags, public.classes), self.noise != OFF)
         if self.submit == "rows":
             return counts, Sent(
@@ -125,9 +127,23 @@ class ClassRatio(RatioOptions, Protocol):
         means = Sent("the mean of each bag", product(public.bags, self.dimensions), self.protect == "row")
         return counts, means
 
+    def _sends_to_sums(self, public: PublicNumbers) -> tuple[Sent, ...]:
+        """What is seen of all parties together only, but for rows that are sent as they are."""
+        counts = Sent("label counts of every bag", product(public.bags, public.classes), True)
+        sums = Sent("sums of its rows in all bags", product(public.bags, self.dimensions), self.protect == "row")
+        if self.protect == "row":
+            return counts, sums
+        sizes = Sent("how many rows it has of each bag", public.bags, False)
+        if self.submit == "embedding":
+            return counts, sizes, sums
+        rows = product(public.bags, public.largest_bag, public.features)
+        return counts, sizes, Sent("the rows of its bags without labels", rows, False)
+
     def expected_error(self, public: PublicNumbers, epsilon: float) -> Expected | None:
         """The noise of a bag's ratios and the chance in its rows; how unlike bags are nobody can tell by numbers."""
         if public.classes is None or public.largest_bag is None or self.noise not in _EXPECTED:
+            return None
+        if self.place is Place.SHARES:  # how many rows all parties have of a bag nobody knows by these numbers
             return None
         from federation.mechanisms.counts.calibrated_counts import calibrate
         from federation.mechanisms.counts.distortion import distortion

@@ -152,5 +152,5 @@ def test_bags_of_each_party_are_not_added_up(plan):
     assert isinstance(session(plan("auto"), "auto"), CommonSession)
     assert type(session(plan("auto_own"), "auto_own")) is RatioSession
     assert type(session(plan("auto_off", common_bags=False), "auto_off")) is RatioSession
-    with pytest.raises(InputError, match="every party numbers the bags that it has.*parties.common_bags: true"):
+    with pytest.raises(InputError, match=r"every party numbers the bags that it has.*parties\.common_bags: true"):
         run(open_grid("inline"), plan("auto", common_bags=False), PARTIES, dealt())

@@ -164,9 +164,9 @@ SHARED: dict[str, Place | str] = {
     "error_marginals": Place.SHARES,
     "label_sums": Place.SHARES,
     "mean_operator": Place.SHARES,
-    "noisy_weighted_llp": "forms bags of its own rows at random",
+    "noisy_weighted_llp": "adding those of several parties under one noise tells less",
     "private_labels": Place.PARTY,  # every label hides itself, and needs no summation
-    "weighted_lba": "forms bags of its own rows at random",
+    "weighted_lba": "adding those of several parties under one noise tells less",
 }
 
 

@@ -170,7 +170,7 @@ class Parties(Section):
     (log-normal sizes), {majority: SHARE} (bag b has SHARE of each class but the b-th, in turn), {proportions: [SHARES,
     ...]} (of all classes, for one bag after another) or {by: COLUMN} (one party per value of a column)."""
     bags: Annotated[Bags, Sweep()] = 1
-    """Bags of each party, with label counts of their own, dealt as parties are: a number, {by: COLUMN} (one bag per
+    """Bags of each party, with label counts of their own, dealt as parties are: a number, or {by: COLUMN} (one bag per
     value of a column within each party)."""
     common_bags: bool = False
     """Whether the bags are the same at all parties, each of whom has some of their rows or none, as with districts or

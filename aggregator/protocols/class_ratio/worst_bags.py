@@ -85,8 +85,9 @@ class WorstBags(PrivateWorstCase):
 
 def _farthest(question: Question) -> float:
     """The feature whose row behind the map of one frequency is opposite to that of the feature 0."""
-    joint = isinstance(question, EmbeddingTotalsQuestion) and question.protects_rows
-    if not (joint or isinstance(question, NoisyEmbeddingsQuestion)):
+    if isinstance(question, EmbeddingTotalsQuestion) and question.protects_rows:
+        return _opposite(question.feature_map)
+    if not isinstance(question, NoisyEmbeddingsQuestion):
         return 0.0
     return _opposite(question.feature_map)
 

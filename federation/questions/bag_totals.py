@@ -39,8 +39,8 @@ _PUBLIC_BAGS = Assumption(
     Keeper.HOLDER,
 )
 _PUBLIC_NUMBER = Assumption(
-    "which bags there are, and how many rows all parties together have, are public; in which bag a row lies is not, "
-    "and no number of rows is sent but in counts with noise",
+    "which bags there are, how many rows a party has, and how many of a bag at most, are public; in which bag a row "
+    "lies is not, and no number of rows is sent but in counts with noise",
     Check.DECLARED,
     Keeper.HOLDER,
 )

@@ -39,7 +39,8 @@ def answer_embeddings(cohort: Cohort, question: EmbeddingTotalsQuestion) -> Nois
     most = largest_bag(rows_at_a_time(question.feature_map))
 
     def act(party: int, bits: NoiseBits) -> Arrays:
-        bags = bags_of(cohort, party, question.bags, private_rows=question.protects_rows)
+        hidden = question.protects_rows
+        bags = bags_of(cohort, party, question.bags, private_rows=hidden, private_bags=hidden)
         if len(bags.labels) > most:
             raise InputError(
                 f"a party has more than {most} rows in bags; the noise covers the rounding of sums over so many "

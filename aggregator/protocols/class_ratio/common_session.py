@@ -73,7 +73,7 @@ class CommonSession(RatioSession):
     def _totals_question(self, epsilon: float) -> BagTotalsQuestion:
         options, plan = self._options, self._world.plan
         noise = TotalsNoise(cast(Literal["auto", "pure", "gaussian", "off"], options.noise), epsilon, plan.delta)
-        contributors = honest(plan.parties, plan.quorum, plan.colluding)
+        contributors = honest(plan.parties, plan.quorum, plan.colluding) if noise.aims else 1
         if options.submit == "rows":
             release = self._named(noise, "common")
             return CountTotalsQuestion(noise, self._bags, contributors, release=release, **self._answered)

@@ -110,6 +110,15 @@ def test_a_row_that_is_no_number_tells_of_itself_only_where_features_are_public(
     assert not answered(cohort(odd=True), ROWS).failures
 
 
+def test_a_bag_that_is_not_declared_tells_of_its_row_only_where_bags_are_public():
+    """Party 2 has rows of the bags 2 and 3, of which two are declared."""
+    fewer = {"bags": Bags(2, 3)}
+    assert "declared are 2 bags" in str(answered(cohort(), replace(LABELS, **fewer)).failures[2])
+    found = answered(cohort(), replace(off(ROWS), **fewer))
+    assert not found.failures
+    assert found.arrays["counts"][2, 0].sum(axis=1).tolist() == [0.0, 8.0]
+
+
 def test_rows_of_unbounded_norm_are_refused_where_they_are_protected():
     plain = replace(off(ROWS), feature_map=QUESTIONS["rows"].feature_map)
     with pytest.raises(Exception, match="random Fourier features"):

@@ -29,6 +29,7 @@ from federation.questions.bag_totals import (
 )
 from federation.questions.bags import RowsQuestion
 
+_ROWS_CHECKED = "rows of bags, which are public, were checked on arrival; those out of form were left out"
 _DEVIATIONS = 3.0  # of the noise on its size, which a bag must exceed where sizes have noise
 
 
@@ -68,7 +69,9 @@ class CommonSession(RatioSession):
     def checks(self) -> tuple[str, ...]:
         """How the sum was made, and what was verified of it."""
         totals = self.answers[0]
-        return totals.told if isinstance(totals, SharedBags) else super(RatioSession, self).checks
+        if not isinstance(totals, SharedBags):
+            return super(RatioSession, self).checks
+        return (*totals.told, _ROWS_CHECKED) if self._options.submit == "rows" else totals.told
 
     def _totals_question(self, epsilon: float) -> BagTotalsQuestion:
         options, plan = self._options, self._world.plan

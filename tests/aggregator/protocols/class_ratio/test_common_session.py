@@ -99,6 +99,7 @@ def test_every_variant_estimates_the_shares_of_a_shifted_set(plan, name):
     assert promised["epsilon"] == 8.0
     told = " ".join(check for entry in summary["ledger"]["releases"] for check in entry["checks"])
     assert "all messages real" in told  # of a masked sum
+    assert ("rows of bags, which are public, were checked" in told) is ("submit" not in OPTIONS[name])
 
 
 def test_masks_change_no_byte(plan):

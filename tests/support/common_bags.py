@@ -7,7 +7,9 @@ from support.bagged import draw
 
 from parties.holdings.cohort import Holdings
 
-SHARES = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.4, 0.3, 0.3]])  # of the classes in each bag
+SHARES = np.array(
+    [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.2, 0.2, 0.6], [0.4, 0.3, 0.3]]
+)  # of the classes in each bag
 ROWS = 60  # of a bag
 
 

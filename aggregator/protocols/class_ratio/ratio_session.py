@@ -193,12 +193,15 @@ class RatioSession(OneRound):
             count_noise=covariance,
             features=self._looks(party, number),
             sum_variance=variance,
-            groups=self._groups(party),
+            groups=self._groups(number if self._world.plan.common_bags else party),
         )
 
-    def _groups(self, party: np.ndarray) -> np.ndarray:
-        """Parties are persons or places where there are enough of them to leave some out; else each bag is one."""
-        return party if len(np.unique(party)) >= self._bags.classes + 2 else np.arange(len(party))
+    def _groups(self, place: np.ndarray) -> np.ndarray:
+        """Parties, or bags that are the same at all, are persons or places where there are enough to leave some out.
+
+        Else each bag is one.
+        """
+        return place if len(np.unique(place)) >= self._bags.classes + 2 else np.arange(len(place))
 
     def _looks(self, party: np.ndarray, number: np.ndarray) -> list[Floats] | Floats:
         """Rows of each bag, or the means (draws or 1, M, D) of all."""

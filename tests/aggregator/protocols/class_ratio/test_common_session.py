@@ -11,6 +11,7 @@ from support.worlds import guarantees, plan_fixture, run
 
 from aggregator.contract.registry import protocol
 from aggregator.protocols.class_ratio.common_session import CommonSession
+from aggregator.protocols.class_ratio.ratio_fitting import Fitting
 from aggregator.protocols.class_ratio.ratio_session import RatioSession
 from aggregator.releases.ratio_models import ReleasedRatios
 from aggregator.world.plan import VariantPlan
@@ -47,7 +48,7 @@ plan = plan_fixture(
     public=Reference("support.bagged:public_table"),
     features=("standardise",),
     parties=PARTIES,
-    bags=4,
+    bags=5,
     largest_bag=60,
     common_bags=True,
     quorum=1.0,
@@ -132,6 +133,23 @@ def test_one_noise_for_all_is_less_than_one_of_each(plan):
         for name in ("rows", "rows_own")
     }
     assert errors["rows"] < 0.6 * errors["rows_own"]
+
+
+def test_parts_of_a_bag_are_left_out_together_where_each_party_has_its_own_noise(plan, monkeypatch):
+    left = {}
+
+    def fitted(fitting, labelled, draw):
+        left[len(labelled.sizes)] = labelled.groups.tolist()
+        return fit(fitting, labelled, draw)
+
+    fit = Fitting.fit
+    monkeypatch.setattr(Fitting, "fit", fitted)
+    for common in (True, False):
+        run(open_grid("inline"), plan("rows_own", epsilons=(8.0,), common_bags=common), PARTIES, dealt())
+        [groups] = left.values()
+        parts = [[0, 1, 2, 3, 4], *[[0, 1, 2, 3]] * (PARTIES - 1)]
+        of_party = [[party] * len(bags) for party, bags in enumerate(parts)]
+        assert groups == sum(parts if common else of_party, [])
 
 
 def test_a_bag_of_which_nobody_has_a_row_is_left_out(plan):

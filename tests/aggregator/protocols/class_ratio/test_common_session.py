@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -149,7 +150,7 @@ def test_parts_of_a_bag_are_left_out_together_where_each_party_has_its_own_noise
         [groups] = left.values()
         parts = [[0, 1, 2, 3, 4], *[[0, 1, 2, 3]] * (PARTIES - 1)]
         of_party = [[party] * len(bags) for party, bags in enumerate(parts)]
-        assert groups == sum(parts if common else of_party, [])
+        assert groups == [*chain(*(parts if common else of_party))]
 
 
 def test_a_bag_of_which_nobody_has_a_row_is_left_out(plan):

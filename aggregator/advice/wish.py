@@ -115,6 +115,7 @@ class Wish:
             public_rows=self.public_rows,
             bags=self.bags,
             largest_bag=self.bag_rows or self._rows_of_a_party,
+            common_bags=False,  # as nobody is asked about them
             rows_per_person=self.rows_per_person if self.protect == "person" and not self.person_is_party else 0,
             label_range=self.label_range,
             rows=self.rows,

@@ -71,7 +71,8 @@ class WorldPlan:
     texts of failures. `class_names` says where the class names come from, for the ledger. Real labels have no `classes`
     but a public `label_range` [lo, hi], and `class_names` says where that comes from. `bags` is the most bags of a
     party, `largest_bag` and `smallest_bag` the most and fewest rows of one, and `rows_per_person` as in
-    `federation.questions.bags.Bags`; all are public. So are `private_rows`, the rows of all parties together, where a
+    `federation.questions.bags.Bags`; all are public. With `common_bags` the bags are the same at all parties, and there
+    are `bags` of them. So are `private_rows`, the rows of all parties together, where a
     guarantee is for replaced rows or labels, and is used by nothing else. `shifted` says that the public rows are drawn
     otherwise than the private ones. `sparing` lets a variant that cannot begin fail alone, as one that fails later.
     `robust` keeps answers that are private one by one to what honest ones reach, and `alike` declares that parties'
@@ -125,6 +126,7 @@ class WorldPlan:
     summation: str = ""
     chosen: str = ""
     periods: Mapping[str, int] = field(default_factory=dict)
+    common_bags: bool = False
 
     def __post_init__(self) -> None:
         self._require_own_names()

@@ -15,8 +15,8 @@ class PublicNumbers:
     """What is known without a look at private data; None where it is not known yet, as before any data is read.
 
     `features` are those behind the public feature map, `public_rows` the auxiliary rows, `bags`, `smallest_bag`,
-    `largest_bag` and `rows_per_person` as in `aggregator.world.plan.WorldPlan`. `delta` is the declared one, `draws`
-    how many noise draws of a release are asked for.
+    `largest_bag`, `common_bags` and `rows_per_person` as in `aggregator.world.plan.WorldPlan`. `delta` is the declared
+    one, `draws` how many noise draws of a release are asked for.
 
     The others are for expectations alone. `rows` are the private rows of all parties together, `quorum` and `colluding`
     as in that plan. What somebody knows of the data from elsewhere: `attainable`, the accuracy that can be had without
@@ -34,6 +34,7 @@ class PublicNumbers:
     smallest_bag: int | None = None
     largest_bag: int | None = None
     rows_per_person: int = 0
+    common_bags: bool | None = None
     label_range: tuple[float, float] | None = None
     rows: int | None = None
     quorum: float = QUORUM

@@ -92,5 +92,6 @@ class World:
             smallest_bag=plan.smallest_bag,
             largest_bag=plan.largest_bag,
             rows_per_person=plan.rows_per_person,
+            common_bags=plan.common_bags,
             label_range=plan.label_range,
         )

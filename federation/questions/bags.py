@@ -37,7 +37,7 @@ _SIZES_PUBLIC = Assumption(
 DIFFERENT_PEOPLE = Assumption(
     "every row is about another person: what is protected is one row's label", Check.DECLARED, Keeper.HOLDER
 )
-_SHORT_ROWS = Assumption("rows behind the public feature map have norm at most 1", Check.ENFORCED)
+SHORT_ROWS = Assumption("rows behind the public feature map have norm at most 1", Check.ENFORCED)
 
 _counts = lru_cache(calibrate_counts)  # all parties of a release have the same
 _ROUNDING = 1e-6  # charged for, relative: norms and sums of rows, and products with the label weight, are rounded
@@ -175,7 +175,7 @@ class CountsQuestion(BagQuestion, PrivateQuestion):
         if self.noise.kind == PUBLISHED:
             return published_guarantee(self.noise.epsilon, self.noise.delta)
         unit = Unit.PERSON if self.bags.rows_per_person else Unit.LABEL
-        return _of_all_bags(self.mechanism().guarantee(unit, Adjacency.REPLACE, _holding(self.bags)), self.bags)
+        return _of_all_bags(self.mechanism().guarantee(unit, Adjacency.REPLACE, counted_once(self.bags)), self.bags)
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ class NoisyEmbeddingsQuestion(BagQuestion, PrivateQuestion):
         return calibrate("gaussian", sensitivity=sensitivity, dimension=dimension, **self.noise.target)
 
     def _promised(self) -> Guarantee:
-        premises = (*_holding(self.bags), _SIZES_PUBLIC, _SHORT_ROWS, UNTIMED)
+        premises = (*counted_once(self.bags), _SIZES_PUBLIC, SHORT_ROWS, UNTIMED)
         return _of_all_bags(self.mechanism().guarantee(Unit.ROW, Adjacency.REPLACE, premises), self.bags)
 
 
@@ -298,7 +298,8 @@ def largest_bag(tile: int) -> int:
     return int(tile * (math.sqrt(half**2 + most / tile) - half))
 
 
-def _holding(bags: Bags) -> tuple[Assumption, ...]:
+def counted_once(bags: Bags) -> tuple[Assumption, ...]:
+    """Where a row counts, and how often a person does: what every guarantee of bags rests on."""
     if not bags.rows_per_person:
         return (_DISJOINT, _ONE_HOLDER, DIFFERENT_PEOPLE)
     text = f"of a person's rows one counts in each of at most {bags.rows_per_person} bags, whatever the labels"

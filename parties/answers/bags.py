@@ -42,10 +42,13 @@ class PartyBags:
             yield bag, self.rows[self.owner == bag]
 
 
-def bags_of(cohort: Cohort, party: int, declared: Bags, private_rows: bool = False) -> PartyBags:
+def bags_of(
+    cohort: Cohort, party: int, declared: Bags, private_rows: bool = False, private_bags: bool = False
+) -> PartyBags:
     """What a party holds, as the declared bags. Raises `InputError` for labels, bags or persons out of form.
 
-    With `private_rows` features that are not finite are let through, as to refuse them would tell of a row. A deployed
+    With `private_rows` features that are not finite are let through, as to refuse them would tell of a row, and with
+    `private_bags` the number of a bag beyond those declared counts as the last of them, for the same reason. A deployed
     party counts a label beyond the declared classes as the last of them, and says so in its own log:
     to fail over it would tell for certain that there is such a label, and whoever asks chooses how many classes.
     """
@@ -54,6 +57,8 @@ def bags_of(cohort: Cohort, party: int, declared: Bags, private_rows: bool = Fal
         holdings = _within(holdings, declared.classes)
     labels = holdings.class_codes(declared.classes)
     owner = np.zeros(len(labels), np.int64) if holdings.bags is None else _codes("bags", holdings.bags)
+    if private_bags:
+        owner = np.minimum(owner, declared.count - 1)
     if owner.max() >= declared.count:
         raise InputError(
             f"party {party} has a bag number {owner.max()}, declared are {declared.count} bags numbered from 0"

@@ -268,6 +268,11 @@ def _problems(scenario: Scenario, known: Terms) -> Iterator[str]:
             f"parties.bags: {parties.bags} bags are dealt at random in a simulation; real sites have a column that "
             "says in which bag a row is: use {by: COLUMN} and --bags, or 1"
         )
+    if parties.common_bags:
+        yield (
+            "parties.common_bags: real sites number bags by the values of the column in their own tables, which say "
+            "nothing of those elsewhere; remove it, and use trust: none, where every site hides its own counts"
+        )
     if known.rows is None and (parties.rows is None or isinstance(parties.rows, tuple)):
         yield (
             "parties.rows: say with --rows LEAST:MOST how many rows a site, or each of its bags, has at least and at "

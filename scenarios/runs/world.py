@@ -203,6 +203,7 @@ class World:
             summation=SUMMATION,
             chosen="" if scenario.chosen is None else scenario.chosen.premise,
             periods=releases_about(scenario.trials, len(self.periods)) if self.periods else {},
+            common_bags=scenario.parties.common_bags,
         )
 
     def holdings(self) -> Reference:
@@ -311,6 +312,7 @@ def split_of(scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec
         seed=scenario.seed,
         split=number,
         bags=parties.bags,
+        common_bags=parties.common_bags,
         person=data.person,
         label_range=data.range,
         outside=data.outside,

@@ -120,6 +120,7 @@ def _public_numbers(point: Scenario) -> PublicNumbers:
         bags=None if streamed else each,
         largest_bag=point.parties.rows // each if point.parties.rows and each else None,
         rows_per_person=0 if point.data.person is None else point.data.rows_per_person,
+        common_bags=point.parties.common_bags,
         label_range=point.data.range,
     )
 

@@ -172,6 +172,10 @@ class Parties(Section):
     bags: Annotated[Bags, Sweep()] = 1
     """Bags of each party, with label counts of their own, dealt as parties are: a number, or {by: COLUMN} (one bag per
     value of a column within each party)."""
+    common_bags: bool = False
+    """Whether the bags are the same at all parties, each of whom has some of their rows or none, as with districts or
+    months: all parts with the same value of the column, or the same number, are then one bag. What a secure sum of
+    their label counts needs; which bags there are is public."""
     classifier: Annotated[Classifier, Sweep()] = Field(default_factory=lambda: parse_classifier("logistic"))
     """What each party trains where a protocol or baseline needs it: logistic, a scikit-learn classifier with its
     parameters, or one drawn from {mixture: [logistic, {GaussianNB: {}, weight: 2}]}; pooled trains the one of greatest
@@ -209,6 +213,8 @@ class Parties(Section):
         elif uneven and dealt:
             rows, number = uneven[0]
             yield ("bags",), f"must divide parties.rows, got {number} bags for {rows} rows; change one of them"
+        if self.common_bags and 1 in bags:
+            yield ("common_bags",), "is for several bags, and parties.bags is 1; name a column there, or remove it"
         dropout, quorum = max(all_values(self.dropout)), max(all_values(self.quorum))
         if dropout + quorum > 1:
             left = f"{dropout:g} leaves {1 - dropout:g} of the parties to answer on average"

@@ -56,6 +56,7 @@ _UNSAID: dict[str, Any] = dict(
     dropout=0,
     colluding=COLLUDING,
     bags=1,
+    common_bags=False,
     positive=None,
     person=None,
     rows_per_person=1,

@@ -35,6 +35,8 @@ def untimely(data: Data, parties: Parties, trials: Trials) -> Iterator[tuple[Key
             "of later periods"
         )
         yield ("data", "auxiliary"), text
+    if parties.common_bags:
+        yield ("parties", "common_bags"), "with data.time every period has bags of its own; remove it"
     if BY in map(partition_kind, all_values(parties.partition)) and all_values(parties.count) != (None,):
         text = "with {by: COLUMN} and data.time all groups are parties, who may come and go; remove it"
         yield ("parties", "count"), text

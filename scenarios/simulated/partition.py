@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, cast
@@ -29,7 +29,8 @@ class Cut:
     """Disjoint row indices of a table (int64): `auxiliary` (N,), `test` (T,) and the parties' own.
 
     Party k holds order[offsets[k]:offsets[k + 1]]; `party_names` (K of them) are those of the groups, if any. Bag b of
-    all, which are numbered party after party, is order[bag_offsets[b]:bag_offsets[b + 1]]. `shifted` says that the
+    all, which are numbered party after party, is order[bag_offsets[b]:bag_offsets[b + 1]]; where bags of all parties
+    follow from a column it is a part of the bag `common`[b], one of `common_bags`. `shifted` says that the
     auxiliary rows have other features than the rest, or come from elsewhere, which is public; otherwise they are a
     random sample of all.
     """
@@ -41,6 +42,8 @@ class Cut:
     bag_offsets: Integers
     party_names: tuple[str, ...] | None = None
     shifted: bool = False
+    common: Integers | None = None
+    common_bags: int = 0
 
     def __repr__(self) -> str:
         bags = f" in {len(self.bag_sizes)} bags" if self.bags_per_party > 1 else ""
@@ -59,7 +62,8 @@ class Cut:
     def bags(self, k: int) -> Integers:
         """The bag 0, 1, ... of each row of party `k`."""
         first, last = self._first_bags[k : k + 2]
-        return np.repeat(np.arange(last - first), self.bag_sizes[first:last])
+        numbers = np.arange(last - first) if self.common is None else self.common[first:last]
+        return np.repeat(numbers, self.bag_sizes[first:last])
 
     @property
     def bag_sizes(self) -> Integers:
@@ -73,8 +77,8 @@ class Cut:
 
     @cached_property
     def bags_per_party(self) -> int:
-        """The most bags that a party has."""
-        return int(np.diff(self._first_bags).max())
+        """The most bags that a party has, or how many there are where those of all follow from a column."""
+        return self.common_bags or int(np.diff(self._first_bags).max())
 
     @cached_property
     def _first_bags(self) -> Integers:
@@ -108,6 +112,7 @@ def cut(
     seed: int | None,
     split: int = 0,
     bags: int | Mapping[str, str] = 1,
+    common_bags: bool = False,
     person: str | None = None,
 ) -> Cut:
     """Cut `table` into test, auxiliary and private rows, and deal the private ones to parties and their bags.
@@ -127,8 +132,9 @@ def cut(
 
     `bags` is the number of bags of each party, which are dealt as parties are when there is one bag each: a skew is
     one of bags, and `rows` go to a party's bags evenly. Groups are cut in bags of nearly equal size. With {"by":
-    group} a party has a bag for every group among its rows. `person` names the group that says whose row it is: no
-    two parties may hold rows of one person.
+    group} a party has a bag for every group among its rows. With `common_bags` these are parts of bags that are the
+    same at all parties: one for each group of the table, or for each number. `person` names the group that says whose
+    row it is: no two parties may hold rows of one person.
 
     Every draw depends on `seed` and `split` only: changing the parties moves no test or auxiliary row, and
     with `rows` given party k's rows are the same however many parties there are (but with "quantity"). Raises
@@ -199,7 +205,14 @@ def cut(
     if person is not None:
         require_one_holder(order, offsets, _group(table, person, "data.person"), person)
     shifted = isinstance(auxiliary, Mapping) or is_file_name(auxiliary) or (auxiliary == OFFICIAL and table.shifted)
-    return Cut(public, tested, order, offsets, bag_offsets, names, shifted)
+    pieces = Cut(public, tested, order, offsets, bag_offsets, names, shifted)
+    return _with_common_bags(pieces, table.groups[column]) if common_bags and column is not None else pieces
+
+
+def _with_common_bags(pieces: Cut, values: NDArray[Any]) -> Cut:
+    """The same with bags that are the same at all parties, one for each of the `values` (n,) of a table's rows."""
+    known, codes = np.unique(values, return_inverse=True)
+    return replace(pieces, common=codes[pieces.order[pieces.bag_offsets[:-1]]], common_bags=len(known))
 
 
 def _in_order(

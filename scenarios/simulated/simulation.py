@@ -33,11 +33,12 @@ from scenarios.simulated.periods import periods_of, window_cut
 class SplitSpec:
     """All that decides one split: the data set, how much is public and held out, how the rest is dealt, the keys.
 
-    `digest` identifies the contents of the data set's file. `bags` is how each party's rows lie in bags, `person` the
-    column that says whose row it is. `label_range` and `outside` are for real labels (`Table.with_range`). `missing`:
-    cells may be; `drop` are columns that are no features, `hashes` the values of the stages {hash: ...}. With the
-    column `time` rows arrive over `periods`, and the split is that of the release that is tested on one `period`
-    (`scenarios.simulated.periods.window_cut`, as is `bag_each`).
+    `digest` identifies the contents of the data set's file. `bags` is how each party's rows lie in bags, `common_bags`
+    whether these are the same at all parties, `person` the column that says whose row it is. `label_range` and
+    `outside` are for real labels (`Table.with_range`). `missing`: cells may be; `drop` are columns that are no
+    features, `hashes` the values of the stages {hash: ...}. With the column `time` rows arrive over `periods`, and the
+    split is that of the release that is tested on one `period` (`scenarios.simulated.periods.window_cut`, as is
+    `bag_each`).
     """
 
     source: str
@@ -53,6 +54,7 @@ class SplitSpec:
     seed: int
     split: int
     bags: int | Mapping[str, str] = 1
+    common_bags: bool = False
     person: str | None = None
     label_range: tuple[float, float] | None = None
     outside: Outside = "refuse"
@@ -117,7 +119,7 @@ def split(spec: SplitSpec) -> Split:
 
 # What a split takes from its data set, and how it cuts that.
 _LOADED = ("source", "label", "data_dir", "classes", "positive", "label_range", "outside", "missing", "drop", "hashes")
-_CUT = ("auxiliary", "test", "parties", "rows", "partition", "seed", "split", "bags", "person")
+_CUT = ("auxiliary", "test", "parties", "rows", "partition", "seed", "split", "bags", "common_bags", "person")
 _OVER_TIME = ("time", "periods", "window", "period", "bag_each")
 
 

@@ -160,13 +160,13 @@ def test_baselines_require_and_promise_nothing(kind: str) -> None:
 
 # Where noise is made if parties trust a secure summation only; else a word of why it cannot be.
 SHARED: dict[str, Place | str] = {
-    "class_ratio": "first bag has nothing in common",
+    "class_ratio": Place.SHARES,  # of common bags
     "error_marginals": Place.SHARES,
     "label_sums": Place.SHARES,
     "mean_operator": Place.SHARES,
-    "noisy_weighted_llp": "forms bags of its own rows at random",
+    "noisy_weighted_llp": "adding those of several parties under one noise tells less",
     "private_labels": Place.PARTY,  # every label hides itself, and needs no summation
-    "weighted_lba": "forms bags of its own rows at random",
+    "weighted_lba": "adding those of several parties under one noise tells less",
 }
 
 
@@ -181,6 +181,13 @@ def test_under_a_secure_summation_noise_is_shared_or_every_answer_hides_itself_o
         assert "use trust: none" in chosen.place.reason
     assert protocol(kind)(trust="none").place is Place.PARTY
     assert protocol(kind)(trust="secure", noise="off").place is Place.NOWHERE
+
+
+def test_counts_whose_noise_has_no_shares_are_refused_in_a_sum():
+    for noise in ("laplace", "independent_laplace", "published_gaussian", "laplace_prior", "published_dirichlet"):
+        place = protocol("class_ratio")(noise=noise, trust="secure").place
+        assert isinstance(place, Refused)
+        assert "use noise: auto, gaussian or pure, or trust: none" in place.reason
 
 
 def test_randomised_response_needs_no_summation():

@@ -9,6 +9,7 @@ from federation.contract.question import PrivateQuestion, PublicQuestion, Questi
 from federation.features.ball import Ball
 from federation.features.feature_map import completed, with_fourier
 from federation.numerics.binning import Bins
+from federation.questions.bag_totals import CountTotalsQuestion, EmbeddingTotalsQuestion, TotalsNoise
 from federation.questions.bags import (
     Bags,
     CountsNoise,
@@ -74,6 +75,8 @@ _ASKED: list[Question] = [
     IndividualQuestion(TRAINING, 5),
     StatisticSumQuestion(VectorNoise("pure", *_PURE), _STATISTIC, Ball(1.0), 80, **_ONE),
     ParameterSumQuestion(VectorNoise("gaussian", *_AIM), _PARAMETERS, Ball(1.0, scaled=True), 80, **_ONE),
+    CountTotalsQuestion(TotalsNoise("auto", *_AIM), BAGS, 80, **_ONE),
+    EmbeddingTotalsQuestion(TotalsNoise("gaussian", *_AIM), BAGS, 80, WAVES, "row", 1.0, **_ONE),
 ]  # fmt: skip
 QUESTIONS: dict[str, Question] = {question.kind: question for question in _ASKED}
 PRIVATE = [question for question in _ASKED if isinstance(question, PrivateQuestion)]

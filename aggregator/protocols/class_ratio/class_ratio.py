@@ -14,6 +14,7 @@ from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule, Trust
 from aggregator.protocols.class_ratio.ratio_options import RatioOptions
 from aggregator.world.public_numbers import PublicNumbers, product
+from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.question import OFF
 from federation.mechanisms.counts.calibrated_counts import CountNoise
@@ -21,6 +22,7 @@ from federation.mechanisms.counts.calibrated_counts import CountNoise
 if TYPE_CHECKING:
     from aggregator.protocols.class_ratio.ratio_session import RatioSession
     from aggregator.protocols.class_ratio.worst_bags import WorstBags
+    from aggregator.protocols.class_ratio.worst_common import WorstCommon
     from aggregator.world.world import World
 
 _RUNS = 100_000  # of an audit
@@ -33,8 +35,14 @@ _EXPECTED: Mapping[str, CountNoise] = {  # those whose error even counts tell
     name: name for name in ("auto", "gaussian", "laplace", "pure", "independent_laplace")
 }
 _BAGS_APART = (
-    "every party numbers the bags that it has, so that its first bag has nothing in common with the first one of "
-    "another, and a sum over parties would mix them; use trust: none, where every party hides its own counts"
+    "trust: secure: every party numbers the bags that it has, so that its first bag has nothing in common with the "
+    "first one of another, and a sum over parties would mix them; where they are the same at all parties set "
+    "parties.common_bags: true, else use trust: none, where every party hides its own counts"
+)
+_SHARED = ("auto", "gaussian", "pure")
+_NO_SHARES = (
+    "its noise has no shares that parties could draw by themselves; use noise: auto, gaussian or pure, or trust: none, "
+    "where every party hides its own counts"
 )
 _PURE = ("pure", "published_laplace", "laplace_prior")  # whatever delta is given
 
@@ -76,16 +84,21 @@ class ClassRatio(RatioOptions, Protocol):
     )
 
     def noise_at(self, trust: Trust) -> Place | Refused:
-        """At every party, who trusts nobody; refused where only sums over parties may be seen."""
+        """At every party, who trusts nobody, or as shares of one noise where a secure summation is trusted."""
         if self.noise == OFF:
             return Place.NOWHERE
-        return Refused(_BAGS_APART) if trust is Trust.SECURE else Place.PARTY
+        if trust is not Trust.SECURE:
+            return Place.PARTY
+        return Place.SHARES if self.noise in _SHARED else Refused(_NO_SHARES)
 
     def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
         """For all labels of a person where persons are known, one label, or a whole row.
 
-        Raises `InputError` for a delta that `published_gaussian` cannot aim at.
+        Raises `InputError` for a delta that `published_gaussian` cannot aim at, and where counts would be added of bags
+        that are not the same at all parties.
         """
+        if self.place is Place.SHARES and public.common_bags is False:
+            raise InputError(_BAGS_APART)
         sends = self._sends(public)
         if self.noise == OFF:
             return Promise(NoGuarantee("noise is off"), sends)
@@ -104,6 +117,8 @@ class ClassRatio(RatioOptions, Protocol):
         return Promise(Guarantee(epsilon, delta, unit, Adjacency.REPLACE, type(self).__name__), sends)
 
     def _sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
+        if self.place is Place.SHARES:
+            return self._sends_to_sums(public)
         counts = Sent("label counts of its bags", product(public.bags, public.classes), self.noise != OFF)
         if self.submit == "rows":
             return counts, Sent(
@@ -112,9 +127,23 @@ class ClassRatio(RatioOptions, Protocol):
         means = Sent("the mean of each bag", product(public.bags, self.dimensions), self.protect == "row")
         return counts, means
 
+    def _sends_to_sums(self, public: PublicNumbers) -> tuple[Sent, ...]:
+        """What is seen of all parties together only, but for rows that are sent as they are."""
+        counts = Sent("label counts of every bag", product(public.bags, public.classes), True)
+        sums = Sent("sums of its rows in all bags", product(public.bags, self.dimensions), self.protect == "row")
+        if self.protect == "row":
+            return counts, sums
+        sizes = Sent("how many rows it has of each bag", public.bags, False)
+        if self.submit == "embedding":
+            return counts, sizes, sums
+        rows = product(public.bags, public.largest_bag, public.features)
+        return counts, sizes, Sent("the rows of its bags without labels", rows, False)
+
     def expected_error(self, public: PublicNumbers, epsilon: float) -> Expected | None:
         """The noise of a bag's ratios and the chance in its rows; how unlike bags are nobody can tell by numbers."""
         if public.classes is None or public.largest_bag is None or self.noise not in _EXPECTED:
+            return None
+        if self.place is Place.SHARES:  # how many rows all parties have of a bag nobody knows by these numbers
             return None
         from federation.mechanisms.counts.calibrated_counts import calibrate
         from federation.mechanisms.counts.distortion import distortion
@@ -132,15 +161,27 @@ class ClassRatio(RatioOptions, Protocol):
 
     def begin(self, world: World, epsilon: float, draws: int) -> RatioSession:
         """A session that asks once, and fits an estimator to each noise draw."""
+        if Trust(self.trust) is Trust.SECURE and world.plan.common_bags:
+            from aggregator.protocols.class_ratio.common_session import CommonSession
+
+            return CommonSession(world, self, epsilon, draws)
         from aggregator.protocols.class_ratio.ratio_session import RatioSession
 
         return RatioSession(world, self, epsilon, draws)
 
-    def worst_case(self, units: int, public: PublicNumbers) -> WorstBags:
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstBags | WorstCommon:
         """One party; a unit leaves class 0 for class 1, and with `protect: row` one feature for one far away.
 
-        Other rows are at the floor where one is declared, and there are none where pseudo-counts stand in for them.
+        Other rows are at the floor where one is declared, and there are none where pseudo-counts stand in for them. Of
+        sums over parties that is at the first of them, and in place of two units half of the shares are missing.
         """
+        if self.place is not Place.SHARES:
+            return self._worst_bags(units, public)
+        from aggregator.protocols.class_ratio.worst_common import worst_common
+
+        return worst_common(self._worst_bags(1, public), missing=units > 1)
+
+    def _worst_bags(self, units: int, public: PublicNumbers) -> WorstBags:
         from aggregator.protocols.class_ratio.worst_bags import LEAST, ONE_FREQUENCY, WorstBags
 
         classes, persons = public.classes or 2, public.rows_per_person

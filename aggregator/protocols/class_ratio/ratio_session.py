@@ -48,18 +48,27 @@ class RatioSession(OneRound):
         self._found: dict[str, float] = {}
         plan = world.plan
         self._bags = Bags(plan.bags, len(plan.classes), plan.rows_per_person)
+        self._require_bags()
+        self._view = world.views.at(OFF, math.inf)
+        asked, promised, release = self._ask(epsilon)
+        super().__init__(self._features, asked, promised, release, _CHECKS)
+
+    def _require_bags(self) -> None:
+        plan = self._world.plan
         if plan.parties * plan.bags < len(plan.classes):
             raise InputError(
                 f"{plan.parties} parties with at most {plan.bags} bags cannot tell {len(plan.classes)} classes apart: "
                 "class ratios need at least as many bags as classes; raise parties.count or parties.bags"
             )
-        self._view = world.views.at(OFF, math.inf)
+
+    def _ask(self, epsilon: float) -> tuple[list[Asked], Guarantee | NoGuarantee, ReleaseId]:
+        """The questions with their collectors, what answers promise together, and the release of the noisy ones."""
         self._noised = self._noisy_question(epsilon)
-        promised = local_guarantee(plan, self._noised.promise())
+        promised = local_guarantee(self._world.plan, self._noised.promise())
         asked = [self._collected(self._noised, promised)]
         if not isinstance(self._noised, NoisyEmbeddingsQuestion):
             asked.append(self._collected(self._unlabelled, None))
-        super().__init__(self._features, asked, promised, self._noised.release, _CHECKS)
+        return asked, promised, self._noised.release
 
     @property
     def _features(self) -> FeatureMap:
@@ -84,14 +93,18 @@ class RatioSession(OneRound):
 
     def learn(self, draw: int) -> Described:
         """The estimator of one noise draw."""
-        estimator = self._fitting.fit(self._labelled, draw)
+        estimator = self._fitting.fit(*self._of_draw(draw))
         if draw == 0:
             self._found = dict(estimator.diagnostics_)
         return estimator.to_arrays()
 
     def diagnostics(self) -> dict[str, float]:
         """How well the first draw's proportions tell classes apart, and what its estimator found about the bags."""
-        return {**self._labelled.conditioning(), **self._found}
+        return {**self._of_draw(0)[0].conditioning(), **self._found}
+
+    def _of_draw(self, draw: int) -> tuple[Labelled, int]:
+        """What is known of the bags, and which of its noisy versions is that of the draw."""
+        return self._labelled, draw
 
     @property
     def _fitting(self) -> Fitting:
@@ -105,13 +118,21 @@ class RatioSession(OneRound):
         gamma = (options.bandwidth or 1.0) / median_squared_distance(self._view.public.rows)
         return with_fourier(feature_map, gamma, options.dimensions, self._world.plan.split)
 
+    @property
+    def _answered(self) -> dict[str, Any]:
+        """How often noisy answers are given, and from which bits."""
+        return {"draws": self._draws, "seeded": self._world.plan.noise_seed is not None}
+
+    @property
+    def _label_weight(self) -> float:
+        """Of counts beside sums of rows: counts move by sqrt 2 and sums by 2, and labels get their share of squares."""
+        share = self._options.label_share
+        return math.sqrt(2 * share / (1 - share))
+
     def _noisy_question(self, epsilon: float) -> CountsQuestion | NoisyEmbeddingsQuestion:
-        options, delta = self._options, self._world.plan.delta
-        asked: dict[str, Any] = {"draws": self._draws, "seeded": self._world.plan.noise_seed is not None}
+        options, delta, asked = self._options, self._world.plan.delta, self._answered
         if options.protect == "row":
-            share = options.label_share
-            # Counts move by sqrt 2 and sums of rows by 2: this weight gives labels their share of the squares.
-            weight = math.sqrt(2 * share / (1 - share))
+            weight = self._label_weight
             joint = JointNoise("gaussian", epsilon, delta)
             # Other features are another release, from which equal noise would cancel.
             parts = (options.label_share, options.dimensions, options.bandwidth or 1.0)
@@ -172,12 +193,15 @@ class RatioSession(OneRound):
             count_noise=covariance,
             features=self._looks(party, number),
             sum_variance=variance,
-            groups=self._groups(party),
+            groups=self._groups(number if self._world.plan.common_bags else party),
         )
 
-    def _groups(self, party: np.ndarray) -> np.ndarray:
-        """Parties are persons or places where there are enough of them to leave some out; else each bag is one."""
-        return party if len(np.unique(party)) >= self._bags.classes + 2 else np.arange(len(party))
+    def _groups(self, place: np.ndarray) -> np.ndarray:
+        """Parties, or bags that are the same at all, are persons or places where there are enough to leave some out.
+
+        Else each bag is one.
+        """
+        return place if len(np.unique(place)) >= self._bags.classes + 2 else np.arange(len(place))
 
     def _looks(self, party: np.ndarray, number: np.ndarray) -> list[Floats] | Floats:
         """Rows of each bag, or the means (draws or 1, M, D) of all."""

@@ -11,6 +11,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
 from federation.contract.question import PrivateQuestion, Question
 from federation.features.feature_map import FeatureMap
+from federation.questions.bag_totals import EmbeddingTotalsQuestion
 from federation.questions.bags import CountsQuestion, NoisyEmbeddingsQuestion
 
 LEAST = 10  # rows of every class beside those that change
@@ -46,7 +47,7 @@ class WorstBags(PrivateWorstCase):
 
     def statistic(self, question: PrivateQuestion) -> Statistic:
         """The log likelihood ratio up to scale for integer noise and, behind one sigma, Dirichlet shares."""
-        first, second = self._counts(False), self._counts(True)
+        first, second = self.counts(False), self.counts(True)
         if isinstance(question, NoisyEmbeddingsQuestion):
             return self._joint(question, first, second)
         if not isinstance(question, CountsQuestion):
@@ -75,7 +76,7 @@ class WorstBags(PrivateWorstCase):
 
         return ratio
 
-    def _counts(self, there: bool) -> np.ndarray:
+    def counts(self, there: bool) -> np.ndarray:
         """Rows that count, (bags, classes): of a person one in each bag, and in no more bags than are declared."""
         counts = np.full((self.rows_per_person + 1, self.classes), float(self.least))
         counts[: self.rows_per_person or 1, int(there)] += self.units
@@ -84,6 +85,8 @@ class WorstBags(PrivateWorstCase):
 
 def _farthest(question: Question) -> float:
     """The feature whose row behind the map of one frequency is opposite to that of the feature 0."""
+    if isinstance(question, EmbeddingTotalsQuestion) and question.protects_rows:
+        return _opposite(question.feature_map)
     if not isinstance(question, NoisyEmbeddingsQuestion):
         return 0.0
     return _opposite(question.feature_map)

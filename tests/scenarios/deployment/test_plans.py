@@ -105,6 +105,10 @@ def test_rows_of_a_site_are_those_of_the_scenario_where_nothing_else_is_said(tmp
         ({"kind": "label_sums", "data": {"classes": None, "source": "diabetes"}}, "data.range: name the public range"),
         ({"kind": "class_ratio", "parties": {"bags": 2, "rows": 60}}, "parties.bags: 2 bags are dealt at random"),
         ({"kind": "class_ratio", "parties": {"bags": {"by": "q"}}}, "parties.bags: say with --bags"),
+        (
+            {"kind": "class_ratio", "parties": {"bags": {"by": "q"}, "common_bags": True}},
+            "parties.common_bags: real sites number bags by the values of the column in their own tables",
+        ),
         ({"parties": {"count": [3, 5]}}, "parties.count: several values are for simulations"),
         ({"options": {"noise": ["pure", "gaussian"]}}, "protocols.noise: several values are for simulations"),
         ({"privacy": {"epsilon": [1, 2]}}, "privacy.epsilon: real sites spend one epsilon"),

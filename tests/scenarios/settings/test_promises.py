@@ -88,6 +88,26 @@ def test_classes_and_bags_are_counted_where_the_scenario_names_them():
     assert "(4 numbers) with noise" in two  # two counts of each bag
 
 
+def test_counts_are_added_of_common_bags_only_and_all_else_is_told_apart():
+    ratio, bags = {"kind": "class_ratio", "trust": "secure"}, {"bags": 3, "common_bags": True}
+    [(promise, sends)] = promised(ratio, parties=bags).values()
+    assert promise.endswith("of which one server that may do what it likes can read the sum alone")
+    assert "label counts of every bag with noise and how many rows it has of each bag (3 numbers) without" in sends
+    assert "the rows of its bags without labels without noise" in sends
+    embedded = {**ratio, "submit": "embedding", "estimator": "whitened", "dimensions": 10}
+    [(_, sends)] = promised(embedded, parties=bags).values()
+    assert "sums of its rows in all bags (30 numbers) without noise" in sends
+    [(promise, sends)] = promised({**embedded, "protect": "row", "noise": "gaussian"}, parties=bags).values()
+    assert "for one row (replace)" in promise
+    assert sends.endswith(
+        "label counts of every bag with noise and sums of its rows in all bags (30 numbers) with noise"
+    )
+    with pytest.raises(
+        InputError, match=r"every party numbers .* set parties\.common_bags: true, else use trust: none"
+    ):
+        promised(ratio, parties={"bags": 3})
+
+
 def test_of_a_sweep_the_first_world_is_told():
     vote = {"kind": "soft_vote", "submit": "votes"}
     assert promised(vote, data={"auxiliary": [50, 100]}) == promised(vote, data={"auxiliary": 50})

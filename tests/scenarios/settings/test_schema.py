@@ -64,7 +64,7 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
 @pytest.mark.parametrize(
     ("override", "line"),
     [
-        ("parties.coutn=3", "parties.coutn: unknown key; allowed: count, rows, partition, bags, classifier, quorum, colluding, alike, robust, dropout, hostile; did you mean 'count'?"),
+        ("parties.coutn=3", "parties.coutn: unknown key; allowed: count, rows, partition, bags, common_bags, classifier, quorum, colluding, alike, robust, dropout, hostile; did you mean 'count'?"),
         ("trails.splits=3", "trails: unknown key; allowed: name, description, data, parties, protocols, trust, servers, baselines, chosen, privacy, trials, engine, seed; did you mean 'trials'?"),
         ("privacy.budget={epsilon: 1, delta: 0, epsilom: 3}", "privacy.budget.epsilom: unknown key; allowed: epsilon, delta; did you mean 'epsilon'?"),
         ('parties.count="5"', 'parties.count: must be a whole number, got the text "5"'),
@@ -85,6 +85,8 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
         ("parties.partition={majority: 0.6}", "parties.partition.majority: must be a number from 0 to below 0.5, the share of each class but one, got 0.6"),
         ("parties.partition={proportions: [[0.5, 0.4]]}", "parties.partition.proportions.0: must be the shares of all classes, numbers from 0 that sum to 1, got [0.5, 0.4]"),
         ("parties.bags=0", "parties.bags: must be a whole number from 1, or {by: COLUMN}, got 0"),
+        ("parties.common_bags=true", "parties.common_bags: is for several bags, and parties.bags is 1; name a column there, or remove it"),
+        ("parties={count: 2, bags: 2, common_bags: true}", "parties.bags: have label counts of their own, which soft_vote does not ask for; remove it"),
         ("parties.bags=[1, {of: x}]", "parties.bags.1: must be a whole number from 1, or {by: COLUMN}, got {of: x}"),
         ("parties={count: 2, rows: [12, 10], bags: [2, 3]}", "parties.bags: must divide parties.rows, got 3 bags for 10 rows; change one of them"),
         ("parties={count: 2, bags: {by: x}, partition: {majority: 0.1}}", "parties.bags: must be a number: the majority partition says what is in each bag"),

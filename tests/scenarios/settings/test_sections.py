@@ -70,11 +70,12 @@ def test_persons_bags_and_targets() -> None:
             "data.rows_per_person=2",
             "data.targets={rows: 500, vary: 3}",
             "parties.bags={by: ward}",
+            "parties.common_bags=true",
             "protocols=[{kind: ratio}]",
         ],
     )
     assert (scenario.data.person, scenario.data.rows_per_person) == ("who", 2)
-    assert scenario.parties.bags == {"by": "ward"}
+    assert (scenario.parties.bags, scenario.parties.common_bags) == ({"by": "ward"}, True)
     assert resolve(parse(to_yaml(scenario), "x")[0]) == scenario
     assert scenario.data.targets is not None
     assert (scenario.data.targets.rows, scenario.data.targets.vary) == (500, "3")

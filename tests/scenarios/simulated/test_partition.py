@@ -256,6 +256,24 @@ def test_bags_by_group_within_parties():
     assert hidden.bags_per_party == 1
 
 
+def test_bags_by_group_are_the_same_at_all_parties_where_that_is_said():
+    groups = np.array(["c", "a", "b", "d"])[np.arange(100) % 4]
+    groups[groups == "d"] = np.where(np.arange(25) < 24, "a", "d")
+    pieces = cut_of(table(100, groups), parties=6, rows=4, bags={"by": "site"}, common_bags=True)
+    apart = cut_of(table(100, groups), parties=6, rows=4, bags={"by": "site"})
+    np.testing.assert_array_equal(pieces.order, apart.order)
+    assert pieces.bags_per_party == 4  # of all values of the table, whoever has rows of them
+    for k in range(6):
+        assert pieces.bags(k).tolist() == ["abcd".index(site) for site in groups[pieces.party(k)]]
+    assert pieces.largest_bag == apart.largest_bag  # of one party
+
+
+def test_numbers_are_the_same_bags_at_all_parties_as_they_are():
+    pieces = [cut_of(table(100), parties=4, rows=9, bags=3, common_bags=common) for common in (False, True)]
+    for k in range(4):
+        assert pieces[1].bags(k).tolist() == pieces[0].bags(k).tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+
+
 def test_parties_by_group_are_cut_in_even_bags():
     groups = np.repeat(np.arange(4), 25)
     pieces = cut_of(table(100, groups), parties=None, partition={"by": "site"}, bags=2)

@@ -77,13 +77,13 @@ def test_its_counts_are_those_that_a_party_answers_without_noise(persons, units,
     for options in ({}, {"noise": "dirichlet_floor", "floor": 33}, {"noise": "dirichlet_shifted", "pseudo_count": 33}):
         pair = bags(options, persons=persons, units=units)
         seen = without_noise(pair, 2, there)["counts"]
-        np.testing.assert_array_equal(seen, np.repeat(pair.worst._counts(there)[None], 2, axis=0))
+        np.testing.assert_array_equal(seen, np.repeat(pair.worst.counts(there)[None], 2, axis=0))
 
 
 def test_its_counts_are_those_of_a_party_whose_rows_are_protected():
     pair = bags(ROW, classes=3)
     for there in (False, True):
-        np.testing.assert_array_equal(pair.worst._counts(there), counts(pair, there))
+        np.testing.assert_array_equal(pair.worst.counts(there), counts(pair, there))
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])

@@ -22,7 +22,7 @@ from federation.contract.question import Question
 from federation.grids.codec import parts_of
 from federation.letters.keys import ed25519_key_from_text, fingerprint, site_key_from_text
 
-_SHARES = 2**10  # bytes for each site of what others of a secure sum send to one another
+_SHARES = 2**10  # bytes for each site of what others of a secure sum send to one another, and the server to each
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -65,12 +65,14 @@ class Asked(_Closed):
     """A question that will be asked: its kind, how often at most, and all of it that no answer changes.
 
     `same` has its plain values by dotted name, and of its arrays digests. `masked` says that answers are added up by a
-    secure sum, and leave a site in no other way. `reply` is how many bytes a site sends at most for an answer.
+    secure sum, and leave a site in no other way. `length` is how many bytes a question of the kind has at most, and
+    `reply` how many a site sends at most for an answer.
     """
 
     kind: Name
     times: Annotated[int, Field(ge=1, le=10_000)]
     same: dict[str, Any]
+    length: Annotated[int, Field(ge=1)]
     reply: Annotated[int, Field(ge=1)]
     masked: bool = False
 
@@ -156,10 +158,18 @@ class Agreement(_Closed):
         return any(asked.masked for asked in self.asked)
 
     @property
+    def longest_question(self) -> int:
+        """Bytes that a site has to read at a time, at most; nothing longer is a question of this plan."""
+        return max(asked.length for asked in self.asked) + self._shares
+
+    @property
     def longest_reply(self) -> int:
         """Bytes that a site has to send at a time, at most."""
-        shares = _SHARES * len(self.sites) if self.secure else 0
-        return max(asked.reply for asked in self.asked) + shares
+        return max(asked.reply for asked in self.asked) + self._shares
+
+    @property
+    def _shares(self) -> int:
+        return _SHARES * len(self.sites) if self.secure else 0
 
     def position(self, name: str) -> int:
         """The number of a site, from 0. Raises `InputError` for a name that it does not have."""

@@ -14,6 +14,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from federation.contract.digest import digest
 from federation.contract.errors import InputError, nearest_name
@@ -134,12 +135,17 @@ class Agreement(_Closed):
 
     @model_validator(mode="after")
     def _keys_differ(self) -> Agreement:
-        found = [fingerprint(key) for key in self.keys] if self.sealed else []
+        found = [fingerprint(key) for key in self.keys] if self.sealed else [site.name for site in self.sites]
         names = [site.name.lower() for site in self.sites]
-        sums = [site.sums for site in self.sites if site.sums]
+        sums = [site.sums or site.name for site in self.sites]
         for what, known in (("name", names), ("key", found), ("key for secure sums", sums)):
-            if len({*known}) < len(known):
-                raise ValueError(f"two sites have the same {what}")
+            places: dict[str, int] = {}
+            for place, one in enumerate(known):
+                if (first := places.setdefault(one, place)) < place:
+                    both = {"one": self.sites[first].name, "other": self.sites[place].name, "what": what}
+                    raise PydanticCustomError(
+                        "twice", "the sites '{one}' and '{other}' have the same {what}; each makes its own", both
+                    )
         return self
 
     @property
@@ -210,13 +216,15 @@ class Agreement(_Closed):
         try:
             return cls.model_validate_json(path.read_bytes())
         except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror}") from error
+            raise InputError(
+                f"{path} cannot be read: {error.strerror}; put the file there that the plan's coordinator sends"
+            ) from error
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
             raise InputError(
-                f"{path} is no agreement of this version of the program: {where}: {first['msg']}; ask its author for "
-                "another, and which version has made it"
+                f"{path} is no plan or invitation of this version of the program ({where and where + ': '}"
+                f"{first['msg']}); ask its coordinator for another, and which version has made it"
             ) from error
 
 

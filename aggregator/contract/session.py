@@ -46,6 +46,13 @@ class Session(ABC):
     def questions(self) -> Sequence[Asked]:
         """What to ask in the next round; nothing at the end. Called once a round."""
 
+    def longest(self, question: Question) -> Question:
+        """The longest of all that it may ask in the place of a question of its first round, which it is by default.
+
+        Of a protocol whose later questions follow from answers: real sites agree to their length beforehand.
+        """
+        return question
+
     @abstractmethod
     def take(self, answers: Sequence[Any]) -> None:
         """The collectors of the round's questions, in their order, with what parties answered.

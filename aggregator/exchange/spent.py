@@ -55,7 +55,10 @@ class Spent:
         if not guarantees:
             raise InputError(f"exchange {exchange} releases nothing that a ledger could hold")
         if budget is not None:
-            require_together(budget, [*self.guarantees(beside=exchange), *guarantees])
+            try:
+                require_together(budget, [*self.guarantees(beside=exchange), *guarantees])
+            except BudgetExceededError as error:
+                raise BudgetExceededError(f"{error} of a new deployment: this one is agreed on as it is") from error
         self.charged[exchange] = [one.to_dict() for one in guarantees]
         self._write()
 

@@ -24,7 +24,7 @@ from aggregator.world.plan import VariantPlan
 from aggregator.world.world import World
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee, levels_apart
-from federation.contract.question import OFF
+from federation.contract.question import OFF, Question
 from federation.grids.codec import bytes_per_party
 
 _ROUNDING = 1e-9  # relative slack between what is promised and what is charged
@@ -106,6 +106,11 @@ class VariantRun:
             if one.pending:
                 one.session.take([asked.collector for asked in one.pending])
         self.ask()
+
+    def longest(self) -> Iterator[Question]:
+        """The longest questions that may be asked, where answers decide."""
+        for one in self.releases:
+            yield from (one.session.longest(asked.question) for asked in one.pending)
 
     def outlooks(self) -> dict[float, Outlook]:
         """How loud the noise of its releases will be, by epsilon, where a rule is known."""
@@ -243,6 +248,10 @@ class Variants:
     def spends(self) -> list[tuple[Place, Guarantee | NoGuarantee]]:
         """What each release will be charged at most, and where its noise is made."""
         return [(run.place, spends) for run in self._runs.values() for _, spends in run.spends]
+
+    def longest(self) -> list[Question]:
+        """The longest questions that may be asked in any round, one for each of the first."""
+        return [question for run in self._runs.values() for question in run.longest()]
 
     def begin_references(self) -> None:
         """Begin what stands beside the releases; one that cannot begin fails alone, as nobody asked for it."""

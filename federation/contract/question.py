@@ -217,7 +217,7 @@ class Noise:
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateQuestion(Question):
-    """Answers get noise at the party, which pays for them before it touches a row.
+    """Answers get noise at the party, which pays for them before it computes anything from a row.
 
     `noise` is of a class of its own in each question. `release` names what the answer is part of; with the party's
     number it keys the noise of a simulation. `draws` independent answers are asked for, more than one in a simulation

@@ -14,6 +14,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from federation.contract.digest import digest
 from federation.contract.errors import InputError, nearest_name
@@ -22,7 +23,7 @@ from federation.contract.question import Question
 from federation.grids.codec import parts_of
 from federation.letters.keys import ed25519_key_from_text, fingerprint, site_key_from_text
 
-_SHARES = 2**10  # bytes for each site of what others of a secure sum send to one another
+_SHARES = 2**10  # bytes for each site of what others of a secure sum send to one another, and the server to each
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -65,12 +66,14 @@ class Asked(_Closed):
     """A question that will be asked: its kind, how often at most, and all of it that no answer changes.
 
     `same` has its plain values by dotted name, and of its arrays digests. `masked` says that answers are added up by a
-    secure sum, and leave a site in no other way. `reply` is how many bytes a site sends at most for an answer.
+    secure sum, and leave a site in no other way. `length` is how many bytes a question of the kind has at most, and
+    `reply` how many a site sends at most for an answer.
     """
 
     kind: Name
     times: Annotated[int, Field(ge=1, le=10_000)]
     same: dict[str, Any]
+    length: Annotated[int, Field(ge=1)]
     reply: Annotated[int, Field(ge=1)]
     masked: bool = False
 
@@ -132,12 +135,17 @@ class Agreement(_Closed):
 
     @model_validator(mode="after")
     def _keys_differ(self) -> Agreement:
-        found = [fingerprint(key) for key in self.keys] if self.sealed else []
+        found = [fingerprint(key) for key in self.keys] if self.sealed else [site.name for site in self.sites]
         names = [site.name.lower() for site in self.sites]
-        sums = [site.sums for site in self.sites if site.sums]
+        sums = [site.sums or site.name for site in self.sites]
         for what, known in (("name", names), ("key", found), ("key for secure sums", sums)):
-            if len({*known}) < len(known):
-                raise ValueError(f"two sites have the same {what}")
+            places: dict[str, int] = {}
+            for place, one in enumerate(known):
+                if (first := places.setdefault(one, place)) < place:
+                    both = {"one": self.sites[first].name, "other": self.sites[place].name, "what": what}
+                    raise PydanticCustomError(
+                        "twice", "the sites '{one}' and '{other}' have the same {what}; each makes its own", both
+                    )
         return self
 
     @property
@@ -156,10 +164,18 @@ class Agreement(_Closed):
         return any(asked.masked for asked in self.asked)
 
     @property
+    def longest_question(self) -> int:
+        """Bytes that a site has to read at a time, at most; nothing longer is a question of this plan."""
+        return max(asked.length for asked in self.asked) + self._shares
+
+    @property
     def longest_reply(self) -> int:
         """Bytes that a site has to send at a time, at most."""
-        shares = _SHARES * len(self.sites) if self.secure else 0
-        return max(asked.reply for asked in self.asked) + shares
+        return max(asked.reply for asked in self.asked) + self._shares
+
+    @property
+    def _shares(self) -> int:
+        return _SHARES * len(self.sites) if self.secure else 0
 
     def position(self, name: str) -> int:
         """The number of a site, from 0. Raises `InputError` for a name that it does not have."""
@@ -200,13 +216,15 @@ class Agreement(_Closed):
         try:
             return cls.model_validate_json(path.read_bytes())
         except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror}") from error
+            raise InputError(
+                f"{path} cannot be read: {error.strerror}; put the file there that the plan's coordinator sends"
+            ) from error
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
             raise InputError(
-                f"{path} is no agreement of this version of the program: {where}: {first['msg']}; ask its author for "
-                "another, and which version has made it"
+                f"{path} is no plan or invitation of this version of the program ({where and where + ': '}"
+                f"{first['msg']}); ask its coordinator for another, and which version has made it"
             ) from error
 
 

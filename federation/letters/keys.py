@@ -111,7 +111,10 @@ def _public(text: str, where: str) -> object:
     try:
         return serialization.load_ssh_public_key(text.encode())
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise InputError(f"{where}: no public key: {text!r:.100}") from error
+        # It may be a part of a private key, sent by mistake, and is not shown.
+        raise InputError(
+            f"{where}: no public key; those of a site are in its NAME.pub, and what says PRIVATE KEY is never sent"
+        ) from error
 
 
 def require_private(path: Path) -> None:

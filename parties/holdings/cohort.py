@@ -108,7 +108,8 @@ class Tampering(Protocol):
 
 
 @lru_cache(maxsize=2)  # a node's world, and the one before it while worlds change
-def _provider(reference: str) -> Provider:
+def provider_of(reference: str) -> Provider:
+    """What a reference names, one and the same in a process."""
     provider: Provider = Reference.from_json(reference).call()
     return provider
 
@@ -159,7 +160,7 @@ class Cohort:
     @property
     def provider(self) -> Provider:
         """The loaded provider, shared by the nodes of one process."""
-        return _provider(self.reference)
+        return provider_of(self.reference)
 
     def holdings(self, party: int, private_rows: bool = False) -> Holdings:
         """The rows of one party.

@@ -225,7 +225,7 @@ class Mailbox:
             content: bytes = pulled.object_content
             one.contents[identifier] = content
             if one.held > self._most:
-                raise ValueError(f"more than {self._most} bytes")
+                raise ValueError(f"more than {self._most} bytes, which no letter of the plan has")
             if hashlib.sha256(content).hexdigest() != identifier:
                 raise ValueError("an object is not what it is called")
         return True

@@ -15,6 +15,13 @@ from federation.letters.sum_letters import roster_of, sum_plan
 from parties.guard.registry import question_type
 from parties.site.settings import Settings
 
+_ENVELOPE = 2**14  # bytes of a letter beside its question: what is signed, and what Flower puts around it
+
+
+def longest_letter(agreement: Agreement) -> int:
+    """Bytes of the longest letter that may come under a plan; of a longer one nothing is read."""
+    return agreement.longest_question + _ENVELOPE
+
 
 def objections(settings: Settings, agreement: Agreement, key: EllipticCurvePrivateKey) -> Iterator[str]:
     """Why a plan is none that this site may serve, in sentences; nothing where it is."""
@@ -52,6 +59,11 @@ def objections(settings: Settings, agreement: Agreement, key: EllipticCurvePriva
         yield (
             f"the plan asks up to {most} questions in an exchange, and policy.most-questions allows "
             f"{policy.most_questions}; raise it, or do not serve this plan"
+        )
+    if (longest := longest_letter(agreement)) > settings.limits.letter:
+        yield (
+            f"the plan's longest question comes in a letter of {longest} bytes, and limits.letter allows "
+            f"{settings.limits.letter}; raise it, or do not serve this plan"
         )
     if agreement.public_features and not policy.public_features:
         yield (

@@ -1,7 +1,7 @@
 """The service of a site: fetches letters, has them answered, and sends what may leave when it may leave.
 
-One question is served at a time, and what was computed from rows leaves at a fixed time after its question came: when
-an answer leaves tells nothing of how long it took, and neither does anything that leaves after it.
+One question is served at a time, and where rows were read for it the reply leaves at a fixed time after it came: when
+that is tells nothing of how long it took, and neither does anything that leaves after it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from federation.letters.letters import Head
 from parties.guard.registry import answerer
 from parties.holdings.cohort import Cohort, Elsewhere, Holdings
 from parties.site import worker
-from parties.site.accounts import CHARGED, Accounts
+from parties.site.accounts import Accounts
 from parties.site.approvals import APPROVED, DENIED, PENDING, Approvals, Decision
 from parties.site.identity import Contents, Identity, contents
 from parties.site.journal import Journal
 from parties.site.mailbox import Closed, Letter, Mailbox
-from parties.site.policy import objections
+from parties.site.policy import longest_letter, objections
 from parties.site.settings import MARGIN, Settings
-from parties.site.site import AGAIN, BEGUN, REFUSED, SUMMED, WAITING, Site
+from parties.site.site import BEGUN, Site
 from parties.site.state import State
 from parties.site.words import said
 from parties.site.worker import Means
@@ -45,8 +45,6 @@ _DAY = 86_400.0  # seconds
 _SHARE_FOR_ROWS = 0.5  # of a question's time, at most, that it may take to read the rows
 _NEVER_READ = object()  # the version of no table
 _LOOKS, _LONGEST_LOOK = 3, 60  # at the table, one of which must be quick enough, and seconds that each may take
-# Events of replies that nothing was computed from rows for, or long before.
-_FREE = (REFUSED, AGAIN, WAITING, SUMMED, CHARGED)
 _log = logging.getLogger(__name__)
 
 
@@ -162,15 +160,13 @@ class Service:
                 _log.error("not ready: %s", error)
         looked = math.ceil((time.monotonic() - began) / seconds) if changed else 0
         due = began + (1 + looked) * seconds  # to read the table takes its time, which tells of it no more than so
-        known = len(self.journal.lines)
         try:
             reply = self.site.reply(letter.parts)
         except OSError as error:
             _log.error("%s: nothing is answered until it can be written (%s)", self.state.folder, error.strerror)
             reply = None
-        new = self.journal.lines[known:]
         self._follow()
-        if changed or any(line["event"] not in _FREE for line in new):
+        if changed or self.site.touched:
             time.sleep(max(0.0, due - time.monotonic()))  # also while the service is being stopped
         if reply is not None:
             mailbox.reply(letter, reply)
@@ -211,11 +207,14 @@ class Service:
 def _known(table: Table, key: bytes) -> tuple[str, list[str], Contents | None]:
     """Why a table is away, if it is; else what is to be said of it, and digests of its rows where these can be used."""
     try:
-        if isinstance(provider := Reference.from_json(table.reference).call(), Elsewhere):
-            provider.require_there()
+        provider = Reference.from_json(table.reference).call()
+        there = provider.require_there if isinstance(provider, Elsewhere) else lambda: None
+        there()
+        holdings, told = table.read()
+        if holdings is None:
+            there()  # it may have gone meanwhile
     except InputError as error:
         return str(error), [], None
-    holdings, told = table.read()
     return "", told, None if holdings is None else contents(holdings, key)
 
 
@@ -282,7 +281,7 @@ def run(settings: Settings, agreement: Agreement, table: Table) -> None:
             settings.connection.superlink or agreement.superlink,
             root.read_bytes() if root else agreement.root.encode(),
             key,
-            settings.limits.letter,
+            longest_letter(agreement),
             service.site.refuse,
         )
         service.journal.add("start", plan=agreement.digest.hex(), table=settings.data.table)

@@ -187,6 +187,8 @@ class Settings(_Closed):
     @classmethod
     def load(cls, path: Path) -> Settings:
         """From a file. Raises `InputError` that names the file, the key and what is allowed there."""
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; name the file in it: {path / 'site.toml'}")
         require_private(path)
         try:
             plain = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -1,7 +1,8 @@
 """A site: takes letters, gives letters, and keeps to its own rules whatever the letters say.
 
-Each step is on the disk before the next. What is charged is charged before a row is touched, and what is sent is stored
-before it leaves, so that at most one answer to a question ever leaves, at one price, whatever fails in between.
+Each step is on the disk before the next. Rows are read before they are charged for, as to be read is not to leave:
+where they are away nothing is paid. What is charged is charged before anything is computed from a row, and what is sent
+is stored before it leaves, so that at most one answer to a question ever leaves, at one price, whatever fails.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from federation.contract.errors import FederationError, InputError
 from federation.contract.files import write_lasting
+from federation.contract.guarantee import Guarantee
 from federation.contract.roster import COLLUDING
 from federation.letters.agreement import Agreement
 from federation.letters.keys import fingerprint
@@ -29,7 +31,7 @@ from parties.holdings.cohort import Cohort
 from parties.site.accounts import Accounts
 from parties.site.journal import Journal
 from parties.site.summing import Summing
-from parties.site.worker import Busy, Cost, Means, read
+from parties.site.worker import Busy, Cost, Means, Work, read
 
 Approval = Callable[[Head], bool]  # whether somebody here has agreed to answer
 
@@ -68,6 +70,7 @@ class Site:
     _answered: set[str] = field(init=False)
     _sums: Summing | None = field(init=False)
     _times: dict[tuple[str, str], int] = field(init=False, default_factory=dict)
+    touched: bool = field(init=False, default=False)  # whether rows were read, or were to be, for the last reply
 
     def __post_init__(self) -> None:
         # Of each place in an exchange, and of each query of a release in it, the one question that was answered there.
@@ -79,9 +82,10 @@ class Site:
     def reply(self, letter: Mapping[str, bytes]) -> dict[str, bytes] | None:
         """What is sent back; None to what is no question of this agreement to this site.
 
-        What cannot be written down is not sent: a site whose disk is full is busy. Raises `OSError` where it can say
-        nothing.
+        Where rows were `touched` for it, it is to leave at a fixed time. What cannot be written down is not sent: a
+        site whose disk is full is busy. Raises `OSError` where it can say nothing.
         """
+        self.touched = False
         try:
             signed = SignedQuestion(*(letter[name] for name in ("head", "signature", "question", "known")))
             head = signed.opened(self.agreement.aggregator_key)
@@ -153,15 +157,25 @@ class Site:
             )
         if self.now() > head.closing:
             return self._said(head, Status.EXPIRED)
+        if len(question) > self.agreement.longest_question:
+            raise InputError(
+                f"the question has {len(question)} bytes, and the longest of the plan {self.agreement.longest_question}"
+            )
         if kind_of(question) == SUM and self._sums is not None:
             return self._summed(self._sums, head, question, key)
-        with read(question, self.agreement, self.cohort, self.means) as (cost, answer):
-            exchange = head.exchange.hex()
+        with read(question, self.agreement, self.cohort, self.means) as work:
+            cost, exchange = work.cost, head.exchange.hex()
             slots = [f"{exchange} {head.number}", f"{exchange} {cost.kind} {cost.release} {cost.query}"]
             if not self._may(head, cost, slots, key):
                 return self._said(head, Status.BUSY, cost.length)
-            self._charge(head, cost, key, slots)
-            packet = answer()
+            price = self._price(head, cost)
+            if price is not None:
+                self.accounts.require(*price)  # for what cannot be paid nothing is read
+            self._read(work)
+            if price is not None:
+                self.accounts.charge(*price, {"exchange": exchange})
+            self._begin(key, slots)
+            packet = work.answer()
         if packet is None:
             self.refuse(
                 f"'{cost.kind}' is paid for and has no answer: to make one took more than {self.means.seconds} s or "
@@ -173,8 +187,10 @@ class Site:
     def _summed(self, sums: Summing, head: Head, packet: bytes, key: str) -> SealedAnswer:
         """The reply to a query of a secure sum."""
 
-        def begin(cost: Cost, slots: list[str], known: Mapping[str, Any]) -> bool:
-            if may := self._may(head, cost, slots, key):
+        def begin(work: Work, slots: list[str], known: Mapping[str, Any], new: bool) -> bool:
+            if may := self._may(head, work.cost, slots, key):
+                if new:
+                    self._read(work)
                 self._begin(key, slots, sum=known)
             return may
 
@@ -212,15 +228,19 @@ class Site:
             _log.error("%s: the disk has %d bytes left, too few to answer; free some", self.answers.parent, free)
         return free >= length + _RESERVE
 
-    def _charge(self, head: Head, cost: Cost, key: str, slots: list[str]) -> None:
-        """Pay for the release that an answer belongs to, unless an earlier one has, and take the answer's place."""
-        exchange = head.exchange.hex()
-        if cost.trusted or cost.guarantee:
-            guarantee = cost.guarantee or self.agreement.promised(trusted=True)
-            release = "trusted" if cost.trusted else f"{cost.kind} {cost.release}"
-            paid = hashlib.sha256(f"{self.agreement.aggregator}\n{head.plan.hex()} {exchange} {release}".encode())
-            self.accounts.charge(paid.hexdigest(), guarantee, cost.trusted, {"exchange": exchange})
-        self._begin(key, slots)
+    def _price(self, head: Head, cost: Cost) -> tuple[str, Guarantee, bool] | None:
+        """What is charged for the release that an answer belongs to, unless it has been; None where that is nothing."""
+        if not (cost.trusted or cost.guarantee):
+            return None
+        guarantee = cost.guarantee or self.agreement.promised(trusted=True)
+        release = "trusted" if cost.trusted else f"{cost.kind} {cost.release}"
+        of = f"{self.agreement.aggregator}\n{head.plan.hex()} {head.exchange.hex()} {release}"
+        return hashlib.sha256(of.encode()).hexdigest(), guarantee, cost.trusted
+
+    def _read(self, work: Work) -> None:
+        """Have the rows read. Raises `Busy` where they are away."""
+        self.touched = True
+        work.rows()
 
     def _begin(self, key: str, slots: list[str], **known: Any) -> None:
         """Take the places of an answer in its exchange."""

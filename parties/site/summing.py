@@ -29,7 +29,7 @@ from federation.sums.plan import SumPlan, Terms
 from parties.holdings.cohort import Cohort
 from parties.site.accounts import Accounts
 from parties.site.journal import Journal
-from parties.site.worker import Cost, Means, read
+from parties.site.worker import Means, Work, read
 from parties.sums.party import MaskedParty
 
 SUM = "sum"  # of a line of the journal that begins one: what is known of it
@@ -46,7 +46,7 @@ class Reply:
     why: str = ""
 
 
-Begin = Callable[[Cost, list[str], Mapping[str, Any]], bool]
+Begin = Callable[[Work, list[str], Mapping[str, Any], bool], bool]
 
 
 @dataclass
@@ -81,8 +81,9 @@ class Summing:
         """What a query is answered with.
 
         Where somebody here has `denied` it in the meantime, this site leaves the sum before its part does. `begin`
-        takes what a part costs, the places in an exchange that it is for and what the journal is to know of the sum:
-        whether it may begin. Raises `FederationError` for what is refused.
+        takes the question in its process, the places in an exchange that a part is for, what the journal is to know of
+        the sum, and whether a part is yet to be made: whether it may begin. Raises `FederationError` for what is
+        refused.
         """
         self._forget(now)
         query = SumQuery.read(packet)
@@ -108,7 +109,8 @@ class Summing:
         if plan.packed() != query.body or plan.digest != query.digest:
             raise InputError("the plan of a secure sum has another digest than it comes with")
         masked = replace(self.cohort, masked=True)
-        with read(query.question, self.agreement, masked, self.means) as (cost, made):
+        with read(query.question, self.agreement, masked, self.means) as work:
+            cost = work.cost
             require_planned(plan, self.agreement, self._terms.roster, query.question, cost.numbers)
             self._terms.require(plan)
             exchange, digest = head.exchange.hex(), plan.digest.hex()
@@ -121,12 +123,13 @@ class Summing:
             self.accounts.require(known["paid"], cost.guarantee, trusted=False)
             slots = [f"{exchange} secure sum {digest}", f"{exchange} {cost.kind} {cost.release} {cost.query}"]
             kind = f"{cost.kind}, query {KEYS} of a secure sum"
-            if not begin(cost, slots, known):
+            new = self._memory.load(plan.digest) is None
+            if not begin(work, slots, known, new):
                 return Reply(kind, None)
             self._known[digest] = known
             self._begun.setdefault(digest, now)
-            if self._memory.load(plan.digest) is None:
-                if (part := made()) is None:
+            if new:
+                if (part := work.answer()) is None:
                     why = (
                         f"'{cost.kind}' has no part in a secure sum: to make one took more than {self.means.seconds} s "
                         f"or {self.means.memory} bytes, or failed; raise the limits, or mend what the log tells of"

@@ -1,7 +1,12 @@
 """Reads questions and answers them in processes of their own, which may use so much and no more.
 
-Each question gets a process that knows no key. It reads the question, says what an answer would cost, and waits: only
-once it is told that this has been paid does it touch a row. Whatever becomes of it, the site goes on.
+Each question gets a process that knows no key. It reads the question, says what an answer would cost, and waits until
+it is told to read the rows, and again until it is told that this has been paid: only then does it compute anything from
+them. Whatever becomes of it, the site goes on.
+
+Rows that are away cost nothing: a data base that cannot be reached says nothing of a row. Rows that are there and fail
+are paid for as if they had not, and answered as blank ones where noise protects them: what cannot be read of them may
+be a single cell, and whoever asks would learn of it by an answer that is missing, as often as they ask.
 """
 
 from __future__ import annotations
@@ -9,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import multiprocessing
 import os
 import pickle
@@ -19,7 +25,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from multiprocessing.connection import Connection
 from types import ModuleType
 from typing import TypeVar
@@ -36,14 +41,16 @@ from federation.letters.packets import answer_packet, kind_of, read_question, re
 from federation.letters.sum_letters import open_length, part_packet
 from parties.guard.answering import answered, permitted
 from parties.guard.registry import kinds, question_type
-from parties.holdings.cohort import Cohort, Elsewhere, Holdings
+from parties.holdings.cohort import Cohort, Elsewhere, Holdings, Provider, provider_of
 
 T = TypeVar("T")
 
-_PAID = b"paid"
+_READ, _PAID = b"read", b"paid"  # what a process is told
 # What readers of tables and mechanisms import where they first use it, which takes half a second.
 _USED_LATER = ("scipy.optimize", "pyarrow.csv", "pandas")
 _SHARE_TO_READ = 0.5  # of a question's time that it may take to read it
+_TRIES = 2  # at rows whose source is there: a connection may be cut
+_REACHED = 8  # seconds within which a source says whether it is there
 _log = logging.getLogger(__name__)
 _context = multiprocessing.get_context("forkserver")  # which is started before any thread, and never holds a key
 
@@ -85,12 +92,10 @@ class Cost:
 
     @classmethod
     def from_json(cls, text: bytes) -> Cost:
-        """Inverse of `to_json`. Raises `InputError`, or `Busy`, with what the process says in its place."""
+        """Inverse of `to_json`. Raises `InputError` with what the process says in its place."""
         found = json.loads(text)
         if isinstance(found, str):
             raise InputError(found)
-        if "away" in found:
-            raise Busy(found["away"])
         guarantee = None if found["guarantee"] is None else Guarantee.from_dict(found["guarantee"])
         return cls(**{**found, "guarantee": guarantee})
 
@@ -118,6 +123,41 @@ def _without_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
+@dataclass(frozen=True)
+class Work:
+    """One question in its process: what an answer costs; what has the `rows` read; what answers once it is paid.
+
+    `rows` raises `Busy` where they are away; nothing need be paid then.
+    """
+
+    cost: Cost
+    rows: Callable[[], None]
+    answer: Callable[[], bytes | None]
+
+
+class Once:
+    """The rows of another provider, which are read once: what was there when it was paid for is there to answer."""
+
+    def __init__(self, reference: str) -> None:
+        self._provider: Provider = Reference.from_json(reference).call()
+        self._found: Holdings | None = None
+
+    def holdings(self, party: int) -> Holdings:
+        """As they were when they could be read first."""
+        if self._found is None:
+            self._found = self._provider.holdings(party)
+        return self._found
+
+    def require_there(self) -> None:
+        """Raises `InputError` where they are away."""
+        if isinstance(self._provider, Elsewhere):
+            self._provider.require_there()
+
+    def evaluation(self) -> None:
+        """None: it is no simulation."""
+        return None
+
+
 class Blank:
     """The rows of another provider with nothing in them: as many, in the same bags, of the first class.
 
@@ -125,11 +165,11 @@ class Blank:
     """
 
     def __init__(self, reference: str) -> None:
-        self._provider = Reference.from_json(reference).call()
+        self._provider = provider_of(reference)
 
     def holdings(self, party: int) -> Holdings:
         """Zeros, as many as there are rows and labels."""
-        found: Holdings = self._provider.holdings(party)
+        found = self._provider.holdings(party)
         return replace(found, rows=np.zeros(np.shape(found.rows)), labels=np.zeros_like(found.labels))
 
     def evaluation(self) -> None:
@@ -138,17 +178,16 @@ class Blank:
 
 
 @contextmanager
-def read(
-    packet: bytes, agreement: Agreement, cohort: Cohort, means: Means
-) -> Iterator[tuple[Cost, Callable[[], bytes | None]]]:
-    """What a question costs, and what answers it once that is paid.
+def read(packet: bytes, agreement: Agreement, cohort: Cohort, means: Means) -> Iterator[Work]:
+    """A question in its process, where it has been read.
 
-    Raises `Busy` where too little time is left or the rows are away, and `InputError` for one that is not as agreed,
-    or that takes more to read than it may; nothing has been touched then. An answer with noise that fails is given for
-    blank rows, that nothing is told by its failing; None where that fails, too, or an answer without noise does.
+    Raises `Busy` where too little time is left, and `InputError` for one that is not as agreed, or that takes more to
+    read than it may; nothing has been touched then. An answer with noise that fails is given for blank rows, that
+    nothing is told by its failing; None where that fails, too, or an answer without noise does.
     """
-    asked, began = partial(_limited, means, _serve, packet, agreement), time.monotonic()
-    with asked(cohort) as (said, pay):
+    began = time.monotonic()
+    cohort = replace(cohort, reference=Reference(f"{__name__}:Once", {"reference": cohort.reference}).to_json())
+    with _limited(means, _serve, packet, agreement, cohort) as (said, tell):
         first = said()
         if first is None:
             raise InputError(f"the question took more than {means.seconds} s or {means.memory} bytes to read")
@@ -156,8 +195,19 @@ def read(
         if time.monotonic() - began > _SHARE_TO_READ * means.seconds:  # nothing is paid yet
             raise Busy("this machine is too busy to answer in time; it is asked again")
 
+        def rows() -> None:
+            tell(_READ)
+            away = said()
+            if away is None:  # it took too much, which may be for a row; or what it reads from does not answer
+                with _limited(replace(means, seconds=min(_REACHED, means.seconds)), _reach, cohort) as (reached, _):
+                    away = reached()
+            if away is None:
+                raise Busy(f"what the rows are read from has not answered within {_REACHED} s")
+            if away:
+                raise Busy(away.decode())
+
         def answer() -> bytes | None:
-            pay()
+            tell(_PAID)
             found = said()
             if found is None and cost.guarantee is not None:
                 _log.warning(
@@ -166,13 +216,16 @@ def read(
                     means.seconds,
                     means.memory,
                 )
-                with asked(_blank(cohort)) as (said_again, pay_again):
-                    if said_again() is not None:
-                        pay_again()
-                        found = said_again()
+                left = math.floor(2 * means.seconds - (time.monotonic() - began))  # until the answer is to leave
+                again = replace(means, seconds=max(1, min(means.seconds, left)))
+                with _limited(again, _serve, packet, agreement, _blank(cohort)) as (said_again, tell_again):
+                    for order in (_READ, _PAID):
+                        if said_again() is not None:
+                            tell_again(order)
+                    found = said_again()
             return found
 
-        yield cost, answer
+        yield Work(cost, rows, answer)
 
 
 def apart(means: Means, act: Callable[[], T]) -> tuple[T, float]:
@@ -195,27 +248,29 @@ def apart(means: Means, act: Callable[[], T]) -> tuple[T, float]:
 @contextmanager
 def _limited(
     means: Means, act: Callable[..., None], *known: object
-) -> Iterator[tuple[Callable[[], bytes | None], Callable[[], None]]]:
-    """A process with so many means: what it says next, if it does, and what tells it that it has been paid."""
+) -> Iterator[tuple[Callable[[], bytes | None], Callable[[bytes], None]]]:
+    """A process with so many means: what it says next, if it does, and what tells it to go on."""
     own, other = _context.Pipe()
     process = _context.Process(target=_start, args=(means, act, other, *known), daemon=True)
     with _without_main():
         process.start()
     other.close()
-    deadline = time.monotonic() + means.seconds
+    deadline, late = time.monotonic() + means.seconds, False
 
     def said() -> bytes | None:
+        nonlocal late
         with contextlib.suppress(EOFError, OSError):  # it has ended
-            if own.poll(max(0.0, deadline - time.monotonic())):
+            if not late and own.poll(max(0.0, deadline - time.monotonic())):
                 return own.recv_bytes()
+        late = True  # what comes now was the answer to something else
         return None
 
-    def pay() -> None:
+    def tell(order: bytes) -> None:
         with contextlib.suppress(OSError):
-            own.send_bytes(_PAID)
+            own.send_bytes(order)
 
     try:
-        yield said, pay
+        yield said, tell
     finally:
         own.close()
         if process.pid and process.is_alive():
@@ -243,24 +298,51 @@ def _serve(site: Connection, packet: bytes, agreement: Agreement, cohort: Cohort
     try:
         question = read_question(packet, question_type(kind_of(packet)))
         require_agreed(question, agreement)
-        cost = cost_of(question, cohort)
+        cost, provider = cost_of(question, cohort), cohort.provider
     except Exception as error:  # of whatever a hostile question brings about, which the site's own journal may tell
         site.send_bytes(json.dumps(str(error) if isinstance(error, InputError) else repr(error)[:200]).encode())
         return
-    try:
-        if isinstance(provider := cohort.provider, Elsewhere):
-            provider.require_there()
-    except InputError as error:
-        site.send_bytes(json.dumps({"away": str(error)}).encode())
-        return
     site.send_bytes(cost.to_json())
     with contextlib.suppress(EOFError):  # the site does not answer this time
+        if site.recv_bytes() == _READ:
+            site.send_bytes(_away(provider, cohort.first).encode())
         if site.recv_bytes() == _PAID:
             found = _submission(question, replace(cohort, paid=True))
             if cohort.masked and isinstance(question, PrivateQuestion):
                 site.send_bytes(part_packet(question, found))
             else:
                 site.send_bytes(answer_packet(question, found))
+
+
+def _away(provider: Provider, party: int) -> str:
+    """Why rows cannot be read, where their source is away; empty where they were, or are there and fail.
+
+    That is tried out: what a driver says of a failure may be of a cell, and not of its connection.
+    """
+    for _ in range(_TRIES):
+        try:
+            provider.holdings(party)
+        except Exception:
+            if why := _unreached(provider):
+                return why
+        else:
+            return ""
+    return ""
+
+
+def _unreached(provider: Provider) -> str:
+    """Why a source is away, of which no row is read; empty where it is there."""
+    try:
+        if isinstance(provider, Elsewhere):
+            provider.require_there()
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def _reach(site: Connection, cohort: Cohort) -> None:
+    """A process that looks whether a source is there."""
+    site.send_bytes(_unreached(cohort.provider).encode())
 
 
 def _submission(question: Question, cohort: Cohort) -> Submission:

@@ -69,8 +69,8 @@ def collect(folder: Folder, patience: Patience, fresh: bool, tell: Callable[[str
     and `BudgetExceededError` for an exchange beyond the budget, before anybody has been asked.
     """
     agreement = folder.agreement
+    folder.require_room()
     with alone(folder.path / _LOCK, f"another process collects in {folder.path}; wait for it, or end it"):
-        folder.require_room()
         number = _number(folder, fresh)
         if folder.release(number).exists():
             return {**(outcome_of(folder.path, number) or {}), "exchange": number, "status": "released already"}

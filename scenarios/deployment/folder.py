@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -65,13 +66,20 @@ class Folder:
 
     @property
     def agreement(self) -> Agreement:
-        """What sites have agreed to. Raises `InputError` before their keys are there."""
+        """What sites have agreed to. Raises `InputError` before their keys are there, and where it was changed."""
         if not self.sealed:
             raise InputError(
                 f"{self.path} has no plan yet; put the NAME.pub files of all sites in a folder and type: federation "
                 f"deploy {self.path} --keys FOLDER"
             )
-        return Agreement.load(self.path / AGREEMENT)
+        found = Agreement.load(self.path / AGREEMENT)
+        unsigned = tuple(Member(name=site.name) for site in found.sites)
+        if found.model_copy(update={"sites": unsigned}).digest != self.invitation.digest:
+            raise InputError(
+                f"{self.path / AGREEMENT} or {INVITATION} is not as it was sealed, and no site would answer to it; put "
+                "back what sites were sent, or make a new deployment"
+            )
+        return found
 
     @property
     def signing_key(self) -> Ed25519PrivateKey:
@@ -90,13 +98,13 @@ class Folder:
 
     def require_room(self) -> None:
         """Raises `InputError` where the disk takes no more: whatever fails then fails for that."""
-        probe = self.path / "room"
+        probe = self.path / f"room{os.getpid()}"  # several may look at a time
         try:
             write_lasting(probe, bytes(_ROOM))
         except OSError as error:
             raise InputError(
-                f"nothing more can be written to {self.path} ({error.strerror}); free some room on that disk, and "
-                "collect again, which goes on where this was"
+                f"nothing more can be written to {self.path} ({error.strerror}); let this user write there, or free "
+                "some room on that disk, and collect again, which goes on where this was"
             ) from error
         finally:
             for made in self.path.glob(f"{probe.name}*"):

@@ -25,7 +25,7 @@ from federation.contract.guarantee import NoGuarantee
 from federation.contract.question import PrivateQuestion, Question, TrustedQuestion
 from federation.contract.reference import Reference
 from federation.letters.agreement import Agreement, Asked, Bags, Label, Member, Promise, Public, terms
-from federation.letters.packets import reply_length
+from federation.letters.packets import question_packet, reply_length
 from federation.letters.sum_letters import part_length, sum_plan
 from federation.sums.plan import KEY, Roster
 from scenarios.data.catalogue import is_file_name
@@ -176,6 +176,9 @@ def begun(plan: WorldPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promi
     for question in questions:
         if isinstance(question, PrivateQuestion) and (why := _refused(question)):
             raise InputError(f"protocols: {why}")
+    lengths: dict[str, int] = {}
+    for question in started.longest():
+        lengths[question.kind] = max(lengths.get(question.kind, 0), len(question_packet(question)))
     promises = []
     for place, spent in spends:
         if isinstance(spent, NoGuarantee):
@@ -198,6 +201,7 @@ def begun(plan: WorldPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promi
             kind=question.kind,
             times=_times(question),
             same=terms(question),
+            length=lengths[question.kind],
             reply=_reply(question),
             masked=question.shared,
         )

@@ -1,5 +1,6 @@
 """Sites that stumble while they are asked: each says at its own side what to mend, costs no other, and pays once."""
 
+import ctypes
 import json
 import resource
 import subprocess
@@ -19,6 +20,8 @@ from federation.letters.packets import SHORTEST_REPLY
 from parties.site.mailbox import Mailbox
 
 pytestmark = pytest.mark.slow
+
+_DROP_FROM_BOUNDS, _WRITING_ANYWHERE = 24, 1  # of the kernel: PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
 
 # A site whose clock is ten minutes ahead, for whatever asks what time it is.
 AHEAD = """
@@ -97,6 +100,49 @@ def test_each_stumble_is_told_where_it_can_be_mended(trial):
         assert [trial.events(site).count(one) for one in ("charged", "begun", "answered")] == [1, 1, 1]
     world = json.loads((trial.folder / "trial/releases/001/world.json").read_text())
     assert world["answered"] == 2
+
+
+def bound_by_permissions():
+    """Of a process that begins: also root then writes only where it is allowed to."""
+    ctypes.CDLL(None).prctl(_DROP_FROM_BOUNDS, _WRITING_ANYWHERE)
+
+
+def said_by(trial, *words):
+    """How a command ends, and what it says."""
+    process = subprocess.run(
+        [sys.executable, "-m", "scenarios.cli", *words],
+        cwd=trial.folder, env=environment(), capture_output=True, text=True, preexec_fn=bound_by_permissions,
+    )  # fmt: skip
+    return process.returncode, process.stderr
+
+
+def test_other_classes_at_a_site_and_a_ledger_that_may_only_be_read(tmp_path):
+    """Labels are protected, so that a class which nobody knows is an error, and not the first one."""
+    with following(tmp_path, until="federation party check", **{"protect: row": "protect: label"}) as trial:
+        for site in ("north", "south", "west"):
+            path = tmp_path / site / "site.toml"
+            path.write_text(path.read_text().replace("public-features = false", "public-features = true"))
+        table, south = tmp_path / "south/patients.csv", tmp_path / "south/site.toml"
+        table.write_text(table.read_text().replace("malignant", "M").replace("benign", "B"))
+        code, told = said_by(trial, "party", "run", "south/site.toml")
+        assert (code, "none of the classes malignant, benign" in told) == (2, True)
+        given = 'outcome = {from = "diagnosis"'
+        assert given + ', map = {"' in told
+        south.write_text(south.read_text().replace(given + "}", given + ', map = {"M" = "malignant", "B" = "benign"}}'))
+        for site in ("north", "south", "west"):
+            trial.do(f"federation party approve {site}/site.toml")
+            trial.serve(site)
+        ledger = tmp_path / "trial"
+        ledger.chmod(0o500)
+        code, told = said_by(trial, "collect", "trial")
+        ledger.chmod(0o700)
+        assert code == 2
+        assert f"nothing more can be written to {ledger} (Permission denied); let this user write there" in told
+        assert not any("charged" in trial.events(site) for site in trial.sites)
+        assert "wrote" in trial.do("federation collect trial")
+        world = json.loads((ledger / "releases/001/world.json").read_text())
+        assert world["answered"] == 3
+        assert all(trial.events(site).count("charged") == 1 for site in trial.sites)
 
 
 def test_a_hostile_site_sends_garbage_and_too_much_and_costs_nobody_anything(trial):

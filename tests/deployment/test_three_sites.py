@@ -183,13 +183,17 @@ def test_a_hostile_bundle_gets_nothing_and_is_named_in_the_journal(trial, releas
 
 
 def test_what_a_hostile_coordinator_signs_costs_no_site_anything(trial, released, tmp_path):
-    """With the right key, to the north: a taken number, garbage, one more exchange, another day and another plan."""
+    """With the right key, to the north: a taken number, garbage, what is too long by a byte and by a lot, one more
+    exchange, another day and another plan."""
     exchange, packet = opened(trial)
     head, known = exchange.head(0, packet, 0), exchange.letter(0, packet, 0).known
-    garbage = b"mean_operator\n" + bytes(range(256)) * 100
+    longest = exchange.agreement.longest_question
+    assert len(packet) == longest
+    garbage = b"mean_operator\n" + bytes(range(256))
+    spoilt = [garbage, packet.ljust(longest + 1, b" "), packet.ljust(2**20, b" ")]
     signed = [
         (replace(head, number=1), packet),
-        (replace(head, question=hashlib.sha256(garbage).digest()), garbage),
+        *((replace(head, question=hashlib.sha256(each).digest()), each) for each in spoilt),
         (replace(head, exchange=bytes(16)), packet),
         (replace(head, closing=head.closing + 1), packet),
         (replace(head, plan=bytes(32)), packet),
@@ -206,6 +210,8 @@ def test_what_a_hostile_coordinator_signs_costs_no_site_anything(trial, released
     for cause in (
         "another question was answered in this place of the exchange",
         "a packet cannot be read",
+        f"the question has {longest + 1} bytes, and the longest of the plan {longest}",
+        "which no letter of the plan has",
         "releases of this table would spend",
         "of a plan that this site does not serve",
     ):

@@ -28,6 +28,8 @@ from parties.site.journal import Journal
 from parties.site.site import Site
 from parties.site.worker import Means
 
+LONGEST = 10_000  # bytes of a question, as agreed
+
 
 class Forty:
     """Forty rows of which every other has the label 1; `spoilt` ones cannot be read, or end whoever reads them."""
@@ -56,6 +58,11 @@ class Away(Forty):
     def __init__(self, mark: str) -> None:
         super().__init__()
         self._mark = Path(mark)
+
+    def holdings(self, party: int) -> Holdings:
+        if self._mark.exists():
+            raise OSError("the connection was lost")
+        return super().holdings(party)
 
     def require_there(self) -> None:
         if self._mark.exists():
@@ -119,7 +126,9 @@ def agreement_for(signing, keys, *questions, closing=3600.0, **changed):
         "colluding": 0.1,
         "protocol": "class_ratio",
         "options": {},
-        "asked": [{"kind": one.kind, "times": 1, "same": terms(one), "reply": 10_000} for one in questions],
+        "asked": [
+            {"kind": one.kind, "times": 1, "same": terms(one), "length": LONGEST, "reply": 10_000} for one in questions
+        ],
         "promises": [{**promise, "trusted": False}, {**promise, "unit": "party", "trusted": True}],
     }
     return Agreement.model_validate_json(json.dumps(known | changed))
@@ -145,9 +154,9 @@ class Asker:
         packet = packet or question_packet(question)
         return vars(SignedQuestion.signed(self.head(packet, **changed), packet, self.signing, known))
 
-    def read(self, reply, question, **changed):
+    def read(self, reply, asked, **changed):
         """The status and the records of a reply to a question."""
-        head = self.head(question_packet(question), **changed)
+        head = self.head(question_packet(asked), **changed)
         return read_reply(SealedAnswer(**reply).opened(head, self.site, self.reply_to))
 
 

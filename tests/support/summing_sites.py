@@ -43,7 +43,7 @@ from parties.site import site, summing
 from parties.site.accounts import Account, Accounts, Allowances
 from parties.site.journal import Journal
 from parties.site.site import Site
-from parties.site.worker import Means, cost_of
+from parties.site.worker import Means, Work, cost_of
 
 ROWS = Reference("support.two_class_parties:Parties").to_json()
 SITES = ("north", "south", "west")
@@ -57,6 +57,7 @@ class Town(Post):
     """
 
     before: Callable[[str, int], None] = lambda name, query: None
+    reading: Callable[[str], None] = lambda name: None  # of a site's rows
     epsilon: float = 2.0
     parts: dict[str, list[np.ndarray]] = field(default_factory=dict)
     letters: dict[tuple[str, int], dict[str, bytes]] = field(default_factory=dict)
@@ -125,7 +126,7 @@ def _read_here(town, packet, agreement, cohort, means):
         town.parts.setdefault(name, []).append(read_part(part, cost.numbers)[1])
         return part
 
-    yield cost, made
+    yield Work(cost, lambda: town.reading(name), made)
 
 
 def town(folder, monkeypatch, sites=SITES, kind="mean_operator", **changed) -> Town:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from aggregator.answers.local_answers import CHECKED
 from aggregator.answers.robust_sums import Changes, Robustness
@@ -21,7 +24,7 @@ from aggregator.releases.classifier_models import network
 from aggregator.releases.released_estimators import Described
 from aggregator.world.world import World
 from federation.contract.guarantee import Guarantee, NoGuarantee
-from federation.contract.question import OFF, ReleaseId
+from federation.contract.question import OFF, Question, ReleaseId
 from federation.contract.roster import honest
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.marginals.shared_noise import SharedMarginalNoise
@@ -63,6 +66,15 @@ class ExchangeSession(Session):
     def questions(self) -> Sequence[Asked]:
         """The next query of every exchange that has one."""
         return [asked for chain in self._chains for asked in self._ask(chain)]
+
+    def longest(self, question: Question) -> Question:
+        """With the largest hypothesis that it learns, in the last query."""
+        assert isinstance(question, MarginalsQuestion)
+        settings, columns = self._settings, len(question.bins.sizes)
+        sizes = (columns, *(settings.hidden if settings.learner == "network" else ()), 1)
+        largest = Hypothesis.of([np.ones(shape) for shape in pairwise(sizes)], [np.ones(size) for size in sizes[1:]])
+        last = replace(question.release, query=question.release.queries - 1)
+        return replace(question, asks="errors", hypothesis=largest, release=last)
 
     def take(self, answers: Sequence[Any]) -> None:
         """Let every learner take the answers to its query."""

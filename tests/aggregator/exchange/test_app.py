@@ -57,6 +57,22 @@ def test_answers_become_a_release_that_was_charged(deploy):
     assert [entry["unit"] for [entry] in ledger.values()] == ["party"]
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"kind": "error_marginals", "options": {"rounds": 3}},
+        {"kind": "error_marginals", "options": {"rounds": 2, "learner": "network", "hidden": [40, 9], "epochs": 2}},
+    ],
+)
+def test_the_plan_knows_how_long_the_longest_question_gets(deploy, changed):
+    """Sites read nothing longer."""
+    post = deploy(**changed)
+    assert run(post)["status"] == "released"
+    asked = [len(path.read_bytes()) for path in post.folder.exchange("001").glob("*.question")]
+    assert max(asked) == post.agreement.longest_question
+
+
 def test_what_was_released_is_released_once(deploy):
     post = deploy()
     run(post)

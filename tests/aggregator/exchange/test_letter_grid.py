@@ -31,7 +31,7 @@ class Meeting:
 
     def __init__(self, made, folder, **conduct):
         self.post = Post(*made, conduct=conduct)
-        asked = (Asked(kind=QUESTION.kind, times=1, same=terms(QUESTION), reply=10_000),)
+        asked = (Asked(kind=QUESTION.kind, times=1, same=terms(QUESTION), length=10_000, reply=10_000),)
         self.post.agreement = self.post.agreement.model_copy(update={"asked": asked})
         self.folder = folder
 

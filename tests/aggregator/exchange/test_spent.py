@@ -43,7 +43,7 @@ def test_all_exchanges_together_are_held_against_the_budget_and_a_refused_one_le
     spent = Spent.load(tmp_path / "ledger.json")
     spent.charge("aa", [pure(1.0)], Budget(2.0, 0.0))
     before = spent.path.read_bytes()
-    with pytest.raises(BudgetExceededError, match=r"epsilon=2\.5.*budget is epsilon=2"):
+    with pytest.raises(BudgetExceededError, match=r"epsilon=2\.5.*budget is epsilon=2, .*of a new deployment"):
         spent.charge("bb", [pure(1.5)], Budget(2.0, 0.0))
     assert spent.path.read_bytes() == before
     assert Spent.load(spent.path).charged.keys() == {"aa"}

@@ -81,6 +81,7 @@ def test_sums_of_several_rounds_are_one_release_that_is_paid_for_once(tmp_path, 
         assert [events.count(event) for event in ("begun", "charged", "answered in a secure sum")] == [2, 1, 10]
         assert events.index("charged") == 3
     assert last_sum(post.folder.exchange("001")).folder.name == "00001"
+    assert max(len(letter["question"]) for letter in post.letters.values()) <= post.agreement.longest_question
 
 
 def test_sites_that_are_killed_between_all_queries_go_on(three, totals):

@@ -78,9 +78,12 @@ def test_a_digest_changes_with_anything(tmp_path):
     ("changed", "why"),
     [
         ({"version": 2}, "version: Input should be 1"),
-        ({"sites": [{"name": "a", "key": public_text(KEYS[0])}] * 2}, "two sites have the same name"),
-        ({"sites": [{"name": name, "key": public_text(KEYS[0])} for name in "ab"]}, "two sites have the same key"),
-        ({"sites": [{"name": name, "key": public_text(KEYS[0])} for name in "aA"]}, "two sites have the same name"),
+        ({"sites": [{"name": "a", "key": public_text(KEYS[0])}] * 2}, "the sites .* have the same name"),
+        (
+            {"sites": [{"name": name, "key": public_text(KEYS[0])} for name in "ab"]},
+            "the sites .a. and .b. have the same key",
+        ),
+        ({"sites": [{"name": name, "key": public_text(KEYS[0])} for name in "aA"]}, "the sites .* have the same name"),
         ({"sites": [{"name": "../x"}]}, "sites.0.name"),
         ({"quorum": 0.0}, "quorum"),
         ({"quorum": float("nan")}, ""),

@@ -96,6 +96,14 @@ def test_other_lines_are_refused_with_where_they_are(text):
         site_key_from_text(text, "site 'north'")
 
 
+def test_a_private_key_that_was_sent_by_mistake_is_not_shown(tmp_path):
+    save_key(tmp_path / "key", new_site_key())
+    for line in (tmp_path / "key").read_text().splitlines():
+        with pytest.raises(InputError, match="what says PRIVATE KEY is never sent") as told:
+            site_key_from_text(line, "south.pub")
+        assert line not in str(told.value)
+
+
 def test_an_aggregators_key_is_of_its_own_kind():
     assert public_text(ed25519_key_from_text(OTHER, "aggregator")) == OTHER
     with pytest.raises(InputError, match="aggregator: must be an Ed25519 public key"):

@@ -10,6 +10,7 @@ from support.two_class_questions import moment
 
 from federation.contract.errors import InputError
 from federation.contract.submission import Submission
+from federation.letters.agreement import Member
 from federation.letters.keys import new_site_key, public_text, raw_public, sums_key
 from federation.letters.packets import (
     SHORTEST_REPLY,
@@ -33,8 +34,9 @@ from federation.letters.sum_letters import (
     roster_of,
     sum_plan,
 )
-from federation.sums.messages import KEYS
-from federation.sums.plan import SumPlan
+from federation.sums.keys import SIGNATURE
+from federation.sums.messages import AGREE, KEYS, LETTER, MASKED, SHARES, UNMASK, keys_width, receipt_width
+from federation.sums.plan import KEY, Roster, SumPlan, planned
 
 QUESTION = moment("gaussian", contributors=2)
 PACKET = question_packet(QUESTION)
@@ -54,6 +56,22 @@ def agreement(keys, quorum=1.0, colluding=0.1, sums=True):
         for site, key in zip(known.sites, keys, strict=True)
     )
     return known.model_copy(update={"sites": members}) if sums else known
+
+
+@pytest.mark.parametrize("sites", [3, 5, 40, 400])
+def test_no_query_is_longer_than_sites_read(keys, sites):
+    """Each with as much of all neighbours as its plan allows."""
+    known = agreement(keys)
+    [asked] = known.asked
+    masked = asked.model_copy(update={"masked": True, "length": len(PACKET)})
+    members = tuple(Member(name=f"s{number}") for number in range(sites))
+    agreed = known.model_copy(update={"sites": members, "asked": (masked,)})
+    plan = planned("00" * 32, Roster((bytes(KEY),) * sites), 2**27, 1.0, 0.0)
+    cells = {SHARES: keys_width(plan), MASKED: LETTER, AGREE: receipt_width(plan), UNMASK: SIGNATURE}
+    bodies = {query: bytes(plan.neighbours * (4 + width) + sites) for query, width in cells.items()}
+    lengths = [len(SumQuery(query, plan.digest, body).packet()) for query, body in bodies.items()]
+    first = len(SumQuery(KEYS, plan.digest, plan.packed(), PACKET).packet())
+    assert max(first, *lengths) <= agreed.longest_question == len(PACKET) + 1024 * sites
 
 
 @pytest.mark.parametrize("number", [KEYS, LEAVE])

@@ -1,5 +1,6 @@
 """The mail box of a site, with a SuperLink in memory: letters come and go, and all else is refused, and never run."""
 
+import hashlib
 import logging
 import ssl
 import time
@@ -8,6 +9,7 @@ from types import SimpleNamespace
 import httpx
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from flwr.app import ArrayRecord, ConfigRecord, Metadata, RecordDict
 from flwr.app.message.message import make_message, remove_content_from_message
 from flwr.common.serde import message_from_proto, message_to_proto
@@ -15,8 +17,9 @@ from flwr.proto.message_pb2 import PullObjectRequest
 from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_tree
 
 from federation.letters.keys import new_site_key
+from federation.letters.letters import Head, SignedQuestion
 from federation.letters.packets import LETTER
-from parties.site import mailbox
+from parties.site import mailbox, policy
 from parties.site.mailbox import Closed, Mailbox
 from scenarios.deployment.certificates import make_authority
 
@@ -170,6 +173,15 @@ def test_an_object_that_never_comes_is_refused_and_a_late_one_waited_for(box, li
     monkeypatch.setattr(mailbox.time, "monotonic", lambda: now + 100.0)
     assert box.fetch() is None
     assert len(link.sent) == 2
+
+
+def test_a_letter_is_little_longer_than_its_question(link):
+    """So a site that knows the longest question knows the longest letter."""
+    signing, question = Ed25519PrivateKey.generate(), bytes(10_000)
+    digest, zeros = hashlib.sha256(question).digest(), bytes(32)
+    head = Head(zeros, bytes(16), 10**6, digest, "n" * 63, 9999, zeros, 2**40, zeros)
+    link.hold(RecordDict({LETTER: ConfigRecord(vars(SignedQuestion.signed(head, question, signing)))}))
+    assert len(question) < sum(map(len, link.objects.values())) <= len(question) + policy._ENVELOPE
 
 
 def test_who_sends_half_a_letter_holds_up_nobody_and_fills_no_memory(box, link):

@@ -62,8 +62,13 @@ OTHER = {"name": "north", "key": public_text(new_site_key().public_key())}
         ),
         (
             (),
-            {"plan": {"asked": [{"kind": "loot", "times": 1, "same": {}, "reply": 1}]}},
+            {"plan": {"asked": [{"kind": "loot", "times": 1, "same": {}, "length": 1, "reply": 1}]}},
             "which this installation cannot answer",
+        ),
+        (
+            ("[allowance.label]", '[limits]\nletter = "64KiB"\n[allowance.label]'),
+            {"plan": {"asked": [{"kind": "votes", "times": 1, "same": {}, "length": 60_000, "reply": 1}]}},
+            "the plan's longest question comes in a letter of 76384 bytes, and limits.letter allows 65536; raise it",
         ),
         (("[allowance.trusted]", "[allowance.row]"), {}, "write [allowance.trusted] if it should be"),
         (("[allowance.label]\nepsilon = 1.5", ""), {}, "no account allows answers with noise of this site's own"),

@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -24,9 +25,9 @@ from federation.letters.packets import Status
 from parties.holdings.cohort import Holdings
 from parties.site import service, worker
 from parties.site.approvals import APPROVED, DENIED, Approvals
+from parties.site.policy import longest_letter
 from parties.site.service import Service, cohort
 from parties.site.settings import Settings
-from parties.site.site import SUMMED
 from parties.site.state import State
 from parties.site.words import said
 
@@ -123,18 +124,14 @@ def test_nothing_is_answered_until_somebody_has_approved(served, caplog):
     assert "was approved by ada" in caplog.text
 
 
-def test_what_no_row_is_read_for_leaves_at_once(served, monkeypatch):
-    """As the later queries of a secure sum."""
-    site = served()
-    sealed = site.service.site.reply
-
-    def summed(parts):
-        site.service.journal.add(SUMMED, key="k", kind="one", bytes=1)
-        return sealed(parts)
-
-    monkeypatch.setattr(site.service.site, "reply", summed)
-    site.serve(site.asker.letter(VOTES))
-    assert site.slept == []
+def test_rows_that_are_away_are_told_when_an_answer_would_leave(served):
+    """How long it took to find out may tell how far the reading came."""
+    site = served(APPROVED_BY_NOBODY)
+    rows = Reference("support.exchanges:Away", {"mark": "/"}).to_json()
+    site.service.site.cohort = replace(site.service.site.cohort, reference=rows)
+    assert site.serve(site.asker.letter(VOTES)) == [Status.BUSY]
+    assert len(site.slept) == 1
+    assert "charged" not in [line["event"] for line in site.service.journal.lines]
 
 
 def test_a_table_that_is_no_longer_as_agreed_keeps_a_site_busy_and_tells_nobody_why(served, caplog):
@@ -326,7 +323,7 @@ def test_a_service_is_the_only_one_and_reads_its_root_from_the_plan(tmp_path, mo
 
     monkeypatch.setattr(service, "Mailbox", Known)
     service.run(settings, Agreement.load(settings.plan), Rows())
-    assert made == [("127.0.0.1:1", b"none", 2**26)]
+    assert made == [("127.0.0.1:1", b"none", longest_letter(Agreement.load(settings.plan)))]
     lines = State.found(settings.state).journal(reading=True).lines
     assert [said(line).partition(" ")[0] for line in lines] == ["table", "refused:", "started,", "stopped"]
 

@@ -191,6 +191,11 @@ def test_what_is_wrong_is_told_at_once_and_nothing_twice(load):
     ]
 
 
+def test_a_folder_is_none(tmp_path):
+    with pytest.raises(InputError, match=r"is a folder; name the file in it: .*/site\.toml$"):
+        Settings.load(tmp_path)
+
+
 def test_others_must_not_read_it(load, tmp_path):
     with pytest.raises(InputError, match=f"others than its owner; type: chmod 600 {tmp_path}/site.toml"):
         load(mode=0o640)

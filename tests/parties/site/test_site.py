@@ -1,13 +1,13 @@
 """A site that keeps to its own rules, whatever letters say."""
 
-import json
+import hashlib
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from support.exchanges import pair
+from support.exchanges import LONGEST, pair
 from support.questions import QUESTIONS
 from support.summing_sites import LetterWorld, town
 from support.two_class_questions import marginals, unseeded
@@ -16,13 +16,12 @@ from federation.contract.question import ReleaseId
 from federation.contract.reference import Reference
 from federation.grids.codec import decode_submission
 from federation.letters.letters import SealedAnswer
-from federation.letters.packets import JOURNAL, Status, question_packet, reply_length
+from federation.letters.packets import JOURNAL, Status, question_packet
 from federation.questions.bags import Bags, CountsNoise, CountsQuestion
 from federation.questions.hypotheses import Hypothesis
 from federation.sums.messages import KEYS
 from parties.site import worker
 from parties.site.site import Site
-from parties.site.worker import Means
 
 COUNTS = CountsQuestion(CountsNoise("pure", 1.0), Bags(1, 2), release=ReleaseId("a release"))
 LATER = replace(COUNTS, release=ReleaseId("another release"))
@@ -281,16 +280,6 @@ def test_after_the_closing_nothing_is_answered_and_what_was_is_sent_again(tmp_pa
     assert asked.asker.read(late, LATER, number=1)[0] is Status.EXPIRED
 
 
-def test_a_machine_that_is_too_busy_pays_nothing_and_is_asked_again(tmp_path, monkeypatch, caplog):
-    asked = pair(tmp_path, COUNTS)
-    with monkeypatch.context() as busy:
-        busy.setattr(worker, "_SHARE_TO_READ", 0.0)
-        assert asked.asker.read(asked.site.reply(asked.asker.letter(COUNTS)), COUNTS)[0] is Status.BUSY
-    assert "too busy to answer in time" in caplog.text
-    assert asked.events == []
-    counts(asked.asker, asked.site.reply(asked.asker.letter(COUNTS)))
-
-
 def test_while_the_rows_are_away_nothing_is_paid_and_the_site_is_busy(tmp_path, caplog):
     """A data base that is down for a night: an answer that was paid for would have nothing to be made of."""
     asked, mark = pair(tmp_path, VOTES), tmp_path / "mark"
@@ -314,24 +303,22 @@ def test_an_answer_that_fails_is_one_for_blank_rows(tmp_path, caplog):
     assert asked.events == ["charged", "begun", "answered"]
 
 
-def test_an_answer_without_noise_that_fails_says_so_in_as_many_bytes(tmp_path):
-    asked = pair(tmp_path, VOTES)
-    asked.site.cohort = replace(
-        asked.site.cohort, reference=json.dumps({"target": "support.exchanges:Unreadable", "arguments": {}})
-    )
-    reply = asked.site.reply(asked.asker.letter(VOTES))
-    _, records = asked.asker.read(reply, VOTES)
-    assert decode_submission(records, VOTES.fields()).failures == {0: "the party could not answer"}
-    assert len(reply["sealed"]) == reply_length(VOTES) + JOURNAL + 16
+def test_for_what_cannot_be_paid_nothing_is_read(tmp_path):
+    asked = pair(tmp_path, COUNTS, epsilon=0.5)
+    assert asked.asker.read(asked.site.reply(asked.asker.letter(COUNTS)), COUNTS)[0] is Status.REFUSED
+    assert (asked.events, asked.site.touched) == (["refused"], False)
 
 
-def test_a_question_that_takes_too_much_to_read_costs_nothing_and_the_next_is_answered(tmp_path):
-    asked = pair(tmp_path, COUNTS, means=Means(memory=3 * 2**30, seconds=1))
-    bomb = b"counts\n" + bytes(range(256)) * 2**12
-    asked.site.reply(asked.asker.letter(COUNTS, packet=bomb))
+def test_a_question_longer_than_those_of_the_plan_is_refused_unread(tmp_path, monkeypatch):
+    asked = pair(tmp_path, COUNTS)
+    longer = question_packet(COUNTS).ljust(LONGEST + 1, b" ")
+    with monkeypatch.context() as unread:
+        unread.setattr("parties.site.site.read", None)
+        unread.setattr("parties.site.site.kind_of", None)
+        reply = asked.site.reply(asked.asker.letter(COUNTS, packet=longer))
+    assert asked.asker.read(reply, COUNTS, question=hashlib.sha256(longer).digest())[0] is Status.REFUSED
+    assert asked.reasons == [f"the question has {LONGEST + 1} bytes, and the longest of the plan {LONGEST}"]
     assert asked.events == ["refused"]
-    asked.site.means = Means()
-    counts(asked.asker, asked.site.reply(asked.asker.letter(COUNTS)))
 
 
 def test_refusals_for_one_reason_are_not_all_written_down(tmp_path):

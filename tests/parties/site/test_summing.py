@@ -13,6 +13,7 @@ from federation.letters.sum_letters import LEAVE, SumAnswer, SumQuery
 from federation.sums import keys
 from federation.sums.memory import Record
 from federation.sums.messages import AGREE, KEYS, MASKED, PAIR, SELF, SHARES, UNMASK, Keys, Table, as_cells, keys_width
+from parties.site.worker import Busy
 
 SITES = ("north", "south", "west", "east", "centre")
 VICTIM = 1
@@ -96,6 +97,18 @@ def test_a_part_is_paid_for_before_it_leaves_masked_and_not_earlier(post, world)
     assert spent(post) == dict.fromkeys(SITES, 0) | {NAME: 1}
     kinds = [line["event"] for line in post.sites[NAME].journal.lines]
     assert kinds.index("charged") < [i for i, kind in enumerate(kinds) if kind == "answered in a secure sum"][2]
+
+
+def test_a_sum_has_not_begun_at_a_site_whose_rows_are_away(post, world):
+    def away(name):
+        raise Busy("the data base says: connection refused")
+
+    post.reading = away
+    assert world.ask(KEYS, VICTIM, b"") is None
+    assert not post.lines(NAME, "begun")
+    post.reading = lambda name: None
+    assert world.ask(KEYS, VICTIM, b"") is not None
+    assert len(post.lines(NAME, "begun")) == 1
 
 
 def test_the_same_letter_has_the_same_answer_byte_for_byte_also_after_a_restart(post, world):

@@ -1,7 +1,9 @@
 """What a question's own process says and does; that it is one is tested with the site."""
 
 import os
+import signal
 import sys
+import time
 from dataclasses import replace
 from functools import partial
 from multiprocessing import forkserver
@@ -11,23 +13,25 @@ from types import ModuleType
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from support.exchanges import agreement_for
+from support.exchanges import agreement_for, pair
 from support.questions import QUESTIONS
 
 from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
-from federation.contract.question import PrivateQuestion
+from federation.contract.question import PrivateQuestion, ReleaseId
 from federation.contract.reference import Reference
 from federation.contract.submission import check_submission
 from federation.grids.codec import decode_submission
+from federation.letters.agreement import terms
 from federation.letters.keys import new_site_key
-from federation.letters.packets import Status, question_packet, read_reply, reply_length
+from federation.letters.packets import JOURNAL, Status, question_packet, read_reply, reply_length
+from federation.questions.bags import Bags, CountsNoise, CountsQuestion
 from parties.guard.answering import answered
 from parties.guard.registry import answerer
 from parties.holdings.cohort import Cohort, Holdings
 from parties.site import worker
-from parties.site.worker import Blank, Cost
+from parties.site.worker import Blank, Cost, Means
 
 SHARED = [kind for kind, question in QUESTIONS.items() if isinstance(question, PrivateQuestion) and question.shared]
 PRIVATE = [kind for kind, question in QUESTIONS.items() if isinstance(question, PrivateQuestion) and kind not in SHARED]
@@ -116,19 +120,58 @@ class Marked(Numbers):
         self._mark = Path(mark)
 
     def holdings(self, party):
-        self._mark.touch()
+        with self._mark.open("a") as mark:
+            mark.write(".")
         return super().holdings(party)
 
 
-def test_rows_are_read_once_they_have_been_paid_for(tmp_path):
+def test_rows_are_read_once_and_when_that_is_asked_for(tmp_path):
     mark, question = tmp_path / "mark", QUESTIONS["counts"]
     cohort = replace(site("Numbers"), reference=Reference(f"{__name__}:Marked", {"mark": str(mark)}).to_json())
     agreement = agreement_for(Ed25519PrivateKey.generate(), [new_site_key().public_key()], question)
-    with worker.read(question_packet(question), agreement, cohort, worker.Means()) as (cost, answer):
-        assert cost.kind == "counts"
+    with worker.read(question_packet(question), agreement, cohort, Means()) as work:
+        assert work.cost.kind == "counts"
         assert not mark.exists()
-        assert answer() is not None
-        assert mark.exists()
+        work.rows()
+        assert mark.read_text() == "."
+        assert work.answer() is not None
+        assert mark.read_text() == "."  # what was read is what is answered about
+
+
+class Failing(Numbers):
+    """Rows that can be read from a try on, whose source is away until another; how often they were tried."""
+
+    def __init__(self, good, there):
+        self.tries, self._good, self._there = 0, good, there
+
+    def holdings(self, party):
+        self.tries += 1
+        if self.tries < self._good:
+            raise OSError("cut")
+        return super().holdings(party)
+
+    def require_there(self):
+        if self.tries < self._there:
+            raise InputError("away")
+
+
+@pytest.mark.parametrize(
+    ("good", "there", "told", "tries"),
+    [
+        (1, 9, "", 1),  # whether it is there is asked only where rows fail
+        (9, 9, "away", 1),
+        (2, 1, "", 2),  # a connection that was cut
+        (9, 2, "away", 1),
+        (9, 1, "", 2),  # a cell, for all that is known
+    ],
+)
+def test_only_where_their_source_is_away_rows_are(good, there, told, tries):
+    rows = Failing(good, there)
+    assert (worker._away(rows, 4), rows.tries) == (told, tries)
+
+
+def test_rows_that_nobody_knows_to_be_away_are_there():
+    assert worker._away(Texts(), 4) == ""
 
 
 @pytest.fixture(scope="module")
@@ -144,9 +187,10 @@ def through_a_process(kind, spoilt=""):
     rows = Reference("support.exchanges:Forty", {"spoilt": spoilt})
     cohort = Cohort(rows.to_json(), 0, 1, None, public_features=True)
     agreement = agreement_for(Ed25519PrivateKey.generate(), [new_site_key().public_key()], question)
-    with worker.read(question_packet(question), agreement, cohort, worker.Means()) as (cost, answer):
-        packet = answer()
-    assert cost.guarantee == question.payment()
+    with worker.read(question_packet(question), agreement, cohort, Means()) as work:
+        work.rows()
+        packet = work.answer()
+    assert work.cost.guarantee == question.payment()
     status, records = read_reply(packet)
     assert status is Status.ANSWER
     assert len(packet) == reply_length(question)
@@ -168,6 +212,58 @@ def test_a_process_answers_with_fresh_noise_and_a_row_that_ends_it_shows_nowhere
     assert any(differs(through_a_process(kind)) for _ in range(12))  # a few counts may be the same by chance
 
 
+class Ending(Numbers):
+    """Rows that end, or hold up, whoever reads them; their source is away, or says nothing, or neither."""
+
+    def __init__(self, mark, held, source):
+        self._mark, self._held, self._source = Path(mark), held, source
+
+    def holdings(self, party):
+        if self._mark.exists():
+            self._mark.unlink()
+            if self._held:
+                time.sleep(60)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().holdings(party)
+
+    def require_there(self):
+        if self._source == "silent":
+            time.sleep(60)
+        if self._source == "away":
+            raise InputError("away")
+
+
+@pytest.mark.parametrize(
+    ("held", "source", "told"),
+    [(False, "away", "^away$"), (True, "away", "^away$"), (False, "silent", "has not answered within 2 s")],
+)
+def test_a_process_that_ends_over_rows_that_are_away_leaves_them_unpaid(
+    quick, tmp_path, monkeypatch, held, source, told
+):
+    if source == "silent":
+        monkeypatch.setattr(worker, "_REACHED", 2)
+    with ending(tmp_path, held, source) as work, pytest.raises(worker.Busy, match=told):
+        work.rows()
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_process_that_ends_over_rows_that_are_there_is_paid_for_and_blank_ones_answer(quick, tmp_path, held):
+    question = QUESTIONS["counts"]
+    with ending(tmp_path, held, "there") as work:
+        work.rows()
+        packet = work.answer()
+    assert read_reply(packet)[0] is Status.ANSWER
+    assert len(packet) == reply_length(question)
+
+
+def ending(folder, held, source):
+    question, known = QUESTIONS["counts"], {"mark": str(folder / "mark"), "held": held, "source": source}
+    (folder / "mark").touch()
+    cohort = replace(site("Numbers"), reference=Reference(f"{__name__}:Ending", known).to_json())
+    agreement = agreement_for(Ed25519PrivateKey.generate(), [new_site_key().public_key()], question)
+    return worker.read(question_packet(question), agreement, cohort, Means(seconds=5))
+
+
 class Hungry(Numbers):
     """Rows that take 2 GiB."""
 
@@ -176,17 +272,17 @@ class Hungry(Numbers):
 
 
 def test_a_process_reads_the_rows_within_the_means():
-    made, seconds = worker.apart(worker.Means(), partial(Numbers().holdings, 4))
+    made, seconds = worker.apart(Means(), partial(Numbers().holdings, 4))
     assert (made.party, made.rows.shape) == (4, (40, 3))
     assert seconds > 0
     with pytest.raises(
         InputError, match="a process that may use 1073741824 bytes could not read the table within 20 s"
     ):
-        worker.apart(worker.Means(memory=2**30, seconds=20), partial(Hungry().holdings, 4))
+        worker.apart(Means(memory=2**30, seconds=20), partial(Hungry().holdings, 4))
 
 
 def test_a_process_is_gone_when_what_it_made_is_there():
-    made, _ = worker.apart(worker.Means(), os.getpid)
+    made, _ = worker.apart(Means(), os.getpid)
     assert made != os.getpid()
     with pytest.raises(ProcessLookupError):
         os.kill(made, 0)
@@ -198,7 +294,7 @@ def test_a_process_does_not_run_the_program_of_its_site_again(tmp_path, monkeypa
     program.write_text(f"open({str(mark)!r}, 'w')")
     main.__file__ = str(program)
     monkeypatch.setitem(sys.modules, "__main__", main)
-    worker.apart(worker.Means(), partial(Numbers().holdings, 4))
+    worker.apart(Means(), partial(Numbers().holdings, 4))
     assert not mark.exists()
     assert sys.modules["__main__"] is main
 
@@ -209,6 +305,46 @@ def test_what_contradicts_a_site_is_refused_before_it_is_paid_for():
     cohort = replace(site("Numbers"), declared=Declared(classes=5))
     with (
         pytest.raises(InputError, match="takes classes to be 3, this side declares 5"),
-        worker.read(question_packet(question), agreement, cohort, worker.Means()),
+        worker.read(question_packet(question), agreement, cohort, Means()),
     ):
         pass
+
+
+COUNTS = CountsQuestion(CountsNoise("pure", 1.0), Bags(1, 2), release=ReleaseId("a release"))
+
+
+def status(asked, question=COUNTS):
+    """What a site says to a question."""
+    return asked.asker.read(asked.site.reply(asked.asker.letter(question)), question)[0]
+
+
+def test_a_machine_that_is_too_busy_pays_nothing_and_is_asked_again(tmp_path, monkeypatch, caplog):
+    asked = pair(tmp_path, COUNTS)
+    with monkeypatch.context() as busy:
+        busy.setattr(worker, "_SHARE_TO_READ", 0.0)
+        assert status(asked) is Status.BUSY
+    assert "too busy to answer in time" in caplog.text
+    assert asked.events == []
+    assert status(asked) is Status.ANSWER
+
+
+def test_a_question_that_takes_too_much_to_read_costs_nothing_and_the_next_is_answered(tmp_path):
+    agreed = {"kind": "counts", "times": 1, "same": terms(COUNTS), "length": 2**21, "reply": 10_000}
+    asked = pair(tmp_path, COUNTS, means=Means(memory=3 * 2**30, seconds=1), asked=[agreed])
+    bomb = b"counts\n" + bytes(range(256)) * 2**12
+    asked.site.reply(asked.asker.letter(COUNTS, packet=bomb))
+    assert asked.events == ["refused"]
+    asked.site.means = Means()
+    assert status(asked) is Status.ANSWER
+
+
+@pytest.mark.parametrize("question", [COUNTS, QUESTIONS["votes"]], ids=lambda question: question.kind)
+def test_rows_of_which_nothing_can_be_read_are_paid_for_and_told_in_as_many_bytes(tmp_path, question):
+    """It may be for one cell: who asks must not learn of it as often as they like."""
+    asked = pair(tmp_path, question)
+    asked.site.cohort = replace(asked.site.cohort, reference=Reference("support.exchanges:Unreadable").to_json())
+    reply = asked.site.reply(asked.asker.letter(question))
+    _, records = asked.asker.read(reply, question)
+    assert decode_submission(records, question.fields()).failures == {0: "the party could not answer"}
+    assert len(reply["sealed"]) == reply_length(question) + JOURNAL + 16
+    assert asked.events == ["charged", "begun", "answered"]

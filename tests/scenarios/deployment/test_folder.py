@@ -1,5 +1,7 @@
 """The folder of a deployment is its coordinator's alone, and is sealed once."""
 
+import json
+
 import pytest
 from support.letter_sites import CLOSING, deployed, scenario, write_public
 
@@ -80,6 +82,19 @@ def test_keys_seal_the_plan_and_nothing_but_them_is_added(sealed):
     assert folder.seal(keys).digest == Agreement.load(folder.path / "plan.json").digest  # again, and nothing changes
 
 
+@pytest.mark.parametrize("name", ["plan.json", "invitation.json"])
+def test_a_plan_that_was_changed_since_it_was_sealed_is_refused(sealed, name):
+    """No site would answer to it, or say why."""
+    path = sealed[0].path / name
+    before = path.read_bytes()
+    path.write_text(json.dumps(json.loads(before) | {"closing": CLOSING + 1}))
+    try:
+        with pytest.raises(InputError, match="is not as it was sealed, and no site would answer to it; put back"):
+            sealed[0].agreement  # noqa: B018 - what is asked for
+    finally:
+        path.write_bytes(before)
+
+
 def test_a_sealed_plan_is_not_sealed_with_other_keys(sealed, tmp_path):
     folder, _ = sealed
     before = (folder.path / "plan.json").read_bytes()
@@ -102,7 +117,7 @@ def test_keys_that_lack_are_equal_or_are_none_are_told(tmp_path):
     with pytest.raises(InputError, match=r"south\.pub: no public key"):
         folder.seal(keys)
     (keys / "south.pub").write_bytes((keys / "north.pub").read_bytes())
-    with pytest.raises(InputError, match="two sites have the same key"):
+    with pytest.raises(InputError, match=r"^--keys: the sites 'north' and 'south' have the same key"):
         folder.seal(keys)
     assert not folder.sealed
     with pytest.raises(InputError, match=r"has no plan yet.*--keys FOLDER"):
@@ -129,7 +144,7 @@ def test_a_disk_that_takes_no_more_is_named(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("scenarios.deployment.folder.write_lasting", full)
-    with pytest.raises(InputError, match=r"written to /.* \(No space left on device\); free some room on that disk"):
+    with pytest.raises(InputError, match=r"written to /.* \(No space left on device\); .* or free some room"):
         folder.require_room()
     assert sorted(folder.path.iterdir()) == before
 

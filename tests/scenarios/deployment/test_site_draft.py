@@ -77,7 +77,7 @@ def test_names_that_toml_would_misread_are_quoted(tmp_path):
 
 
 def test_a_plan_with_secure_sums_asks_how_many_sites_may_collude(tmp_path):
-    asked = {"kind": "counts", "times": 1, "same": {}, "reply": 1, "masked": True}
+    asked = {"kind": "counts", "times": 1, "same": {}, "length": 1, "reply": 1, "masked": True}
     found, text = drafted(tmp_path, asked=[asked])
     assert found.policy.colluding == 0.1
     assert "\ncolluding = 0.1 " in text

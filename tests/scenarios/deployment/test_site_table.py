@@ -1,15 +1,18 @@
 """A site's rows by reference, and watched: what a process of its own reads, and when they are read again."""
 
 import os
+import threading
 from dataclasses import replace
 
 import pytest
+from support.postgresql import postgresql
 from support.site_folders import site_folder
 
 from federation.contract.errors import InputError
 from federation.letters.agreement import Agreement
 from parties.holdings.cohort import Cohort
 from parties.site.settings import Settings
+from parties.site.worker import _away
 from scenarios.deployment import site_table
 from scenarios.deployment.site_table import WatchedTable
 
@@ -49,6 +52,22 @@ def test_a_file_is_another_one_once_it_has_changed(watched):
     holdings, told = watched.read()
     assert (holdings, len(told)) == (None, 1)
     assert "there is no such file: rows.csv" in told[0]
+
+
+def test_a_server_that_goes_away_in_the_middle_of_reading_is_away_and_a_cell_that_fails_is_not(watched):
+    def asked(cells):
+        query = f"select {cells} as p, 1.5 as q, 2.5 as r, 'no' as ill from generate_series(1, 100) as n"
+        where = watched.where.model_copy(update={"file": None, "query": query, "url": server.url()})
+        return Cohort(replace(watched, where=where).reference, 0, 1, None).provider
+
+    with postgresql() as server:
+        assert _away(asked("n"), 0) == _away(asked("n / (n - 50)"), 0) == ""
+        going = threading.Timer(1.0, server.stop)
+        going.start()
+        told = _away(asked("n + length(pg_sleep(0.1)::text)"), 0)  # of ten seconds
+        going.join()
+        server.start()
+    assert told.startswith("data.query: the data base says: ")
 
 
 def test_a_query_is_made_again_after_a_while(watched, monkeypatch):

@@ -37,7 +37,7 @@ def test_each_question_is_told_with_what_protects_its_answer(looked, kind, said)
 
 
 def test_a_question_that_nobody_here_can_answer_is_told(looked, tmp_path):
-    found = looked(asked=[{"kind": "loot", "times": 3, "same": {}, "reply": 1}])
+    found = looked(asked=[{"kind": "loot", "times": 3, "same": {}, "length": 1, "reply": 1}])
     assert any(line.startswith("  loot: cannot be answered here: ") for line in found.lines)
     assert len(found.errors) == 1
 
@@ -76,7 +76,7 @@ def test_a_secure_sum_is_told_with_what_it_rests_on(looked, tmp_path):
         {"name": name, "key": public_text(key.public_key()), "sums": public_text(sums_key(key).public_key())}
         for name, key in zip(("north", "south", "west"), keys, strict=True)
     ]
-    asked = {"kind": "counts", "times": 1, "same": {}, "reply": 1, "masked": True}
+    asked = {"kind": "counts", "times": 1, "same": {}, "length": 1, "reply": 1, "masked": True}
     found = looked(questions=[QUESTIONS["counts"]], sites=sites, asked=[asked], quorum=1.0)
     [line] = [line for line in found.lines if line.startswith("  counts, once at most: ")]
     assert line.endswith("sent masked: nobody sees it, but the sum of all.")

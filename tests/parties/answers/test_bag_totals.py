@@ -23,7 +23,7 @@ each = pytest.mark.parametrize("question", [COUNTS, LABELS, ROWS], ids=["counts"
 
 
 class SomeBags:
-    """Party k has rows of the bags k and k + 1 of five; none has any of the last. The two rows of a person follow each other."""
+    """Party k has rows of the bags k and k + 1 of five, and none has any of the last. Persons have two rows each."""
 
     def __init__(self, persons: bool = False, odd: bool = False) -> None:
         self._persons, self._odd = persons, odd

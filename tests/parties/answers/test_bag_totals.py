@@ -72,6 +72,14 @@ def test_without_noise_answers_add_up_to_the_bags_of_all(question):
 
 
 @each
+def test_without_noise_all_draws_are_alike(question):
+    several = replace(off(question), draws=3)
+    one, three = (answered(cohort(), asked).arrays["counts"] for asked in (off(question), several))
+    np.testing.assert_array_equal(three, np.repeat(one, 3, axis=1))
+    assert three.shape == (PARTIES, *several.fields()["counts"].shape)
+
+
+@each
 def test_every_bag_has_a_share_of_noise_and_the_sum_is_exact_but_for_shares(question):
     found, bare = answered(cohort(), question), answered(cohort(), off(question))
     assert found.guarantee is None  # a share hides nothing by itself

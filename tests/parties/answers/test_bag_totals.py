@@ -11,6 +11,7 @@ from support.questions import QUESTIONS, WAVES
 from federation.contract.randomness import NoiseBits
 from federation.contract.reference import Reference
 from federation.contract.submission import check_submission
+from federation.features.feature_map import with_fourier
 from federation.questions.bag_totals import SUM_STEP, TotalsNoise
 from federation.questions.bags import Bags
 from parties.guard.answering import answered
@@ -131,6 +132,11 @@ def test_rows_of_unbounded_norm_are_refused_where_they_are_protected():
     plain = replace(off(ROWS), feature_map=QUESTIONS["rows"].feature_map)
     with pytest.raises(Exception, match="random Fourier features"):
         answered(cohort(), plain)
+
+
+def test_waves_behind_other_features_are_bounded_too():
+    behind = replace(off(ROWS), feature_map=with_fourier(QUESTIONS["rows"].feature_map, 0.5, 8, 1))
+    assert not answered(cohort(), behind).failures
 
 
 def test_more_rows_than_the_rounding_is_charged_for_are_refused(monkeypatch):

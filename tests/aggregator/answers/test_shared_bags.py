@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from support.questions import QUESTIONS
 
+from aggregator.answers.honest_range import REACH
 from aggregator.answers.shared_bags import SharedBags
 from federation.contract.errors import FederationError, InputError
 from federation.contract.submission import Submission
@@ -50,6 +52,19 @@ def test_a_total_that_no_honest_parties_have_is_refused_and_a_smaller_lie_is_not
     assert collected(question, **{name: within}).total(name).ravel()[0] == pytest.approx(3 * within, abs=1e-3)
     with pytest.raises(FederationError, match="beyond what honest ones can have"):
         collected(question, **{name: beyond}).total(name)
+
+
+@pytest.mark.parametrize(
+    ("question", "name"), [(COUNTS, "sizes"), (COUNTS, "counts"), (ROWS, "counts"), (ROWS, "sums")]
+)
+def test_noise_reaches_forty_deviations_beyond_what_rows_can(question, name):
+    """All parties have 50 rows of a bag at most; sums go below zero as far as they go above, counts do not."""
+    noise, rows = REACH * math.sqrt(collected(question).variance), 3 * 50.0
+    least = -rows if name == "sums" else 0.0
+    for edge, outwards in ((rows + noise, 1), (least - noise, -1)):
+        collected(question, **{name: (edge - outwards) / 3}).total(name)
+        with pytest.raises(FederationError, match="beyond what honest ones can have"):
+            collected(question, **{name: (edge + outwards) / 3}).total(name)
 
 
 def test_counts_that_might_wrap_around_are_refused_before_anybody_is_asked():

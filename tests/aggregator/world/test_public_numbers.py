@@ -29,7 +29,7 @@ def test_before_any_data_is_read_only_delta_is_known():
     unknown = {one.name for one in fields(numbers) if getattr(numbers, one.name) is None}
     assert unknown == {
         "parties", "classes", "features", "public_rows", "bags", "smallest_bag", "largest_bag", "label_range",
-        "rows", "attainable", "majority", "residual",
+        "common_bags", "rows", "attainable", "majority", "residual",
     }  # fmt: skip
     assert (numbers.delta, numbers.draws, numbers.rows_per_person) == (1e-6, 1, 0)
     with pytest.raises(FrozenInstanceError):

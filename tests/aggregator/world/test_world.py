@@ -11,7 +11,7 @@ from federation.contract.question import Noise
 
 
 def test_a_world_knows_the_numbers_of_its_plan(make_plan, public):
-    plan = make_plan(bags=4, smallest_bag=2, largest_bag=9, rows_per_person=3)
+    plan = make_plan(bags=4, smallest_bag=2, largest_bag=9, rows_per_person=3, common_bags=True)
     world = World(plan, Views(plan))
     assert world.numbers(7) == PublicNumbers(
         1e-6,
@@ -24,6 +24,7 @@ def test_a_world_knows_the_numbers_of_its_plan(make_plan, public):
         smallest_bag=2,
         largest_bag=9,
         rows_per_person=3,
+        common_bags=True,
     )
     assert world.numbers().features is None
     real = make_plan(classes=(), label_range=(-1.0, 2.0))

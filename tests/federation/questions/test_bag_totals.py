@@ -11,6 +11,7 @@ from support.questions import BAGS, QUESTIONS, WAVES
 from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Check, Keeper, NoGuarantee, Unit
+from federation.contract.question import ReleaseId
 from federation.grids.codec import decode_question, encode_question, question_digest
 from federation.questions.bag_totals import EmbeddingTotalsQuestion, TotalsNoise
 
@@ -97,6 +98,19 @@ def test_without_noise_it_promises_nothing_and_hides_nothing(question):
 def test_what_does_not_go_together_is_refused(changes, told):
     with pytest.raises(InputError, match=told):
         replace(ROWS, **changes)
+
+
+def test_a_row_adds_one_to_a_number_or_the_label_weight():
+    assert COUNTS.longest == LABELS.longest == ROWS.longest == 1.0
+    assert (replace(ROWS, label_weight=7.0).longest, replace(ROWS, label_weight=0.5).longest) == (7.0, 1.0)
+
+
+@each
+def test_it_is_a_release_by_itself(question):
+    with pytest.raises(InputError, match="draws"):
+        replace(question, draws=0)
+    with pytest.raises(InputError, match="is a release by itself"):
+        replace(question, release=ReleaseId("two", 2, 0))
 
 
 def test_its_size_is_bounded_before_anything_is_made():

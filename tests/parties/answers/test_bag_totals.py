@@ -11,6 +11,7 @@ from support.questions import QUESTIONS, WAVES
 from federation.contract.randomness import NoiseBits
 from federation.contract.reference import Reference
 from federation.contract.submission import check_submission
+from federation.features.feature_map import with_fourier
 from federation.questions.bag_totals import SUM_STEP, TotalsNoise
 from federation.questions.bags import Bags
 from parties.guard.answering import answered
@@ -23,7 +24,7 @@ each = pytest.mark.parametrize("question", [COUNTS, LABELS, ROWS], ids=["counts"
 
 
 class SomeBags:
-    """Party k has rows of the bags k and k + 1 of five; none has any of the last. A persons' rows follow each other."""
+    """Party k has rows of the bags k and k + 1 of five, and none has any of the last. Persons have two rows each."""
 
     def __init__(self, persons: bool = False, odd: bool = False) -> None:
         self._persons, self._odd = persons, odd
@@ -69,6 +70,14 @@ def test_without_noise_answers_add_up_to_the_bags_of_all(question):
     for name, array in found.arrays.items():
         total = array.sum(axis=0)
         np.testing.assert_allclose(total.reshape(expected[name].shape), expected[name], atol=PARTIES * SUM_STEP)
+
+
+@each
+def test_without_noise_all_draws_are_alike(question):
+    several = replace(off(question), draws=3)
+    one, three = (answered(cohort(), asked).arrays["counts"] for asked in (off(question), several))
+    np.testing.assert_array_equal(three, np.repeat(one, 3, axis=1))
+    assert three.shape == (PARTIES, *several.fields()["counts"].shape)
 
 
 @each
@@ -123,6 +132,11 @@ def test_rows_of_unbounded_norm_are_refused_where_they_are_protected():
     plain = replace(off(ROWS), feature_map=QUESTIONS["rows"].feature_map)
     with pytest.raises(Exception, match="random Fourier features"):
         answered(cohort(), plain)
+
+
+def test_waves_behind_other_features_are_bounded_too():
+    behind = replace(off(ROWS), feature_map=with_fourier(QUESTIONS["rows"].feature_map, 0.5, 8, 1))
+    assert not answered(cohort(), behind).failures
 
 
 def test_more_rows_than_the_rounding_is_charged_for_are_refused(monkeypatch):

@@ -86,7 +86,8 @@ def test_the_delta_of_gaussian_shares_is_the_claim(persons):
 def test_auto_is_the_kind_of_less_noise():
     assert shared("auto").name == "bag_shares_discrete_laplace"
     assert shared("auto", delta=0.0, rows_per_person=20).name == "bag_shares_discrete_laplace"
-    assert shared("auto", rows_per_person=20).name == "bag_shares_discrete_gaussian"
+    for persons in (5, 20):  # a fifth less, and much less
+        assert shared("auto", rows_per_person=persons).name == "bag_shares_discrete_gaussian"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -145,6 +146,17 @@ def test_numbers_that_no_noise_works_with_are_refused(change, told):
 def test_a_label_weight_is_positive(weight):
     with pytest.raises(InputError, match="label_weight"):
         calibrate_rows(label_weight=weight, numbers=5, epsilon=1.0, delta=1e-5, contributors=3)
+
+
+def test_the_finest_grid_is_that_on_which_a_billion_rows_are_2_to_the_52_steps():
+    assert shared("pure", epsilon=120.0).step == 2.0**-22
+    with pytest.raises(InputError, match="do not fit the grid"):
+        shared("pure", epsilon=200.0)
+
+
+def test_a_bag_has_a_number():
+    with pytest.raises(InputError, match="numbers"):
+        calibrate_rows(label_weight=1.0, numbers=0, epsilon=1.0, delta=1e-5, contributors=3)
 
 
 def test_what_is_no_number_is_refused():

@@ -110,7 +110,7 @@ def ed25519_key_from_text(text: str, where: str) -> Ed25519PublicKey:
 def _public(text: str, where: str) -> object:
     try:
         return serialization.load_ssh_public_key(text.encode())
-    except (ValueError, UnsupportedAlgorithm) as error:
+    except (ValueError, UnsupportedAlgorithm, NotImplementedError) as error:  # the last for a compressed point
         raise InputError(f"{where}: no public key: {text!r:.100}") from error
 
 

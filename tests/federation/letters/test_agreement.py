@@ -84,6 +84,8 @@ def test_a_digest_changes_with_anything(tmp_path):
         ({"sites": [{"name": "../x"}]}, "sites.0.name"),
         ({"quorum": 0.0}, "quorum"),
         ({"quorum": float("nan")}, ""),
+        ({"closing": 253_402_300_800}, "closing: Input should be less than or equal to"),
+        ({"closing": -1}, "closing"),
         ({"seed": 1}, "seed: Extra inputs are not permitted"),
         ({"promises": []}, "promises"),
     ],

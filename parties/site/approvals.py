@@ -16,6 +16,7 @@ from typing import Literal, get_type_hints
 from federation.contract.errors import InputError, refusing
 from federation.contract.files import read_object, write_lasting
 from federation.contract.typed import typed
+from federation.letters.agreement import LAST_SECOND
 
 Rule = Literal["each", "plan", "auto"]
 PENDING, APPROVED, DENIED = "pending", "approved", "denied"
@@ -106,7 +107,10 @@ class Approvals:
         with refusing(f"{path} is damaged; {_REMEDY}"):
             if {*content} != {*_HINTS}:
                 raise ValueError("other fields")
-            return Decision(**{field: typed(hint, content[field], field) for field, hint in _HINTS.items()})
+            found = Decision(**{field: typed(hint, content[field], field) for field, hint in _HINTS.items()})
+            if not 0 <= (found.time or 0) <= LAST_SECOND:
+                raise ValueError("no time of people's")
+        return found
 
     def _write(self, decision: Decision) -> None:
         write_lasting(self.folder / f"{decision.id}.json", json.dumps(vars(decision)).encode())

@@ -153,10 +153,11 @@ def test_below_the_quorum_the_sum_is_over() -> None:
 
 def test_helpers_are_counted_before_anything_is_revealed() -> None:
     world = World(11)
-    late = {(AGREE, number) for number in range(4)}
+    late, asked, ask = {(AGREE, number) for number in range(4)}, set(), world.ask
+    world.ask = lambda query, *known: (asked.add(query), ask(query, *known))[1]
     with pytest.raises(QuorumError, match="fewer than 7 neighbours left"):
         summed(world, late=late)
-    assert UNMASK not in world.told
+    assert asked == {KEYS, SHARES, MASKED, AGREE}
 
 
 def test_there_is_no_total_before_the_end_and_no_query_after_it() -> None:

@@ -78,6 +78,14 @@ def test_who_lied_to_one_neighbour_is_believed_by_no_other() -> None:
     assert found.liars == {3}
 
 
+def test_a_second_liar_who_stands_farther_away_is_not_asked() -> None:
+    first, second = AROUND[0][1], AROUND[0][PLAN.threshold + 1]
+    only = np.arange(PARTIES) == 0
+    found = revealed(SELF, liars=[first, second], owners=[0])
+    assert found.recovered(only, NOBODY, CHECKS, PUBLIC)[0] == {0: SECRETS[0]}
+    assert found.liars == {first}
+
+
 def test_shares_of_strangers_are_refused() -> None:
     with pytest.raises(InputError, match="stranger"):
         Revealed(PLAN, AROUND).take(3, Table(np.array([3]), as_cells([bytes(37)], 37)).packed())

@@ -33,7 +33,7 @@ from federation.letters.sum_letters import (
     roster_of,
     sum_plan,
 )
-from federation.sums.messages import KEYS
+from federation.sums.messages import AGREE, KEYS, MASKED, SHARES, UNMASK
 from federation.sums.plan import SumPlan
 
 QUESTION = moment("gaussian", contributors=2)
@@ -56,7 +56,11 @@ def agreement(keys, quorum=1.0, colluding=0.1, sums=True):
     return known.model_copy(update={"sites": members}) if sums else known
 
 
-@pytest.mark.parametrize("number", [KEYS, LEAVE])
+def test_to_leave_is_no_query_of_a_sum():
+    assert len({KEYS, SHARES, MASKED, AGREE, UNMASK, LEAVE}) == 6
+
+
+@pytest.mark.parametrize("number", [KEYS, UNMASK, LEAVE])
 def test_a_query_comes_back_from_its_packet(number):
     query = SumQuery(number, bytes(range(32)), b"body", b"question")
     assert SumQuery.read(query.packet()) == query

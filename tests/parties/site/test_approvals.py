@@ -84,7 +84,17 @@ def test_what_is_written_is_private_and_has_a_time(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "changed", [{"ward": 3}, {"state": None}, {"time": "yesterday"}, {"time": float("nan")}, {"by": ["ada"]}, None]
+    "changed",
+    [
+        {"ward": 3},
+        {"state": None},
+        {"time": "yesterday"},
+        {"time": float("nan")},
+        {"time": 1e17},
+        {"time": -1.0},
+        {"by": ["ada"]},
+        None,
+    ],
 )
 def test_a_decision_that_is_damaged_is_none(tmp_path, changed):
     approvals = Approvals(tmp_path, "plan")

@@ -187,7 +187,6 @@ class MaskedSum:
         self._vectors[party] = told.vector
 
     def _take_agreement(self, party: int, answer: bytes) -> None:
-        require_size(answer, SIGNATURE)
         self._require_said(party, answer, "live", keys.live_digest(packed_bits(self._live)))
         self._signatures[party] = np.frombuffer(answer, dtype=np.uint8)
 

@@ -62,8 +62,6 @@ class Revealed:
         return self._of(np.flatnonzero(live), SELF, own), self._of(np.flatnonzero(absent), PAIR, pair)
 
     def _of(self, parties: Integers, kind: int, right: Callable[[int, bytes], bool]) -> dict[int, bytes]:
-        if not len(parties):
-            return {}
         threshold = self._plan.threshold
         came = self._kinds[parties] == kind
         if (came.sum(axis=1) < threshold).any():

@@ -1,10 +1,11 @@
-"""Tries mutated inputs: python -m benchmarks.fuzz [scenarios|files|messages ...] [--first N] [--count N] [--seed S]
+"""Tries mutated inputs: python -m benchmarks.fuzz [TARGET ...] [--first N] [--count N] [--seed S]
 
 `scenarios` go through what `federation validate` and `run --dry-run` do, up to the first questions of a world;
 `files` through the readers of data files and through `federation predict`; `messages` through the apps of nodes and
-aggregator, which decode and answer them. Every input is made from a real one (a seed, or one that came to a place in
-the code where none had come), and what is tried follows from the seed and the count alone. Each has 5 seconds of
-processor time and 2 GiB of memory beside what its process had before.
+aggregator, which decode and answer them; `sites` (configurations, plans, journals) through `federation party check`;
+`sums` through the parties and servers of secure sums. Every input is made from a real one (a seed, or one that came to
+a place in the code where none had come), and what is tried follows from the seed and the count alone. Each has 5
+seconds of processor time and 2 GiB of memory beside what its process had before.
 
 A finding is an input that a user would see end in anything but one sentence: a traceback, a hang, or more memory. It is
 kept in the output folder as TARGET-SEED-NUMBER-ROUTE.ENDING, beside a text that says what was found; --again FILE tries
@@ -26,9 +27,11 @@ from benchmarks.fuzz.files import Files
 from benchmarks.fuzz.inputs import Input, Target
 from benchmarks.fuzz.messages import Messages
 from benchmarks.fuzz.scenarios import Scenarios
+from benchmarks.fuzz.sites import Sites
+from benchmarks.fuzz.sums import Sums
 from benchmarks.fuzz.worker import Limits, Outcome
 
-TARGETS: dict[str, type[Target]] = {target.name: target for target in (Scenarios, Files, Messages)}
+TARGETS: dict[str, type[Target]] = {target.name: target for target in (Scenarios, Files, Messages, Sites, Sums)}
 _KEPT = re.compile(r"([a-z]+)-(\d+)-(\d+)-([\w+]+)\.\w+")
 _ALIKE = 20  # findings of one place that are kept
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARROW_NUM_THREADS")

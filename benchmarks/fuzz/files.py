@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import random
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 from benchmarks.fuzz import tables
 from benchmarks.fuzz.inputs import Input, Target
 from benchmarks.fuzz.mutation import Mutation
 from benchmarks.fuzz.worlds import SmallWorld
 from scenarios.commands.predict import predict_command
+from scenarios.data import parquet
 from scenarios.data.files import read_table
+from scenarios.data.tables import Table
 
-# How a file is read, by the first part of a route: its label, and what `read_table` is told beside it.
+# How a file is read, by the first part of a route: its label, and what `read_table` is told beside it. Of Parquet
+# alone: `large`, by those of its columns that are used, and `several`, as one of two files of a pattern.
 _READ: dict[str, tuple[str, Mapping[str, Any]]] = {
     "classes": ("grade", {}),
     "declared": ("grade", {"classes": ["a", "b", "c", "d"]}),
     "grouped": ("grade", {"groups": ["place"], "missing": True}),
     "real": ("income", {"real": True, "missing": True}),
 }
+_LARGE, _SEVERAL = "large", "several"
 _NPZ_LABELS = {"grade": "y", "income": "income"}
 _RELEASED = {  # small worlds whose models are applied
     "linear": "majority_vote",
@@ -36,6 +42,10 @@ _CHANGES: dict[str, Callable[[random.Random, Mutation, bytes], bytes]] = {
     "npz": tables.changed_npz,
     "parquet": tables.changed_parquet,
 }
+
+
+def _found(table: Table) -> str:
+    return f"{len(table.classes)} classes, {len(table.text)} of {len(table.columns)} columns are texts"
 
 
 class Files(Target):
@@ -61,6 +71,7 @@ class Files(Target):
         return [
             *(Input(f"{read}+{ending}", content) for read in _READ for ending, content in formats.items()),
             *(Input(f"{read}+npz", divided) for read in _READ),
+            *(Input(f"{read}+parquet", formats["parquet"]) for read in (_LARGE, _SEVERAL) for _ in formats),
             *(Input(f"{_NEW}+{kind}+{ending}", content) for kind in _RELEASED for ending, content in formats.items()),
             *(Input(f"{_MODEL}+{kind}+npz", model) for kind, model in self._models.items() for _ in formats),
         ]
@@ -80,7 +91,9 @@ class Files(Target):
         if how in _READ:
             label, options = _READ[how]
             table = read_table(file, _NPZ_LABELS[label] if ending == "npz" else label, **options)
-            return f"{len(table.classes)} classes, {len(table.text)} of {len(table.columns)} columns are texts"
+            return _found(table)
+        if how in (_LARGE, _SEVERAL):
+            return self._pieces(file, how == _SEVERAL)
         kind = given.route.split("+")[1]
         stored = self.folder / "run" / "models" / _VARIANT / "split-0.npz"
         stored.parent.mkdir(parents=True, exist_ok=True)
@@ -91,6 +104,15 @@ class Files(Target):
         by = "place" if how == _NEW and kind in _WITH_SETS else None
         predict_command(self.folder / "run", file, _VARIANT, None, 0, 0, by, None, False)
         return "applied"
+
+    def _pieces(self, file: Path, several: bool) -> str:
+        """Read a Parquet file as one that is too large for memory, alone or behind a sound one."""
+        if several:
+            first = self.folder / "a-mutated.parquet"
+            first.write_bytes(tables.parquet_file(tables.arrow()))
+            file = self.folder / "*mutated.parquet"
+        with patch.object(parquet, "_WHOLE", 0), patch.object(tempfile, "tempdir", str(self.folder)):
+            return _found(read_table(file, "grade", groups=["place"], missing=True))
 
     @classmethod
     def suffix(cls, given: Input) -> str:

@@ -217,6 +217,14 @@ def _further() -> Iterator[dict[str, Any]]:
     persons = {"person": "who", "rows_per_person": 2, "targets": {"rows": 4, "shares": [0.2, 0.8], "vary": "a"}}
     bags = {"count": 1, "rows": 32, "bags": {"by": "place"}}
     yield {**ratios, "data": ratios["data"] | persons, "parties": bags}
+    for servers in ("one", "one_semi_honest", "two"):
+        yield {
+            **_small("mean_operator"),
+            "servers": servers,
+            "protocols": [{"kind": "mean_operator", "trust": "secure"}],
+        }
+    trained = {"solver": "adam", "epochs": 2, "learning_rate": 0.1, "batch_rows": 8}
+    yield {**_small("weighted_lba"), "protocols": [{"kind": "weighted_lba", "size": 4, **trained}]}
     yield {**default, "parties": {"partition": {"by": "place"}}, "engine": {"kind": "ray", "workers": 2}}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 import warnings
 import zlib
 from collections import Counter
@@ -54,6 +55,15 @@ def fills(shape: tuple[int, ...], dtype: np.dtype[Any], size: int) -> bool:
         (True, False)
     """
     return min(shape, default=0) >= 0 and dtype.itemsize > 0 and prod(shape) * dtype.itemsize == size
+
+
+def _require_characters(array: NDArray[Any]) -> None:
+    """Raises `ValueError` for texts of which a number stands for no character: Python takes some that end it later."""
+    if array.dtype.kind == "U":
+        numbers = np.ascontiguousarray(array).view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+        if numbers.max(initial=0) > sys.maxunicode:
+            raise ValueError("no character")
+        "".join(array.ravel().tolist()).encode()  # raises for halves of characters
 
 
 class NpzFile:
@@ -116,8 +126,7 @@ class NpzFile:
                 self._require_plain(name, member, found.file_size)
                 member.seek(0)
                 array: NDArray[Any] = npy.read_array(member, allow_pickle=False)
-            if array.dtype.kind == "U":
-                "".join(array.ravel().tolist()).encode()  # raises for numbers that stand for no character
+            _require_characters(array)
             return array
         except InputError:
             raise

@@ -23,6 +23,8 @@ from federation.contract.question import Question
 from federation.grids.codec import parts_of
 from federation.letters.keys import ed25519_key_from_text, fingerprint, site_key_from_text
 
+LAST_SECOND = 253_402_300_799  # since 1970, of the year 9999: no calendar goes further
+
 _SHARES = 2**10  # bytes for each site of what others of a secure sum send to one another, and the server to each
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -116,7 +118,7 @@ class Agreement(_Closed):
     superlink: Annotated[str, Field(pattern=r"^\S+:\d+$")]
     root: str
     sites: Annotated[tuple[Member, ...], Field(min_length=1, max_length=10_000)]
-    closing: int
+    closing: Annotated[int, Field(ge=0, le=LAST_SECOND)]
     columns: Annotated[tuple[Column, ...], Field(min_length=1)]
     label: Label
     missing: bool

@@ -110,7 +110,7 @@ def ed25519_key_from_text(text: str, where: str) -> Ed25519PublicKey:
 def _public(text: str, where: str) -> object:
     try:
         return serialization.load_ssh_public_key(text.encode())
-    except (ValueError, UnsupportedAlgorithm) as error:
+    except (ValueError, UnsupportedAlgorithm, NotImplementedError) as error:  # the last for a compressed point
         # It may be a part of a private key, sent by mistake, and is not shown.
         raise InputError(
             f"{where}: no public key; those of a site are in its NAME.pub, and what says PRIVATE KEY is never sent"

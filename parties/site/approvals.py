@@ -11,16 +11,19 @@ import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, get_type_hints
 
-from federation.contract.errors import InputError
+from federation.contract.errors import InputError, refusing
 from federation.contract.files import read_object, write_lasting
+from federation.contract.typed import typed
+from federation.letters.agreement import LAST_SECOND
 
 Rule = Literal["each", "plan", "auto"]
 PENDING, APPROVED, DENIED = "pending", "approved", "denied"
 
 _DIGITS = 12  # of an id
 _MOST = 100  # that wait at a time
+_REMEDY = "remove it and approve again"
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,9 @@ class Decision:
     exchange: str | None
     by: str | None = None
     time: float | None = None
+
+
+_HINTS = get_type_hints(Decision)
 
 
 class Approvals:
@@ -97,8 +103,14 @@ class Approvals:
         path = self.folder / f"{name}.json"
         if not re.fullmatch(r"[0-9a-f]{12}", name) or not path.exists():
             return None
-        content: dict[str, Any] = read_object(path, "remove it and approve again")
-        return Decision(**content)
+        content = read_object(path, _REMEDY)
+        with refusing(f"{path} is damaged; {_REMEDY}"):
+            if {*content} != {*_HINTS}:
+                raise ValueError("other fields")
+            found = Decision(**{field: typed(hint, content[field], field) for field, hint in _HINTS.items()})
+            if not 0 <= (found.time or 0) <= LAST_SECOND:
+                raise ValueError("no time of people's")
+        return found
 
     def _write(self, decision: Decision) -> None:
         write_lasting(self.folder / f"{decision.id}.json", json.dumps(vars(decision)).encode())

@@ -127,7 +127,10 @@ class Identity:
             return np.empty(0, np.uint64)
         if not path.exists():
             raise InputError(f"{path} is gone, which knows the rows of the table '{table}'; restore it")
-        return np.frombuffer(path.read_bytes(), np.uint64)
+        known = path.read_bytes()
+        if len(known) % _BYTES:
+            raise InputError(f"{path}, which knows the rows of the table '{table}', is damaged; restore it")
+        return np.frombuffer(known, np.uint64)
 
     def _path(self, table: str) -> Path:
         return self.folder / f"{hashlib.sha256(table.encode()).hexdigest()[:32]}.rows"

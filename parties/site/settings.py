@@ -287,5 +287,5 @@ def _keys(place: list[Any]) -> list[str]:
         fields = {} if section is None else {field.alias: field.annotation for field in section.model_fields.values()}
         found = fields.get(str(key))
         models = [one for one in (found, *get_args(found)) if isinstance(one, type) and issubclass(one, BaseModel)]
-        section = models[0] if models else (Source if section is Table and key == "columns" else section)
+        section = models[0] if models else (Source if key == "columns" else section)
     return [] if section is None else [str(field.alias) for field in section.model_fields.values()]

@@ -41,6 +41,12 @@ _PLAIN: dict[str, tuple[str, list[str], Callable[[str], Any]]] = {  # tag: patte
 class _Loader(yaml.SafeLoader):
     """Composes nodes by the newer rules alone; `_Builder` makes the values."""
 
+    def fetch_flow_collection_start(self, token: type[yaml.Token]) -> None:
+        """End at brackets in brackets that are too deep: of a thousand, each would look at all around it again."""
+        if self.flow_level > _DEEPEST:
+            raise RecursionError
+        super().fetch_flow_collection_start(token)
+
 
 class _Dumper(yaml.SafeDumper):
     """Knows the older rules and, from below, the newer ones; writes no aliases."""

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from federation.contract.errors import InputError
 from federation.numerics.contrasts import contrasts
 
 _LEAST_LEFT = 0.02  # of the products of class means, whatever noise there is
@@ -218,6 +219,12 @@ class MeanErrors:
     distortion: np.ndarray
     noise: np.ndarray
     label_covariance: np.ndarray
+
+    def __post_init__(self) -> None:
+        """Raises `InputError` for a covariance that is none, as a damaged model may have."""
+        shape = self.covariance.shape
+        if len(shape) != 2 or not 0 < shape[0] == shape[1]:
+            raise InputError(f"the covariance of features must be a square matrix, got the shape {shape}")
 
     @classmethod
     def of(

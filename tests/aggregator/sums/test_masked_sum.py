@@ -47,9 +47,10 @@ def test_a_false_signature_leaves_its_party_out(query: int) -> None:
     assert np.flatnonzero(~total.counted).tolist() == [BAD]
 
 
-def test_a_false_signature_on_who_is_counted_costs_a_helper_only() -> None:
+@pytest.mark.parametrize("size", [0, 63, 64, 65])
+def test_a_false_signature_on_who_is_counted_costs_a_helper_only(size: int) -> None:
     world = World(11)
-    server = summed(world, lambda at, answer: bytes(64) if at == AGREE else answer)
+    server = summed(world, lambda at, answer: bytes(size) if at == AGREE else answer)
     assert server.total().values.tolist() == world.parts.sum(axis=0).tolist()
     assert [*server.refused] == [BAD]
 
@@ -93,6 +94,21 @@ def test_letters_that_do_not_open_leave_their_writer_out() -> None:
     assert "lack masks" in server.refused[BAD]
 
 
+def test_a_letter_to_nobodys_neighbour_leaves_its_writer_out() -> None:
+    """As one to itself: it would be kept for a neighbour that stands elsewhere."""
+    world = World(11)
+
+    def misdirect(query: int, answer: bytes) -> bytes:
+        if query != SHARES:
+            return answer
+        table = Table.read(answer[16:], 88, world.plan)
+        return answer[:16] + Table(np.array([BAD, *table.numbers[1:]]), table.cells).packed()
+
+    server = summed(world, misdirect)
+    assert server.total().values.tolist() == without_bad(world)
+    assert "names a stranger" in server.refused[BAD]
+
+
 def test_a_party_that_says_it_left_masks_out_is_left_out() -> None:
     world = World(11, "semi_honest")
 
@@ -121,7 +137,8 @@ def test_a_second_answer_is_unread() -> None:
     first = world.ask(KEYS, BAD, answers[BAD])
     server.take(BAD, first)
     server.take(BAD, b"")
-    server.take(99, b"")
+    for stranger in (-1, world.plan.parties):
+        server.take(stranger, b"")
     assert server.refused == {}
 
 
@@ -136,10 +153,11 @@ def test_below_the_quorum_the_sum_is_over() -> None:
 
 def test_helpers_are_counted_before_anything_is_revealed() -> None:
     world = World(11)
-    late = {(AGREE, number) for number in range(4)}
+    late, asked, ask = {(AGREE, number) for number in range(4)}, set(), world.ask
+    world.ask = lambda query, *known: (asked.add(query), ask(query, *known))[1]
     with pytest.raises(QuorumError, match="fewer than 7 neighbours left"):
         summed(world, late=late)
-    assert UNMASK not in world.told
+    assert asked == {KEYS, SHARES, MASKED, AGREE}
 
 
 def test_there_is_no_total_before_the_end_and_no_query_after_it() -> None:

@@ -64,6 +64,28 @@ def test_without_a_share_to_spare_a_false_one_ends_the_sum() -> None:
         revealed(PAIR, owners=[0]).recovered(only, NOBODY, CHECKS, PUBLIC)
 
 
+def test_as_many_true_shares_as_are_needed_are_enough() -> None:
+    only = np.arange(PARTIES) == 0
+    found = revealed(SELF, givers=range(1, 6), owners=[0])
+    assert found.recovered(only, NOBODY, CHECKS, PUBLIC)[0] == {0: SECRETS[0]}
+
+
+def test_who_lied_to_one_neighbour_is_believed_by_no_other() -> None:
+    """One share to spare is enough to find a liar; those of the next party are then taken from the others alone."""
+    two, givers = np.isin(np.arange(PARTIES), [0, 1]), [2, 3, 4, 5, 6, 7]
+    found = revealed(SELF, liars=[3], givers=givers, owners=[0, 1])
+    assert found.recovered(two, NOBODY, CHECKS, PUBLIC)[0] == {0: SECRETS[0], 1: SECRETS[1]}
+    assert found.liars == {3}
+
+
+def test_a_second_liar_who_stands_farther_away_is_not_asked() -> None:
+    first, second = AROUND[0][1], AROUND[0][PLAN.threshold + 1]
+    only = np.arange(PARTIES) == 0
+    found = revealed(SELF, liars=[first, second], owners=[0])
+    assert found.recovered(only, NOBODY, CHECKS, PUBLIC)[0] == {0: SECRETS[0]}
+    assert found.liars == {first}
+
+
 def test_shares_of_strangers_are_refused() -> None:
     with pytest.raises(InputError, match="stranger"):
         Revealed(PLAN, AROUND).take(3, Table(np.array([3]), as_cells([bytes(37)], 37)).packed())
@@ -80,3 +102,12 @@ def test_masks_of_one_absent_party() -> None:
         mask = keys.stream(keys.mask_key(keys.shared(key, PUBLIC[4, 32:].tobytes()), PLAN.digest, other, 4), 4)
         wanted = wanted + mask if other < 4 else wanted - mask
     assert (left == wanted).all()
+
+
+def test_a_key_that_gives_nothing_secret_has_no_masks_in_a_sum() -> None:
+    """A counted party may say so of itself, to have the last step fail."""
+    public = PUBLIC.copy()
+    public[0, 32:] = 0
+    included = np.ones((PARTIES, 8), dtype=bool)
+    with pytest.raises(InputError, match="gives nothing secret"):
+        remaining_masks(PLAN, {}, {4: SECRETS[4]}, np.arange(PARTIES) != 4, included, AROUND, public)

@@ -44,6 +44,8 @@ def test_the_masks_of_all_who_are_counted() -> None:
     masks = server.masks(PLAN, first.counted())
     assert first.total(masks).values.tolist() == [15, 15, 15]
     assert (server.masks(PLAN, first.counted()) == masks).all()  # the same list again
+    with pytest.raises(InputError, match="another list of parties of this sum"):
+        server.masks(PLAN, b"\x1e")  # of which the difference would be one party's masks
     with pytest.raises(InputError, match="takes no more receipts"):
         server.take(PLAN, shown)
 

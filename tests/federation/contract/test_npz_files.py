@@ -141,6 +141,9 @@ def test_arrays_of_anything_but_numbers_and_texts_are_refused(zipped, content, w
         headed(said("2"), bytes(16)),
         headed(said("(1,)", "'<U1'"), (0x110000).to_bytes(4, "little")),  # SystemError of str
         headed(said("(1,)", "'<U1'"), (0xD800).to_bytes(4, "little")),
+        # Python makes a text of it, and raises SystemError once that is to be lower.
+        headed(said("(1,)", "'<U2'"), (0x23462800).to_bytes(4, "little") + b"a\0\0\0"),
+        headed(said("(1,)", "'>U1'"), (0x23462800).to_bytes(4, "big")),
     ],
 )
 def test_a_member_that_is_no_array_is_damaged(zipped, content):

@@ -14,6 +14,9 @@ from federation.contract.guarantee import Unit
 from federation.grids.codec import read_again, settings_of
 from federation.letters.agreement import Agreement, require_agreed, terms
 from federation.letters.keys import new_site_key, public_text
+from federation.letters.sum_letters import SumAnswer
+from federation.sums.keys import CHECK
+from federation.sums.messages import LETTER, Letters, Table
 
 KEYS = [new_site_key().public_key() for _ in range(2)]
 SIGNING = Ed25519PrivateKey.generate()
@@ -87,6 +90,8 @@ def test_a_digest_changes_with_anything(tmp_path):
         ({"sites": [{"name": "../x"}]}, "sites.0.name"),
         ({"quorum": 0.0}, "quorum"),
         ({"quorum": float("nan")}, ""),
+        ({"closing": 253_402_300_800}, "closing: Input should be less than or equal to"),
+        ({"closing": -1}, "closing"),
         ({"seed": 1}, "seed: Extra inputs are not permitted"),
         ({"promises": []}, "promises"),
     ],
@@ -115,3 +120,16 @@ def test_promises_are_told_apart_by_who_keeps_them():
     promise = json.loads(known.canonical())["promises"][0]
     with pytest.raises(InputError, match="promises nothing for answers without noise"):
         agreement(QUESTIONS["counts"], promises=[promise]).promised(trusted=True)
+
+
+def test_what_sites_send_one_another_in_a_secure_sum_has_room_in_a_reply():
+    plain = agreement(QUESTIONS["counts"])
+    assert not plain.secure
+    assert plain.longest_reply == plain.asked[0].reply
+    asked = (plain.asked[0].model_copy(update={"masked": True}),)
+    many = plain.model_copy(update={"asked": asked, "sites": plain.sites[:1] * 1000})
+    assert many.secure
+    others = len(many.sites) - 1
+    letters = Table(np.arange(others), np.zeros((others, LETTER), np.uint8))
+    reply = SumAnswer(Letters(bytes(CHECK), letters).packed()).packet()
+    assert len(reply) < many.longest_reply - plain.longest_reply

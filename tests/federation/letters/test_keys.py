@@ -1,6 +1,7 @@
 """Keys in files."""
 
 import os
+from base64 import b64encode
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey
@@ -90,7 +91,15 @@ def test_public_keys_travel_as_a_line():
 OTHER = public_text(Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key())
 
 
-@pytest.mark.parametrize("text", ["", "ssh-ed25519 AAAA", "ü", OTHER])
+PARTS = (b"ecdsa-sha2-nistp384", b"nistp384", b"\x02" + bytes(48))
+COMPRESSED = b"".join(len(part).to_bytes(4, "big") + part for part in PARTS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "ssh-ed25519 AAAA", "ü", OTHER, f"ecdsa-sha2-nistp384 {b64encode(COMPRESSED).decode()}"],
+    ids=["empty", "short", "letter", "other kind", "compressed"],
+)
 def test_other_lines_are_refused_with_where_they_are(text):
     with pytest.raises(InputError, match=r"^site .north.: "):
         site_key_from_text(text, "site 'north'")

@@ -27,6 +27,7 @@ from federation.letters.sum_letters import (
     SumAnswer,
     SumQuery,
     open_length,
+    part_length,
     part_packet,
     read_opened,
     read_part,
@@ -74,7 +75,11 @@ def test_no_query_is_longer_than_sites_read(keys, sites):
     assert max(first, *lengths) <= agreed.longest_question == len(PACKET) + 1024 * sites
 
 
-@pytest.mark.parametrize("number", [KEYS, LEAVE])
+def test_to_leave_is_no_query_of_a_sum():
+    assert len({KEYS, SHARES, MASKED, AGREE, UNMASK, LEAVE}) == 6
+
+
+@pytest.mark.parametrize("number", [KEYS, UNMASK, LEAVE])
 def test_a_query_comes_back_from_its_packet(number):
     query = SumQuery(number, bytes(range(32)), b"body", b"question")
     assert SumQuery.read(query.packet()) == query
@@ -117,7 +122,9 @@ def test_a_part_is_what_is_said_openly_and_integers():
     steps = np.arange(QUESTION.hidden_numbers) - 3
     sums = (steps * step).reshape(1, *QUESTION.fields()["sums"].shape)
     sent = Submission("mean_operator", np.array([1]), {"size": np.array([7.0]), "sums": sums})
-    opened, words = read_part(part_packet(QUESTION, sent), len(steps))
+    packet = part_packet(QUESTION, sent)
+    assert len(packet) == part_length(QUESTION)
+    opened, words = read_part(packet, len(steps))
     np.testing.assert_array_equal(words, steps)
     said = read_opened(opened, QUESTION)
     assert (said.parties.tolist(), said.arrays["size"].tolist(), [*said.arrays]) == ([1], [7.0], ["size"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -78,6 +80,25 @@ def test_the_bound_of_gaussian_shares_beside_its_exact_tail() -> None:
     exact = mechanism.grid_scale * norm.isf(2.0**-101)
     assert exact < noise_bound(mechanism, 30, 30, 1) < 1.1 * exact
     assert noise_bound(mechanism, 30, 120, 1) == pytest.approx(2 * noise_bound(mechanism, 30, 30, 1))
+
+
+def test_the_bound_of_gamma_shares_is_that_of_their_generating_function() -> None:
+    """Chernoff's bound at half the inverse scale, that of the Gaussian part, and half a step for each rounded share."""
+    mechanism = by_kind("l2_gamma")
+    likely, scale = np.log(4 * 7) + 100 * np.log(2), mechanism.scale / mechanism.step
+    mixed = 2 * scale * (likely + 2 * (120 / 30) * np.log(4 / 3))  # of 3 dimensions
+    assert noise_bound(mechanism, 30, 120, 7) == pytest.approx(mixed + np.sqrt(32 * 120 * likely) + 60, rel=1e-12)
+    for noise in (mixed, np.sqrt(32 * 120 * likely), 60):
+        assert noise > 1e-9 * noise_bound(mechanism, 30, 120, 7)  # each is seen above
+
+
+def test_noise_takes_its_room_beside_the_values() -> None:
+    wide = SimpleNamespace(name="discrete_laplace", scale=2.0**53, step=1.0, dimension=3)
+    room = MOST_STEPS - noise_bound(wide, 25, 100, 3)
+    assert 0 < room < 0.9 * MOST_STEPS
+    require_room(room / 100 * (1 - 1e-9), wide, 25, 100, 3)
+    with pytest.raises(InputError, match="does not fit into 64 bits"):
+        require_room(room / 100 * (1 + 1e-9), wide, 25, 100, 3)
 
 
 @pytest.mark.parametrize("values", [[0.5], [2.0**62 + 2**10], [-(2.0**63)], [np.nan], [np.inf]])

@@ -194,6 +194,12 @@ class TestDeployed:
         with pytest.raises(InputError, match=r"half of the rows .* must be in bags, got 4 bags of 8 out of 80 rows"):
             answered(self.node(), self.asked(design=BagSums(80, 4, 8, "signs", 4, 0)))
 
+    def test_a_bag_without_a_noisy_label_does_not_leave_it(self):
+        """Though the promise counts that as a failure: it would be one label or its sum in clear, and known to be."""
+        known = {"design": BagSums(80, 10, 8, "signs", 0, 1), "delta": 0.95}
+        assert answered(self.node(), self.asked(**known)).failures == {0: "the party could not answer"}
+        assert answered(cohort(count=1), bags(**known)).failures == {}
+
     def test_it_refuses_what_has_no_guarantee_and_keeps_features_that_are_not_public(self):
         for asked in (self.asked(noise="off"), secret_sums(noise="published", draws=1, seeded=False)):
             with pytest.raises(InputError, match="guarantee"):

@@ -81,3 +81,28 @@ def test_what_is_written_is_private_and_has_a_time(tmp_path):
     path = tmp_path / f"{name}.json"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert json.loads(path.read_text())["time"] > 1.6e9
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"ward": 3},
+        {"state": None},
+        {"time": "yesterday"},
+        {"time": float("nan")},
+        {"time": 1e17},
+        {"time": -1.0},
+        {"by": ["ada"]},
+        None,
+    ],
+)
+def test_a_decision_that_is_damaged_is_none(tmp_path, changed):
+    approvals = Approvals(tmp_path, "plan")
+    name = approvals.asked(PLAN, FIRST).id
+    path = tmp_path / f"{name}.json"
+    known = json.loads(path.read_text())
+    path.write_text(json.dumps({} if changed is None else known | changed))
+    with pytest.raises(InputError, match=f"{name}.json is damaged; remove it and approve again"):
+        approvals.asked(PLAN, FIRST)
+    path.unlink()
+    assert approvals.asked(PLAN, FIRST).state == PENDING

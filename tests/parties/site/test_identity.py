@@ -97,6 +97,10 @@ def test_what_knows_the_rows_must_not_be_gone(identity, tmp_path):
     known.remember("old", contents(OLD, known.key))
     others = contents(shares(50), known.key)
     (path,) = (tmp_path / "tables").glob("*.rows")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-3])
+    with pytest.raises(InputError, match="which knows the rows of the table 'old', is damaged; restore it"):
+        identity().require_settled("new", others)
     path.rename(tmp_path / "elsewhere")
     with pytest.raises(InputError, match="which knows the rows of the table 'old'; restore it"):
         identity().require_settled("new", others)

@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import ssl
+import threading
 import time
 from types import SimpleNamespace
 
@@ -31,7 +32,7 @@ class Link:
 
     def __init__(self):
         self.waiting, self.objects, self.sent, self.called, self.failing, self.late = [], {}, [], [], [], 0
-        self.withheld = set()
+        self.withheld, self.given = set(), []
 
     def hold(self, content):
         metadata = Metadata(7, "", 1, 5, "", "", time.time(), 3600.0, "query.votes")
@@ -72,6 +73,7 @@ class Link:
         there = request.object_id in self.objects
         content = self.objects.get(request.object_id, b"")
         available = self.late < 0 and request.object_id not in self.withheld
+        self.given += [request.object_id] * available
         return SimpleNamespace(
             object_found=there,
             object_available=available,
@@ -87,6 +89,9 @@ class Link:
         for tree in trees:
             trees += tree.children
         return SimpleNamespace(objects_to_push={tree.object_id for tree in trees}, session_id="")
+
+    def _SendNodeHeartbeat(self, request):
+        assert request.node.node_id == 5
 
     def _PushObject(self, request):
         self.sent[-1][1][request.object_id] = request.object_content
@@ -146,6 +151,39 @@ def test_what_is_no_letter_is_refused_in_one_word(box, link, content):
     assert "no letter" in link.refused[0]
 
 
+def test_of_a_message_with_many_parts_none_is_fetched(box, link):
+    link.hold(RecordDict({f"r{i}": ConfigRecord({"x": i}) for i in range(20)}))
+    assert box.fetch() is None
+    assert "more than 8 objects" in link.refused[0]
+    assert link.given == []
+
+
+def test_a_message_that_cannot_be_read_is_told_of_and_the_next_one_comes(box, link, monkeypatch):
+    with monkeypatch.context() as broken:
+        half = SimpleNamespace(messages_list=[b"no message"], message_object_trees=[])
+        broken.setattr(Link, "_PullMessages", lambda self, request: half)
+        assert box.fetch() is None
+    assert "no letter" in link.refused[0]
+    link.hold(letter())
+    assert box.fetch().parts == PARTS
+
+
+def test_a_letter_may_have_as_many_bytes_as_the_site_takes_and_no_more(box, link):
+    link.hold(letter())
+    smallest = min(link.objects, key=lambda one: len(link.objects[one]))
+    sizes = {name: len(content) for name, content in link.objects.items()}
+    link.withheld = {smallest}
+    box._most = sum(sizes.values()) - sizes[smallest]
+    assert box.fetch() is None
+    assert link.refused == []  # all but one have come
+    link.withheld.clear()
+    assert box.fetch() is None
+    assert "more than" in link.refused[0]
+    link.hold(letter())
+    box._most = sum(sizes.values())
+    assert box.fetch().parts == PARTS
+
+
 def test_an_object_is_what_it_is_called_or_refused(box, link):
     link.hold(letter())
     name = max(link.objects, key=lambda one: len(link.objects[one]))
@@ -157,9 +195,12 @@ def test_an_object_is_what_it_is_called_or_refused(box, link):
 def test_an_object_that_never_comes_is_refused_and_a_late_one_waited_for(box, link, monkeypatch):
     link.hold(letter())
     link.late = 5
-    found = [box.fetch() for _ in range(6)]
-    assert found[:3] == [None] * 3  # nobody waits for it
-    assert [one.parts for one in found if one] == [PARTS]
+    link.withheld = {min(link.objects, key=lambda one: len(link.objects[one]))}
+    found = [box.fetch() for _ in range(8)]
+    assert found == [None] * 8  # nobody waits for it
+    link.withheld.clear()
+    assert box.fetch().parts == PARTS
+    assert sorted(link.given) == sorted(link.objects)  # each once
     assert link.sent == []
     link.hold(letter(head=b"other"))
     link.objects.clear()
@@ -237,6 +278,16 @@ def test_a_letter_that_has_come_counts_though_its_run_was_stopped_since(box, lin
     assert asked == [7]
 
 
+def test_a_reply_that_a_superlink_fails_to_take_is_sent_again(box, link):
+    """What it answers from 500 on may be otherwise the next time."""
+    link.hold(letter())
+    with box.opened():
+        found = box.fetch()
+        link.failing = [failed(500)]
+        box.reply(found, {"sealed": b"s"})
+    assert len(link.sent) == 1
+
+
 @pytest.mark.parametrize("code", [400, 403, 404])
 def test_a_reply_to_a_run_that_was_stopped_is_given_up_and_the_next_letter_is_served(box, link, code, caplog):
     """Whoever may stop a run could else keep a site busy for ever."""
@@ -275,11 +326,36 @@ def test_a_superlink_that_fails_is_tried_again_and_told_of_once(box, link, error
 
 def test_who_comes_back_from_being_killed_is_seen_to_be_away(box, link, monkeypatch):
     """Else a letter that its last process took would never come again: the SuperLink takes it for delivered."""
+    monkeypatch.setattr(Mailbox, "_pause", lambda self, seconds: link.called.append(seconds))
     monkeypatch.setattr(mailbox.random, "uniform", lambda low, high: low)
-    monkeypatch.setattr(mailbox, "_AWAY", 0.0)
     link.failing = [failed(412)] * 2
     with box.opened():
-        assert link.called == ["ActivateNode"] * 3 + ["DeactivateNode", "ActivateNode"]
+        assert link.called == [
+            "ActivateNode",
+            0,
+            "ActivateNode",
+            0,
+            "ActivateNode",
+            "DeactivateNode",
+            5.0,
+            "ActivateNode",
+        ]
+
+
+def test_a_site_says_that_it_is_there_until_the_mail_box_is_closed(box, link, monkeypatch):
+    monkeypatch.setattr(mailbox, "HEARTBEAT_DEFAULT_INTERVAL", 0.01)
+    told, beaten = threading.Event(), []
+
+    def beat(self, request):
+        told.set()
+        time.sleep(0.1)  # as long as a call that is under way when the site ends
+        beaten.append(request.node.node_id)
+
+    monkeypatch.setattr(Link, "_SendNodeHeartbeat", beat)
+    with box.opened():
+        assert told.wait(60)
+    assert box.closing.is_set()
+    assert beaten == [5] * link.called.count("SendNodeHeartbeat")
 
 
 def test_waiting_ends_when_the_mail_box_is_closed(box, link):
@@ -304,6 +380,7 @@ def test_an_answer_of_any_size_is_not_read(monkeypatch, tmp_path, size):
     box = Mailbox("127.0.0.1:1", make_authority(tmp_path, "trial").encode(), new_site_key(), 10_000, print)
     with pytest.raises(ValueError, match="more than 1058576"):
         box._client.PullObject(PullObjectRequest(object_id="x"))
+    box._client._require_bounded(httpx.Response(200, headers={"content-length": "1058576"}))
 
 
 def test_it_is_sent_to_no_other_machine(monkeypatch, tmp_path):

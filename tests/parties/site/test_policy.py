@@ -71,7 +71,7 @@ OTHER = {"name": "north", "key": public_text(new_site_key().public_key())}
             "the plan's longest question comes in a letter of 76384 bytes, and limits.letter allows 65536; raise it",
         ),
         (("[allowance.trusted]", "[allowance.row]"), {}, "write [allowance.trusted] if it should be"),
-        (("[allowance.label]\nepsilon = 1.5", ""), {}, "no account allows answers with noise of this site's own"),
+        (("[allowance.label]\nepsilon = 1.5", ""), {}, "of this site's own; write [allowance.label]"),
     ],
 )
 def test_each_objection_is_a_sentence(wrong, replaced, changed, said):

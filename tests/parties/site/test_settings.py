@@ -55,8 +55,11 @@ def test_paths_are_those_of_the_folder_and_all_else_has_a_default(load, tmp_path
     assert (found.connection.key, found.data.file) == (tmp_path / "key", tmp_path / "p.csv")
     assert (found.connection.superlink, found.connection.root) == (None, None)
     assert found.data.columns == {"age": "AGE_Y", "sex": Source.model_validate({"from": "SEX", "map": {"M": "male"}})}
+    assert (found.data.rows_per_person, found.allowances.rows_per_person) == (0, 0)
     assert (found.policy.approve, found.policy.public_features, found.policy.most_questions) == ("plan", False, 200)
     assert (found.limits.memory, found.limits.seconds, found.limits.letter) == (2 * 2**30, 30, 2**26)
+    for size, exponent in (("3072MiB", 20), ("3145728KiB", 10), ("3 GiB", 30)):
+        assert load(changed('"2GiB"', f'"{size}"')).limits.memory == 3 * 2**30 == int(size[:-3]) * 2**exponent
     assert load(changed('key = "key"', 'key = "/keys/one"\nroot = "ca.crt"')).connection.root == tmp_path / "ca.crt"
 
 

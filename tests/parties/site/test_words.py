@@ -30,6 +30,7 @@ COST = {"epsilon": 1.0, "delta": 1e-6, "unit": "label", "adjacency": "replace"}
         ({"event": "answered", "kind": "votes", "bytes": 10}, "answered 'votes': 10 bytes"),
         ({"event": "answered again"}, "sent again what was answered before"),
         ({"event": "refused", "why": "not signed", "times": 4}, "refused: not signed (4 times by now)"),
+        ({"event": "refused", "why": "not signed", "times": 2}, "refused: not signed (2 times by now)"),
         ({"event": "refused", "why": "not signed", "times": 1}, "refused: not signed"),
         (
             {"event": "waits for approval", "kind": "votes"},

@@ -183,6 +183,19 @@ def test_no_share_of_a_neighbour_whose_receipt_is_false_or_names_others() -> Non
     assert len(table.numbers) == 8
 
 
+def test_no_share_of_a_neighbour_who_has_left_the_partys_mask_out() -> None:
+    """What it is counted with then lacks a mask: with its own secret the server would have one more equation."""
+    world = after(SHARES)
+    without = 4
+    for number in range(11):
+        near = [other for other in range(11) if other != number and (number, other) != (without, ME)]
+        world.ask(MASKED, number, world.letters_to(number, near))
+    signed = world.agree(range(11), world.live())
+    signed = {number: signature for number, signature in signed.items() if number != ME}
+    table = Table.read(world.ask(UNMASK, ME, world.signatures(ME, signed)), 37, world.plan)
+    assert sorted(table.numbers.tolist()) == [number for number in range(11) if number not in (ME, without)]
+
+
 def test_equal_secrets_and_questions_give_equal_bytes() -> None:
     world = after(UNMASK)
     plan, own = world.plan, Own(ME, world.held[ME], world.roster)

@@ -20,6 +20,7 @@ from aggregator.learners.class_ratios.unmixing import (
     tempered,
     undistorted,
 )
+from federation.contract.errors import InputError
 
 
 def centring(classes):
@@ -295,3 +296,9 @@ def test_class_means_that_are_equal_up_to_rounding_stay_so():
     found = tempered(np.array([raw - np.eye(2), raw]), np.array([raw, raw]))
     assert np.isfinite(found).all()
     assert np.linalg.eigvalsh(centred(found)).min() > -1e-30
+
+
+@pytest.mark.parametrize("shape", [(0, 8), (0, 0), (2, 3), (4,)])
+def test_a_covariance_that_is_none_is_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match="the covariance of features must be a square matrix, got the shape"):
+        MeanErrors.of(Unmixing(SHARES, SIZES), np.zeros(shape), None, 1.0)

@@ -99,3 +99,12 @@ def test_a_twin_with_a_wrong_radius_is_judged_by_its_own_likelihood_ratio(shape:
     distances = (np.linalg.norm(outputs - value, axis=1) for value in ([0.0, 0.0, 0.0], [1.0, 0.0, 0.0]))
     here, there = (stats.gamma(shape).logpdf(r) - 2 * np.log(r) for r in distances)
     np.testing.assert_allclose(twin.statistic(outputs), here - there, rtol=1e-9)
+
+
+def test_a_twin_with_a_wrong_radius_has_the_neighbours_that_it_is_calibrated_for() -> None:
+    """Farther apart any noise is refuted, also one of the right radius."""
+    twins = [twin for one in MECHANISMS.values() for twin in one.twins if twin.mistake.startswith("radius")]
+    assert twins
+    for twin in twins:
+        first, second = (twin.sample(side, NoiseBits(1, "the same"), 5) for side in (0, 1))
+        np.testing.assert_allclose(np.linalg.norm(first - second, axis=1), 1.0)

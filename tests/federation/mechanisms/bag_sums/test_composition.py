@@ -193,6 +193,12 @@ def test_at_a_large_epsilon_several_releases_still_cost_more_than_one_and_less_t
     assert single < several < together(20.0, design, 3, sigma=0.05) < 1
 
 
+@pytest.mark.parametrize(("releases", "least"), [(2, 1e-12), (1000, 1e-12), (3000, 3e-12)])
+def test_no_less_is_charged_than_rounding_may_hide(releases: int, least: float) -> None:
+    design = BagDesign(100, 5, 20, noisy=100)
+    assert least <= together(200.0, design, releases, sigma=20.0) < 1.01 * least
+
+
 def test_one_release_is_the_exact_delta() -> None:
     design = BagDesign(1280, 10, 128, noisy=256)
     assert together(1.0, design, 1) == delta(1.0, design, sigma=1.0, label_range=UNIT)

@@ -82,6 +82,12 @@ def test_huge_sigmas_have_the_continuous_limit(sigma: float, epsilon: float) -> 
     assert exact_delta(epsilon, sigma) == pytest.approx(float(expected), rel=1e-9)
 
 
+@pytest.mark.parametrize("u", [0.0, 0.3, 0.5, 1.0])
+def test_corrections_are_by_bernoulli_polynomials(u: float) -> None:
+    for order, polynomial in enumerate(discrete_gaussian._BERNOULLI, 2):
+        assert polynomial(u) * math.factorial(order) == pytest.approx(float(mpmath.bernpoly(order, u)), abs=1e-14)
+
+
 def test_the_correction_is_what_makes_it_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     epsilon, sigma = 0.4, 5.5
     direct = exact_delta(epsilon, sigma)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Unit
 from federation.contract.randomness import NoiseBits
+from federation.mechanisms.moments import calibrated_moments
 from federation.mechanisms.moments.calibrated_moments import calibrate
 
 KINDS = ("laplace", "pure", "gaussian", "published_laplace")
@@ -215,3 +216,16 @@ def test_impossible_numbers_of_draws_are_refused(draws, contributors):
 def test_sums_that_such_rows_do_not_have_are_refused(total, message, contributors):
     with pytest.raises(InputError, match=message):
         noise_of(contributors=contributors).release(total, NoiseBits(1, "x"))
+
+
+@pytest.mark.parametrize(("contributors", "fits"), [(0, True), (1, True), (2, False)])
+def test_room_is_for_all_who_contribute(monkeypatch: pytest.MonkeyPatch, contributors: int, fits: bool) -> None:
+    """Of whom one is there where each party has noise of its own."""
+    known = {"dimension": 3, "rows": 50, "epsilon": 1.0, "delta": 1e-6}
+    noise = calibrate("gaussian", **known, contributors=contributors)
+    monkeypatch.setattr(calibrated_moments, "_MOST_STEPS", 1.5 * 50 * noise.longest / noise.additive.step)
+    if fits:
+        calibrate("gaussian", **known, contributors=contributors)
+        return
+    with pytest.raises(InputError, match="does not fit the grid"):
+        calibrate("gaussian", **known, contributors=contributors)

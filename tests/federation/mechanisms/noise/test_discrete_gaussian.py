@@ -231,3 +231,9 @@ def test_impossible_arguments_of_the_bound_are_refused(change: dict, message: st
 def test_the_exact_sum_refuses_huge_sigmas() -> None:
     with pytest.raises(InputError, match="use delta_bound"):
         discrete_gaussian.delta_one_coordinate(1.0, 1, 2**21)
+
+
+def test_noise_below_a_step_of_the_grid_is_calibrated_too() -> None:
+    """The continuous noise would be of a scale below 1, which no search may begin from."""
+    assert gaussian.mu(5.0, 0.1) > 1.0
+    assert discrete_gaussian.calibrate(1.0, 1, 5.0, 0.1) == 2

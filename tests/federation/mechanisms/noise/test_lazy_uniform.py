@@ -163,3 +163,13 @@ def test_collected_values_may_be_rows() -> None:
 
     odd = 2 * np.arange(300) + 1
     assert np.array_equal(collect(odd_rows, 300, 0.5, (2,)), np.column_stack([odd, -odd]))
+
+
+@pytest.mark.parametrize("offset", [-300, -3, 3, 300])
+def test_a_long_exponential_is_decided_by_all_bits_of_its_uniform(offset: int) -> None:
+    """Of a scale of 2^40 the integer turns where U is nearly 1: doubles see those of a thousand prefixes as one."""
+    with mpmath.workdps(60):
+        turn = int(mpmath.floor(2**63 * mpmath.exp(-(mpmath.mpf(2) ** -40))))
+    word = np.array([(turn + offset) << 1], dtype=np.uint64)
+    assert float(turn + offset) == float(turn)
+    assert floor_exponential(word, 2**40, NoiseBits(1, "further")).tolist() == [int(offset < 0)]

@@ -153,7 +153,16 @@ def _plan(masked: bool = False, **changed: Any) -> dict[str, Any]:
         "colluding": 0.1,
         "protocol": "class_ratio",
         "options": {"noise": "pure"},
-        "asked": [{"kind": "counts", "times": 1, "same": {"bags.count": 1}, "reply": 10_000, "masked": masked}],
+        "asked": [
+            {
+                "kind": "counts",
+                "times": 1,
+                "same": {"bags.count": 1},
+                "length": 10_000,
+                "reply": 10_000,
+                "masked": masked,
+            }
+        ],
         "promises": [promise],
         **changed,
     }

@@ -40,6 +40,11 @@ WORLDS: dict[str, tuple[str, Mapping[str, Any]]] = {
         "class_ratio",
         {"estimator": "whitened", "submit": "embedding", "noise": "gaussian", "protect": "row", "dimensions": 8},
     ),
+    "count_totals": ("class_ratio", {"estimator": "mmd", "dimensions": 8, "trust": "secure"}),
+    "embedding_totals": (
+        "class_ratio",
+        {"estimator": "whitened", "submit": "embedding", "dimensions": 8, "trust": "secure"},
+    ),
     "error_marginals": ("error_marginals", {}),
     "statistic_sum": ("soft_vote", {"trust": "secure"}),
     "parameter_sum": ("parameter_average", {"trust": "secure"}),
@@ -62,7 +67,9 @@ class SmallWorld:
     def plan(self) -> WorldPlan:
         """What the aggregator is asked to do; written beside where its releases go."""
         kind, options = WORLDS[self.name]
-        return small.plan(self.found, kind, options, self.folder / self.name, parties_per_node=PER_NODE)
+        common = options.get("trust") == "secure"  # else bags could not be added up
+        folder = self.folder / self.name
+        return small.plan(self.found, kind, options, folder, parties_per_node=PER_NODE, common_bags=common)
 
     @property
     def placement(self) -> Placement:

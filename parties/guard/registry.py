@@ -22,7 +22,7 @@ def kinds() -> list[str]:
 
     Examples:
         >>> kinds()[:3]
-        ['bag_sums', 'counts', 'embeddings']
+        ['bag_sums', 'count_totals', 'counts']
     """
     return list(installed(GROUP))
 

@@ -123,7 +123,7 @@ def test_what_fails_when_rows_are_loaded_is_told_in_a_simulation(monkeypatch):
     def unreadable(reference):
         raise InputError("row 3 holds 'secret'")
 
-    monkeypatch.setattr(holdings, "_provider", unreadable)
+    monkeypatch.setattr(holdings, "provider_of", unreadable)
     context = Context(RUN, 5, Placement(1, 1, SYNTHETIC, 1).config(0), RecordDict(), {})
     message = InlineGrid("parties.node.app:app").create_message(RecordDict(), f"query.{PREPARE}", 5, "")
     assert handle(app, message, context).error.reason == "row 3 holds 'secret'"

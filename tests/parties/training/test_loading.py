@@ -25,7 +25,7 @@ class Spoilt(Parties):
 
 
 def loaded(monkeypatch, provider, parties=6, seed=1, stages=({"whiten": 3}, "unit_norm")):
-    monkeypatch.setattr(holdings_module, "_provider", lambda reference: provider)
+    monkeypatch.setattr(holdings_module, "provider_of", lambda reference: provider)
     training = Training(fit(stages, draw(99, 120)[0]), 3, {}, 0)
     return load(Cohort("", 0, parties, seed), training)
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def trial(tmp_path):
     """The page, followed until sites are to serve; an answer leaves 40 seconds after its question."""
-    with following(tmp_path, until="federation party run", **{"seconds = 12/": "seconds = 40/"}) as found:
+    with following(tmp_path, until="federation party run", **{"seconds = 12/": "seconds = 20/"}) as found:
         yield found
 
 

@@ -20,7 +20,7 @@ SITES = ["north", "south", "west"]
 @pytest.fixture
 def trial(tmp_path):
     """The page, followed as far as the collection; an answer leaves 40 seconds after its question."""
-    with following(tmp_path, until="federation collect", **{"seconds = 12/": "seconds = 40/"}) as found:
+    with following(tmp_path, until="federation collect", **{"seconds = 12/": "seconds = 20/"}) as found:
         yield found
 
 

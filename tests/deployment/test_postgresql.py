@@ -26,7 +26,7 @@ def trial(tmp_path):
     before, page = Path.cwd(), (ROOT / "docs/deployment/three-sites.md").read_text()
     with postgresql() as server:
         os.chdir(tmp_path)
-        found = Trial(tmp_path, **{"seconds = 12/": "seconds = 30/"})
+        found = Trial(tmp_path, **{"seconds = 12/": "seconds = 20/"})
         try:
             found.follow(page, until="mkdir keys")
             filled(server, tmp_path / "north/patients.csv")

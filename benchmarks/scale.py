@@ -9,7 +9,9 @@ protocols           every protocol at 1,000 to 100,000 parties (real labels: cen
 
 Every run is `federation run` in a process of its own. Prints the whole run, seconds and bytes per party, what a further
 party costs beyond the count before, and the peak of the memory of all processes together (pages that several share are
-counted once). Draws the cost curves where --out says.
+counted once). A party costs seconds of collecting by the clock; of `protocols`, which run inline, it costs processor
+seconds of the whole run, learning included, so that a machine that others keep busy tells the same. Draws the cost
+curves where --out says.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -55,11 +58,11 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one run: seconds of the whole and of collecting, bytes that a party sends, peak memory of its processes."""
+    """Of one run: seconds of the whole by the clock, those that parties cost, bytes that one sends, peak memory."""
 
     parties: int
     whole: float
-    collecting: float
+    spent: float
     bytes_per_party: float
     peak_mebibytes: float
 
@@ -70,7 +73,7 @@ def measure(scenario: str, settings: list[str], parties: int, engine: str) -> Co
         chosen = [*settings, f"parties.count={parties}", f"engine.kind={engine}"]
         options = [text for setting in chosen for text in ("--set", setting)]
         command = [sys.executable, "-m", "scenarios.cli", "run", scenario, "--out", f"{folder}/run", *options]
-        started, peak = time.perf_counter(), 0
+        started, before, peak = time.perf_counter(), _processor_seconds(), 0
         with (Path(folder) / "said").open("w+") as said:
             process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
             while process.poll() is None:
@@ -83,7 +86,14 @@ def measure(scenario: str, settings: list[str], parties: int, engine: str) -> Co
         run = json.loads((Path(folder) / "run" / "run.json").read_text())
         with (Path(folder) / "run" / "results.csv").open() as file:
             sent = [float(row["value"]) for row in csv.DictReader(file) if row["metric"] == "bytes_per_party"]
-    return Cost(parties, whole, run["seconds"]["collect"], max(sent), peak / 2**20)
+    spent = _processor_seconds() - before if engine == "inline" else run["seconds"]["collect"]
+    return Cost(parties, whole, spent, max(sent), peak / 2**20)
+
+
+def _processor_seconds() -> float:
+    """Of all processes that have ended here."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _memory(pid: int) -> int:
@@ -101,43 +111,43 @@ def _memory(pid: int) -> int:
 def told(name: str, costs: Iterator[Cost]) -> list[Cost]:
     """Print a line for each run as it ends, with what a further party costs."""
     print(f"\n{name}")
-    print(f"{'parties':>9} {'run s':>8} {'collect s':>10} {'us/party':>9} {'further':>8} {'bytes':>7} {'MiB':>6}")
+    print(f"{'parties':>9} {'run s':>8} {'spent s':>10} {'us/party':>9} {'further':>8} {'bytes':>7} {'MiB':>6}")
     done: list[Cost] = []
     for cost in costs:
         further = ""
         if done:
-            seconds = (cost.collecting - done[-1].collecting) / (cost.parties - done[-1].parties)
+            seconds = (cost.spent - done[-1].spent) / (cost.parties - done[-1].parties)
             further = f"{1e6 * seconds:.1f}"
         done.append(cost)
         print(
-            f"{cost.parties:9d} {cost.whole:8.1f} {cost.collecting:10.2f} {1e6 * cost.collecting / cost.parties:9.1f} "
+            f"{cost.parties:9d} {cost.whole:8.1f} {cost.spent:10.2f} {1e6 * cost.spent / cost.parties:9.1f} "
             f"{further:>8} {cost.bytes_per_party:7.0f} {cost.peak_mebibytes:6.0f}",
             flush=True,
         )
     return done
 
 
-def of_protocol(name: str, engine: str) -> Iterator[Cost]:
-    """One of the protocols, with two rows of each party, or four in two bags where it estimates ratios."""
+def of_protocol(name: str, counts: list[int]) -> Iterator[Cost]:
+    """One of the protocols with two rows of each party, or four in two bags where it estimates ratios."""
     protocol, data = KINDS[name]
     held = ["parties.rows=4", "parties.bags=2"] if name == "class_ratio" else ["parties.rows=2"]
     settings = [f"data.{setting}" for setting in data] + held
     settings += [f"protocols=[{protocol}]", "baselines=false", "privacy.epsilon=1", "trials.noise=1"]
-    for parties in FEW:
-        yield measure("scale", settings, min(parties, _MOST_WEEKS) if data[0] == _WEEKS[0] else parties, engine)
+    for parties in counts:
+        yield measure("scale", settings, min(parties, _MOST_WEEKS) if data[0] == _WEEKS[0] else parties, "inline")
 
 
-def draw(curves: dict[str, list[Cost]], file: Path) -> None:
-    """Seconds of collecting and memory against the number of parties."""
+def draw(curves: dict[str, list[Cost]], file: Path, spent: str) -> None:
+    """What was `spent`, and memory, against the number of parties."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 3.4), layout="constrained")
     seconds, memory = figure.subplots(1, 2)
     for name, costs in curves.items():
         parties = [cost.parties for cost in costs]
-        seconds.loglog(parties, [cost.collecting for cost in costs], marker="o", label=name)
+        seconds.loglog(parties, [cost.spent for cost in costs], marker="o", label=name)
         memory.loglog(parties, [cost.peak_mebibytes for cost in costs], marker="o", label=name)
-    seconds.set(xlabel="parties", ylabel="seconds of collecting")
+    seconds.set(xlabel="parties", ylabel=spent)
     memory.set(xlabel="parties", ylabel="MiB of all processes")
     seconds.legend(fontsize=7)
     for axes in (seconds, memory):
@@ -153,15 +163,18 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=10**9, help="parties at most")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
+    if PROTOCOLS in arguments.parts and len(arguments.parts) > 1:
+        parser.error(f"{PROTOCOLS} costs processor seconds, and is measured by itself")
     curves: dict[str, list[Cost]] = {}
-    for part in arguments.parts or COUNTS:
-        if part == PROTOCOLS:
-            curves |= {name: told(name, of_protocol(name, "inline")) for name in KINDS}
-            continue
+    inline = arguments.engine == "inline" or PROTOCOLS in arguments.parts
+    if PROTOCOLS in arguments.parts:
+        counts = [count for count in FEW if count <= arguments.most]
+        curves = {name: told(name, of_protocol(name, counts)) for name in KINDS}
+    for part in [part for part in arguments.parts or COUNTS if part != PROTOCOLS]:
         counts = [count for count in COUNTS[part] if count <= arguments.most]
         curves[part] = told(part, (measure(part, [], count, arguments.engine) for count in counts))
     if arguments.out is not None:
-        draw(curves, arguments.out)
+        draw(curves, arguments.out, "processor seconds of the run" if inline else "seconds of collecting")
         print(f"drew {arguments.out}")
 
 

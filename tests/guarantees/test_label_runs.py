@@ -59,6 +59,7 @@ def test_every_release_is_scored_whoever_drops_out_or_attacks(finished):
     assert refused > 0
 
 
+@pytest.mark.slow
 def test_ray_leaves_the_same_bytes(finished, tmp_path):
     chosen = {"kind": "ray", "workers": 2, "parties_per_node": 2}
     run = scenarios.run(document(engine=chosen), out=tmp_path / "out", keep_models=True)

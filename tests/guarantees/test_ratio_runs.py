@@ -70,6 +70,7 @@ def test_every_release_is_scored(finished):
     assert units == {"label", "row", "none"}
 
 
+@pytest.mark.slow
 def test_flower_leaves_the_same_bytes(finished, tmp_path, monkeypatch):
     monkeypatch.setenv("FLWR_HOME", str(tmp_path / "home"))
     chosen = {"kind": "flower", "workers": 2, "parties_per_node": 5}

@@ -59,7 +59,7 @@ def test_rows_are_scored_round_by_round(finished):
     assert units["mean_operator-secure-pure-row"] == units["error_marginals-pure-linear"] == "row"
 
 
-@pytest.mark.parametrize("engine", ["ray", "flower"])
+@pytest.mark.parametrize("engine", ["ray", pytest.param("flower", marks=pytest.mark.slow)])
 def test_every_engine_leaves_the_same_bytes_round_after_round(finished, tmp_path, monkeypatch, engine):
     monkeypatch.setenv("FLWR_HOME", str(tmp_path / "home"))
     chosen = {"kind": engine, "workers": 2, "parties_per_node": 3}

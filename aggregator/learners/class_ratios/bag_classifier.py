@@ -80,7 +80,7 @@ class BagClassifier(ScaledRows):
         """argmin |A rho - phi|^2 over the simplex."""
         check_is_fitted(self, "class_scores_")
         scores = self.class_scores_
-        return simplex.least_squares(scores.T @ scores, scores.T @ embedding)
+        return simplex.least_squares(scores.T @ scores, embedding @ scores)
 
     def _fit(self, bags: list[np.ndarray], proportions: np.ndarray, noise: np.ndarray | None) -> None:
         self._cross_fit(bags, proportions, noise)

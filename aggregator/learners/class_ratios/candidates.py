@@ -46,14 +46,14 @@ class Evidence(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """An estimator that can be fitted to some of the bags, and asked about another.
+    """An estimator that can be fitted to some of the bags, and asked about others.
 
     `fit` takes the numbers of the bags (m,) and raises `InputError` where these do not tell the classes apart; what it
-    returns goes into `estimate` with the number of a bag, for ratios (C,).
+    returns goes into `estimate` with the numbers of n bags, for ratios (n, C).
     """
 
     fit: Callable[[Indices], RatioEstimator]
-    estimate: Callable[[RatioEstimator, int], np.ndarray]
+    estimate: Callable[[RatioEstimator, Indices], np.ndarray]
 
 
 def of_rows(bags: list[np.ndarray], evidence: Evidence, seed: int) -> dict[str, Candidate]:
@@ -62,8 +62,8 @@ def of_rows(bags: list[np.ndarray], evidence: Evidence, seed: int) -> dict[str, 
     def whitened(kept: Indices) -> RatioEstimator:
         return WhitenedMeans(seed=seed).fit([bags[bag] for bag in kept], *evidence.of(kept)[1:])
 
-    def estimated(estimator: RatioEstimator, bag: int) -> np.ndarray:
-        return estimator.predict(bags[bag])
+    def estimated(estimator: RatioEstimator, some: Indices) -> np.ndarray:
+        return estimator.estimate(np.stack([estimator.embed(bags[bag]) for bag in some]))
 
     by_rows = _Regression(DistributionRegression("linear", seed=seed), bags, evidence)
     by_features = _Regression(DistributionRegression("fourier", seed=seed), bags, evidence)
@@ -85,8 +85,8 @@ def of_means(means: np.ndarray, evidence: Evidence, seed: int, **known: Any) -> 
         some = {**known, "mean_noise": known["mean_noise"][kept]}
         return kind("linear", seed=seed).fit_means(means[kept], *evidence.of(kept), **some)
 
-    def estimated(estimator: RatioEstimator, bag: int) -> np.ndarray:
-        return estimator.estimate(means[bag])
+    def estimated(estimator: RatioEstimator, some: Indices) -> np.ndarray:
+        return estimator.estimate(means[some])
 
     found = {kind.name: Candidate(partial(fitted, kind), estimated) for kind in (WhitenedMeans, ClassMeans)}
     single = [mean[None] for mean in means]
@@ -135,8 +135,8 @@ class _Regression:
     def _fitted(self, kept: Indices) -> DistributionRegression:
         return self._whole.learned_from(self._means[kept], self.evidence.proportions[kept])
 
-    def _estimated(self, estimator: RatioEstimator, bag: int) -> np.ndarray:
-        return estimator.estimate(self._means[bag])
+    def _estimated(self, estimator: RatioEstimator, some: Indices) -> np.ndarray:
+        return estimator.estimate(self._means[some])
 
 
 def member(description: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> RatioEstimator:

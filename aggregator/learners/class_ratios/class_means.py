@@ -94,7 +94,7 @@ class ClassMeans(KernelMeans):
     def estimate(self, embedding: np.ndarray) -> np.ndarray:
         """argmin rho'Q rho - 2 (operator'embedding)'rho over the simplex."""
         check_is_fitted(self, "operator_")
-        return simplex.least_squares(self.quadratic_, self.operator_.T @ embedding)
+        return simplex.least_squares(self.quadratic_, embedding @ self.operator_)
 
     def errors(self) -> MeanErrors | None:
         """What is known of the errors of the class means; None for exact kernels and for bags of single rows."""

@@ -15,7 +15,7 @@ from aggregator.learners.kernels.exact import ExactSupport
 from aggregator.learners.kernels.features import FeatureKernel, LinearKernel
 from federation.numerics import simplex
 
-_STRENGTHS = np.geomspace(1e-4, 100.0, 25)  # of the ridge, in largest eigenvalues of the Gram matrix
+_STRENGTHS = np.geomspace(1e-4, 100.0, 25)  # of the ridge, in squares of the largest singular value of the examples
 
 
 @dataclass(eq=False, repr=False)
@@ -91,44 +91,45 @@ class DistributionRegression(KernelMeans):
 
     def _learn(self, space: FeatureKernel | ExactSupport, means: np.ndarray, proportions: np.ndarray) -> None:
         self.centre_, self.mean_ = means.mean(axis=0), proportions.mean(axis=0)
-        centred = means - self.centre_
-        found = kernel_ridge(centred @ centred.T, proportions)
-        self.space_, self.ridge_ = space, found.ridge
-        self.operator_ = centred.T @ found.coefficients
+        found = ridge_regression(means - self.centre_, proportions)
+        self.space_, self.ridge_, self.operator_ = space, found.ridge, found.slope
         self.proportions_singular_values_ = np.linalg.svd(proportions, compute_uv=False)
 
 
-class KernelRidge(NamedTuple):
-    """`coefficients` (M, C) of M examples, the `ridge`, and the residuals (M, C) of each example by all others."""
+class Ridge(NamedTuple):
+    """The `slope` (D, C), the `ridge`, and the residuals (M, C) of each example by all others."""
 
-    coefficients: np.ndarray
+    slope: np.ndarray
     ridge: float
     left_out: np.ndarray
 
 
-def kernel_ridge(gram: np.ndarray, targets: np.ndarray) -> KernelRidge:
-    """Ridge regression of targets (M, C) with an intercept, on examples whose centred products are `gram` (M, M).
+def ridge_regression(examples: np.ndarray, targets: np.ndarray) -> Ridge:
+    """Ridge regression of targets (M, C) with an intercept on centred examples (M, D).
 
-    The ridge is the one of 25, from 1e-4 to 100 times the largest eigenvalue, whose predictions of every example by all
-    others have the least squared error: residual / (1 - h_i), h_i = (G (G + ridge I)^-1)_ii + 1/M, which is exact for a
-    ridge that stays as it is. Equal examples say nothing, and their coefficients are 0.
+    The ridge is the one of 25, from 1e-4 to 100 times the largest eigenvalue of X X', whose predictions of every
+    example by all others have the least squared error: residual / (1 - h_i), h_i = (X (X'X + ridge I)^-1 X')_ii + 1/M,
+    which is exact for a ridge that stays as it is. Equal examples say nothing, and the slope is 0. In time and memory
+    linear in M.
 
     Examples:
-        >>> x, y = np.array([-1.0, 0.0, 1.0]), np.array([[0.2], [0.5], [0.8]])
-        >>> found = kernel_ridge(np.outer(x, x), y)
-        >>> round(found.ridge, 4), (x @ found.coefficients).round(2).tolist()  # the slope
-        (0.0002, [0.3])
+        >>> x, y = np.array([[-1.0], [0.0], [1.0]]), np.array([[0.2], [0.5], [0.8]])
+        >>> found = ridge_regression(x, y)
+        >>> round(found.ridge, 4), (x @ found.slope).round(2).ravel().tolist()
+        (0.0002, [-0.3, 0.0, 0.3])
     """
-    values, vectors = np.linalg.eigh(gram)
-    values = np.maximum(values, 0.0)
+    left, singular, right = np.linalg.svd(examples, full_matrices=False)
+    values = singular**2
     centred = targets - targets.mean(axis=0)
-    best: KernelRidge | None = None
-    for ridge in _STRENGTHS * (values[-1] or 1.0):
-        fitted = (vectors * (values / (values + ridge))) @ vectors.T
-        leverage = np.diag(fitted) + 1 / len(gram)
-        left_out = (centred - fitted @ centred) / np.maximum(1 - leverage, np.finfo(float).eps)[:, None]
+    moments = left.T @ centred
+    best: Ridge | None = None
+    for ridge in _STRENGTHS * (values[0] or 1.0):
+        shrunk = values / (values + ridge)
+        leverage = left**2 @ shrunk + 1 / len(examples)
+        residuals = centred - left @ (shrunk[:, None] * moments)
+        left_out = residuals / np.maximum(1 - leverage, np.finfo(float).eps)[:, None]
         if best is None or np.sum(left_out**2) < np.sum(best.left_out**2):
-            coefficients = (vectors / (values + ridge)) @ (vectors.T @ centred)
-            best = KernelRidge(coefficients, float(ridge), left_out)
+            slope = right.T @ ((singular / (values + ridge))[:, None] * moments)
+            best = Ridge(slope, float(ridge), left_out)
     assert best is not None
     return best

@@ -44,7 +44,7 @@ class RatioEstimator(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
         """All that `estimate` needs to know about a set of rows (n, d): a vector, costly to find, cheap to use."""
 
     def estimate(self, embedding: np.ndarray) -> np.ndarray:
-        """Class ratios (C,) on the simplex of the set with that embedding, which may be these ratios themselves."""
+        """Class ratios (..., C) on the simplex of sets with embeddings (..., D), which may be these ratios."""
         return embedding
 
     @abstractmethod

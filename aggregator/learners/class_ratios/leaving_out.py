@@ -38,7 +38,7 @@ def left_out(candidate: Candidate, part: Indices, bags: int) -> np.ndarray | Non
     """
     try:
         fitted = candidate.fit(np.setdiff1d(np.arange(bags), part))
-        return np.stack([candidate.estimate(fitted, int(bag)) for bag in part])
+        return candidate.estimate(fitted, part)
     except FederationError:
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names
 
@@ -22,7 +23,8 @@ def remember_names(estimator: BaseEstimator, bags: Sequence[Any]) -> None:
         ['a', 'b']
     """
     for number, bag in enumerate(bags):
-        _check_feature_names(estimator, bag, reset=number == 0)
+        if number == 0 or not _nameless(estimator, bag):
+            _check_feature_names(estimator, bag, reset=number == 0)
 
 
 def require_same_names(estimator: BaseEstimator, rows: Any) -> None:
@@ -37,4 +39,10 @@ def require_same_names(estimator: BaseEstimator, rows: Any) -> None:
         ValueError: The feature names should match those that were passed during fit.
         Feature names must be in the same order as they were in fit.
     """
-    _check_feature_names(estimator, rows, reset=False)
+    if not _nameless(estimator, rows):
+        _check_feature_names(estimator, rows, reset=False)
+
+
+def _nameless(estimator: BaseEstimator, rows: Any) -> bool:
+    """Whether there is nothing to compare; scikit-learn takes long to find that out, bag by bag."""
+    return type(rows) is np.ndarray and not hasattr(estimator, "feature_names_in_")

@@ -184,7 +184,7 @@ def _semidefinite(matrices: np.ndarray) -> bool:
 
 def _identifiable(shares: np.ndarray) -> None:
     classes = shares.shape[1]
-    _, values, right = np.linalg.svd(shares, full_matrices=True)
+    _, values, right = np.linalg.svd(shares, full_matrices=len(shares) < classes)
     rank = int(np.count_nonzero(values > _DEPENDENT * values[0]))
     if rank == classes:
         return

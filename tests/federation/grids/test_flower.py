@@ -69,6 +69,7 @@ def test_the_end_of_ray_is_no_failure_of_parties(make_plan, flower_grid, monkeyp
     head.require()
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_named_and_later_worlds_are_whole(make_plan, flower_grid):
     plan = make_plan()
     with pytest.raises(QuorumError, match="--engine ray"):  # Flower goes on giving nodes to the dead process

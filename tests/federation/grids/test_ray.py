@@ -118,7 +118,7 @@ def test_ray_and_inline_agree_on_logistic_regression(make_plan, ray_grid):
     assert run(open_grid("inline"), plan, 5) == run(ray_grid, plan, 11)
 
 
-@pytest.mark.parametrize("per_node", [1, 4])
+@pytest.mark.parametrize("per_node", [1, pytest.param(4, marks=pytest.mark.slow)])
 def test_a_dying_worker_costs_its_parties_one_retry(make_plan, ray_grid, tmp_path, per_node):
     plan = make_plan()
     expected = run(open_grid("inline"), plan, 4)
@@ -167,7 +167,7 @@ def test_a_copy_is_sent_once_and_never_of_what_has_killed_a_worker():
     assert not usual.is_single
 
 
-@pytest.mark.parametrize("per_node", [1, 10])
+@pytest.mark.parametrize("per_node", [1, pytest.param(10, marks=pytest.mark.slow)])
 def test_a_party_that_always_kills_its_worker_is_lost_alone(make_plan, ray_grid, per_node):
     plan = make_plan()
     _, summary = run(ray_grid, plan, per_node, Reference("support.synthetic:Parties", {"deadly": [9]}))

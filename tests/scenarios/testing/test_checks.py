@@ -23,10 +23,13 @@ FURTHER = [
     ("mean_operator", {"noise": "randomised_response"}),
     ("error_marginals", {"noise": "off"}),
 ]
-CASES = [*((name, SMALL.get(name, {})) for name in protocol_names()), *FURTHER]
+CASES = [
+    *(pytest.param(name, SMALL.get(name, {}), id=name) for name in protocol_names()),
+    *(pytest.param(name, options, id=f"{name} {options}", marks=pytest.mark.slow) for name, options in FURTHER),
+]
 
 
-@pytest.mark.parametrize(("kind", "options"), CASES, ids=[f"{kind} {options or ''}" for kind, options in CASES])
+@pytest.mark.parametrize(("kind", "options"), CASES)
 def test_it_keeps_to_the_contract(kind, options):
     found = list(checks(protocol(kind), [options]))
     assert len(found) > 10

@@ -41,7 +41,9 @@ def test_a_candidate_of_rows_is_its_estimator_on_the_bags_kept(name, estimator):
     fitted = candidates[name].fit(KEPT)
     some = EVIDENCE.of(KEPT)
     own = estimator.fit([BAGS[bag] for bag in KEPT], some.proportions, some.noise)
-    np.testing.assert_allclose(candidates[name].estimate(fitted, LEFT), own.predict(BAGS[LEFT]), rtol=1e-9)
+    np.testing.assert_allclose(
+        candidates[name].estimate(fitted, np.array([LEFT]))[0], own.predict(BAGS[LEFT]), rtol=1e-9
+    )
     np.testing.assert_allclose(fitted.predict(BAGS[LEFT]), own.predict(BAGS[LEFT]), rtol=1e-9)
     again = member(*fitted.to_arrays())
     np.testing.assert_array_equal(again.predict(BAGS[LEFT]), fitted.predict(BAGS[LEFT]))
@@ -72,8 +74,9 @@ def test_candidates_of_means_know_what_is_known_of_their_noise():
     for kind in (WhitenedMeans, ClassMeans):
         own = kind("linear").fit_means(means[KEPT], *EVIDENCE.of(KEPT), **some)
         candidate = candidates[kind.name]
-        found = candidate.estimate(candidate.fit(KEPT), LEFT)
+        found = candidate.estimate(candidate.fit(KEPT), np.array([LEFT]))[0]
         np.testing.assert_allclose(found, own.estimate(means[LEFT]), rtol=1e-9)
     regression = candidates["regression"]
     fresh = DistributionRegression("linear").fit_means(means[KEPT], *EVIDENCE.of(KEPT))
-    np.testing.assert_allclose(regression.estimate(regression.fit(KEPT), LEFT), fresh.estimate(means[LEFT]), rtol=1e-9)
+    found = regression.estimate(regression.fit(KEPT), np.array([LEFT]))[0]
+    np.testing.assert_allclose(found, fresh.estimate(means[LEFT]), rtol=1e-9)

@@ -30,11 +30,16 @@ def test_names_of_groups_may_be_words():
 
 
 def test_no_bag_is_seen_by_the_fit_that_is_asked_about_it():
-    seen: list[tuple[list[int], int]] = []
-    candidate = Candidate(lambda kept: kept, lambda fitted, bag: (seen.append((list(fitted), bag)), np.eye(2)[0])[1])
+    seen: list[tuple[list[int], list[int]]] = []
+
+    def estimate(fitted, some):
+        seen.append((list(fitted), some.tolist()))
+        return np.tile(np.eye(2)[0], (len(some), 1))
+
+    candidate = Candidate(lambda kept: kept, estimate)
     found = left_out_of_all(candidate, [np.array([0, 3]), np.array([1]), np.array([2])], 4)
     assert found.shape == (4, 2)
-    assert seen == [([1, 2], 0), ([1, 2], 3), ([0, 2, 3], 1), ([0, 1, 3], 2)]
+    assert seen == [([1, 2], [0, 3]), ([0, 2, 3], [1]), ([0, 1, 3], [2])]
 
 
 def test_what_cannot_be_fitted_to_the_rest_says_nothing():
@@ -43,7 +48,7 @@ def test_what_cannot_be_fitted_to_the_rest_says_nothing():
             raise InputError("classes cannot be told apart")
         return kept
 
-    candidate = Candidate(fit, lambda fitted, bag: np.ones(2) / 2)
+    candidate = Candidate(fit, lambda fitted, some: np.full((len(some), 2), 0.5))
     assert left_out(candidate, np.array([0]), 3) is None
     assert left_out(candidate, np.array([1, 2]), 3).shape == (2, 2)
     assert left_out_of_all(candidate, [np.array([0]), np.array([1, 2])], 3) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -111,6 +113,14 @@ def test_classes_are_identified_exactly_when_the_rank_is_full(classes, bags, see
         assert not full
     else:
         assert full
+
+
+def test_many_bags_take_memory_in_proportion():
+    shares = np.random.default_rng(0).dirichlet(np.ones(2), 8000)
+    tracemalloc.start()
+    checked_proportions(shares, None, len(shares))
+    assert tracemalloc.get_traced_memory()[1] < 2**23  # a number for each pair of bags would take 2^29
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("rows", [np.zeros((0, 3)), np.zeros((2, 4)), np.zeros(3), np.float64(1)])

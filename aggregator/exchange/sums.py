@@ -38,10 +38,9 @@ from federation.letters.sum_letters import (
     sum_plan,
 )
 from federation.numerics.arrays import Integers
-from federation.sums.messages import KEYS, MASKED, UNMASK
+from federation.sums.messages import KEYS, MASKED, queries
 from federation.sums.plan import SumPlan
 
-QUERIES = UNMASK + 1  # of a sum with one server that may do what it likes
 SUMS = "sums"  # folder of an exchange, in which each sum has one
 OVER, CLOSED = "over.json", ".closed"  # files of a sum; the second after the number of a query
 
@@ -229,11 +228,14 @@ def over(exchange: Path) -> dict[str, object] | None:
 
 @dataclass(frozen=True)
 class Stand:
-    """How far a sum is, by its folder: over answers to which `kind` of question, and which `query` is being asked."""
+    """How far a sum is, by its folder: over answers to which `kind` of question, and which of its `queries` is being
+    asked, from 0.
+    """
 
     folder: Path
     kind: str
     query: int
+    queries: int
 
     def lacking(self, sites: int) -> list[tuple[int, bool]]:
         """Which sites of so many have not answered the query, by number, and whether they are not waited for."""
@@ -245,12 +247,12 @@ class Stand:
 
 def last_sum(exchange: Path) -> Stand | None:
     """Of an exchange's folder; None where no sum has begun."""
-    found = sorted((exchange / SUMS).glob(f"*/{_QUESTION}"))
+    found = sorted((exchange / SUMS).glob(f"*/{_PLAN}"))
     if not found:
         return None
-    folder = found[-1].parent
+    folder, count = found[-1].parent, len(queries(SumPlan.read(found[-1].read_bytes())))
     closed = len([*folder.glob(f"*{CLOSED}")])
-    return Stand(folder, kind_of(found[-1].read_bytes()), min(closed, QUERIES - 1))
+    return Stand(folder, kind_of((folder / _QUESTION).read_bytes()), min(closed, count - 1), count)
 
 
 def _message(letters: LetterGrid, query: SumQuery, site: int) -> Message:

@@ -22,6 +22,7 @@ from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.question import Question
 from federation.grids.codec import parts_of
 from federation.letters.keys import ed25519_key_from_text, fingerprint, site_key_from_text
+from federation.sums.servers import Servers
 
 LAST_SECOND = 253_402_300_799  # since 1970, of the year 9999: no calendar goes further
 
@@ -108,8 +109,9 @@ class Agreement(_Closed):
     `root` the certificate (PEM) that vouches for it. `closing` is in seconds since 1970. Cells of features may be
     `missing`. `person` is the column that says whose row it is, of whom each counts in `rows_per_person` bags at most,
     `rows` the fewest and most rows of a bag. `quorum` is the least fraction of the sites that must answer, `colluding`
-    the largest that may tell whoever sees a secure sum what they sent. The same questions may be `asked` in any number
-    of exchanges, as far as each site's allowance lasts. `public_features` says that labels alone are protected there.
+    the largest that may tell whoever sees a secure sum what they sent, `servers` who adds it up. The same questions may
+    be `asked` in any number of exchanges, as far as each site's allowance lasts. `public_features` says that labels
+    alone are protected there.
     """
 
     version: Literal[1]
@@ -129,6 +131,7 @@ class Agreement(_Closed):
     public: Public
     quorum: Annotated[float, Field(gt=0, le=1)]
     colluding: Annotated[float, Field(ge=0, lt=1)]
+    servers: Servers = "one"
     protocol: str
     options: dict[str, Any]
     asked: Annotated[tuple[Asked, ...], Field(min_length=1)]

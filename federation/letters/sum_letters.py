@@ -32,6 +32,7 @@ from federation.letters.packets import (
 from federation.numerics.arrays import Integers
 from federation.sums.messages import KEYS, UNMASK
 from federation.sums.plan import KEY, Roster, SumPlan, planned
+from federation.sums.servers import ADVERSARY
 from federation.sums.thresholds import COMPLETE
 
 SUM = "secure_sum"  # the kind of a query
@@ -155,7 +156,8 @@ def sum_plan(agreement: Agreement, roster: Roster, question: bytes, numbers: int
     away = sites - math.ceil(agreement.quorum * sites)
     absent = max(0.0, away / sites - _SLACK) if sites > COMPLETE else 0.0
     digest = hashlib.sha256(question).hexdigest()
-    return planned(digest, roster, numbers, agreement.quorum, absent, agreement.colluding)
+    adversary = ADVERSARY[agreement.servers]
+    return planned(digest, roster, numbers, agreement.quorum, absent, agreement.colluding, adversary)
 
 
 def require_planned(plan: SumPlan, agreement: Agreement, roster: Roster, question: bytes, numbers: int) -> None:

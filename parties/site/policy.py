@@ -49,6 +49,7 @@ def objections(settings: Settings, agreement: Agreement, key: EllipticCurvePriva
                 "send its coordinator the .pub file of this one"
             )
     if agreement.secure:
+        yield from settings.policy.belief.objections(agreement)
         yield from _of_sums(settings, agreement, key)
     for kind in dict.fromkeys(asked.kind for asked in agreement.asked):
         try:

@@ -104,7 +104,7 @@ class Service:
             self.state.answers,
             self._approved,
             self.settings.means,
-            colluding=self.settings.policy.colluding,
+            belief=self.settings.policy.belief,
             denied=lambda head: self._stand(head.plan, head.exchange).state == DENIED,
         )
 

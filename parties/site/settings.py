@@ -20,7 +20,9 @@ from federation.contract.errors import InputError, nearest_name
 from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.roster import COLLUDING
 from federation.letters.keys import require_private
+from federation.sums.servers import Servers
 from parties.site.accounts import Account, Allowances
+from parties.site.belief import Belief
 from parties.site.worker import Means
 
 MARGIN = 2  # seconds of a question's time that are kept for sealing and storing its answer
@@ -103,7 +105,8 @@ class Policy(_Closed):
 
     `approve` is "plan" (somebody approves a plan once), "each" (every exchange of it) or "auto" (nobody need).
     `most_questions` may be answered in an exchange, and in a day. `colluding` is the largest share of the sites that
-    may collude with an aggregator: a secure sum must hide this site's part from all of them together.
+    may collude with an aggregator: a secure sum must hide this site's part from all of them together; `servers` are the
+    kinds that may add it up.
     """
 
     aggregators: Annotated[tuple[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")], ...], Field(min_length=1)]
@@ -112,6 +115,12 @@ class Policy(_Closed):
     public_features: bool = False
     most_questions: Annotated[int, Field(ge=1)] = 200
     colluding: Annotated[float, Field(ge=0, lt=1)] = COLLUDING
+    servers: Annotated[tuple[Servers, ...], Field(min_length=1)] = ("one",)
+
+    @property
+    def belief(self) -> Belief:
+        """Of those who add up secure sums."""
+        return Belief(self.colluding, self.servers)
 
 
 class Amount(_Closed):

@@ -21,7 +21,6 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from federation.contract.errors import FederationError, InputError
 from federation.contract.files import write_lasting
 from federation.contract.guarantee import Guarantee
-from federation.contract.roster import COLLUDING
 from federation.letters.agreement import Agreement
 from federation.letters.keys import fingerprint
 from federation.letters.letters import Head, SealedAnswer, SignedQuestion
@@ -29,6 +28,7 @@ from federation.letters.packets import SHORTEST_REPLY, Status, kind_of, status_p
 from federation.letters.sum_letters import SUM
 from parties.holdings.cohort import Cohort
 from parties.site.accounts import Accounts
+from parties.site.belief import Belief
 from parties.site.journal import Journal
 from parties.site.summing import Summing
 from parties.site.worker import Busy, Cost, Means, Work, read
@@ -50,8 +50,7 @@ class Site:
 
     `cohort` is this site alone, at its place in the agreement, `answers` a folder for what has been answered. A reply
     to a question that nobody here has `approved` yet is that the site is busy; one that has been `denied` since is not
-    gone on with. `colluding` is the largest share of the
-    sites that may collude with whoever asks, as far as this site is concerned: secure sums hide its part from so many.
+    gone on with. `belief` is what this site believes of those who add up secure sums.
     """
 
     name: str
@@ -64,7 +63,7 @@ class Site:
     approved: Approval
     means: Means
     now: Callable[[], float] = time.time
-    colluding: float = COLLUDING
+    belief: Belief = field(default_factory=Belief)
     denied: Approval = lambda head: False
     _taken: dict[str, str] = field(init=False)
     _answered: set[str] = field(init=False)
@@ -77,7 +76,7 @@ class Site:
         self._taken = {slot: line["key"] for line in self.journal.lines for slot in line.get("slots", ())}
         self._answered = {line["key"] for line in self.journal.lines if line["event"] in (ANSWERED, SUMMED)}
         known = self.key, self.agreement, self.cohort, self.accounts, self.journal, self.answers.with_name("sums")
-        self._sums = Summing(*known, self.means, self.colluding) if self.agreement.secure else None
+        self._sums = Summing(*known, self.means, self.belief) if self.agreement.secure else None
 
     def reply(self, letter: Mapping[str, bytes]) -> dict[str, bytes] | None:
         """What is sent back; None to what is no question of this agreement to this site.

@@ -26,8 +26,10 @@ from federation.numerics.arrays import Integers
 from federation.sums.memory import FolderMemory
 from federation.sums.messages import KEYS, MASKED, keys_width
 from federation.sums.plan import SumPlan, Terms
+from federation.sums.servers import ADVERSARY
 from parties.holdings.cohort import Cohort
 from parties.site.accounts import Accounts
+from parties.site.belief import Belief
 from parties.site.journal import Journal
 from parties.site.worker import Means, Work, read
 from parties.sums.party import MaskedParty
@@ -53,8 +55,7 @@ Begin = Callable[[Work, list[str], Mapping[str, Any], bool], bool]
 class Summing:
     """One site in all secure sums of an agreement, with a folder in which it keeps what it must not forget of them.
 
-    `colluding` is the largest share of the sites that it takes to collude with whoever asks. Raises `InputError` for an
-    agreement without the keys of all sites.
+    `belief` is what it believes of those who add up. Raises `InputError` for an agreement that lacks keys of sites.
     """
 
     key: EllipticCurvePrivateKey
@@ -64,12 +65,13 @@ class Summing:
     journal: Journal
     folder: Path
     means: Means
-    colluding: float
+    belief: Belief
     _known: dict[str, Mapping[str, Any]] = field(init=False)
     _made: Integers | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        terms = Terms(roster_of(self.agreement), self.colluding)
+        adversary = ADVERSARY[self.agreement.servers]
+        terms = Terms(roster_of(self.agreement), self.belief.colluding, adversary)
         self._terms, self._memory = terms, FolderMemory(self.folder)
         own = sums_key(self.key)
         self._party = MaskedParty(self.cohort.first, own, terms, self._memory, lambda plan: self._part(), self._pay)
@@ -105,6 +107,7 @@ class Summing:
         return Reply(f"{kind}, query {query.query} of a secure sum", SumAnswer(answer).packet())
 
     def _first(self, head: Head, query: SumQuery, begin: Begin, now: float) -> Reply:
+        self.belief.require(self.agreement)
         plan = SumPlan.read(query.body)
         if plan.packed() != query.body or plan.digest != query.digest:
             raise InputError("the plan of a secure sum has another digest than it comes with")

@@ -103,9 +103,9 @@ def _begin(
     from aggregator.exchange.app import promised
     from aggregator.exchange.spent import affordable
     from federation.contract.errors import InputError
-    from federation.contract.roster import colluders
     from scenarios.data.catalogue import is_file_name, public_path
     from scenarios.deployment.folder import INVITATION, README, make_folder
+    from scenarios.deployment.sum_words import promised as promised_by_sums
     from scenarios.settings.schema import resolve
 
     lacking = [name for name in ("--superlink", "--sites") if not given[name]]
@@ -126,11 +126,7 @@ def _begin(
     names = [site.name for site in found.agreement.sites]
     own = ", by noise of the sites, whoever sees the answers"
     if found.agreement.secure:
-        most = colluders(len(names), found.agreement.colluding)
-        own = (
-            f", by noise that the sites add together: nobody sees an answer, and sites trust nobody, as long as at "
-            f"most {most} of {len(names)} of them collude with you and all compare the plan's digest with each other"
-        )
+        own = promised_by_sums(found.agreement)
     promises = [
         f"epsilon {one.epsilon:g}, delta {one.delta:g} per {one.unit}"
         + (", if the aggregator is honest, who adds the noise" if one.trusted else own)

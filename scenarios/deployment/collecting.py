@@ -13,7 +13,7 @@ from aggregator.contract.ledger import Budget
 from aggregator.exchange.app import WORLD_PLAN, outcome_of, set_aside
 from aggregator.exchange.exchange import LEFT_OUT, QUESTION, REPLY, Exchange
 from aggregator.exchange.spent import Spent
-from aggregator.exchange.sums import QUERIES, last_sum, over
+from aggregator.exchange.sums import last_sum, over
 from aggregator.world.plan import WorldPlan
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.files import alone, read_object, write_lasting
@@ -111,7 +111,7 @@ def progress(folder: Folder, number: str) -> Progress:
         away = summed.lacking(total)
         left_out = [agreement.sites[place].name for place, left in away if left]
         waiting = [agreement.sites[place].name for place, left in away if not left]
-        return Progress(total, QUERIES, summed.query + 1, tuple(waiting), tuple(left_out), summed.kind)
+        return Progress(total, summed.queries, summed.query + 1, tuple(waiting), tuple(left_out), summed.kind)
     return Progress(total, times, asked, tuple(waiting), tuple(left_out))
 
 

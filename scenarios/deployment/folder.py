@@ -27,6 +27,7 @@ from federation.letters.keys import (
 from federation.letters.sum_letters import roster_of
 from scenarios.deployment.certificates import make_authority, make_server
 from scenarios.deployment.plans import Deployment, Terms, deployment
+from scenarios.deployment.sum_words import compared
 from scenarios.settings.schema import Scenario
 from scenarios.settings.yaml_rules import dump
 
@@ -220,7 +221,7 @@ def _readme(folder: Folder, found: Deployment) -> str:
     agreement = found.agreement
     names = [site.name for site in agreement.sites]
     host, _, port = agreement.superlink.rpartition(":")
-    compared = _COMPARED if agreement.secure else ""
+    together = _COMPARED if compared(agreement) else ""
     return f"""The deployment '{agreement.name}'
 {"=" * (len(agreement.name) + 17)}
 
@@ -240,7 +241,7 @@ This folder holds the keys of the deployment. Nobody but you may read it. Keep a
 
    It prints the fingerprint of each key. Compare them with the sites by telephone.
 
-3. Send {AGREEMENT} to each site, with the digest that was printed. {compared}There somebody types:
+3. Send {AGREEMENT} to each site, with the digest that was printed. {together}There somebody types:
 
      federation party check site.toml
      federation party approve site.toml

@@ -92,6 +92,7 @@ def deployment(scenario: Scenario, known: Terms, public: Path) -> Deployment:
         parties_per_node=1,
         quorum=parties.quorum,
         colluding=parties.colluding,
+        servers=scenario.servers,
         robust=parties.robust,
         alike=parties.alike,
         timeout=None,
@@ -134,6 +135,7 @@ def deployment(scenario: Scenario, known: Terms, public: Path) -> Deployment:
         public=Public(file=public.name, sha256=file["digest"], rows=public_count),
         quorum=parties.quorum,
         colluding=parties.colluding,
+        servers=scenario.servers,
         protocol=variant.kind,
         options=dict(variant.options),
         asked=asked,
@@ -256,7 +258,7 @@ def _problems(scenario: Scenario, known: Terms) -> Iterator[str]:
     if len(released) != 1:
         listed = ", ".join(protocol.kind for protocol in released) or "none"
         yield f"protocols: real sites are asked by one protocol, and there are {len(released)} ({listed}); leave one"
-    if scenario.servers != "one":
+    if scenario.servers == "two":
         yield (
             f"servers: {scenario.servers} is for simulations; between real sites one server adds up, which is taken to "
             "do what it likes: use servers: one"

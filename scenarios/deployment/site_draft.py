@@ -8,6 +8,7 @@ from pathlib import Path
 
 from federation.letters.agreement import Agreement, Column
 from federation.letters.keys import fingerprint
+from federation.sums.servers import Servers
 from parties.site.words import printable
 from scenarios.data.hashing import read_for
 from scenarios.data.tables import cut
@@ -56,7 +57,7 @@ protocols = [{_quoted(invitation.protocol)}]
 approve = "plan"      # "each": somebody here approves every exchange; "auto": nobody need
 public-features = false  # {_features(invitation)}
 most-questions = 200  # answered in an exchange, and in a day
-{_COLLUDING if invitation.secure else ""}
+{_sums(invitation) if invitation.secure else ""}
 # What all plans together may cost this table, ever. These are the least that this plan needs.
 {_allowances(invitation)}
 [limits]
@@ -76,7 +77,17 @@ def _features(invitation: Agreement) -> str:
     return f"{needed}true only if what a row says is known to all, but its label"
 
 
-_COLLUDING = "colluding = 0.1       # of the sites that may collude with who asks; secure sums hide yours from them\n"
+def _sums(invitation: Agreement) -> str:
+    """What a site says of who adds up secure sums: as little belief as can be, until somebody writes more."""
+    needed = _NEEDED.get(invitation.servers, "")
+    return f"""colluding = 0.1       # of the sites that may collude with who asks; secure sums hide yours from them
+servers = ["one"]     # {needed}"one" may do what it likes
+"""
+
+
+_NEEDED: dict[Servers, str] = {
+    "one_semi_honest": 'this plan needs "one_semi_honest", too: believe that its coordinator never cheats; ',
+}
 
 
 def _allowances(invitation: Agreement) -> str:

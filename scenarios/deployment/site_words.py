@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,7 +13,6 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from federation.contract.errors import BudgetExceededError, FederationError, InputError
 from federation.contract.question import PublicQuestion, TrustedQuestion
-from federation.contract.roster import colluders
 from federation.letters.agreement import Agreement
 from federation.letters.keys import fingerprint, load_key
 from parties.guard.registry import question_type
@@ -30,6 +28,7 @@ from parties.site.words import printable
 from parties.site.worker import apart, prepare
 from scenarios.data.tables import cut, listed
 from scenarios.deployment.site_table import WatchedTable
+from scenarios.deployment.sum_words import for_site, unseen
 
 _CLASSES_SHOWN = 12
 _TIMES = {1: "once", 2: "twice"}
@@ -55,7 +54,7 @@ def outlook(settings: Settings, agreement: Agreement) -> Outlook:
     identity = Identity(state.folder / "tables", journal)
     found.lines += [*_who(agreement), *_what(agreement)]
     if agreement.secure:
-        found.lines += _summed(agreement, settings)
+        found.lines += for_site(agreement, settings.policy.colluding)
     key = load_key(settings.connection.key, EllipticCurvePrivateKey)  # type: ignore[type-abstract]
     found.errors += objections(settings, agreement, key)
     own = accounts(settings, identity)
@@ -117,27 +116,14 @@ def _what(agreement: Agreement) -> Iterator[str]:
         what = (kind.__doc__ or "").strip().partition("\n")[0]
         how = "protected by noise that this site adds"
         if asked.masked:
-            how = "protected by noise that all sites add together, and sent masked: nobody sees it, but the sum of all"
+            how = "protected by noise that all sites add together, and sent masked: "
+            how += f"{unseen(agreement)}, but the sum of all"
         elif issubclass(kind, TrustedQuestion):
             how = "sent WITHOUT noise: the aggregator is trusted to add it"
         elif issubclass(kind, PublicQuestion):
             how = "sent WITHOUT noise: for features that are public"
         times = _TIMES.get(asked.times, f"{asked.times} times")
         yield f"  {asked.kind}, {times} at most: {what} It is {how}."
-
-
-def _summed(agreement: Agreement, settings: Settings) -> Iterator[str]:
-    """What a secure sum rests on."""
-    sites, corrupt = len(agreement.sites), colluders(len(agreement.sites), agreement.colluding)
-    least = math.ceil(agreement.quorum * sites)
-    yield (
-        f"secure sums: of {least} of {sites} sites at least, or nothing can be read; what is hidden stays so while at "
-        f"most {corrupt} of them collude with the coordinator (policy.colluding: {settings.policy.colluding:g} may)"
-    )
-    yield (
-        "compare the digest of the plan, all its digits, with the OTHER SITES by telephone, not only with the "
-        "coordinator: one that shows each site another list of keys could read their answers"
-    )
 
 
 def _labels(agreement: Agreement, holdings: Holdings) -> str:

@@ -31,7 +31,7 @@ def trial(tmp_path, request):
         yield found
 
 
-def checked(trial):
+def checked(trial, queries=5):
     """What holds of a release."""
     world = json.loads((trial.folder / "trial/releases/001/world.json").read_text())
     assert (world["answered"], world["failures"]) == (3, {})
@@ -41,7 +41,7 @@ def checked(trial):
         events = [line["event"] for line in lines(trial, site)]
         assert "refused" not in events
         assert events.count("charged") == 1
-        assert events.count("answered in a secure sum") == 5
+        assert events.count("answered in a secure sum") == queries
         [path] = (trial.folder / site / "state/sums").glob("*.sum")
         assert path.stat().st_mode & 0o077 == 0
         assert Record.read(path.read_bytes()).root == b""
@@ -74,6 +74,19 @@ def test_what_classifiers_say_is_hidden_by_shares_of_one_noise(trial):
     [release] = json.loads((trial.folder / "trial/releases/001/world.json").read_text())["ledger"]["releases"]
     assert release["guarantee"]["unit"] == "party"
     assert "letters between real parties" in json.dumps(release)
+
+
+BELIEVED = {
+    "rows: 20": "rows: 20\n  quorum: 1\nservers: one_semi_honest",
+    "seconds = 12/": 'seconds = 60/; s/^servers = .*/servers = ["one_semi_honest"]/',
+}
+
+
+@pytest.mark.parametrize("trial", [BELIEVED], ids=["one_semi_honest"], indirect=True)
+def test_a_server_that_sites_believe_asks_for_less(trial):
+    trial.do("federation collect trial")
+    checked(trial, queries=4)
+    assert "query 4 of 4 of the secure sum" in " ".join(trial.do("federation collect trial --status").split())
 
 
 @pytest.mark.parametrize("answered", [1, 3])

@@ -36,11 +36,13 @@ from federation.letters.sum_letters import (
     sum_plan,
 )
 from federation.sums.messages import KEYS
+from federation.sums.servers import Servers
 from parties.guard.answering import answered
 from parties.guard.registry import question_type
 from parties.holdings.cohort import Cohort
 from parties.site import site, summing
 from parties.site.accounts import Account, Accounts, Allowances
+from parties.site.belief import Belief
 from parties.site.journal import Journal
 from parties.site.site import Site
 from parties.site.worker import Means, Work, cost_of
@@ -59,6 +61,7 @@ class Town(Post):
     before: Callable[[str, int], None] = lambda name, query: None
     reading: Callable[[str], None] = lambda name: None  # of a site's rows
     epsilon: float = 2.0
+    servers: tuple[Servers, ...] = ()  # that sites believe; as the plan has them, where none are named
     parts: dict[str, list[np.ndarray]] = field(default_factory=dict)
     letters: dict[tuple[str, int], dict[str, bytes]] = field(default_factory=dict)
     replies: dict[tuple[str, int], dict[str, bytes] | None] = field(default_factory=dict)
@@ -88,6 +91,7 @@ class Town(Post):
             own / "answers",
             lambda head: True,
             Means(),
+            belief=Belief(servers=self.servers or (self.agreement.servers,)),
         )
         return self.sites[name]
 

@@ -13,6 +13,7 @@ from federation.letters.sum_letters import LEAVE, SumAnswer, SumQuery
 from federation.sums import keys
 from federation.sums.memory import Record
 from federation.sums.messages import AGREE, KEYS, MASKED, PAIR, SELF, SHARES, UNMASK, Keys, Table, as_cells, keys_width
+from parties.site.belief import Belief
 from parties.site.worker import Busy
 
 SITES = ("north", "south", "west", "east", "centre")
@@ -59,12 +60,26 @@ def test_a_plan_that_does_not_follow_from_the_agreement_is_refused_before_anythi
 
 
 def test_a_site_that_takes_more_to_collude_than_the_plan_refuses_it(post):
-    post.sites[NAME] = replace(post.sites[NAME], colluding=0.3)
+    post.sites[NAME] = replace(post.sites[NAME], belief=Belief(colluding=0.3))
     world = LetterWorld(post)
     assert world.ask(KEYS, VICTIM, b"") is None
     assert "2 of them may collude by this party's configuration" in world.why(NAME)
     assert not post.parts
     assert not post.lines(NAME, "begun")
+
+
+@pytest.mark.parametrize("servers", ["one_semi_honest"])
+def test_servers_that_a_site_does_not_believe_get_nothing_and_cost_nothing(
+    tmp_path, monkeypatch, flower_process, servers
+):
+    post = town(tmp_path, monkeypatch, SITES, parties={"quorum": 0.8}, servers=servers)
+    post.servers = ("one",)
+    post.again(NAME)
+    world = LetterWorld(post)
+    assert world.ask(KEYS, VICTIM, b"") is None
+    assert f'write "{servers}" there, too' in world.why(NAME)
+    assert not post.parts
+    assert [line["event"] for line in post.sites[NAME].journal.lines] == ["refused"]
 
 
 def test_a_plan_of_another_digest_is_refused_before_anything_is_computed(post, world):

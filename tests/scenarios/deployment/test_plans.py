@@ -114,7 +114,7 @@ def test_rows_of_a_site_are_those_of_the_scenario_where_nothing_else_is_said(tmp
         ({"privacy": {"epsilon": [1, 2]}}, "privacy.epsilon: real sites spend one epsilon"),
         (
             {"kind": "mean_operator", "options": {"trust": "secure"}, "servers": "two"},
-            "servers: two is for simulations; between real sites one server adds up",
+            "servers: two",
         ),
         ({"rows": None}, "parties.rows: say with --rows"),
         ({"options": {"noise": "off"}}, "promises nothing with these options"),
@@ -124,6 +124,12 @@ def test_rows_of_a_site_are_those_of_the_scenario_where_nothing_else_is_said(tmp
 def test_what_cannot_be_asked_of_real_sites_is_told_with_what_to_change(tmp_path, changed, told):
     with pytest.raises(InputError, match=told):
         plan(tmp_path, **changed)
+
+
+@pytest.mark.parametrize("servers", ["one", "one_semi_honest"])
+def test_sites_and_ledger_are_told_who_adds_up(tmp_path, servers):
+    found = plan(tmp_path, kind="mean_operator", options={"protect": "row", "trust": "secure"}, servers=servers)
+    assert found.agreement.servers == found.plan.servers == servers
 
 
 def test_periods_are_no_deployment(tmp_path):

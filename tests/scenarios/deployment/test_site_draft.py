@@ -45,6 +45,14 @@ def test_it_says_where_a_plan_needs_public_features_and_leaves_that_to_the_site(
     assert not found.policy.public_features
 
 
+@pytest.mark.parametrize("servers", ["one", "one_semi_honest"])
+def test_nobody_is_believed_unless_somebody_at_the_site_says_so(tmp_path, servers):
+    counted = {"kind": "counts", "times": 1, "same": {}, "length": 1, "reply": 1, "masked": True}
+    found, text = drafted(tmp_path, asked=[counted], servers=servers)
+    assert found.policy.servers == ("one",)
+    assert (f'this plan needs "{servers}"' in text) is (servers != "one")
+
+
 @pytest.mark.parametrize("label", [{"name": "y", "range": [0.0, 5.0]}, {"name": "ill", "classes": ["no", "yes"]}])
 def test_it_names_every_column_of_the_plan(tmp_path, label):
     changed = {"bags": {"column": "ward", "most": 3}, "person": "who", "rows_per_person": 1, "label": label}

@@ -66,6 +66,25 @@ seconds = 30          # after which an answer leaves, however long it took; over
 """
 
 
+def second_draft(invitation: Agreement, name: str) -> str:
+    """The text of the configuration of a second server."""
+    return f"""# The second server '{name}' of the plan '{_plain(invitation.name)}'. Only its owner may read this file.
+role = "second-server"  # it holds no rows, and takes the masks off the sums of this plan
+name = {_quoted(name)}
+plan = "plan.json"    # comes from the plan's coordinator once all have sent their keys
+state = "state"       # of which sums it has told the masks; never delete it, never put an older copy back
+
+[connection]
+key = "key"           # never leaves this machine; with it the coordinator could read what sites send
+
+[policy]
+# Compare these digits with the plan's coordinator by telephone before you approve anything.
+aggregators = [{_quoted(fingerprint(invitation.aggregator_key))}]
+approve = "plan"      # "each": somebody here approves every exchange; "auto": nobody need
+colluding = 0.1       # of the sites that may collude with the coordinator
+"""
+
+
 def _kind(column: Column) -> str:
     if column.name != read_for(column.name):
         return "texts, of which the words are hashed"
@@ -80,13 +99,19 @@ def _features(invitation: Agreement) -> str:
 def _sums(invitation: Agreement) -> str:
     """What a site says of who adds up secure sums: as little belief as can be, until somebody writes more."""
     needed = _NEEDED.get(invitation.servers, "")
-    return f"""colluding = 0.1       # of the sites that may collude with who asks; secure sums hide yours from them
+    text = f"""colluding = 0.1       # of the sites that may collude with who asks; secure sums hide yours from them
 servers = ["one"]     # {needed}"one" may do what it likes
 """
+    if invitation.second is not None:
+        text += f"""# The key for masks, as '{invitation.second.name}' reads it out by telephone, NOT the coordinator:
+second-servers = []
+"""
+    return text
 
 
 _NEEDED: dict[Servers, str] = {
     "one_semi_honest": 'this plan needs "one_semi_honest", too: believe that its coordinator never cheats; ',
+    "two": 'this plan needs "two", too: believe that its two servers do not collude; ',
 }
 
 

@@ -18,7 +18,7 @@ from federation.letters.keys import fingerprint, load_key
 from parties.guard.registry import question_type
 from parties.holdings.cohort import Holdings
 from parties.site.accounts import Accounts
-from parties.site.approvals import APPROVED, PENDING, Approvals, Decision
+from parties.site.approvals import APPROVED, PENDING, Approvals, Decision, Rule
 from parties.site.identity import Contents, Identity, contents
 from parties.site.policy import objections
 from parties.site.service import NotYet, accounts, require_quick, to_look
@@ -52,7 +52,7 @@ def outlook(settings: Settings, agreement: Agreement) -> Outlook:
     state = State.found(settings.state)
     journal = state.journal(reading=True)
     identity = Identity(state.folder / "tables", journal)
-    found.lines += [*_who(agreement), *_what(agreement)]
+    found.lines += [*who(agreement), *_what(agreement)]
     if agreement.secure:
         found.lines += for_site(agreement, settings.policy.colluding)
     key = load_key(settings.connection.key, EllipticCurvePrivateKey)  # type: ignore[type-abstract]
@@ -62,13 +62,18 @@ def outlook(settings: Settings, agreement: Agreement) -> Outlook:
     found.lines += _costs(agreement, settings, found.spent)
     found.errors += _afforded(agreement, own, found)
     _look(found, settings, agreement, identity)
-    approvals = Approvals(state.folder / "approvals", settings.policy.approve)
-    decision = approvals.asked(agreement.digest, None) if settings.policy.approve != "each" else None
+    conclude(found, state, settings.policy.approve, agreement)
+    return found
+
+
+def conclude(found: Outlook, state: State, rule: Rule, agreement: Agreement) -> None:
+    """Say what has been decided here, and whether anything keeps it from being done."""
+    approvals = Approvals(state.folder / "approvals", rule)
+    decision = approvals.asked(agreement.digest, None) if rule != "each" else None
     found.waiting = approvals.known(PENDING)
     found.lines += _approval(decision, found.waiting)
     found.lines.append("NOT ready" if found.errors else "ready")
     found.lines, found.errors = [*map(printable, found.lines)], [*map(printable, found.errors)]
-    return found
 
 
 def _look(found: Outlook, settings: Settings, agreement: Agreement, identity: Identity) -> None:
@@ -97,11 +102,13 @@ def _seen(settings: Settings, agreement: Agreement, key: bytes) -> tuple[list[st
     return (told, None, "") if holdings is None else (told, contents(holdings, key), _labels(agreement, holdings))
 
 
-def _who(agreement: Agreement) -> Iterator[str]:
+def who(agreement: Agreement) -> Iterator[str]:
+    """Which plan it is, who asks, and who takes part."""
     closing = time.strftime("%Y-%m-%d %H:%M", time.localtime(agreement.closing))
     yield f"plan: '{agreement.name}', digest {agreement.digest.hex()}"
     yield f"who asks: whoever has the key {fingerprint(agreement.aggregator_key)}"
-    yield f"sites: {', '.join(site.name for site in agreement.sites)}; the plan closes on {closing}"
+    second = "" if agreement.second is None else f"; second server: {agreement.second.name}"
+    yield f"sites: {', '.join(site.name for site in agreement.sites)}{second}; the plan closes on {closing}"
 
 
 def _what(agreement: Agreement) -> Iterator[str]:

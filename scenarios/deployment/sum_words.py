@@ -15,6 +15,11 @@ def promised(agreement: Agreement) -> str:
     most = f"at most {colluders(sites, agreement.colluding)} of {sites} of them collude with"
     if agreement.servers == "one_semi_honest":
         rests = f"you see no answer as long as you follow the protocol, which sites must believe of you, and {most} you"
+    elif agreement.second is not None:
+        rests = (
+            f"nobody sees an answer as long as you and '{agreement.second.name}' do not put together what you have, "
+            f"{most} either of you, and all compare the plan's digest with each other"
+        )
     else:
         rests = (
             f"nobody sees an answer, and sites trust nobody, as long as {most} you and all compare the plan's digest "
@@ -27,6 +32,8 @@ def unseen(agreement: Agreement) -> str:
     """Who does not see an answer to a question, but the sum of all."""
     if agreement.servers == "one_semi_honest":
         return "a coordinator that follows the protocol does not see it"
+    if agreement.second is not None:
+        return f"neither the coordinator nor the second server '{agreement.second.name}' alone sees it"
     return "nobody sees it"
 
 
@@ -43,6 +50,13 @@ def for_site(agreement: Agreement, colluding: float) -> Iterator[str]:
         and_that = (
             ", and the coordinator FOLLOWS THE PROTOCOL: it may look at all that it gets, and if it cheats it can read "
             "this site's part (policy.servers)"
+        )
+    if agreement.second is not None:
+        name = agreement.second.name
+        whom = f"the coordinator, or with the second server '{name}'"
+        and_that = (
+            f", and these two DO NOT COLLUDE: together they can read this site's part (policy.servers). '{name}' has "
+            f"the key {agreement.second.masks}"
         )
     yield (
         f"secure sums: of {least} of {sites} sites at least, or nothing can be read; what is hidden stays so while at "

@@ -9,8 +9,8 @@ import time
 import pytest
 from support.trials import environment, following
 
-from federation.sums.memory import Record
 from parties.site.journal import Journal
+from parties.sums.memory import Record
 from scenarios.scores.prediction import choose
 
 pytestmark = pytest.mark.slow

@@ -15,8 +15,8 @@ from aggregator.exchange.spent import Spent
 from aggregator.exchange.sums import last_sum, over
 from aggregator.sums.masked_sum import MaskedSum
 from federation.contract.errors import QuorumError
-from federation.sums.memory import Record
 from federation.sums.messages import AGREE, KEYS, MASKED, SHARES, UNMASK
+from parties.sums.memory import Record
 from scenarios.deployment.collecting import progress
 
 QUERIES = (KEYS, SHARES, MASKED, AGREE, UNMASK)

@@ -151,6 +151,7 @@ def _begin(
         "second": None if second is None else second.name,
         "remarks": list(found.remarks),
     }
+    alone = "" if second is None else f", and {INVITATION} alone to {second.name}"
     text = [
         *(f"hint: {remark}" for remark in found.remarks),
         f"wrote {made.path}/: {INVITATION}, {found.agreement.public.file}, {README}",
@@ -159,8 +160,8 @@ def _begin(
         *([] if releases is None else [_lasts(releases)]),
         *([_PUBLIC_FEATURES] if found.agreement.public_features else []),
         *([] if second is None else [f"second server: '{second.name}' runs it, holds no rows and sees no answer"]),
-        f"next: send {INVITATION} and {found.agreement.public.file} to {', '.join(names)}"
-        f"{'' if second is None else f', and {INVITATION} alone to {second.name}'}; {made.path / README} says what follows",
+        f"next: send {INVITATION} and {found.agreement.public.file} to {', '.join(names)}{alone}; "
+        f"{made.path / README} says what follows",
     ]
     tell(as_json, record, text=text, hidden=record)
 

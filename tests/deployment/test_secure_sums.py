@@ -47,6 +47,13 @@ def checked(trial, queries=5):
         assert Record.read(path.read_bytes()).root == b""
 
 
+def wait_for(trial, member, event, times=1):
+    until = time.monotonic() + 200
+    while trial.events(member).count(event) < times:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
 def lines(trial, site):
     return Journal(trial.folder / site / "state/journal.jsonl", reading=True).lines
 
@@ -96,10 +103,7 @@ def test_a_site_that_is_killed_between_queries_goes_on(trial, answered):
     with (trial.folder / "collected").open("wb") as told:
         collecting = subprocess.Popen(words, cwd=trial.folder, env=environment(), stdout=told, stderr=told)
     try:
-        until = time.monotonic() + 200
-        while sum(line["event"] == "answered in a secure sum" for line in lines(trial, "south")) < answered:
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        wait_for(trial, "south", "answered in a secure sum", answered)
         trial.stop("south", signal.SIGKILL)
         trial.serve("south")
         assert collecting.wait(400) == 0, (trial.folder / "collected").read_text()
@@ -108,3 +112,38 @@ def test_a_site_that_is_killed_between_queries_goes_on(trial, answered):
             collecting.send_signal(signal.SIGINT)
             collecting.wait(60)
     checked(trial)
+
+
+def test_a_second_server_that_is_killed_goes_on_and_sites_may_have_left(tmp_path):
+    """The page on two servers, but that the second is away until all parts have been sent, and the sites have gone."""
+    slow = {"seconds = 12/": "seconds = 60/"}
+    with following(tmp_path, until="federation collect", page="two-servers", **slow) as trial:
+        trial.stop("ombud", signal.SIGKILL)
+        words = [sys.executable, "-m", "scenarios.cli", "collect", "trial"]
+        with (trial.folder / "collected").open("wb") as told:
+            collecting = subprocess.Popen(words, cwd=trial.folder, env=environment(), stdout=told, stderr=told)
+        try:
+            for site in SITES:
+                wait_for(trial, site, "answered in a secure sum")
+            until = time.monotonic() + 200
+            while b"waiting for ombud" not in (trial.folder / "collected").read_bytes():
+                assert time.monotonic() < until
+                time.sleep(0.2)
+            for site in SITES:
+                trial.stop(site)
+            collecting.send_signal(signal.SIGINT)
+            assert collecting.wait(60) == 130
+        finally:
+            if collecting.poll() is None:
+                collecting.kill()
+                collecting.wait(60)
+        trial.serve("ombud")
+        trial.do("federation collect trial")
+        for site in SITES:
+            assert [trial.events(site).count(event) for event in ("charged", "answered in a secure sum")] == [1, 1]
+        assert trial.events("ombud").count("told the sum of masks") == 1
+        world = json.loads((trial.folder / "trial/releases/001/world.json").read_text())
+        assert (world["answered"], world["failures"]) == (3, {})
+        assert "two servers that do not collude, in letters" in json.dumps(world["ledger"])
+        told = trial.do("federation collect trial --status")
+        assert "the second server 'ombud' has told the masks" in " ".join(told.split())

@@ -1,7 +1,6 @@
 """The service of a site, with a mail box in memory: what is answered, when it leaves, and what a person can follow."""
 
 import logging
-import signal
 import threading
 import time
 from contextlib import contextmanager
@@ -295,15 +294,6 @@ def test_a_site_declares_what_the_plan_says_of_its_table(served):
 def test_shares_of_a_noise_that_nobody_can_be_counted_on_for_are_none(served):
     site = served(quorum=0.1, colluding=0.9)
     assert cohort(site.service.settings, site.service.agreement, "{}").declared.honest == 0
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_signals_close_the_mail_box(number):
-    box, before = Box(), signal.getsignal(number)
-    with serving._stopping(box):
-        signal.raise_signal(number)
-        assert box.closing.is_set()
-    assert signal.getsignal(number) is before
 
 
 def test_a_service_is_the_only_one_and_reads_its_root_from_the_plan(tmp_path, monkeypatch):

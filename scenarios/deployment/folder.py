@@ -47,7 +47,7 @@ _SECOND = """
    two of you do not collude.
 """
 _CHECKED = """
-   and at {name}, which has to be there whenever you collect:
+   and at {name}, which gets {agreement}, too, and has to be there whenever you collect:
 
      federation party check second.toml
      federation party approve second.toml
@@ -252,7 +252,7 @@ def _readme(folder: Folder, found: Deployment) -> str:
     host, _, port = agreement.superlink.rpartition(":")
     together = _COMPARED if compared(agreement) else ""
     own = "" if agreement.second is None else _SECOND.format(name=agreement.second.name, invitation=INVITATION)
-    checked = "" if agreement.second is None else _CHECKED.format(name=agreement.second.name)
+    checked = "" if agreement.second is None else _CHECKED.format(name=agreement.second.name, agreement=AGREEMENT)
     return f"""The deployment '{agreement.name}'
 {"=" * (len(agreement.name) + 17)}
 

@@ -23,14 +23,14 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from aggregator.sums.adding import AddingServer
 from aggregator.sums.masked_sum import MaskedSum, Total
-from aggregator.sums.unmasking import UnmaskingServer
 from benchmarks.common import print_tables
 from federation.numerics.arrays import Integers
 from federation.sums import keys
-from federation.sums.memory import ProcessMemory
 from federation.sums.messages import MASKED
 from federation.sums.plan import SumPlan, Terms, planned
 from federation.sums.thresholds import Adversary
+from parties.second.unmasking import UnmaskingServer
+from parties.sums.memory import ProcessMemory
 from parties.sums.uploading import UploadingParty
 from scenarios.commands.masked_sums import masked_sums
 from scenarios.simulated.masked_sums import enrolled, masked_parties, uploading_parties

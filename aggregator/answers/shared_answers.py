@@ -9,17 +9,17 @@ import numpy as np
 from aggregator.answers.local_answers import CheckedAnswers
 from aggregator.sums.summation import Summation, summation_of
 from aggregator.world.plan import WorldPlan
-from aggregator.world.servers import SAID
 from federation.contract.errors import FederationError, InputError
 from federation.contract.question import PrivateQuestion
 from federation.contract.submission import Submission, check_submission
 from federation.numerics.arrays import Integers
 from federation.sums.encoding import MOST_STEPS
+from federation.sums.servers import SAID
 
 # As a ledger puts it.
 UNSEEN = "nobody saw a party's answer, so that none was checked: one that breaks its bounds may move the sum at will"
 MASKED = (
-    f"shares were added by a masked sum with {SAID['one']}, in letters between real parties; "
+    "shares were added by a masked sum with {by}, in letters between real parties; "
     "parts are hidden as long as X25519, HKDF, ChaCha20, AES-GCM and Ed25519 are what they are taken for, the parties' "
     "keys are theirs, and none puts back an older copy of what it knows of the sum"
 )
@@ -42,7 +42,7 @@ class SharedAnswers(CheckedAnswers):
         self._totals = {name: np.zeros(field.shape) for name, field in self._open.items()}
         self.numbers = question.hidden_numbers
         self._whole = np.zeros(self.numbers, dtype=np.int64)
-        self._taken = False
+        self._taken, self._by = False, SAID[plan.servers]
         self._summation: Summation | None = summation_of(plan, question, self.numbers)
         masked = self._summation is not None and self._summation.masked
         self._parts = np.zeros((plan.parties, self.numbers), dtype=np.int64) if masked else None
@@ -52,7 +52,7 @@ class SharedAnswers(CheckedAnswers):
         """How the sum was made, in public words."""
         if self._summation is not None:
             return UNSEEN, self._summation.told(self._answered)
-        return (UNSEEN, MASKED) if self._taken else (UNSEEN,)
+        return (UNSEEN, MASKED.format(by=self._by)) if self._taken else (UNSEEN,)
 
     @property
     def wholes(self) -> float:

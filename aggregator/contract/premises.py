@@ -6,11 +6,11 @@ import math
 from dataclasses import replace
 
 from aggregator.world.plan import WorldPlan
-from aggregator.world.servers import SAID
 from federation.contract.guarantee import Assumption, Check, Guarantee, Keeper, NoGuarantee
 from federation.contract.roster import colluders, honest
 from federation.mechanisms.moments.colluders import weakened
 from federation.mechanisms.noise.additive import AdditiveMechanism
+from federation.sums.servers import SAID
 
 COUNTED_ONCE = Assumption(
     "every party counts once, and a node answers for its own parties only; that a node's parties are different "

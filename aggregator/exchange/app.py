@@ -81,8 +81,9 @@ def run_exchange(grid: Grid, folder: Path, number: str, patience: float, wait: f
     set_aside(agreement, spent, name, budget)
     nodes = read_object(folder / NODES, "run `federation collect` on the folder, which writes it")
     working.mkdir(mode=0o700, exist_ok=True)
-    known = exchange, [int(nodes[site.name]) for site in agreement.sites], patience, wait
-    letters, sums = LetterGrid(grid, *known), LetterSums(grid, *known) if agreement.secure else None
+    known = [int(nodes[one.name]) for one in agreement.members]
+    letters = LetterGrid(grid, exchange, known[: len(agreement.sites)], patience, wait)
+    sums = LetterSums(grid, exchange, known, patience, wait) if agreement.secure else None
     public = replace(plan.public, arguments={**plan.public.arguments, "folder": str(folder)})
     # Questions are made on one thread, as those were that sites have agreed to.
     with closing(letters), threadpool_limits(1):

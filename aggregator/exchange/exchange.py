@@ -30,7 +30,8 @@ JOURNALS = "journals"  # folder beside those of all exchanges: how far each site
 
 @dataclass(frozen=True)
 class Exchange:
-    """One exchange of an agreement, in a folder that nobody else may read. Sites are numbered from 0.
+    """One exchange of an agreement, in a folder that nobody else may read. Sites are numbered from 0, and a
+    second server after them.
 
     `journals` is where the last known hashes of the sites' journals are, over all exchanges.
     """
@@ -89,7 +90,7 @@ class Exchange:
             self.identifier,
             number,
             hashlib.sha256(packet).digest(),
-            self.agreement.sites[site].name,
+            self.agreement.members[site].name,
             site,
             bytes.fromhex(fingerprint(self._keys[site])),
             self.agreement.closing,
@@ -120,7 +121,7 @@ class Exchange:
 
     def _journal(self, site: int) -> Path:
         """Where the last known hash of a site's journal is, over all exchanges."""
-        return self.journals / self.agreement.sites[site].name
+        return self.journals / self.agreement.members[site].name
 
     @cached_property
     def _keys(self):  # type: ignore[no-untyped-def]

@@ -97,6 +97,8 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
     def _until(self, site: int) -> float:
         """When a site that is asked now has taken too long."""
         now = time.monotonic()
+        if site == len(self._exchange.agreement.sites):  # a second server: nothing comes of the rest without it
+            return max(self._end, now + _AFTER_THE_END)
         if site in self._late:
             return now
         return min(now + self._patience, self._end if now < self._end else now + _AFTER_THE_END)
@@ -162,7 +164,7 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
                 status, _ = read_reply(packet)
             except InputError as error:
                 # Whoever carries letters may put others in their place; the site's own is still asked for.
-                name = self._exchange.agreement.sites[one.site].name
+                name = self._exchange.agreement.members[one.site].name
                 _log.warning("site '%s': dropped a letter: %s", name, error)
                 one.due = time.monotonic() + _AGAIN
                 continue

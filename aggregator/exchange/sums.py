@@ -20,7 +20,9 @@ from flwr.serverapp import Grid
 
 from aggregator.exchange.exchange import LEFT_OUT, QUESTION, REPLY, Exchange, first_asked
 from aggregator.exchange.letter_grid import LetterGrid
-from aggregator.sums.masked_sum import MaskedSum
+from aggregator.exchange.second_server import sum_message, unmasked
+from aggregator.sums.adding import AddingServer
+from aggregator.sums.masked_sum import MaskedSum, Total
 from federation.contract.collector import Collector
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.files import read_object, write_lasting
@@ -30,7 +32,6 @@ from federation.grids.failures import Failures
 from federation.letters.packets import kind_of, question_packet
 from federation.letters.sum_letters import (
     LEAVE,
-    SUM,
     SumAnswer,
     SumQuery,
     read_opened,
@@ -38,10 +39,9 @@ from federation.letters.sum_letters import (
     sum_plan,
 )
 from federation.numerics.arrays import Integers
-from federation.sums.messages import KEYS, MASKED, UNMASK
+from federation.sums.messages import KEYS, MASKED, queries
 from federation.sums.plan import SumPlan
 
-QUERIES = UNMASK + 1  # of a sum with one server that may do what it likes
 SUMS = "sums"  # folder of an exchange, in which each sum has one
 OVER, CLOSED = "over.json", ".closed"  # files of a sum; the second after the number of a query
 
@@ -62,7 +62,10 @@ class SumCollector(Collector, Protocol):
 
 
 class LetterSums:
-    """All sums of an exchange, in the order in which they are asked for; the parameters are those of `LetterGrid`."""
+    """All sums of an exchange, in the order in which they are asked for; the parameters are those of `LetterGrid`.
+
+    A second server's is the last of the nodes.
+    """
 
     def __init__(self, grid: Grid, exchange: Exchange, nodes: Sequence[int], patience: float, wait: float) -> None:
         self._grid, self._exchange, self._nodes, self._patience = grid, exchange, nodes, patience
@@ -97,9 +100,9 @@ class LetterSums:
             write_lasting(path, sum_plan(self._exchange.agreement, self._roster, packet, numbers).packed())
         return SumPlan.read(path.read_bytes())
 
-    def server(self, plan: SumPlan) -> MaskedSum:
+    def server(self, plan: SumPlan) -> MaskedSum | AddingServer:
         """Of a sum."""
-        return MaskedSum(plan, self._roster)
+        return AddingServer(plan, self._roster) if plan.second else MaskedSum(plan, self._roster)
 
     @property
     def patience(self) -> float:
@@ -129,20 +132,26 @@ class _Sum:
 
     def carry_out(self) -> None:
         """Ask all queries, and hand the total over."""
-        try:
-            with closing(self._sums.letters(self._exchange, self._sums.patience)) as letters:
-                while (query := self._server.query) is not None:
-                    self._ask(letters, query)
-            total = self._server.total()
-        except QuorumError as error:
-            if self._server.query == KEYS:
-                raise QuorumError(f"{error}; collect again once more sites are there") from error
-            self._give_up(str(error))
+        with closing(self._sums.letters(self._exchange, self._sums.patience)) as letters:
+            total = self._total(letters)
         counted = np.flatnonzero(total.counted)
         said = [self._opened[site] for site in counted.tolist()]
         arrays = {name: np.concatenate([one.arrays[name] for one in said]) for name in said[0].arrays}
         for collector in self._collectors:
             collector.take_total(replace(said[0], parties=counted, arrays=arrays), total.values)
+
+    def _total(self, letters: LetterGrid) -> Total:
+        """The sum, and who is in it. Raises `QuorumError`s, after which it is over, or can be gone on with."""
+        try:
+            while (query := self._server.query) is not None:
+                self._ask(letters, query)
+            if isinstance(self._server, MaskedSum):
+                return self._server.total()
+        except QuorumError as error:
+            if self._server.query == KEYS:
+                raise QuorumError(f"{error}; collect again once more sites are there") from error
+            self._give_up(str(error))
+        return self._server.total(unmasked(letters, self._server, self._exchange.agreement))
 
     def _ask(self, letters: LetterGrid, query: int) -> None:
         """One query, of everybody who is still there; where it was closed before, of nobody."""
@@ -151,7 +160,7 @@ class _Sum:
         asked, brought = dict(self._server.questions()), self._packet if query == KEYS else b""
         # All sites have one, so that each has the same place in the exchange whoever is there.
         messages = [
-            _message(letters, SumQuery(query, self._plan.digest, asked.get(site, b""), brought), site)
+            sum_message(letters, SumQuery(query, self._plan.digest, asked.get(site, b""), brought), site)
             for site in range(self._plan.parties)
         ]
         sites = [site for site in asked if closed is None or site in closed]
@@ -209,7 +218,8 @@ class _Sum:
         leaving.folder.mkdir(mode=0o700, exist_ok=True)
         with closing(self._sums.letters(leaving, _GOODBYE)) as letters:
             messages = [
-                _message(letters, SumQuery(LEAVE, self._plan.digest, b""), site) for site in range(self._plan.parties)
+                sum_message(letters, SumQuery(LEAVE, self._plan.digest, b""), site)
+                for site in range(self._plan.parties)
             ]
             pending = {name for name in letters.push_messages([messages[site] for site in self._opened])}
             while pending:
@@ -229,29 +239,37 @@ def over(exchange: Path) -> dict[str, object] | None:
 
 @dataclass(frozen=True)
 class Stand:
-    """How far a sum is, by its folder: over answers to which `kind` of question, and which `query` is being asked."""
+    """How far a sum is, by its folder: over answers to which `kind` of question, and which of its `queries` is being
+    asked, from 0. With two servers the last of them is to the `second`.
+    """
 
     folder: Path
     kind: str
     query: int
+    queries: int
+    second: bool
+
+    @property
+    def asks_second(self) -> bool:
+        """Whether it is the second server that is being asked."""
+        return self.second and self.query > 0
 
     def lacking(self, sites: int) -> list[tuple[int, bool]]:
         """Which sites of so many have not answered the query, by number, and whether they are not waited for."""
-        names = {site: f"{self.query * sites + site:05d}-{site:05d}" for site in range(sites)}
-        asked = {site: (self.folder / f"{self.query * sites + site:05d}{QUESTION}").exists() for site in names}
+        members = [sites] if self.asks_second else range(sites)
+        numbers = {site: sites if site == sites else self.query * sites + site for site in members}
+        names = {site: f"{number:05d}-{site:05d}" for site, number in numbers.items()}
+        asked = {site: (self.folder / f"{number:05d}{QUESTION}").exists() for site, number in numbers.items()}
         found = [site for site, name in names.items() if not (self.folder / f"{name}{REPLY}").exists()]
         return [(site, not asked[site] or (self.folder / f"{names[site]}{LEFT_OUT}").exists()) for site in found]
 
 
 def last_sum(exchange: Path) -> Stand | None:
     """Of an exchange's folder; None where no sum has begun."""
-    found = sorted((exchange / SUMS).glob(f"*/{_QUESTION}"))
+    found = sorted((exchange / SUMS).glob(f"*/{_PLAN}"))
     if not found:
         return None
-    folder = found[-1].parent
-    closed = len([*folder.glob(f"*{CLOSED}")])
-    return Stand(folder, kind_of(found[-1].read_bytes()), min(closed, QUERIES - 1))
-
-
-def _message(letters: LetterGrid, query: SumQuery, site: int) -> Message:
-    return letters.create_message(query.records(), f"query.{SUM}", site + 1, "")
+    folder, plan = found[-1].parent, SumPlan.read(found[-1].read_bytes())
+    closed, count = len([*folder.glob(f"*{CLOSED}")]), len(queries(plan)) + bool(plan.second)
+    kind = kind_of((folder / _QUESTION).read_bytes())
+    return Stand(folder, kind, min(closed, count - 1), count, bool(plan.second))

@@ -10,20 +10,34 @@ from aggregator.sums.masked_sum import Total
 from federation.contract.errors import InputError, QuorumError
 from federation.sums.encoding import decoded
 from federation.sums.keys import Words
-from federation.sums.messages import Table, packed_bits
+from federation.sums.messages import KEYS, Table, packed_bits
 from federation.sums.plan import Roster, SumPlan
 from federation.sums.two_servers import MOST_RECEIPTS, RECEIPT, Uploaded, vouched
 
 
 class AddingServer:
-    """One sum: `take` what parties upload, show the second server `receipts` and `counted`, then take its masks off."""
+    """One sum: `take` what parties upload, show the second server `receipts` and `counted`, then take its masks off.
+
+    It asks one query as `MaskedSum` asks several, until it is closed.
+    """
 
     def __init__(self, plan: SumPlan, roster: Roster) -> None:
         self.plan, self._roster = plan, roster
+        self.query: int | None = KEYS
         self.refused: dict[int, str] = {}
         self._total = np.zeros(plan.numbers, dtype=np.uint64)
         self._receipts = np.zeros((plan.parties, RECEIPT), dtype=np.uint8)
         self._counted = np.zeros(plan.parties, dtype=bool)
+
+    def questions(self) -> Iterator[tuple[int, bytes]]:
+        """To each party, by its number."""
+        for party in range(self.plan.parties):
+            yield party, self.plan.packed()
+
+    def close(self) -> None:
+        """Whoever has not answered is not in the sum. Raises `QuorumError` where too few are."""
+        self.counted()
+        self.query = None
 
     def take(self, party: int, answer: bytes) -> None:
         """What a party uploads; what is not signed by its key on the roster is refused, second ones are unread."""

@@ -11,7 +11,6 @@ from typing import Any, Protocol, TypeVar, get_type_hints
 
 import numpy as np
 
-from aggregator.world.servers import Servers
 from federation.contract.errors import InputError
 from federation.contract.files import read_object
 from federation.contract.guarantee import Unit, require_delta, require_epsilon
@@ -19,6 +18,7 @@ from federation.contract.limits import MOST_DRAWS, MOST_ROWS, whole
 from federation.contract.reference import Reference
 from federation.contract.roster import COLLUDING
 from federation.contract.typed import typed
+from federation.sums.servers import Servers
 
 T = TypeVar("T")
 
@@ -168,8 +168,11 @@ class WorldPlan:
             return
         if self.noise_seed is not None:
             raise InputError("outside a simulation noise_seed must be null: whoever knows the seed knows the noise")
-        if self.servers != "one":
-            raise InputError(f"outside a simulation one server adds up secure sums (servers: one), got {self.servers}")
+        if self.servers != "one" and not self.in_letters:
+            raise InputError(
+                "outside a simulation, and without letters to real sites, one server adds up secure sums (servers: "
+                f"one), got {self.servers}"
+            )
         if self.summation:
             raise InputError("outside a simulation no plan may name a summation: it would see every share")
         if any(variant.reference for variant in self.variants):

@@ -8,44 +8,57 @@ import random
 import shutil
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 from unittest.mock import patch
 
+import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ec import SECP384R1, derive_private_key
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from benchmarks.fuzz.inputs import Input, Target
 from benchmarks.fuzz.mutation import Mutation
 from federation.letters.agreement import Agreement
-from federation.letters.keys import fingerprint, public_text, save_key, sums_key
+from federation.letters.keys import fingerprint, masks_key, public_text, raw_public, save_key, sums_key
+from federation.letters.letters import NOTHING_KNOWN, Head, SignedQuestion
+from federation.letters.sum_letters import MASKS, SumQuery, roster_of, sum_plan
+from federation.sums.keys import signature
+from federation.sums.messages import Table, as_cells, packed_bits
+from federation.sums.two_servers import RECEIPT, SAYS
+from parties.second.server import SecondServer
 from parties.site.approvals import APPROVED, Decision
 from parties.site.journal import Journal
 from parties.site.service import cohort
-from parties.site.settings import Settings
+from parties.site.settings import SecondSettings, configuration
 from parties.site.state import JOURNAL, State
 from parties.site.words import said
 from scenarios.deployment import site_words
+from scenarios.deployment.second_words import outlook_of_second
 from scenarios.deployment.site_table import WatchedTable
 
 SITE, PLAN, LINES, DECISION, KNOWN = "site", "plan", "journal", "approval", "rows"
+MASKS_ASKED = "masks"  # what a second server is asked
 _SITES = ("north", "south", "west", "east")
 _KEYS = [derive_private_key(1 + place, SECP384R1()) for place in range(len(_SITES))]
-_ASKING = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key()
+_SECOND = derive_private_key(99, SECP384R1())
+_SIGNING = Ed25519PrivateKey.from_private_bytes(bytes(32))
+_ASKING = _SIGNING.public_key()
 _ROWS = "p,q,r,ill\n" + "".join(f"{i}.5,{i % 7},{'nsew'[i % 4]},{'yes' if i % 3 else 'no'}\n" for i in range(40))
 _OTHER = "people"  # another table, whose rows are known
 _CLOSING, _LONG_AGO = 4_000_000_000, 1_000_000_000.0  # seconds since 1970
 
 
 class Sites(Target):
-    """One site, of whose files one has other values, keys, lines or bytes."""
+    """One site, or second server, of whose files one has other values, keys, lines or bytes, or what it is asked."""
 
     name: ClassVar[str] = "sites"
     count: ClassVar[int] = 20_000
 
     def seeds(self) -> Sequence[Input]:
-        """Configurations with all sections and with few, plans with noise and with secure sums, a journal and more."""
+        """Configurations with all sections and with few, plans with noise and secure sums of each kind, and more."""
         return [*_files()]
 
     def mutated(self, source: random.Random, known: Sequence[Input]) -> Input:
@@ -58,7 +71,7 @@ class Sites(Target):
             except (ValueError, RecursionError):
                 return Input(given.route, mutation.raw(given.content))
             return Input(given.route, write(mutation.plain(tree)).encode(errors="surrogatepass"))
-        if given.route == KNOWN or source.random() < 0.5:
+        if given.route in (KNOWN, MASKS_ASKED) or source.random() < 0.5:
             return Input(given.route, mutation.raw(given.content))
         text = mutation.text(given.content.decode(errors="replace"))
         return Input(given.route, text.encode(errors="surrogatepass"))
@@ -69,6 +82,8 @@ class Sites(Target):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(mode=0o700)
         state = State.made(folder / "state").folder
+        if given.route == MASKS_ASKED:
+            return _masks(state, given.content)
         for inner in ("approvals", "tables"):
             (state / inner).mkdir(mode=0o700)
         save_key(folder / "key", _KEYS[0])
@@ -85,8 +100,10 @@ class Sites(Target):
             path.write_bytes(given.content if route == given.route else _USUAL[route])
         for path in folder.rglob("*"):
             path.chmod(0o700 if path.is_dir() else 0o600)
-        settings = Settings.load(places[SITE])
+        settings = configuration(places[SITE])
         agreement = Agreement.load(settings.plan)
+        if isinstance(settings, SecondSettings):
+            return f"{len(outlook_of_second(settings, agreement).lines)} lines"
         # In this process: one of its own would be beyond the limits of an input.
         with patch.multiple(site_words, prepare=lambda *_: None, apart=lambda means, act: (act(), 0.0)):
             found = site_words.outlook(settings, agreement)
@@ -102,11 +119,13 @@ class Sites(Target):
 
 
 def _files() -> Iterator[Input]:
-    for text in (_USUAL[SITE], _site(shortest=True).encode()):
+    for text in (_USUAL[SITE], _site(shortest=True).encode(), _second_site().encode()):
         yield Input(SITE, text)
     real: dict[str, Any] = {"label": {"name": "q", "range": [0.0, 50.0]}, "person": "r", "rows_per_person": 12}
-    for plan in (_plan(), _plan(masked=True), _plan(**real, columns=[{"name": "p"}])):
+    believed = _plan(masked=True, servers="one_semi_honest")
+    for plan in (_plan(), _plan(masked=True), believed, _plan_of_two(), _plan(**real, columns=[{"name": "p"}])):
         yield Input(PLAN, json.dumps(plan).encode())
+    yield Input(MASKS_ASKED, _asked_for_masks())
     for route in (LINES, DECISION, KNOWN):
         yield Input(route, _USUAL[route])
 
@@ -126,6 +145,7 @@ def _site(shortest: bool = False) -> str:
         columns = {"p": "p", "ill": {"from": "ill", "map": {"yes": "yes", "no": "no"}}}
         tree["data"] |= {"columns": columns, "missing": {"p": 0.5, "r": "n"}, "rows-per-person": 20}
         tree["policy"] |= {"approve": "plan", "public-features": True, "most-questions": 50, "colluding": 0.1}
+        tree["policy"] |= {"servers": ["one", "two"], "second-servers": [_plan_of_two()["second"]["masks"]]}
         trusted = {"epsilon": 1.0, "delta": 1e-6, "answers": 2, "unit": "party", "adjacency": "replace"}
         tree["allowance"] |= {"row": {"epsilon": 2.0, "delta": 1e-6}, "trusted": trusted}
         tree["limits"] = {"memory": "3GiB", "seconds": 30, "letter": 2**26}
@@ -166,6 +186,51 @@ def _plan(masked: bool = False, **changed: Any) -> dict[str, Any]:
         "promises": [promise],
         **changed,
     }
+
+
+def _second_site() -> str:
+    """The configuration of a second server."""
+    tree = {
+        "role": "second-server",
+        "name": "ombud",
+        "plan": "plan.json",
+        "state": "state",
+        "connection": {"key": "key", "superlink": "127.0.0.1:9092"},
+        "policy": {"aggregators": [fingerprint(_ASKING)], "approve": "plan", "colluding": 0.1},
+    }
+    return _toml(tree)
+
+
+def _plan_of_two() -> dict[str, Any]:
+    masks = raw_public(masks_key(_SECOND)).hex()
+    second = {"name": "ombud", "key": public_text(_SECOND.public_key()), "masks": masks}
+    return _plan(masked=True, servers="two", second=second)
+
+
+def _asked_for_masks() -> bytes:
+    """What the second server is asked for a sum of all sites, whose random numbers are always the same."""
+    agreement = Agreement.model_validate(_plan_of_two(), strict=False)
+    plan = replace(sum_plan(agreement, roster_of(agreement), b"", 3), nonce=bytes(16).hex())
+    cells = []
+    for place, key in enumerate(_KEYS):
+        told = raw_public(X25519PrivateKey.from_private_bytes(bytes([50 + place]) * 32)) + bytes(32)
+        cells.append(told + signature(sums_key(key), plan.digest, SAYS, place, told))
+    counted = packed_bits(np.ones(len(_KEYS), dtype=bool))
+    receipts = Table(np.arange(len(_KEYS)), as_cells(cells, RECEIPT)).packed()
+    return SumQuery(MASKS, plan.digest, counted + receipts, plan.packed()).packet()
+
+
+def _masks(state: Path, packet: bytes) -> str:
+    """What a second server says to a question."""
+    agreement = Agreement.model_validate(_plan_of_two(), strict=False)
+    journal = Journal(state / JOURNAL)
+    server = SecondServer("ombud", _SECOND, agreement, journal, state / "answers", lambda head: True)
+    own = bytes.fromhex(fingerprint(_SECOND.public_key()))
+    reply_to = raw_public(X25519PrivateKey.from_private_bytes(own))
+    asked = hashlib.sha256(packet).digest()
+    head = Head(agreement.digest, bytes(16), 0, asked, "ombud", len(_KEYS), own, _CLOSING, reply_to)
+    server.reply(vars(SignedQuestion.signed(head, packet, _SIGNING, NOTHING_KNOWN)))
+    return said(journal.lines[-1])
 
 
 def _lines(table: str = _OTHER) -> bytes:

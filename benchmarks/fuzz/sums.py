@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from aggregator.sums.adding import AddingServer
 from aggregator.sums.masked_sum import MaskedSum
-from aggregator.sums.unmasking import UnmaskingServer
 from benchmarks.fuzz.inputs import Input, Target
 from benchmarks.fuzz.mutation import Mutation
 from federation.contract.errors import InputError
@@ -25,12 +24,13 @@ from federation.letters.letters import Head
 from federation.letters.packets import read_reply
 from federation.letters.sum_letters import SumAnswer, SumQuery
 from federation.sums import keys
-from federation.sums.memory import ProcessMemory, Record
 from federation.sums.messages import SHARES
 from federation.sums.plan import Roster, SumPlan, Terms, planned
 from federation.sums.thresholds import Adversary
 from federation.sums.two_servers import SAYS, Uploaded, mask_key, statement
+from parties.second.unmasking import UnmaskingServer
 from parties.sums.masking import MaskedAnswers, Own
+from parties.sums.memory import ProcessMemory, Record
 
 ASKED, TOLD = "asked", "told"  # what a party is asked, and what it tells, in one query of a sum with one server
 UPLOAD, RECEIPTS, COUNTED = "upload", "receipts", "counted"  # with two

@@ -22,12 +22,14 @@ from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.question import Question
 from federation.grids.codec import parts_of
 from federation.letters.keys import ed25519_key_from_text, fingerprint, site_key_from_text
+from federation.sums.servers import Servers
 
 LAST_SECOND = 253_402_300_799  # since 1970, of the year 9999: no calendar goes further
 
 _SHARES = 2**10  # bytes for each site of what others of a secure sum send to one another, and the server to each
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+SiteName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")]
 
 
 class _Closed(BaseModel):
@@ -96,9 +98,19 @@ class Member(_Closed):
     By `key` the coordinator knows it, by `sums` the other sites do in secure sums.
     """
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")]
+    name: SiteName
     key: str = ""
     sums: str = ""
+
+
+class Second(_Closed):
+    """The second of two servers: its name, its public key as a site's, and the X25519 key that sites mask their parts
+    for, as hexadecimal digits. The keys are empty in an invitation.
+    """
+
+    name: SiteName
+    key: str = ""
+    masks: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
 
 
 class Agreement(_Closed):
@@ -108,8 +120,9 @@ class Agreement(_Closed):
     `root` the certificate (PEM) that vouches for it. `closing` is in seconds since 1970. Cells of features may be
     `missing`. `person` is the column that says whose row it is, of whom each counts in `rows_per_person` bags at most,
     `rows` the fewest and most rows of a bag. `quorum` is the least fraction of the sites that must answer, `colluding`
-    the largest that may tell whoever sees a secure sum what they sent. The same questions may be `asked` in any number
-    of exchanges, as far as each site's allowance lasts. `public_features` says that labels alone are protected there.
+    the largest that may tell whoever sees a secure sum what they sent, `servers` who adds it up: where there are two,
+    `second` is the one that is not the aggregator. The same questions may be `asked` in any number of exchanges, as far
+    as each site's allowance lasts. `public_features` says that labels alone are protected there.
     """
 
     version: Literal[1]
@@ -129,6 +142,8 @@ class Agreement(_Closed):
     public: Public
     quorum: Annotated[float, Field(gt=0, le=1)]
     colluding: Annotated[float, Field(ge=0, lt=1)]
+    servers: Servers = "one"
+    second: Second | None = None
     protocol: str
     options: dict[str, Any]
     asked: Annotated[tuple[Asked, ...], Field(min_length=1)]
@@ -137,23 +152,36 @@ class Agreement(_Closed):
 
     @model_validator(mode="after")
     def _keys_differ(self) -> Agreement:
-        found = [fingerprint(key) for key in self.keys] if self.sealed else [site.name for site in self.sites]
-        names = [site.name.lower() for site in self.sites]
+        if (self.servers == "two") is not (self.second is not None):
+            raise PydanticCustomError("second", "a second server is named where there are two servers, and only there")
+        found = [fingerprint(key) for key in self.keys] if self.sealed else [one.name for one in self.members]
+        names = [one.name.lower() for one in self.members]
         sums = [site.sums or site.name for site in self.sites]
         for what, known in (("name", names), ("key", found), ("key for secure sums", sums)):
             places: dict[str, int] = {}
             for place, one in enumerate(known):
                 if (first := places.setdefault(one, place)) < place:
-                    both = {"one": self.sites[first].name, "other": self.sites[place].name, "what": what}
+                    both = {"one": self.members[first].name, "other": self.members[place].name, "what": what}
                     raise PydanticCustomError(
                         "twice", "the sites '{one}' and '{other}' have the same {what}; each makes its own", both
                     )
         return self
 
     @property
+    def members(self) -> tuple[Member | Second, ...]:
+        """All who are asked, by their positions: the sites, and after them the second server where there is one."""
+        return self.sites if self.second is None else (*self.sites, self.second)
+
+    @property
     def sealed(self) -> bool:
-        """Whether it names the keys of all sites, and so is more than an invitation."""
-        return all(site.key for site in self.sites)
+        """Whether it names the keys of all, and so is more than an invitation."""
+        return all(one.key for one in self.members) and (self.second is None or bool(self.second.masks))
+
+    @property
+    def invitation(self) -> Agreement:
+        """The same without the keys."""
+        second = self.second and Second(name=self.second.name)
+        return self.model_copy(update={"sites": tuple(Member(name=one.name) for one in self.sites), "second": second})
 
     @property
     def feature_names(self) -> list[str]:
@@ -180,16 +208,16 @@ class Agreement(_Closed):
         return _SHARES * len(self.sites) if self.secure else 0
 
     def position(self, name: str) -> int:
-        """The number of a site, from 0. Raises `InputError` for a name that it does not have."""
-        names = [site.name for site in self.sites]
+        """The number of a member, from 0. Raises `InputError` for a name that none of them has."""
+        names = [one.name for one in self.members]
         if name not in names:
             raise InputError(f"the plan has no site '{name}'; it has {', '.join(names)}{nearest_name(name, names)}")
         return names.index(name)
 
     @property
     def keys(self) -> list[EllipticCurvePublicKey]:
-        """The public keys of the sites. Raises `InputError` that names the site."""
-        return [site_key_from_text(site.key, f"site '{site.name}'") for site in self.sites]
+        """The public keys of its members. Raises `InputError` that names the member."""
+        return [site_key_from_text(one.key, f"site '{one.name}'") for one in self.members]
 
     @property
     def aggregator_key(self) -> Ed25519PublicKey:

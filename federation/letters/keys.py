@@ -1,8 +1,9 @@
 """The keys of an exchange, as files that only their owner may read.
 
 A site has one on the curve P-384, by which Flower knows its node and with which it signs what it sends; an Ed25519 key,
-by which other sites know it in secure sums, follows from that. An aggregator has an Ed25519 key for its questions, and
-for each exchange an X25519 key to which answers are sealed.
+by which other sites know it in secure sums, follows from that, as does the X25519 key of a second server, for which
+sites mask what they send. An aggregator has an Ed25519 key for its questions, and for each exchange an X25519 key to
+which answers are sealed.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ Public = EllipticCurvePublicKey | Ed25519PublicKey
 K = TypeVar("K", EllipticCurvePrivateKey, Ed25519PrivateKey, X25519PrivateKey)
 
 _SUMS = b"federation secure sums, Ed25519, v1"
+_MASKS = b"federation secure sums, X25519, v1"
 _NAMES = {EllipticCurvePrivateKey: "P-384", Ed25519PrivateKey: "Ed25519", X25519PrivateKey: "X25519"}
 
 
@@ -41,8 +43,17 @@ def sums_key(key: EllipticCurvePrivateKey) -> Ed25519PrivateKey:
 
     So there is one secret to keep, and no signature of either key is one of the other.
     """
+    return Ed25519PrivateKey.from_private_bytes(_following(key, _SUMS))
+
+
+def masks_key(key: EllipticCurvePrivateKey) -> X25519PrivateKey:
+    """The key for which sites mask their parts, of a second server: it follows from the server's own as `sums_key`."""
+    return X25519PrivateKey.from_private_bytes(_following(key, _MASKS))
+
+
+def _following(key: EllipticCurvePrivateKey, use: bytes) -> bytes:
     secret = key.private_numbers().private_value.to_bytes(key.key_size // 8, "big")
-    return Ed25519PrivateKey.from_private_bytes(HKDF(hashes.SHA256(), 32, salt=None, info=_SUMS).derive(secret))
+    return HKDF(hashes.SHA256(), 32, salt=None, info=use).derive(secret)
 
 
 def fingerprint(key: Public) -> str:

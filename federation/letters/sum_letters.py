@@ -32,10 +32,12 @@ from federation.letters.packets import (
 from federation.numerics.arrays import Integers
 from federation.sums.messages import KEYS, UNMASK
 from federation.sums.plan import KEY, Roster, SumPlan, planned
+from federation.sums.servers import ADVERSARY
 from federation.sums.thresholds import COMPLETE
 
 SUM = "secure_sum"  # the kind of a query
 LEAVE = UNMASK + 1  # says that the sum is over: whoever hears it destroys its secrets
+MASKS = LEAVE + 1  # asks the second of two servers for the sum of all masks
 
 _WORD = 8  # bytes of an integer
 _SLACK = 1e-9  # of a share of the sites, whose number is then rounded up
@@ -45,7 +47,8 @@ _SLACK = 1e-9  # of a share of the sites, whose number is then rounded up
 class SumQuery:
     """A query of the sum whose plan has this `digest`. `body` is what `federation.sums` says.
 
-    `question` is the packet of the question that the sum is over, in the first query.
+    `question` is the packet of the question that the sum is over, in the first query. To a second server it is the
+    plan, and `body` has a bit for each site, whether it is counted, and the receipts of those that are.
     """
 
     query: int
@@ -69,7 +72,7 @@ class SumQuery:
             found = cls(**known)
             if [type(value) for value in vars(found).values()] != [int, bytes, bytes, bytes]:
                 raise ValueError("parts of other types")
-            if len(found.digest) != KEY or not KEYS <= found.query <= LEAVE:
+            if len(found.digest) != KEY or not KEYS <= found.query <= MASKS:
                 raise ValueError("no such query")
         return found
 
@@ -155,12 +158,32 @@ def sum_plan(agreement: Agreement, roster: Roster, question: bytes, numbers: int
     away = sites - math.ceil(agreement.quorum * sites)
     absent = max(0.0, away / sites - _SLACK) if sites > COMPLETE else 0.0
     digest = hashlib.sha256(question).hexdigest()
-    return planned(digest, roster, numbers, agreement.quorum, absent, agreement.colluding)
+    known = agreement.colluding, ADVERSARY[agreement.servers], masks_for(agreement)
+    return planned(digest, roster, numbers, agreement.quorum, absent, *known)
+
+
+def masks_for(agreement: Agreement) -> bytes:
+    """The key of the second server; empty where there is none."""
+    return b"" if agreement.second is None else bytes.fromhex(agreement.second.masks)
 
 
 def require_planned(plan: SumPlan, agreement: Agreement, roster: Roster, question: bytes, numbers: int) -> None:
     """Raises `InputError` unless a plan is the one that follows from the agreement, whatever its nonce."""
-    own = replace(sum_plan(agreement, roster, question, numbers), nonce=plan.nonce)
+    _require_same(plan, sum_plan(agreement, roster, question, numbers))
+
+
+def require_followed(plan: SumPlan, agreement: Agreement, roster: Roster) -> None:
+    """The same for whoever does not know the question that a sum is over, but how much is sent for it at most.
+
+    It is for a second server: the sites, whose receipts it sees, have made sure of the question.
+    """
+    if _WORD * plan.numbers > agreement.longest_reply:
+        raise InputError(f"the secure sum is of {plan.numbers} numbers, more than any of the plan that was agreed on")
+    _require_same(plan, replace(sum_plan(agreement, roster, b"", plan.numbers), question=plan.question))
+
+
+def _require_same(plan: SumPlan, known: SumPlan) -> None:
+    own = replace(known, nonce=plan.nonce)
     for name, value in vars(own).items():
         if getattr(plan, name) != value:
             raise InputError(f"'{name}' of the secure sum is not what follows from the plan that was agreed on")

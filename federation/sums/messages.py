@@ -32,7 +32,9 @@ _NUMBER = 4  # bytes of a party's number
 
 
 def queries(plan: SumPlan) -> tuple[int, ...]:
-    """Those of a sum, in their order."""
+    """Those of a sum, in their order; with a second server one, to which `Uploaded` is the answer."""
+    if plan.second:
+        return (KEYS,)
     return (KEYS, SHARES, MASKED, AGREE, UNMASK) if plan.signed else (KEYS, SHARES, MASKED, UNMASK)
 
 

@@ -77,8 +77,8 @@ def neighbourhood(
     if parties - 1 > MOST_NEIGHBOURS or parties - 1 - absent < threshold:
         raise InputError(
             f"no masked sum of {parties} parties of whom {corrupt} may collude with {_SAID[adversary]} survives "
-            f"{absent} absent ones; plan for fewer colluders or absences or, in a simulation, take two servers that do "
-            "not collude (servers: two) or one that follows the protocol (servers: one_semi_honest)"
+            f"{absent} absent ones; plan for fewer colluders or absences, or take two servers that do not collude "
+            "(servers: two) or one that follows the protocol (servers: one_semi_honest)"
         )
     return Neighbourhood(parties - 1, threshold, corrupt, -math.inf, -math.inf, -math.inf)
 

@@ -37,13 +37,18 @@ class Uploaded:
     def read(cls, data: bytes, plan: SumPlan) -> Uploaded:
         """From `packed`. Raises `InputError` for another size."""
         start = KEY + SIGNATURE
-        require_size(data, start + 8 * plan.numbers)
+        require_size(data, upload_width(plan))
         return cls(data[:KEY], np.frombuffer(data[start:], dtype="<u8"), data[KEY:start])
 
     @property
     def receipt(self) -> bytes:
         """What the second server gets of it: the key, the hash of the integers, the signature."""
         return statement(self.key, self.vector) + self.signature
+
+
+def upload_width(plan: SumPlan) -> int:
+    """Bytes of what a party uploads."""
+    return KEY + SIGNATURE + 8 * plan.numbers
 
 
 def statement(key: bytes, vector: Words) -> bytes:

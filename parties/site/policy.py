@@ -10,10 +10,10 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.roster import colluders
 from federation.letters.agreement import Agreement
-from federation.letters.keys import fingerprint, raw_public, sums_key
+from federation.letters.keys import fingerprint, masks_key, raw_public, sums_key
 from federation.letters.sum_letters import roster_of, sum_plan
 from parties.guard.registry import question_type
-from parties.site.settings import Settings
+from parties.site.settings import SecondSettings, Settings
 
 _ENVELOPE = 2**14  # bytes of a letter beside its question: what is signed, and what Flower puts around it
 
@@ -23,19 +23,15 @@ def longest_letter(agreement: Agreement) -> int:
     return agreement.longest_question + _ENVELOPE
 
 
-def objections(settings: Settings, agreement: Agreement, key: EllipticCurvePrivateKey) -> Iterator[str]:
-    """Why a plan is none that this site may serve, in sentences; nothing where it is."""
-    policy = settings.policy
+def _of_anybody(
+    settings: Settings | SecondSettings, agreement: Agreement, key: EllipticCurvePrivateKey
+) -> Iterator[str]:
+    """What keeps any member from serving a plan: who asks, its own key, and the day."""
     asking = fingerprint(agreement.aggregator_key)
-    if asking not in policy.aggregators:
+    if asking not in settings.policy.aggregators:
         yield (
             f"the plan's aggregator has the key {asking}, which is not in policy.aggregators; compare it by telephone, "
             "and write it there if it is theirs"
-        )
-    if agreement.protocol not in policy.protocols:
-        yield (
-            f"the plan's protocol is '{agreement.protocol}', and policy.protocols allows {', '.join(policy.protocols)}"
-            + nearest_name(agreement.protocol, policy.protocols)
         )
     try:
         member = agreement.keys[agreement.position(settings.name)]
@@ -48,7 +44,38 @@ def objections(settings: Settings, agreement: Agreement, key: EllipticCurvePriva
                 f"the plan's key for '{settings.name}' is {fingerprint(member)}, this site's is {own}; "
                 "send its coordinator the .pub file of this one"
             )
+    if time.time() > agreement.closing:
+        yield f"the plan has closed, on {time.strftime('%Y-%m-%d %H:%M', time.localtime(agreement.closing))}"
+
+
+def objections_of_second(settings: SecondSettings, agreement: Agreement, key: EllipticCurvePrivateKey) -> Iterator[str]:
+    """Why a plan is none that this second server may serve, in sentences; nothing where it is."""
+    yield from _of_anybody(settings, agreement, key)
+    if agreement.second is None or agreement.second.name != settings.name:
+        yield f"'{settings.name}' is not the second server of this plan; correct 'name', or ask for another plan"
+        return
+    if agreement.sealed and agreement.second.masks != raw_public(masks_key(key)).hex():
+        yield (
+            f"the key for masks that the plan has of '{settings.name}' is not this server's; send its coordinator the "
+            ".pub file of this one, with both of its lines"
+        )
+    yield from _of_colluders(settings.policy.colluding, agreement)
+
+
+def objections(settings: Settings, agreement: Agreement, key: EllipticCurvePrivateKey) -> Iterator[str]:
+    """Why a plan is none that this site may serve, in sentences; nothing where it is."""
+    policy = settings.policy
+    if agreement.second is not None and agreement.second.name == settings.name:
+        yield f"'{settings.name}' is the second server of this plan, and no site; correct 'name'"
+        return
+    yield from _of_anybody(settings, agreement, key)
+    if agreement.protocol not in policy.protocols:
+        yield (
+            f"the plan's protocol is '{agreement.protocol}', and policy.protocols allows {', '.join(policy.protocols)}"
+            + nearest_name(agreement.protocol, policy.protocols)
+        )
     if agreement.secure:
+        yield from settings.policy.belief.objections(agreement)
         yield from _of_sums(settings, agreement, key)
     for kind in dict.fromkeys(asked.kind for asked in agreement.asked):
         try:
@@ -70,8 +97,6 @@ def objections(settings: Settings, agreement: Agreement, key: EllipticCurvePriva
             "the plan protects labels alone, and takes all else in a row as public; set policy.public-features = true "
             "if everybody may know it, else do not serve this plan"
         )
-    if time.time() > agreement.closing:
-        yield f"the plan has closed, on {time.strftime('%Y-%m-%d %H:%M', time.localtime(agreement.closing))}"
     allowed = {str(account.unit) for account in settings.allowances.proved}
     for promise in agreement.promises:
         if promise.trusted and settings.allowances.trusted is None:
@@ -85,14 +110,7 @@ def objections(settings: Settings, agreement: Agreement, key: EllipticCurvePriva
 
 def _of_sums(settings: Settings, agreement: Agreement, key: EllipticCurvePrivateKey) -> Iterator[str]:
     """Why a plan's secure sums hide less than this site's configuration says."""
-    own, theirs = settings.policy.colluding, agreement.colluding
-    sites = len(agreement.sites)
-    if colluders(sites, theirs) < colluders(sites, own):
-        yield (
-            f"the plan's secure sums hide a site's part from {colluders(sites, theirs)} colluding sites of {sites}, "
-            f"and by policy.colluding = {own:g} {colluders(sites, own)} may collude; lower it, or ask for a plan "
-            "whose parties.colluding is as large"
-        )
+    yield from _of_colluders(settings.policy.colluding, agreement)
     try:
         roster, place = roster_of(agreement), agreement.position(settings.name)
         sum_plan(agreement, roster, b"", 1)
@@ -103,3 +121,13 @@ def _of_sums(settings: Settings, agreement: Agreement, key: EllipticCurvePrivate
             )
     except InputError as error:
         yield str(error)
+
+
+def _of_colluders(own: float, agreement: Agreement) -> Iterator[str]:
+    theirs, sites = agreement.colluding, len(agreement.sites)
+    if colluders(sites, theirs) < colluders(sites, own):
+        yield (
+            f"the plan's secure sums hide a site's part from {colluders(sites, theirs)} colluding sites of {sites}, "
+            f"and by policy.colluding = {own:g} {colluders(sites, own)} may collude; lower it, or ask for a plan "
+            "whose parties.colluding is as large"
+        )

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
@@ -29,18 +26,16 @@ from parties.guard.registry import answerer
 from parties.holdings.cohort import Cohort, Elsewhere, Holdings
 from parties.site import worker
 from parties.site.accounts import Accounts
-from parties.site.approvals import APPROVED, DENIED, PENDING, Approvals, Decision
+from parties.site.approvals import DENIED
 from parties.site.identity import Contents, Identity, contents
-from parties.site.journal import Journal
-from parties.site.mailbox import Closed, Letter, Mailbox
-from parties.site.policy import longest_letter, objections
+from parties.site.mailbox import Letter, Mailbox
+from parties.site.policy import objections
+from parties.site.serving import Serving
 from parties.site.settings import MARGIN, Settings
 from parties.site.site import BEGUN, Site
 from parties.site.state import State
-from parties.site.words import said
 from parties.site.worker import Means
 
-_PAUSE = 0.5  # seconds between looks into an empty mail box
 _DAY = 86_400.0  # seconds
 _SHARE_FOR_ROWS = 0.5  # of a question's time, at most, that it may take to read the rows
 _NEVER_READ = object()  # the version of no table
@@ -70,7 +65,7 @@ class Table(Protocol):
 
 
 @dataclass
-class Service:
+class Service(Serving):
     """One site at work: its configuration, the plan, the table, and the state that this process owns."""
 
     settings: Settings
@@ -78,22 +73,17 @@ class Service:
     table: Table
     state: State
     key: EllipticCurvePrivateKey
-    journal: Journal = field(init=False)
     identity: Identity = field(init=False)
     site: Site = field(init=False)
     ready: bool = field(default=False, init=False)
     _version: object = field(default=_NEVER_READ, init=False)  # of the table that was looked at
-    _followed: int = field(init=False)  # lines of the journal that the log has told
-    _stands: dict[str, str] = field(default_factory=dict, init=False)  # of decisions, by id
 
     def __post_init__(self) -> None:
         wrong = [*objections(self.settings, self.agreement, self.key)]
         if wrong:
             raise InputError("\n".join(wrong))
-        self.journal = self.state.journal()
-        self._followed = len(self.journal.lines)
+        self._recall()
         self.identity = Identity(self.state.folder / "tables", self.journal)
-        self.approvals = Approvals(self.state.folder / "approvals", self.settings.policy.approve)
         self.site = Site(
             self.settings.name,
             self.key,
@@ -104,9 +94,14 @@ class Service:
             self.state.answers,
             self._approved,
             self.settings.means,
-            colluding=self.settings.policy.colluding,
+            belief=self.settings.policy.belief,
             denied=lambda head: self._stand(head.plan, head.exchange).state == DENIED,
         )
+
+    @property
+    def correspondent(self) -> Site:
+        """Who answers letters here."""
+        return self.site
 
     def look(self) -> None:
         """Have the table read, and be ready if it is as the plan says. Raises `InputError` that says all that is wrong.
@@ -135,20 +130,6 @@ class Service:
             raise
         self.ready = True
 
-    def serve(self, mailbox: Mailbox) -> None:
-        """Answer letters until the mail box is closed."""
-        if self.settings.policy.approve == "plan":
-            self._stand(self.agreement.digest, None)
-        self._follow()
-        with mailbox.opened():
-            _log.info("connected; waiting for questions")
-            while not mailbox.closing.is_set():
-                letter = mailbox.fetch()
-                if letter is None:
-                    mailbox.closing.wait(_PAUSE)
-                else:
-                    self._answer(mailbox, letter)
-
     def _answer(self, mailbox: Mailbox, letter: Letter) -> None:
         """Serve one letter; what was computed for it leaves when its time is over, whatever happened."""
         began, seconds = time.monotonic(), self.settings.limits.seconds
@@ -160,22 +141,11 @@ class Service:
                 _log.error("not ready: %s", error)
         looked = math.ceil((time.monotonic() - began) / seconds) if changed else 0
         due = began + (1 + looked) * seconds  # to read the table takes its time, which tells of it no more than so
-        try:
-            reply = self.site.reply(letter.parts)
-        except OSError as error:
-            _log.error("%s: nothing is answered until it can be written (%s)", self.state.folder, error.strerror)
-            reply = None
-        self._follow()
+        reply = self._reply(letter)
         if changed or self.site.touched:
             time.sleep(max(0.0, due - time.monotonic()))  # also while the service is being stopped
         if reply is not None:
             mailbox.reply(letter, reply)
-
-    def _follow(self) -> None:
-        """Tell in the log what is new in the journal."""
-        for line in self.journal.lines[self._followed :]:
-            _log.info("%s", said(line))
-        self._followed = len(self.journal.lines)
 
     def _approved(self, head: Head) -> bool:
         """Whether a question may be answered now. Raises `InputError` for one too many, and where it was denied."""
@@ -185,23 +155,7 @@ class Service:
         today = sum(line["time"] > time.time() - _DAY for line in begun)
         if max(asked, today) >= most:
             raise InputError(f"{most} questions were answered in this exchange or a day, the most that policy allows")
-        decision = self._stand(head.plan, head.exchange)
-        if decision.state == DENIED:
-            raise InputError(f"{decision.by} has denied {decision.id}")
-        return self.ready and decision.state == APPROVED
-
-    def _stand(self, plan: bytes, exchange: bytes | None) -> Decision:
-        """What has been decided; written down in the journal once it is known."""
-        decision = self.approvals.asked(plan, exchange)
-        if self._stands.get(decision.id) != decision.state:
-            self._stands[decision.id] = decision.state
-            if decision.state == PENDING:
-                _log.info(
-                    "%s waits for approval; type: federation party approve SITE.toml %s", decision.id, decision.id
-                )
-            else:
-                self.journal.add(decision.state, id=decision.id, by=decision.by, at=decision.time)
-        return decision
+        return self._agreed(head) and self.ready
 
 
 def _known(table: Table, key: bytes) -> tuple[str, list[str], Contents | None]:
@@ -276,34 +230,5 @@ def run(settings: Settings, agreement: Agreement, table: Table) -> None:
             service.look()
         except NotYet as error:
             _log.error("not ready yet: %s", error)
-        root = settings.connection.root
-        mailbox = Mailbox(
-            settings.connection.superlink or agreement.superlink,
-            root.read_bytes() if root else agreement.root.encode(),
-            key,
-            longest_letter(agreement),
-            service.site.refuse,
-        )
-        service.journal.add("start", plan=agreement.digest.hex(), table=settings.data.table)
         state_now = "ready" if service.ready else "NOT ready"
-        _log.info("site '%s' of the plan '%s': %s", settings.name, agreement.name, state_now)
-        with _stopping(mailbox), suppress(Closed):
-            service.serve(mailbox)
-        service.journal.add("stop")
-        _log.info("stopped; the head of the journal is %s", service.journal.head)
-
-
-@contextmanager
-def _stopping(mailbox: Mailbox) -> Iterator[None]:
-    """Signals that close the mail box, whatever a process was started by."""
-
-    def close(*_: object) -> None:
-        _log.info("stopping")
-        mailbox.closing.set()
-
-    before = {number: signal.signal(number, close) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        service.run(f"site '{settings.name}' of the plan '{agreement.name}': {state_now}", table=settings.data.table)

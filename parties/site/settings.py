@@ -11,7 +11,7 @@ import os
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
@@ -20,11 +20,14 @@ from federation.contract.errors import InputError, nearest_name
 from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.roster import COLLUDING
 from federation.letters.keys import require_private
+from federation.sums.servers import Servers
 from parties.site.accounts import Account, Allowances
+from parties.site.belief import Belief
 from parties.site.worker import Means
 
 MARGIN = 2  # seconds of a question's time that are kept for sealing and storing its answer
 
+_ROLE = "role"  # a key that the configuration of a second server has
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _SQLITE = "sqlite:///"
 _LONGEST_SHOWN = 60  # characters of a value that was refused
@@ -46,6 +49,8 @@ def _rule(text: str) -> PydanticCustomError:
 
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 Size = Annotated[int, BeforeValidator(_size)]
+Digits = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Fingerprints = Annotated[tuple[Digits, ...], Field(min_length=1)]
 
 
 class _Closed(BaseModel):
@@ -103,15 +108,23 @@ class Policy(_Closed):
 
     `approve` is "plan" (somebody approves a plan once), "each" (every exchange of it) or "auto" (nobody need).
     `most_questions` may be answered in an exchange, and in a day. `colluding` is the largest share of the sites that
-    may collude with an aggregator: a secure sum must hide this site's part from all of them together.
+    may collude with an aggregator: a secure sum must hide this site's part from all of them together; `servers` are the
+    kinds that may add it up, `second_servers` the keys of those who may take masks off.
     """
 
-    aggregators: Annotated[tuple[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")], ...], Field(min_length=1)]
+    aggregators: Fingerprints
     protocols: Annotated[tuple[str, ...], Field(min_length=1)]
     approve: Literal["each", "plan", "auto"] = "plan"
     public_features: bool = False
     most_questions: Annotated[int, Field(ge=1)] = 200
     colluding: Annotated[float, Field(ge=0, lt=1)] = COLLUDING
+    servers: Annotated[tuple[Servers, ...], Field(min_length=1)] = ("one",)
+    second_servers: tuple[Digits, ...] = ()
+
+    @property
+    def belief(self) -> Belief:
+        """Of those who add up secure sums."""
+        return Belief(self.colluding, self.servers, self.second_servers)
 
 
 class Amount(_Closed):
@@ -154,13 +167,57 @@ class Bounds(_Closed):
     letter: Annotated[Size, Field(ge=2**16, le=2**30)] = 2**26
 
 
-class Settings(_Closed):
-    """All of it; relative paths are those of the folder of the file."""
+class SecondPolicy(_Closed):
+    """Whose sums a second server takes masks off, by the fingerprints of their keys; the rest as in `Policy`."""
+
+    aggregators: Fingerprints
+    approve: Literal["each", "plan", "auto"] = "plan"
+    colluding: Annotated[float, Field(ge=0, lt=1)] = COLLUDING
+
+
+class Configuration(_Closed):
+    """What the configurations of all members of a plan have; relative paths are those of the folder of the file."""
 
     name: Text
     plan: Path
     state: Path
     connection: Connection
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """From a file. Raises `InputError` that names the file, the key and what is allowed there."""
+        plain = _plain(path)
+        if (_ROLE in plain) is (cls is Settings):
+            raise InputError(
+                f"{path} is the configuration of a second server, which holds no rows and spends nothing"
+                if cls is Settings
+                else f"{path} is the configuration of a site; that of a second server begins with {_ROLE}"
+            )
+        try:
+            found = cls.model_validate_json(json.dumps(plain, default=str))
+        except ValidationError as error:
+            told = dict.fromkeys(filter(None, (_told(one, cls) for one in error.errors(include_url=False))))
+            raise InputError("\n".join(f"{path}: {sentence}" for sentence in told)) from error
+        return found._placed(path.absolute().parent)
+
+    def _placed(self, folder: Path, **changed: Any) -> Self:
+        """The same with paths from the root on."""
+        connection = self.connection
+        known = {"key": placed(folder, connection.key), "root": connection.root and placed(folder, connection.root)}
+        whole = {"plan": placed(folder, self.plan), "state": placed(folder, self.state), **changed}
+        return self.model_copy(update={**whole, "connection": connection.model_copy(update=known)})
+
+
+class SecondSettings(Configuration):
+    """The configuration of the second of two servers, which holds no rows and spends nothing."""
+
+    role: Literal["second-server"]
+    policy: SecondPolicy
+
+
+class Settings(Configuration):
+    """The configuration of a site."""
+
     data: Table
     policy: Policy
     allowance: Allowance
@@ -184,42 +241,12 @@ class Settings(_Closed):
         """What a question may use: its answer, and one for blank rows where that fails, are there when it leaves."""
         return Means(self.limits.memory, (self.limits.seconds - MARGIN) // 2)
 
-    @classmethod
-    def load(cls, path: Path) -> Settings:
-        """From a file. Raises `InputError` that names the file, the key and what is allowed there."""
-        if path.is_dir():
-            raise InputError(f"{path} is a folder; name the file in it: {path / 'site.toml'}")
-        require_private(path)
-        try:
-            plain = tomllib.loads(path.read_text(encoding="utf-8"))
-            found = cls.model_validate_json(json.dumps(plain, default=str))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"{path} is no TOML: {error}") from error
-        except ValidationError as error:
-            told = dict.fromkeys(filter(None, map(_told, error.errors(include_url=False))))
-            raise InputError("\n".join(f"{path}: {sentence}" for sentence in told)) from error
-        return found._placed(path.absolute().parent)
-
-    def _placed(self, folder: Path) -> Settings:
-        """The same with paths from the root on."""
-        connection, data = self.connection, self.data
-
-        def placed(path: Path) -> Path:
-            return Path(os.path.normpath(folder / path))
-
-        url = data.url
+    def _placed(self, folder: Path, **changed: Any) -> Self:
+        data, url = self.data, self.data.url
         if url is not None and url.startswith(_SQLITE) and url not in (_SQLITE, f"{_SQLITE}:memory:"):
-            url = f"{_SQLITE}{placed(Path(url.removeprefix(_SQLITE)))}"
-        return self.model_copy(
-            update={
-                "plan": placed(self.plan),
-                "state": placed(self.state),
-                "connection": connection.model_copy(
-                    update={"key": placed(connection.key), "root": connection.root and placed(connection.root)}
-                ),
-                "data": data.model_copy(update={"file": data.file and placed(data.file), "url": url}),
-            }
-        )
+            url = f"{_SQLITE}{placed(folder, Path(url.removeprefix(_SQLITE)))}"
+        known = {"file": data.file and placed(folder, data.file), "url": url}
+        return super()._placed(folder, data=data.model_copy(update=known))
 
 
 _WORDS = {
@@ -238,20 +265,40 @@ _WORDS = {
 }
 
 
-def _told(detail: ErrorDetails) -> str | None:
+def configuration(path: Path) -> Settings | SecondSettings:
+    """That of a site, or of a second server. Raises as `Configuration.load`."""
+    return SecondSettings.load(path) if _ROLE in _plain(path) else Settings.load(path)
+
+
+def _plain(path: Path) -> dict[str, Any]:
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name the file in it: {path / 'site.toml'}")
+    require_private(path)
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is no TOML: {error}") from error
+
+
+def placed(folder: Path, path: Path) -> Path:
+    """A path of a file in a folder, from the root on."""
+    return Path(os.path.normpath(folder / path))
+
+
+def _told(detail: ErrorDetails, root: type[Configuration]) -> str | None:
     """One sentence: the key, what is allowed there, and what came; None for what another one tells better."""
     place = [key for key in detail["loc"] if key not in _ALTERNATIVES]
     named = ".".join(map(str, place))
     kind, context, came = detail["type"], detail.get("ctx", {}), detail["input"]
     if kind == "extra_forbidden":
-        known = _keys(place[:-1])
+        known = _keys(place[:-1], root)
         return f"'{named}' is not known; allowed there: {', '.join(known)}{nearest_name(str(place[-1]), known)}"
     if kind == "missing":
         return f"'{named}' is missing; it has no default"
     if len(place) < len(detail["loc"]) and kind != "rule":
         return None if isinstance(came, dict) else f"'{named}' must be {_EITHER[str(place[1])]}, got {_shown(came)}"
     if kind in ("model_type", "dict_type"):
-        return f"'{named}' must be a section [{named}] with {', '.join(_keys(place))}, got {_shown(came)}"
+        return f"'{named}' must be a section [{named}] with {', '.join(_keys(place, root))}, got {_shown(came)}"
     if kind in ("literal_error", "enum"):
         allowed = re.findall(r"'([^']*)'", context["expected"])
         return f"'{named}' must be one of {', '.join(allowed)}, got {_shown(came)}{nearest_name(str(came), allowed)}"
@@ -280,9 +327,9 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
 
-def _keys(place: list[Any]) -> list[str]:
+def _keys(place: list[Any], root: type[BaseModel]) -> list[str]:
     """The keys of the section at a place, as the file writes them."""
-    section: type[BaseModel] | None = Settings
+    section: type[BaseModel] | None = root
     for key in place:
         fields = {} if section is None else {field.alias: field.annotation for field in section.model_fields.values()}
         found = fields.get(str(key))

@@ -8,50 +8,38 @@ is stored before it leaves, so that at most one answer to a question ever leaves
 from __future__ import annotations
 
 import hashlib
-import logging
-import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-from federation.contract.errors import FederationError, InputError
-from federation.contract.files import write_lasting
+from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
-from federation.contract.roster import COLLUDING
 from federation.letters.agreement import Agreement
-from federation.letters.keys import fingerprint
-from federation.letters.letters import Head, SealedAnswer, SignedQuestion
-from federation.letters.packets import SHORTEST_REPLY, Status, kind_of, status_packet
+from federation.letters.letters import Head, SealedAnswer
+from federation.letters.packets import Status, kind_of, status_packet
 from federation.letters.sum_letters import SUM
 from parties.holdings.cohort import Cohort
 from parties.site.accounts import Accounts
+from parties.site.belief import Belief
+from parties.site.correspondent import Approval, Correspondent
 from parties.site.journal import Journal
 from parties.site.summing import Summing
-from parties.site.worker import Busy, Cost, Means, Work, read
-
-Approval = Callable[[Head], bool]  # whether somebody here has agreed to answer
+from parties.site.worker import Cost, Means, Work, read
 
 # Events of its journal.
-REFUSED, BEGUN, ANSWERED, AGAIN, WAITING = "refused", "begun", "answered", "answered again", "waits for approval"
-SUMMED = "answered in a secure sum"
-
-_log = logging.getLogger(__name__)
-_RESERVE = 2**26  # bytes of the disk that answers leave free
-_LONGEST_REASON, _MOST_REASONS = 300, 1000  # letters of it, and different ones that are told apart
+BEGUN, ANSWERED, SUMMED = "begun", "answered", "answered in a secure sum"
 
 
 @dataclass
-class Site:
+class Site(Correspondent):
     """One site and the agreement that it serves.
 
-    `cohort` is this site alone, at its place in the agreement, `answers` a folder for what has been answered. A reply
-    to a question that nobody here has `approved` yet is that the site is busy; one that has been `denied` since is not
-    gone on with. `colluding` is the largest share of the
-    sites that may collude with whoever asks, as far as this site is concerned: secure sums hide its part from so many.
+    `cohort` is this site alone, at its place in the agreement. A question that has been `denied` since it was approved
+    is not gone on with. `belief` is what this site believes of those who add up secure sums.
     """
 
     name: str
@@ -64,103 +52,24 @@ class Site:
     approved: Approval
     means: Means
     now: Callable[[], float] = time.time
-    colluding: float = COLLUDING
+    belief: Belief = field(default_factory=Belief)
     denied: Approval = lambda head: False
     _taken: dict[str, str] = field(init=False)
-    _answered: set[str] = field(init=False)
     _sums: Summing | None = field(init=False)
-    _times: dict[tuple[str, str], int] = field(init=False, default_factory=dict)
-    touched: bool = field(init=False, default=False)  # whether rows were read, or were to be, for the last reply
 
     def __post_init__(self) -> None:
+        self._recall(ANSWERED, SUMMED)
         # Of each place in an exchange, and of each query of a release in it, the one question that was answered there.
         self._taken = {slot: line["key"] for line in self.journal.lines for slot in line.get("slots", ())}
-        self._answered = {line["key"] for line in self.journal.lines if line["event"] in (ANSWERED, SUMMED)}
         known = self.key, self.agreement, self.cohort, self.accounts, self.journal, self.answers.with_name("sums")
-        self._sums = Summing(*known, self.means, self.colluding) if self.agreement.secure else None
+        self._sums = Summing(*known, self.means, self.belief) if self.agreement.secure else None
 
-    def reply(self, letter: Mapping[str, bytes]) -> dict[str, bytes] | None:
-        """What is sent back; None to what is no question of this agreement to this site.
+    @property
+    def position(self) -> int:
+        """Its number among the sites."""
+        return self.cohort.first
 
-        Where rows were `touched` for it, it is to leave at a fixed time. What cannot be written down is not sent: a
-        site whose disk is full is busy. Raises `OSError` where it can say nothing.
-        """
-        self.touched = False
-        try:
-            signed = SignedQuestion(*(letter[name] for name in ("head", "signature", "question", "known")))
-            head = signed.opened(self.agreement.aggregator_key)
-            self._require_addressed(head)
-        except KeyError as error:
-            self.refuse(f"a letter without {error}")
-            return None
-        except InputError as error:
-            self.refuse(str(error))
-            return None
-        # What was answered is sent again, byte for byte, by the head of the question: its place, plan and text.
-        key = hashlib.sha256(self.agreement.aggregator.encode() + b"\n" + head.encoded()).hexdigest()
-        stored = self.answers / key
-        try:
-            if stored.exists():
-                self._note(AGAIN, key, key=key)
-                return asdict(SealedAnswer.decoded(stored.read_bytes()))
-            self._require_not_put_back(signed.known.hex())
-            return asdict(self._replied(head, signed.question, key))
-        except Busy as error:
-            _log.warning("%s", error)
-            return asdict(self._said(head, Status.BUSY))
-        except FederationError as error:
-            self.refuse(str(error))
-            return asdict(self._said(head, Status.REFUSED))
-        except OSError as error:
-            _log.error("%s: nothing is answered until it can be written (%s)", self.answers.parent, error.strerror)
-            return asdict(self._said(head, Status.BUSY))
-
-    def refuse(self, why: str) -> None:
-        """Write down that something was refused."""
-        known = why[:_LONGEST_REASON]
-        if (REFUSED, known) not in self._times and len(self._times) >= _MOST_REASONS:
-            known = "for other reasons"
-        self._note(REFUSED, known, why=known)
-
-    def _note(self, event: str, what: str, **told: str) -> None:
-        """Write down what may happen any number of times: the 1st, 2nd, 4th, 8th time and so on.
-
-        Else whoever may send letters, or send one again, could fill the disk.
-        """
-        times = self._times[event, what] = self._times.get((event, what), 0) + 1
-        if times & (times - 1) == 0:
-            self.journal.add(event, **told, times=times)
-
-    def _require_addressed(self, head: Head) -> None:
-        """Refuse what is for another site, plan or day. Raises `InputError`."""
-        own = bytes.fromhex(fingerprint(self.key.public_key()))
-        if (head.site, head.position, head.key) != (self.name, self.cohort.first, own):
-            raise InputError("the question is for another site")
-        if head.plan != self.agreement.digest or head.closing != self.agreement.closing:
-            raise InputError("the question is of a plan that this site does not serve")
-
-    def _require_not_put_back(self, known: str) -> None:
-        """Refuse to go on with a state that has forgotten what the aggregator was told. Raises `InputError`."""
-        if not self.journal.holds(known):
-            raise InputError(
-                f"the aggregator was told of a line of this journal, {known}, that is not in it: an older copy of the "
-                "state was put back, or lines were taken off its end, and nobody knows what was spent since; put back "
-                "the newest copy"
-            )
-
-    def _replied(self, head: Head, question: bytes, key: str) -> SealedAnswer:
-        """The reply to a question that was not answered before. Raises `FederationError`s where there is none."""
-        if key in self._answered:
-            raise InputError(
-                f"this question was answered, and {self.answers} lacks the answer; a second one, with other noise, "
-                "would tell more than was paid for; restore the folder"
-            )
-        if self.now() > head.closing:
-            return self._said(head, Status.EXPIRED)
-        if len(question) > self.agreement.longest_question:
-            raise InputError(
-                f"the question has {len(question)} bytes, and the longest of the plan {self.agreement.longest_question}"
-            )
+    def _served(self, head: Head, question: bytes, key: str) -> SealedAnswer:
         if kind_of(question) == SUM and self._sums is not None:
             return self._summed(self._sums, head, question, key)
         with read(question, self.agreement, self.cohort, self.means) as work:
@@ -182,7 +91,7 @@ class Site:
                 f"{self.means.memory} bytes, or failed; raise the limits, or mend what the log tells of"
             )
             packet = status_packet(Status.REFUSED, cost.length)
-        return self._sent(head, packet, key, ANSWERED, cost.kind)
+        return self._sent(head, packet, key, ANSWERED, kind=cost.kind)
 
     def _summed(self, sums: Summing, head: Head, packet: bytes, key: str) -> SealedAnswer:
         """The reply to a query of a secure sum."""
@@ -199,34 +108,13 @@ class Site:
             return self._said(head, Status.BUSY)
         if reply.why:
             self.refuse(reply.why)
-        return self._sent(head, reply.packet, key, SUMMED, reply.kind)
-
-    def _sent(self, head: Head, packet: bytes, key: str, event: str, kind: str) -> SealedAnswer:
-        """A reply, stored before it leaves."""
-        sealed = self._sealed(head, packet)
-        write_lasting(self.answers / key, sealed.encoded())
-        self.journal.add(event, key=key, kind=kind, bytes=len(sealed.sealed))
-        self._answered.add(key)
-        return sealed
+        return self._sent(head, reply.packet, key, SUMMED, kind=reply.kind)
 
     def _may(self, head: Head, cost: Cost, slots: list[str], key: str) -> bool:
-        """Whether somebody here has agreed, and there is room for an answer.
-
-        Raises `InputError` where another question was answered in its place.
-        """
+        """Whether a question may be answered. Raises `InputError` where another was answered in its place."""
         if any(self._taken.get(slot, key) != key for slot in slots):
             raise InputError("another question was answered in this place of the exchange")
-        if may := self.approved(head) and self._has_room(cost.length):
-            return may
-        self._note(WAITING, cost.kind, kind=cost.kind)
-        return False
-
-    def _has_room(self, length: int) -> bool:
-        """Whether an answer leaves room on the disk for what must be written down of later ones."""
-        free = shutil.disk_usage(self.answers).free
-        if free < length + _RESERVE:
-            _log.error("%s: the disk has %d bytes left, too few to answer; free some", self.answers.parent, free)
-        return free >= length + _RESERVE
+        return self._permitted(head, cost.kind, cost.length)
 
     def _price(self, head: Head, cost: Cost) -> tuple[str, Guarantee, bool] | None:
         """What is charged for the release that an answer belongs to, unless it has been; None where that is nothing."""
@@ -246,10 +134,3 @@ class Site:
         """Take the places of an answer in its exchange."""
         self.journal.add(BEGUN, key=key, slots=slots, **known)
         self._taken.update(dict.fromkeys(slots, key))
-
-    def _said(self, head: Head, status: Status, length: int = SHORTEST_REPLY) -> SealedAnswer:
-        return self._sealed(head, status_packet(status, length))
-
-    def _sealed(self, head: Head, packet: bytes) -> SealedAnswer:
-        """A reply that tells, to the aggregator alone, how far the journal has come."""
-        return SealedAnswer.sealed_for(head, packet + bytes.fromhex(self.journal.head), self.key)

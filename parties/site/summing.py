@@ -21,16 +21,19 @@ from federation.letters.agreement import Agreement
 from federation.letters.keys import sums_key
 from federation.letters.letters import Head
 from federation.letters.packets import Status, status_packet
-from federation.letters.sum_letters import LEAVE, SumAnswer, SumQuery, read_part, require_planned, roster_of
+from federation.letters.sum_letters import LEAVE, SumAnswer, SumQuery, read_part, require_planned
 from federation.numerics.arrays import Integers
-from federation.sums.memory import FolderMemory
 from federation.sums.messages import KEYS, MASKED, keys_width
-from federation.sums.plan import SumPlan, Terms
+from federation.sums.plan import SumPlan
+from federation.sums.two_servers import upload_width
 from parties.holdings.cohort import Cohort
 from parties.site.accounts import Accounts
+from parties.site.belief import Belief
 from parties.site.journal import Journal
 from parties.site.worker import Means, Work, read
+from parties.sums.memory import FolderMemory
 from parties.sums.party import MaskedParty
+from parties.sums.uploading import UploadingParty
 
 SUM = "sum"  # of a line of the journal that begins one: what is known of it
 
@@ -53,8 +56,7 @@ Begin = Callable[[Work, list[str], Mapping[str, Any], bool], bool]
 class Summing:
     """One site in all secure sums of an agreement, with a folder in which it keeps what it must not forget of them.
 
-    `colluding` is the largest share of the sites that it takes to collude with whoever asks. Raises `InputError` for an
-    agreement without the keys of all sites.
+    `belief` is what it believes of those who add up. Raises `InputError` for an agreement that lacks keys of sites.
     """
 
     key: EllipticCurvePrivateKey
@@ -64,15 +66,14 @@ class Summing:
     journal: Journal
     folder: Path
     means: Means
-    colluding: float
+    belief: Belief
     _known: dict[str, Mapping[str, Any]] = field(init=False)
     _made: Integers | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        terms = Terms(roster_of(self.agreement), self.colluding)
-        self._terms, self._memory = terms, FolderMemory(self.folder)
-        own = sums_key(self.key)
-        self._party = MaskedParty(self.cohort.first, own, terms, self._memory, lambda plan: self._part(), self._pay)
+        self._terms, self._memory = self.belief.terms(self.agreement), FolderMemory(self.folder)
+        known = self.cohort.first, sums_key(self.key), self._terms, self._memory, lambda plan: self._part(), self._pay
+        self._party, self._uploading = MaskedParty(*known), UploadingParty(*known)
         lines = [line for line in self.journal.lines if SUM in line]
         self._known = {line[SUM]["digest"]: line[SUM] for line in lines}
         self._begun = {line[SUM]["digest"]: line["time"] for line in lines}
@@ -105,6 +106,7 @@ class Summing:
         return Reply(f"{kind}, query {query.query} of a secure sum", SumAnswer(answer).packet())
 
     def _first(self, head: Head, query: SumQuery, begin: Begin, now: float) -> Reply:
+        self.belief.require(self.agreement)
         plan = SumPlan.read(query.body)
         if plan.packed() != query.body or plan.digest != query.digest:
             raise InputError("the plan of a secure sum has another digest than it comes with")
@@ -122,7 +124,7 @@ class Summing:
             known |= {"guarantee": cost.guarantee.to_dict()}
             self.accounts.require(known["paid"], cost.guarantee, trusted=False)
             slots = [f"{exchange} secure sum {digest}", f"{exchange} {cost.kind} {cost.release} {cost.query}"]
-            kind = f"{cost.kind}, query {KEYS} of a secure sum"
+            kind = f"{cost.kind}, {'part' if plan.second else f'query {KEYS}'} of a secure sum"
             new = self._memory.load(plan.digest) is None
             if not begin(work, slots, known, new):
                 return Reply(kind, None)
@@ -134,11 +136,15 @@ class Summing:
                         f"'{cost.kind}' has no part in a secure sum: to make one took more than {self.means.seconds} s "
                         f"or {self.means.memory} bytes, or failed; raise the limits, or mend what the log tells of"
                     )
-                    length = len(SumAnswer(bytes(keys_width(plan)), bytes(cost.length)).packet())
+                    width = upload_width(plan) if plan.second else keys_width(plan)
+                    length = len(SumAnswer(bytes(width), bytes(cost.length)).packet())
                     return Reply(kind, status_packet(Status.REFUSED, length), why)
                 opened, self._made = read_part(part, cost.numbers)
                 write_lasting(self._opened(digest), opened)
-        answer = self._party.answer(plan.digest, KEYS, query.body)
+        if plan.second:  # which takes one query: it is paid for before it leaves
+            answer = self._uploading.answer(query.body)
+        else:
+            answer = self._party.answer(plan.digest, KEYS, query.body)
         return Reply(kind, SumAnswer(answer, self._opened(digest).read_bytes()).packet())
 
     def _part(self) -> Integers:

@@ -41,6 +41,8 @@ def _said(line: Mapping[str, Any]) -> str:
             return f"answered '{line['kind']}': {line['bytes']} bytes"
         case "answered in a secure sum":
             return f"answered '{line['kind']}': {line['bytes']} bytes"
+        case "told the sum of masks":
+            return f"told the sum of the masks of {line['counted']} of {line['of']} sites: {line['bytes']} bytes"
         case "answered again":
             return f"sent again what was answered before{_times(line)}"
         case "refused":
@@ -53,7 +55,8 @@ def _said(line: Mapping[str, Any]) -> str:
             return f"{line['id']} was {line['event']} by {line['by']}"
         case "start":
             # All of it: who writes plans can make two, with other keys of sites, whose first 16 digits are the same.
-            return f"started, with the table '{line['table']}' and the plan {line['plan']}"
+            table = f"the table '{line['table']}' and " if "table" in line else ""
+            return f"started, with {table}the plan {line['plan']}"
         case "stop":
             return "stopped"
         case "table":

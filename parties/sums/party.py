@@ -13,10 +13,10 @@ from federation.contract.errors import InputError
 from federation.numerics.arrays import Floats, Integers
 from federation.sums.encoding import encoded
 from federation.sums.keys import Words
-from federation.sums.memory import Memory, Record
 from federation.sums.messages import KEYS, MASKED, queries
 from federation.sums.plan import SumPlan, Terms
 from parties.sums.masking import MaskedAnswers, Own
+from parties.sums.memory import Memory, Record
 
 Contribute = Callable[[SumPlan], Floats | Integers]
 

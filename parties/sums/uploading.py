@@ -10,9 +10,9 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from federation.contract.errors import InputError
 from federation.sums import keys
-from federation.sums.memory import Memory, Record
 from federation.sums.plan import SumPlan, Terms
 from federation.sums.two_servers import SAYS, Uploaded, mask_key, statement
+from parties.sums.memory import Memory, Record
 from parties.sums.party import Contribute, part_of
 
 

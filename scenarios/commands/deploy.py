@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from scenarios.deployment.folder import Folder
 
 _DAY = 86_400  # seconds
+_A_NAME = "a name of up to 63 letters a to z, digits, - and _, and begin with a letter or digit"
 _MANY = 1000  # releases that are counted
 _PUBLIC_FEATURES = (
     "features: this protocol protects labels alone, and takes all else in a row as public: a site must set "
@@ -43,6 +44,10 @@ def deploy(
     bags: Annotated[
         int | None, Option("--bags", metavar="MOST", min=1, help="Bags of a site at most, where a column names them.")
     ] = None,
+    second: Annotated[
+        str | None,
+        Option("--second", metavar="NAME", help="Who runs the second server, where the scenario says servers: two."),
+    ] = None,
     closing: Annotated[
         float, Option("--closing", metavar="DAYS", min=0.01, help="After that sites answer no more.")
     ] = 90,
@@ -66,7 +71,7 @@ def deploy(
     from scenarios.deployment.certificates import make_server
     from scenarios.deployment.folder import Folder
 
-    first = {"--superlink": superlink, "--sites": sites, "--rows": rows, "--bags": bags}
+    first = {"--superlink": superlink, "--sites": sites, "--rows": rows, "--bags": bags, "--second": second}
     if folder is not None:
         _refuse({"--keys": keys}, "is for a folder that was made before: federation deploy DIR --keys FOLDER")
         _begin(scenario, folder, first, closing, _listed(hosts), settings, data_dir, as_json)
@@ -103,9 +108,9 @@ def _begin(
     from aggregator.exchange.app import promised
     from aggregator.exchange.spent import affordable
     from federation.contract.errors import InputError
-    from federation.contract.roster import colluders
     from scenarios.data.catalogue import is_file_name, public_path
     from scenarios.deployment.folder import INVITATION, README, make_folder
+    from scenarios.deployment.sum_words import promised as promised_by_sums
     from scenarios.settings.schema import resolve
 
     lacking = [name for name in ("--superlink", "--sites") if not given[name]]
@@ -119,18 +124,15 @@ def _begin(
         "closing": int(time.time() + closing * _DAY),
         "rows": None if given["--rows"] is None else parsed_rows(str(given["--rows"])),
         "bags": given["--bags"],
+        "second": None if given["--second"] is None else parsed_second(str(given["--second"])),
     }
     auxiliary = resolved.data.auxiliary
     public = public_path(auxiliary, data_dir) if is_file_name(auxiliary) else Path()
     made, found = make_folder(folder, resolved, public, known, [parsed_address(address), *hosts])
-    names = [site.name for site in found.agreement.sites]
+    names, second = [site.name for site in found.agreement.sites], found.agreement.second
     own = ", by noise of the sites, whoever sees the answers"
     if found.agreement.secure:
-        most = colluders(len(names), found.agreement.colluding)
-        own = (
-            f", by noise that the sites add together: nobody sees an answer, and sites trust nobody, as long as at "
-            f"most {most} of {len(names)} of them collude with you and all compare the plan's digest with each other"
-        )
+        own = promised_by_sums(found.agreement)
     promises = [
         f"epsilon {one.epsilon:g}, delta {one.delta:g} per {one.unit}"
         + (", if the aggregator is honest, who adds the noise" if one.trusted else own)
@@ -146,8 +148,10 @@ def _begin(
         "promises": promises,
         "releases": releases,
         "public_features": found.agreement.public_features,
+        "second": None if second is None else second.name,
         "remarks": list(found.remarks),
     }
+    alone = "" if second is None else f", and {INVITATION} alone to {second.name}"
     text = [
         *(f"hint: {remark}" for remark in found.remarks),
         f"wrote {made.path}/: {INVITATION}, {found.agreement.public.file}, {README}",
@@ -155,8 +159,9 @@ def _begin(
         *(f"promises: {promise}" for promise in promises),
         *([] if releases is None else [_lasts(releases)]),
         *([_PUBLIC_FEATURES] if found.agreement.public_features else []),
-        f"next: send {INVITATION} and {found.agreement.public.file} to {', '.join(names)}; {made.path / README} says "
-        "what follows",
+        *([] if second is None else [f"second server: '{second.name}' runs it, holds no rows and sees no answer"]),
+        f"next: send {INVITATION} and {found.agreement.public.file} to {', '.join(names)}{alone}; "
+        f"{made.path / README} says what follows",
     ]
     tell(as_json, record, text=text, hidden=record)
 
@@ -175,20 +180,23 @@ def _seal(folder: Folder, keys: Path, as_json: bool) -> None:
 
     agreement = folder.seal(keys)
     found = [
-        {"site": site.name, "fingerprint": fingerprint(key)}
-        for site, key in zip(agreement.sites, agreement.keys, strict=True)
+        {"site": one.name, "fingerprint": fingerprint(key)}
+        for one, key in zip(agreement.members, agreement.keys, strict=True)
     ]
+    second = agreement.second
     record = {
         "plan": str(folder.path / AGREEMENT),
         "digest": agreement.digest.hex(),
         "aggregator": fingerprint(agreement.aggregator_key),
         "sites": found,
+        "masks": None if second is None else second.masks,
     }
     text = [
         *(f"{one['fingerprint']}  {one['site']}" for one in found),
         f"{record['aggregator']}  (the key of this deployment)",
+        *([] if second is None else [f"{second.masks}  (the key for masks that '{second.name}' reads out to sites)"]),
         f"digest of the plan: {record['digest']}",
-        f"next: compare these with the sites by telephone, send them {record['plan']}, and type: federation collect "
+        f"next: compare these with them by telephone, send them {record['plan']}, and type: federation collect "
         f"{folder.path}",
     ]
     tell(as_json, record, text=text, hidden=record)
@@ -224,13 +232,26 @@ def parsed_sites(text: str) -> tuple[str, ...]:
         try:
             Member(name=name)
         except ValidationError:
-            raise InputError(
-                f"--sites: {name!r:.80} must be a name of up to 63 letters a to z, digits, - and _, and begin with a "
-                "letter or digit"
-            ) from None
+            raise InputError(f"--sites: {name!r:.80} must be {_A_NAME}") from None
     if not names or len({name.lower() for name in names}) < len(names):
         raise InputError(f"--sites must be different names with commas between, got {text!r:.80}")
     return names
+
+
+def parsed_second(text: str) -> str:
+    """A name as `parsed_sites` takes it. Raises `InputError` for others, and for several.
+
+    Examples:
+        >>> parsed_second("ombud")
+        'ombud'
+    """
+    from federation.contract.errors import InputError
+    from federation.letters.agreement import Member
+
+    try:
+        return Member(name=text).name
+    except ValueError:
+        raise InputError(f"--second: {text!r:.80} must be {_A_NAME}") from None
 
 
 def parsed_rows(text: str) -> tuple[int, int]:

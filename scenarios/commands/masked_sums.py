@@ -6,11 +6,11 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from aggregator.world.servers import ADVERSARY, SAID
 from federation.contract.errors import InputError
 from federation.contract.roster import colluders
 from federation.sums import keys
 from federation.sums.plan import KEY, Roster, SumPlan, planned
+from federation.sums.servers import ADVERSARY, SAID
 from federation.sums.thresholds import BITS, neighbourhood
 from scenarios.simulated.sum_costs import seconds, sum_costs, timed
 

@@ -20,11 +20,15 @@ from scenarios.commands.output import tell
 
 if TYPE_CHECKING:
     from federation.letters.agreement import Agreement
-    from parties.site.settings import Settings
+    from parties.site.settings import SecondSettings, Settings
     from scenarios.deployment.site_words import Outlook
 
 party_app = typer.Typer(no_args_is_help=True, help="A site of a real federation: what a hospital runs beside its data.")
 
+_READ_OUT = (
+    "the key for masks: {masks}; read it out to each SITE by telephone: sites that had it from the coordinator alone "
+    "would mask their parts for whomever the coordinator likes"
+)
 SiteFile = Annotated[Path, Argument(metavar="SITE.toml", help="The site's own configuration.")]
 Id = Annotated[str | None, Argument(metavar="ID", help="Which one; default: the only one that waits.")]
 
@@ -39,17 +43,30 @@ def _linux() -> None:
 def init(
     site: SiteFile,
     invitation: Annotated[Path, Option(metavar="FILE", help="invitation.json, from the plan's coordinator.")],
-    name: Annotated[str, Option(help="This site's name, one of those in the invitation.")],
-    data: Annotated[Path, Option(metavar="FILE", help="The rows: csv, parquet, npz or svmlight.")] = Path("rows.csv"),
+    name: Annotated[str, Option(help="This site's name, one of those in the invitation; or the second server's.")],
+    data: Annotated[Path | None, Option(metavar="FILE", help="The rows: csv, parquet, npz or svmlight.")] = None,
 ) -> None:
-    """Make a site's key and its configuration, which explains itself. Nothing is overwritten."""
+    """Make a site's key and its configuration, which explains itself. Nothing is overwritten.
+
+    The second server of a plan that has two begins so, too: it holds no rows.
+    """
     from federation.letters.agreement import Agreement
-    from federation.letters.keys import fingerprint, new_site_key, public_text, save_key, sums_key
+    from federation.letters.keys import (
+        fingerprint,
+        masks_key,
+        new_site_key,
+        public_text,
+        raw_public,
+        save_key,
+        sums_key,
+    )
     from parties.site.state import State
-    from scenarios.deployment.site_draft import site_draft
+    from scenarios.deployment.site_draft import second_draft, site_draft
 
     plan = Agreement.load(invitation)
-    plan.position(name)
+    second = plan.position(name) == len(plan.sites)
+    if second and data is not None:
+        raise InputError(f"--data: '{name}' runs the second server of this plan, which holds no rows; leave it out")
     folder = site.absolute().parent
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     secret, public = folder / "key", folder / f"{name}.pub"
@@ -58,15 +75,20 @@ def init(
             raise InputError(f"{path} exists, and is not overwritten; choose another folder for this site")
     key = new_site_key()
     save_key(secret, key)
-    both = (key.public_key(), sums_key(key).public_key())  # by the second other sites know it in secure sums
-    public.write_text("".join(public_text(one) + "\n" for one in both), encoding="utf-8")
+    masks = raw_public(masks_key(key)).hex()
+    # By the second of its keys other sites know a site in secure sums; for that of a second server they mask parts.
+    sums = masks if second else public_text(sums_key(key).public_key())
+    public.write_text(f"{public_text(key.public_key())}\n{sums}\n", encoding="utf-8")
     State.made(folder / "state")
     with os.fdopen(os.open(site, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(site_draft(plan, name, Path(os.path.relpath(data, folder)) if not data.is_absolute() else data))
+        rows = data or Path("rows.csv")
+        rows = rows if rows.is_absolute() else Path(os.path.relpath(rows, folder))
+        file.write(second_draft(plan, name) if second else site_draft(plan, name, rows))
     for line in (
         f"wrote {site}, {secret} and {public}",
-        f"this site's key: {fingerprint(key.public_key())}",
+        f"this {'server' if second else 'site'}'s key: {fingerprint(key.public_key())}",
         f"the aggregator's key: {fingerprint(plan.aggregator_key)}",
+        *([_READ_OUT.format(masks=masks)] if second else []),
         f"next: send {public} to the plan's coordinator, and compare both keys with them by telephone",
         f"then: put the plan.json that they send beside {site}, and type: federation party check {site}",
     ):
@@ -114,13 +136,17 @@ def run(
     ] = None,
 ) -> None:
     """Serve: fetch questions, answer those that may be answered, until a signal says to stop."""
+    from parties.second.service import run as serve_second
     from parties.site.service import run as serve
+    from parties.site.settings import SecondSettings
     from scenarios.deployment.site_table import WatchedTable
 
     settings, agreement = _loaded(site)
-    table = WatchedTable(settings.data, agreement, agreement.position(settings.name))
     with logged(quiet=False, verbose=not quiet, file=log_file, times=True):
-        serve(settings, agreement, table)
+        if isinstance(settings, SecondSettings):
+            serve_second(settings, agreement)
+        else:
+            serve(settings, agreement, WatchedTable(settings.data, agreement, agreement.position(settings.name)))
 
 
 @party_app.command()
@@ -134,11 +160,11 @@ def log(
     show: Annotated[int | None, Option("--show", metavar="N", min=1, help="All of line N, as JSON.")] = None,
 ) -> None:
     """Print what has happened at this site, line by line; every line vouches for all before it."""
-    from parties.site.settings import Settings
+    from parties.site.settings import configuration
     from parties.site.state import State
     from parties.site.words import said
 
-    journal = State.found(Settings.load(site).state).journal(reading=True)
+    journal = State.found(configuration(site).state).journal(reading=True)
     if head is not None and not journal.holds(head.strip().lower()):
         raise InputError(
             f"{journal.path} has no line with the hash {head:.80}: lines were taken off its end, or an older copy was "
@@ -198,18 +224,23 @@ def new_table(site: SiteFile) -> None:
     print(f"the table '{settings.data.table}' is another one than {', '.join(others) or 'any'}")
 
 
-def _loaded(site: Path) -> tuple[Settings, Agreement]:
+def _loaded(site: Path) -> tuple[Settings | SecondSettings, Agreement]:
     from federation.letters.agreement import Agreement
-    from parties.site.settings import Settings
+    from parties.site.settings import configuration
 
-    settings = Settings.load(site)
+    settings = configuration(site)
     return settings, Agreement.load(settings.plan)
 
 
 def _outlook(site: Path) -> Outlook:
+    from parties.site.settings import SecondSettings
+    from scenarios.deployment.second_words import outlook_of_second
     from scenarios.deployment.site_words import outlook
 
-    return outlook(*_loaded(site))
+    settings, agreement = _loaded(site)
+    return (
+        outlook_of_second(settings, agreement) if isinstance(settings, SecondSettings) else outlook(settings, agreement)
+    )
 
 
 def _decide(site: Path, name: str | None, state: str) -> None:

@@ -13,7 +13,7 @@ from aggregator.contract.ledger import Budget
 from aggregator.exchange.app import WORLD_PLAN, outcome_of, set_aside
 from aggregator.exchange.exchange import LEFT_OUT, QUESTION, REPLY, Exchange
 from aggregator.exchange.spent import Spent
-from aggregator.exchange.sums import QUERIES, last_sum, over
+from aggregator.exchange.sums import last_sum, over
 from aggregator.world.plan import WorldPlan
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.files import alone, read_object, write_lasting
@@ -32,7 +32,8 @@ class Progress:
     """How far an exchange is: which sites have yet to answer the question numbered `asked`, and which are left out.
 
     That is the first question, from 1, for which somebody is waited for, or else the last; 0 before the first. Of a
-    secure sum `of_sum`, over answers to a question of this kind, it counts the queries.
+    secure sum `of_sum`, over answers to a question of this kind, it counts the queries. Once all sites have sent their
+    parts of one with a `second` server, that one alone is asked, by this name.
     """
 
     sites: int
@@ -41,10 +42,15 @@ class Progress:
     waiting: tuple[str, ...]
     left_out: tuple[str, ...]
     of_sum: str = ""
+    second: str = ""
 
     def __str__(self) -> str:
         if not self.asked:
             return f"no question has been asked of the {self.sites} sites"
+        if self.second:
+            has = "has not told" if self.waiting or self.left_out else "has told"
+            waiting = f"; waiting for {self.second}" if self.waiting else ""
+            return f"the second server '{self.second}' {has} the masks of the secure sum over '{self.of_sum}'{waiting}"
         answered = self.sites - len(self.waiting) - len(self.left_out)
         waiting = f"; waiting for {_named(self.waiting)}" if self.waiting else ""
         left_out = f"; left out: {_named(self.left_out)}" if self.left_out else ""
@@ -109,9 +115,11 @@ def progress(folder: Folder, number: str) -> Progress:
             break
     if not waiting and (summed := last_sum(own)) is not None:
         away = summed.lacking(total)
-        left_out = [agreement.sites[place].name for place, left in away if left]
-        waiting = [agreement.sites[place].name for place, left in away if not left]
-        return Progress(total, QUERIES, summed.query + 1, tuple(waiting), tuple(left_out), summed.kind)
+        left_out = [agreement.members[place].name for place, left in away if left]
+        waiting = [agreement.members[place].name for place, left in away if not left]
+        second = agreement.members[-1].name if summed.asks_second else ""
+        place = summed.query + 1
+        return Progress(total, summed.queries, place, tuple(waiting), tuple(left_out), summed.kind, second)
     return Progress(total, times, asked, tuple(waiting), tuple(left_out))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from aggregator.exchange.app import AGREEMENT, EXCHANGES, LEDGER, NODES, RELEASE
 from aggregator.exchange.exchange import JOURNALS
 from federation.contract.errors import InputError
 from federation.contract.files import is_folder, read_text, write_lasting
-from federation.letters.agreement import Agreement, Member
+from federation.letters.agreement import Agreement, Member, Second
 from federation.letters.keys import (
     ed25519_key_from_text,
     load_key,
@@ -27,6 +28,7 @@ from federation.letters.keys import (
 from federation.letters.sum_letters import roster_of
 from scenarios.deployment.certificates import make_authority, make_server
 from scenarios.deployment.plans import Deployment, Terms, deployment
+from scenarios.deployment.sum_words import compared
 from scenarios.settings.schema import Scenario
 from scenarios.settings.yaml_rules import dump
 
@@ -34,6 +36,23 @@ INVITATION, SCENARIO, README = "invitation.json", "scenario.yaml", "README.txt"
 _ROOM = 2**18  # bytes that an exchange may have to write at a time, at least
 _COMPARED = """Let the sites compare it with each
    other, too, by telephone: their secure sums rest on everybody's keys, which are in the plan. """
+_SECOND = """
+   Send {invitation} to {name}, too, which runs the second server of your secure sums and holds no rows.
+   There somebody types:
+
+     federation party init second.toml --invitation {invitation} --name {name}
+
+   and sends you {name}.pub. Its key for masks, which is printed there, {name} reads out to each SITE by telephone: not
+   you. Sites write it into site.toml (policy.second-servers), and "two" into policy.servers, if they believe that the
+   two of you do not collude.
+"""
+_CHECKED = """
+   and at {name}, which gets {agreement}, too, and has to be there whenever you collect:
+
+     federation party check second.toml
+     federation party approve second.toml
+     federation party run second.toml
+"""
 
 
 @dataclass(frozen=True)
@@ -73,8 +92,7 @@ class Folder:
                 f"deploy {self.path} --keys FOLDER"
             )
         found = Agreement.load(self.path / AGREEMENT)
-        unsigned = tuple(Member(name=site.name) for site in found.sites)
-        if found.model_copy(update={"sites": unsigned}).digest != self.invitation.digest:
+        if found.invitation.digest != self.invitation.digest:
             raise InputError(
                 f"{self.path / AGREEMENT} or {INVITATION} is not as it was sealed, and no site would answer to it; put "
                 "back what sites were sent, or make a new deployment"
@@ -139,15 +157,16 @@ class Folder:
         invitation = self.invitation
         if not is_folder(keys):
             raise InputError(f"--keys: there is no folder {keys}; name the one with the NAME.pub files of the sites")
-        lacking = [site.name for site in invitation.sites if not (keys / f"{site.name}.pub").exists()]
+        lacking = [one.name for one in invitation.members if not (keys / f"{one.name}.pub").exists()]
         if lacking:
             raise InputError(
-                f"--keys: {keys} lacks {', '.join(f'{name}.pub' for name in lacking)}; each site sends its own, which "
-                "`federation party init` writes"
+                f"--keys: {keys} lacks {', '.join(f'{name}.pub' for name in lacking)}; each of them sends its own, "
+                "which `federation party init` writes"
             )
         members = tuple(_member(site.name, keys / f"{site.name}.pub") for site in invitation.sites)
+        second = invitation.second and _second(invitation.second.name, keys / f"{invitation.second.name}.pub")
         try:
-            agreement = Agreement.model_validate({**invitation.model_dump(), "sites": members})
+            agreement = Agreement.model_validate({**invitation.model_dump(), "sites": members, "second": second})
         except ValueError as error:
             raise InputError(f"--keys: {error.errors()[0]['msg']}") from error  # type: ignore[attr-defined]
         if agreement.secure:
@@ -212,6 +231,17 @@ def _member(name: str, path: Path) -> Member:
     return Member(name=name, key=public_text(site_key_from_text(first.strip(), str(path))), sums=sums)
 
 
+def _second(name: str, path: Path) -> Second:
+    """A second server with the public keys in a file. Raises `InputError`."""
+    first, _, masks = read_text(path, "ask for another").strip().partition("\n")
+    if not re.fullmatch(r"[0-9a-f]{64}", masks.strip()):
+        raise InputError(
+            f"{path}, line 2: must be the key for masks of the second server '{name}', 64 hexadecimal digits; ask it "
+            "for the file that `federation party init` has written"
+        )
+    return Second(name=name, key=public_text(site_key_from_text(first.strip(), str(path))), masks=masks.strip())
+
+
 def _shown(agreement: Agreement) -> bytes:
     return (json.dumps(agreement.model_dump(mode="json"), indent=1, allow_nan=False) + "\n").encode()
 
@@ -220,7 +250,9 @@ def _readme(folder: Folder, found: Deployment) -> str:
     agreement = found.agreement
     names = [site.name for site in agreement.sites]
     host, _, port = agreement.superlink.rpartition(":")
-    compared = _COMPARED if agreement.secure else ""
+    together = _COMPARED if compared(agreement) else ""
+    own = "" if agreement.second is None else _SECOND.format(name=agreement.second.name, invitation=INVITATION)
+    checked = "" if agreement.second is None else _CHECKED.format(name=agreement.second.name, agreement=AGREEMENT)
     return f"""The deployment '{agreement.name}'
 {"=" * (len(agreement.name) + 17)}
 
@@ -233,19 +265,19 @@ This folder holds the keys of the deployment. Nobody but you may read it. Keep a
      federation party init site.toml --invitation {INVITATION} --name {names[0]} --data TABLE
 
    and sends you the file {names[0]}.pub that it makes.
-
-2. Put the .pub files of all sites in one folder, say keys, and type:
+{own}
+2. Put the .pub files of all of them in one folder, say keys, and type:
 
      federation deploy {folder.path} --keys keys
 
-   It prints the fingerprint of each key. Compare them with the sites by telephone.
+   It prints the fingerprint of each key. Compare them by telephone.
 
-3. Send {AGREEMENT} to each site, with the digest that was printed. {compared}There somebody types:
+3. Send {AGREEMENT} to each site, with the digest that was printed. {together}There somebody types:
 
      federation party check site.toml
      federation party approve site.toml
      federation party run site.toml
-
+{checked}
 4. Collect the answers, learn and release:
 
      federation collect {folder.path}

@@ -24,7 +24,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 from federation.contract.question import PrivateQuestion, Question, TrustedQuestion
 from federation.contract.reference import Reference
-from federation.letters.agreement import Agreement, Asked, Bags, Label, Member, Promise, Public, terms
+from federation.letters.agreement import Agreement, Asked, Bags, Label, Member, Promise, Public, Second, terms
 from federation.letters.packets import question_packet, reply_length
 from federation.letters.sum_letters import part_length, sum_plan
 from federation.sums.plan import KEY, Roster
@@ -45,7 +45,8 @@ class Terms:
     """What a coordinator decides beside the scenario: where letters go, to whom, until when, and how much a site holds.
 
     `root` and `aggregator` are the certificate and the public key as texts, `closing` seconds since 1970, `rows` the
-    fewest and most rows of a site, or of each of its bags, of which it has at most `bags`.
+    fewest and most rows of a site, or of each of its bags, of which it has at most `bags`. `second` is the name of the
+    second of two servers.
     """
 
     superlink: str
@@ -55,6 +56,7 @@ class Terms:
     closing: int
     rows: tuple[int, int] | None
     bags: int | None
+    second: str | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ def deployment(scenario: Scenario, known: Terms, public: Path) -> Deployment:
         parties_per_node=1,
         quorum=parties.quorum,
         colluding=parties.colluding,
+        servers=scenario.servers,
         robust=parties.robust,
         alike=parties.alike,
         timeout=None,
@@ -134,6 +137,8 @@ def deployment(scenario: Scenario, known: Terms, public: Path) -> Deployment:
         public=Public(file=public.name, sha256=file["digest"], rows=public_count),
         quorum=parties.quorum,
         colluding=parties.colluding,
+        servers=scenario.servers,
+        second=None if known.second is None else Second(name=known.second),
         protocol=variant.kind,
         options=dict(variant.options),
         asked=asked,
@@ -146,12 +151,15 @@ def deployment(scenario: Scenario, known: Terms, public: Path) -> Deployment:
 def _summed(agreement: Agreement) -> Iterator[str]:
     """What public numbers say of secure sums. Raises `InputError` where these sites can have none."""
     sites = len(agreement.sites)
+    if agreement.second is not None:  # whose key is not there yet, and makes no difference
+        second = agreement.second.model_copy(update={"masks": bytes(KEY).hex()})
+        agreement = agreement.model_copy(update={"second": second})
     try:
         plan = sum_plan(agreement, Roster((bytes(KEY),) * sites), b"", 1)
     except InputError as error:
         raise InputError(f"trust: secure: {error}") from error
     spare = plan.neighbours - plan.threshold
-    if plan.neighbours == sites - 1 and sites - plan.least > spare:
+    if not plan.second and plan.neighbours == sites - 1 and sites - plan.least > spare:
         yield (
             f"by parties.quorum {sites - plan.least} of {sites} sites may stay away, but a secure sum of so few ends "
             f"when more than {spare} do; raise parties.quorum to {(sites - spare) / sites:.3g}: the noise gets less"
@@ -256,11 +264,15 @@ def _problems(scenario: Scenario, known: Terms) -> Iterator[str]:
     if len(released) != 1:
         listed = ", ".join(protocol.kind for protocol in released) or "none"
         yield f"protocols: real sites are asked by one protocol, and there are {len(released)} ({listed}); leave one"
-    if scenario.servers != "one":
+    if (scenario.servers == "two") is not (known.second is not None):
         yield (
-            f"servers: {scenario.servers} is for simulations; between real sites one server adds up, which is taken to "
-            "do what it likes: use servers: one"
+            "servers: two needs another organisation that runs the second server; say with --second NAME what it is "
+            "called, or use servers: one"
+            if known.second is None
+            else f"servers: {scenario.servers} has no second server; leave --second out, or use servers: two"
         )
+    elif known.second is not None and known.second.lower() in map(str.lower, known.sites):
+        yield f"--second: '{known.second}' is one of the sites; the second server holds no rows, and has its own name"
     if len(scenario.privacy.epsilon) > 1:
         listed = ", ".join(f"{epsilon:g}" for epsilon in scenario.privacy.epsilon)
         yield f"privacy.epsilon: real sites spend one epsilon, and there are several ({listed}); choose one"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from federation.letters.agreement import Agreement, Column
 from federation.letters.keys import fingerprint
+from federation.sums.servers import Servers
 from parties.site.words import printable
 from scenarios.data.hashing import read_for
 from scenarios.data.tables import cut
@@ -56,12 +57,31 @@ protocols = [{_quoted(invitation.protocol)}]
 approve = "plan"      # "each": somebody here approves every exchange; "auto": nobody need
 public-features = false  # {_features(invitation)}
 most-questions = 200  # answered in an exchange, and in a day
-{_COLLUDING if invitation.secure else ""}
+{_sums(invitation) if invitation.secure else ""}
 # What all plans together may cost this table, ever. These are the least that this plan needs.
 {_allowances(invitation)}
 [limits]
 memory = "3GiB"       # of a process that answers a question
 seconds = 30          # after which an answer leaves, however long it took; over four times what reading takes
+"""
+
+
+def second_draft(invitation: Agreement, name: str) -> str:
+    """The text of the configuration of a second server."""
+    return f"""# The second server '{name}' of the plan '{_plain(invitation.name)}'. Only its owner may read this file.
+role = "second-server"  # it holds no rows, and takes the masks off the sums of this plan
+name = {_quoted(name)}
+plan = "plan.json"    # comes from the plan's coordinator once all have sent their keys
+state = "state"       # of which sums it has told the masks; never delete it, never put an older copy back
+
+[connection]
+key = "key"           # never leaves this machine; with it the coordinator could read what sites send
+
+[policy]
+# Compare these digits with the plan's coordinator by telephone before you approve anything.
+aggregators = [{_quoted(fingerprint(invitation.aggregator_key))}]
+approve = "plan"      # "each": somebody here approves every exchange; "auto": nobody need
+colluding = 0.1       # of the sites that may collude with the coordinator
 """
 
 
@@ -76,7 +96,23 @@ def _features(invitation: Agreement) -> str:
     return f"{needed}true only if what a row says is known to all, but its label"
 
 
-_COLLUDING = "colluding = 0.1       # of the sites that may collude with who asks; secure sums hide yours from them\n"
+def _sums(invitation: Agreement) -> str:
+    """What a site says of who adds up secure sums: as little belief as can be, until somebody writes more."""
+    needed = _NEEDED.get(invitation.servers, "")
+    text = f"""colluding = 0.1       # of the sites that may collude with who asks; secure sums hide yours from them
+servers = ["one"]     # {needed}"one" may do what it likes
+"""
+    if invitation.second is not None:
+        text += f"""# The key for masks, as '{invitation.second.name}' reads it out by telephone, NOT the coordinator:
+second-servers = []
+"""
+    return text
+
+
+_NEEDED: dict[Servers, str] = {
+    "one_semi_honest": 'this plan needs "one_semi_honest", too: believe that its coordinator never cheats; ',
+    "two": 'this plan needs "two", too: believe that its two servers do not collude; ',
+}
 
 
 def _allowances(invitation: Agreement) -> str:

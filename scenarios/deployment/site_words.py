@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,13 +13,12 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from federation.contract.errors import BudgetExceededError, FederationError, InputError
 from federation.contract.question import PublicQuestion, TrustedQuestion
-from federation.contract.roster import colluders
 from federation.letters.agreement import Agreement
 from federation.letters.keys import fingerprint, load_key
 from parties.guard.registry import question_type
 from parties.holdings.cohort import Holdings
 from parties.site.accounts import Accounts
-from parties.site.approvals import APPROVED, PENDING, Approvals, Decision
+from parties.site.approvals import APPROVED, PENDING, Approvals, Decision, Rule
 from parties.site.identity import Contents, Identity, contents
 from parties.site.policy import objections
 from parties.site.service import NotYet, accounts, require_quick, to_look
@@ -30,6 +28,7 @@ from parties.site.words import printable
 from parties.site.worker import apart, prepare
 from scenarios.data.tables import cut, listed
 from scenarios.deployment.site_table import WatchedTable
+from scenarios.deployment.sum_words import for_site, unseen
 
 _CLASSES_SHOWN = 12
 _TIMES = {1: "once", 2: "twice"}
@@ -53,9 +52,9 @@ def outlook(settings: Settings, agreement: Agreement) -> Outlook:
     state = State.found(settings.state)
     journal = state.journal(reading=True)
     identity = Identity(state.folder / "tables", journal)
-    found.lines += [*_who(agreement), *_what(agreement)]
+    found.lines += [*who(agreement), *_what(agreement)]
     if agreement.secure:
-        found.lines += _summed(agreement, settings)
+        found.lines += for_site(agreement, settings.policy.colluding)
     key = load_key(settings.connection.key, EllipticCurvePrivateKey)  # type: ignore[type-abstract]
     found.errors += objections(settings, agreement, key)
     own = accounts(settings, identity)
@@ -63,13 +62,18 @@ def outlook(settings: Settings, agreement: Agreement) -> Outlook:
     found.lines += _costs(agreement, settings, found.spent)
     found.errors += _afforded(agreement, own, found)
     _look(found, settings, agreement, identity)
-    approvals = Approvals(state.folder / "approvals", settings.policy.approve)
-    decision = approvals.asked(agreement.digest, None) if settings.policy.approve != "each" else None
+    conclude(found, state, settings.policy.approve, agreement)
+    return found
+
+
+def conclude(found: Outlook, state: State, rule: Rule, agreement: Agreement) -> None:
+    """Say what has been decided here, and whether anything keeps it from being done."""
+    approvals = Approvals(state.folder / "approvals", rule)
+    decision = approvals.asked(agreement.digest, None) if rule != "each" else None
     found.waiting = approvals.known(PENDING)
     found.lines += _approval(decision, found.waiting)
     found.lines.append("NOT ready" if found.errors else "ready")
     found.lines, found.errors = [*map(printable, found.lines)], [*map(printable, found.errors)]
-    return found
 
 
 def _look(found: Outlook, settings: Settings, agreement: Agreement, identity: Identity) -> None:
@@ -98,11 +102,13 @@ def _seen(settings: Settings, agreement: Agreement, key: bytes) -> tuple[list[st
     return (told, None, "") if holdings is None else (told, contents(holdings, key), _labels(agreement, holdings))
 
 
-def _who(agreement: Agreement) -> Iterator[str]:
+def who(agreement: Agreement) -> Iterator[str]:
+    """Which plan it is, who asks, and who takes part."""
     closing = time.strftime("%Y-%m-%d %H:%M", time.localtime(agreement.closing))
     yield f"plan: '{agreement.name}', digest {agreement.digest.hex()}"
     yield f"who asks: whoever has the key {fingerprint(agreement.aggregator_key)}"
-    yield f"sites: {', '.join(site.name for site in agreement.sites)}; the plan closes on {closing}"
+    second = "" if agreement.second is None else f"; second server: {agreement.second.name}"
+    yield f"sites: {', '.join(site.name for site in agreement.sites)}{second}; the plan closes on {closing}"
 
 
 def _what(agreement: Agreement) -> Iterator[str]:
@@ -117,27 +123,14 @@ def _what(agreement: Agreement) -> Iterator[str]:
         what = (kind.__doc__ or "").strip().partition("\n")[0]
         how = "protected by noise that this site adds"
         if asked.masked:
-            how = "protected by noise that all sites add together, and sent masked: nobody sees it, but the sum of all"
+            how = "protected by noise that all sites add together, and sent masked: "
+            how += f"{unseen(agreement)}, but the sum of all"
         elif issubclass(kind, TrustedQuestion):
             how = "sent WITHOUT noise: the aggregator is trusted to add it"
         elif issubclass(kind, PublicQuestion):
             how = "sent WITHOUT noise: for features that are public"
         times = _TIMES.get(asked.times, f"{asked.times} times")
         yield f"  {asked.kind}, {times} at most: {what} It is {how}."
-
-
-def _summed(agreement: Agreement, settings: Settings) -> Iterator[str]:
-    """What a secure sum rests on."""
-    sites, corrupt = len(agreement.sites), colluders(len(agreement.sites), agreement.colluding)
-    least = math.ceil(agreement.quorum * sites)
-    yield (
-        f"secure sums: of {least} of {sites} sites at least, or nothing can be read; what is hidden stays so while at "
-        f"most {corrupt} of them collude with the coordinator (policy.colluding: {settings.policy.colluding:g} may)"
-    )
-    yield (
-        "compare the digest of the plan, all its digits, with the OTHER SITES by telephone, not only with the "
-        "coordinator: one that shows each site another list of keys could read their answers"
-    )
 
 
 def _labels(agreement: Agreement, holdings: Holdings) -> str:

@@ -76,10 +76,10 @@ class SuperLink:
     client: Any
 
     def register(self, agreement: Agreement) -> dict[str, int]:
-        """Have it know the sites' keys; by which ids it knows them."""
+        """Have it know the members' keys; by which ids it knows them."""
         known = {node.public_key: node.node_id for node in self.nodes()}
         found = {}
-        for site, key in zip(agreement.sites, agreement.keys, strict=True):
+        for site, key in zip(agreement.members, agreement.keys, strict=True):
             public = public_key_to_bytes(key)
             if public not in known:
                 request = RegisterNodeRequest(public_key=public, name=site.name)

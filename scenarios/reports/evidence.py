@@ -10,10 +10,10 @@ from typing import Any
 
 from aggregator.contract.promise import Sent
 from aggregator.contract.protocol import Place
-from aggregator.world.servers import Servers
 from federation.contract.errors import FederationError, InputError, refusing
 from federation.contract.files import is_file, read_object, read_text
 from federation.contract.guarantee import Guarantee, NoGuarantee
+from federation.sums.servers import Servers
 from scenarios.data.catalogue import is_file_name
 from scenarios.reports.over_periods import spent_over_periods
 from scenarios.scores.results import Row

@@ -9,8 +9,8 @@ from typing import Any
 from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Refused
 from aggregator.world.public_numbers import PublicNumbers
-from aggregator.world.servers import SAID, Servers
 from federation.contract.guarantee import Guarantee, NoGuarantee
+from federation.sums.servers import SAID, Servers
 from scenarios.settings.protocol_options import place as placed
 from scenarios.settings.protocol_options import promise
 from scenarios.settings.schema import Scenario

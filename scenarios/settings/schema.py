@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from aggregator.contract import registry
-from aggregator.world.servers import Servers
 from federation.contract.errors import InputError
+from federation.sums.servers import Servers
 from scenarios.data.patterns import is_there
 from scenarios.settings.baselines import baselines_beside, unfounded
 from scenarios.settings.classifier import LOGISTIC, single_classifiers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from aggregator.contract.protocol import Place
-from aggregator.world.servers import Servers
+from federation.sums.servers import Servers
 from scenarios.settings.label_rules import are_real
 from scenarios.settings.protocol_options import (
     BASELINES,

@@ -13,11 +13,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from aggregator.sums.adding import AddingServer
 from aggregator.sums.masked_sum import MaskedSum, Total
-from aggregator.sums.unmasking import UnmaskingServer
 from federation.contract.errors import InputError
 from federation.numerics.arrays import Floats, Integers
-from federation.sums.memory import ProcessMemory
 from federation.sums.plan import Roster, SumPlan, Terms
+from parties.second.unmasking import UnmaskingServer
+from parties.sums.memory import ProcessMemory
 from parties.sums.party import MaskedParty
 from parties.sums.uploading import UploadingParty
 

@@ -12,13 +12,13 @@ from functools import cached_property
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from aggregator.sums.unmasking import UnmaskingServer
-from aggregator.world.servers import ADVERSARY, SAID, Servers
 from federation.contract.errors import InputError, QuorumError
 from federation.numerics.arrays import Booleans, Integers
 from federation.sums.keys import public
-from federation.sums.memory import ProcessMemory
 from federation.sums.plan import KEY, Roster, SumPlan, Terms, planned
+from federation.sums.servers import ADVERSARY, SAID, Servers
+from parties.second.unmasking import UnmaskingServer
+from parties.sums.memory import ProcessMemory
 from scenarios.simulated.masked_sums import (
     enrolled,
     masked_parties,

@@ -9,8 +9,8 @@ import time
 import pytest
 from support.trials import environment, following
 
-from federation.sums.memory import Record
 from parties.site.journal import Journal
+from parties.sums.memory import Record
 from scenarios.scores.prediction import choose
 
 pytestmark = pytest.mark.slow
@@ -31,7 +31,7 @@ def trial(tmp_path, request):
         yield found
 
 
-def checked(trial):
+def checked(trial, queries=5):
     """What holds of a release."""
     world = json.loads((trial.folder / "trial/releases/001/world.json").read_text())
     assert (world["answered"], world["failures"]) == (3, {})
@@ -41,10 +41,17 @@ def checked(trial):
         events = [line["event"] for line in lines(trial, site)]
         assert "refused" not in events
         assert events.count("charged") == 1
-        assert events.count("answered in a secure sum") == 5
+        assert events.count("answered in a secure sum") == queries
         [path] = (trial.folder / site / "state/sums").glob("*.sum")
         assert path.stat().st_mode & 0o077 == 0
         assert Record.read(path.read_bytes()).root == b""
+
+
+def wait_for(trial, member, event, times=1):
+    until = time.monotonic() + 200
+    while trial.events(member).count(event) < times:
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 def lines(trial, site):
@@ -76,6 +83,19 @@ def test_what_classifiers_say_is_hidden_by_shares_of_one_noise(trial):
     assert "letters between real parties" in json.dumps(release)
 
 
+BELIEVED = {
+    "rows: 20": "rows: 20\n  quorum: 1\nservers: one_semi_honest",
+    "seconds = 12/": 'seconds = 60/; s/^servers = .*/servers = ["one_semi_honest"]/',
+}
+
+
+@pytest.mark.parametrize("trial", [BELIEVED], ids=["one_semi_honest"], indirect=True)
+def test_a_server_that_sites_believe_asks_for_less(trial):
+    trial.do("federation collect trial")
+    checked(trial, queries=4)
+    assert "query 4 of 4 of the secure sum" in " ".join(trial.do("federation collect trial --status").split())
+
+
 @pytest.mark.parametrize("answered", [1, 3])
 def test_a_site_that_is_killed_between_queries_goes_on(trial, answered):
     """With as little notice as a power failure gives, once it has answered so many of the five."""
@@ -83,10 +103,7 @@ def test_a_site_that_is_killed_between_queries_goes_on(trial, answered):
     with (trial.folder / "collected").open("wb") as told:
         collecting = subprocess.Popen(words, cwd=trial.folder, env=environment(), stdout=told, stderr=told)
     try:
-        until = time.monotonic() + 200
-        while sum(line["event"] == "answered in a secure sum" for line in lines(trial, "south")) < answered:
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        wait_for(trial, "south", "answered in a secure sum", answered)
         trial.stop("south", signal.SIGKILL)
         trial.serve("south")
         assert collecting.wait(400) == 0, (trial.folder / "collected").read_text()
@@ -95,3 +112,38 @@ def test_a_site_that_is_killed_between_queries_goes_on(trial, answered):
             collecting.send_signal(signal.SIGINT)
             collecting.wait(60)
     checked(trial)
+
+
+def test_a_second_server_that_is_killed_goes_on_and_sites_may_have_left(tmp_path):
+    """The page on two servers, but that the second is away until all parts have been sent, and the sites have gone."""
+    slow = {"seconds = 12/": "seconds = 60/"}
+    with following(tmp_path, until="federation collect", page="two-servers", **slow) as trial:
+        trial.stop("ombud", signal.SIGKILL)
+        words = [sys.executable, "-m", "scenarios.cli", "collect", "trial"]
+        with (trial.folder / "collected").open("wb") as told:
+            collecting = subprocess.Popen(words, cwd=trial.folder, env=environment(), stdout=told, stderr=told)
+        try:
+            for site in SITES:
+                wait_for(trial, site, "answered in a secure sum")
+            until = time.monotonic() + 200
+            while b"waiting for ombud" not in (trial.folder / "collected").read_bytes():
+                assert time.monotonic() < until
+                time.sleep(0.2)
+            for site in SITES:
+                trial.stop(site)
+            collecting.send_signal(signal.SIGINT)
+            assert collecting.wait(60) == 130
+        finally:
+            if collecting.poll() is None:
+                collecting.kill()
+                collecting.wait(60)
+        trial.serve("ombud")
+        trial.do("federation collect trial")
+        for site in SITES:
+            assert [trial.events(site).count(event) for event in ("charged", "answered in a secure sum")] == [1, 1]
+        assert trial.events("ombud").count("told the sum of masks") == 1
+        world = json.loads((trial.folder / "trial/releases/001/world.json").read_text())
+        assert (world["answered"], world["failures"]) == (3, {})
+        assert "two servers that do not collude, in letters" in json.dumps(world["ledger"])
+        told = trial.do("federation collect trial --status")
+        assert "the second server 'ombud' has told the masks" in " ".join(told.split())

@@ -17,7 +17,12 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = pages(ROOT)
 README = ROOT / "README.md"
 EXAMPLES = ROOT / "docs" / "examples"
-ELSEWHERE = {"own-protocol.md", "three-sites.md", "periods.md"}  # tests/guarantees and tests/deployment follow them
+ELSEWHERE = {
+    "own-protocol.md",
+    "three-sites.md",
+    "two-servers.md",
+    "periods.md",
+}  # tests/guarantees and tests/deployment follow them
 
 
 def named(path: Path) -> str:

@@ -11,11 +11,9 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from support.masked_sums import QUESTION, Gullible, World, parts
 
 from aggregator.sums.adding import AddingServer
-from aggregator.sums.unmasking import UnmaskingServer
 from federation.contract.errors import InputError, QuorumError
 from federation.sums import keys, two_servers
 from federation.sums.encoding import encoded
-from federation.sums.memory import FolderMemory, ProcessMemory
 from federation.sums.messages import (
     AGREE,
     KEYS,
@@ -32,8 +30,10 @@ from federation.sums.messages import (
     keys_width,
 )
 from federation.sums.plan import SumPlan, Terms, planned
+from parties.second.unmasking import UnmaskingServer
 from parties.sums import masking
 from parties.sums.masking import MaskedAnswers, Own
+from parties.sums.memory import FolderMemory, ProcessMemory
 from parties.sums.party import MaskedParty
 from scenarios.simulated.masked_sums import enrolled, masked_total, uploading_parties
 
@@ -352,7 +352,7 @@ def test_copied_uploads_to_two_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (total != 2 * values[1] + values[2]).all()
     naive = lambda common, plan, number, key: keys.derived(common, plan.digest, two_servers.SAYS, key)  # noqa: E731
     monkeypatch.setattr("parties.sums.uploading.mask_key", naive)
-    monkeypatch.setattr("aggregator.sums.unmasking.mask_key", naive)
+    monkeypatch.setattr("parties.second.unmasking.mask_key", naive)
     total, values = copied_upload()
     assert (total == 2 * values[1] + values[2]).all()  # the victim counts twice
 

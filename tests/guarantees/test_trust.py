@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.world.servers import SAID
 from federation.contract.errors import InputError
+from federation.sums.servers import SAID
 from scenarios.runs.runner import run
 from scenarios.settings.promises import promises
 from scenarios.settings.schema import resolve

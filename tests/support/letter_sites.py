@@ -17,7 +17,7 @@ from support.two_class_parties import public_table
 from aggregator.exchange import letter_grid, pulling
 from federation.contract.reference import Reference
 from federation.letters.agreement import Agreement, require_agreed
-from federation.letters.keys import new_site_key, public_text, sums_key
+from federation.letters.keys import masks_key, new_site_key, public_text, raw_public, sums_key
 from federation.letters.letters import SealedAnswer, SignedQuestion
 from federation.letters.packets import (
     LETTER,
@@ -80,23 +80,24 @@ def scenario(kind="soft_vote", options=(), data=(), parties=(), privacy=(), **to
     }
 
 
-def deployed(folder: Path, sites=("north", "south", "west"), **changed):
-    """A sealed deployment in a folder, and the private keys of its sites."""
+def deployed(folder: Path, sites=("north", "south", "west"), second=None, **changed):
+    """A sealed deployment in a folder, and the private keys of its sites, and of its second server."""
     known = {
         "superlink": "127.0.0.1:9",
         "sites": sites,
         "closing": CLOSING,
         "rows": (60, 67),
         "bags": None,
+        "second": second,
     }
     made, _ = make_folder(folder / "D", resolve(scenario(**changed)), write_public(folder / "public.csv"), known, [])
-    keys = {name: new_site_key() for name in sites}
+    keys = {name: new_site_key() for name in (*sites, *([second] if second else []))}
     (folder / "keys").mkdir()
     for name, key in keys.items():
-        both = key.public_key(), sums_key(key).public_key()
-        (folder / "keys" / f"{name}.pub").write_text("\n".join(map(public_text, both)))
+        own = raw_public(masks_key(key)).hex() if name == second else public_text(sums_key(key).public_key())
+        (folder / "keys" / f"{name}.pub").write_text(f"{public_text(key.public_key())}\n{own}\n")
     made.seal(folder / "keys")
-    nodes = {name: FIRST_NODE + place for place, name in enumerate(sites)}
+    nodes = {name: FIRST_NODE + place for place, name in enumerate(keys)}
     (made.path / "nodes.json").write_text(json.dumps(nodes))
     return made, keys
 
@@ -134,7 +135,7 @@ class Post(Grid):
     def push_messages(self, messages):
         names = []
         for message in messages:
-            site = self.agreement.sites[message.metadata.dst_node_id - FIRST_NODE].name
+            site = self.agreement.members[message.metadata.dst_node_id - FIRST_NODE].name
             name = "" if self.conduct.get(site) in ("away", "late") else os.urandom(8).hex()  # as Flower's own
             if name:
                 message.metadata.__dict__["_message_id"] = name
@@ -153,7 +154,7 @@ class Post(Grid):
 
     def hopeless(self, node):
         """Whether nothing will come from a site that may be taken."""
-        conduct = self.conduct.get(self.agreement.sites[node - 1].name)
+        conduct = self.conduct.get(self.agreement.members[node - 1].name)
         return conduct in ("silent", "away", "forged", "wrong", "broken", "failing")
 
     def _reply(self, message):

@@ -36,11 +36,15 @@ from federation.letters.sum_letters import (
     sum_plan,
 )
 from federation.sums.messages import KEYS
+from federation.sums.servers import Servers
 from parties.guard.answering import answered
 from parties.guard.registry import question_type
 from parties.holdings.cohort import Cohort
+from parties.second.server import SecondServer
 from parties.site import site, summing
 from parties.site.accounts import Account, Accounts, Allowances
+from parties.site.belief import Belief
+from parties.site.correspondent import Correspondent
 from parties.site.journal import Journal
 from parties.site.site import Site
 from parties.site.worker import Means, Work, cost_of
@@ -59,24 +63,37 @@ class Town(Post):
     before: Callable[[str, int], None] = lambda name, query: None
     reading: Callable[[str], None] = lambda name: None  # of a site's rows
     epsilon: float = 2.0
+    seconds: tuple[str, ...] = ()
+    servers: tuple[Servers, ...] = ()  # that sites believe; as the plan has them, where none are named
     parts: dict[str, list[np.ndarray]] = field(default_factory=dict)
     letters: dict[tuple[str, int], dict[str, bytes]] = field(default_factory=dict)
     replies: dict[tuple[str, int], dict[str, bytes] | None] = field(default_factory=dict)
-    sites: dict[str, Site] = field(default_factory=dict)
+    sites: dict[str, Correspondent] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.agreement.second is not None:
+            self.seconds = (self.agreement.second.masks,)
         for name in self.keys:
             self.again(name)
 
-    def again(self, name: str) -> Site:
-        """A site as it is once its process has ended, however that came about."""
+    @property
+    def second(self) -> str:
+        """The name of the second server."""
+        return self.agreement.second.name
+
+    def again(self, name: str) -> Correspondent:
+        """A site, or the second server, as it is once its process has ended, however that came about."""
         place = self.agreement.position(name)
         own = self.folder.path.parent / "sites" / name
         (own / "answers").mkdir(parents=True, exist_ok=True)
         journal = Journal(own / "journal.jsonl")
+        if place == len(self.agreement.sites):
+            known = name, self.keys[name], self.agreement, journal, own / "answers"
+            self.sites[name] = SecondServer(*known, lambda head: True)
+            return self.sites[name]
         allowances = Allowances((Account(Unit.ROW, Adjacency.REPLACE, self.epsilon, 1e-4),))
-        many = honest(len(self.keys), self.agreement.quorum, self.agreement.colluding)
+        many = honest(len(self.agreement.sites), self.agreement.quorum, self.agreement.colluding)
         cohort = Cohort(ROWS, place, 1, None)
         self.sites[name] = Site(
             name,
@@ -88,6 +105,7 @@ class Town(Post):
             own / "answers",
             lambda head: True,
             Means(),
+            belief=Belief(servers=self.servers or (self.agreement.servers,), seconds=self.seconds),
         )
         return self.sites[name]
 
@@ -100,7 +118,7 @@ class Town(Post):
         return sorted((self.sites[name].answers.with_name("sums")).glob("*.sum"))
 
     def _reply(self, message):
-        name = self.agreement.sites[message.metadata.dst_node_id - FIRST_NODE].name
+        name = self.agreement.members[message.metadata.dst_node_id - FIRST_NODE].name
         letter = dict(message.content[LETTER])
         assert kind_of(letter["question"]) == SUM
         query = SumQuery.read(letter["question"]).query
@@ -136,7 +154,8 @@ def town(folder, monkeypatch, sites=SITES, kind="mean_operator", **changed) -> T
     options = {"protect": "row", "trust": "secure"} | changed.pop("options", {})
     privacy = {"budget": {"epsilon": 1, "delta": 1e-4}} | changed.pop("privacy", {})
     known = {"kind": kind, "options": options, "parties": parties, "privacy": privacy, **changed}
-    made, keys = deployed(folder, sites, **known)
+    second = "ombud" if changed.get("servers") == "two" else None
+    made, keys = deployed(folder, sites, second, **known)
     found = Town(made, keys)
     for module in (summing, site):
         monkeypatch.setattr(module, "read", partial(_read_here, found))
@@ -178,7 +197,7 @@ class LetterWorld(World):
         """What the sites have put into the sum."""
         return [self.post.parts[site.name][-1] for site in self.post.agreement.sites]
 
-    def send(self, name: str, query: SumQuery, packet: bytes | None = None, **changed):
+    def send(self, name: str, query: SumQuery | None, packet: bytes | None = None, **changed):
         """The records of an answer to a new letter; None where the site refuses. `changed` are parts of its head."""
         self._number += 1
         return self.opened(name, self.letter(name, packet or query.packet(), self._number, **changed))

@@ -69,7 +69,8 @@ class Trial:
 
     def serve(self, site: str) -> None:
         """Start a site, or start it again."""
-        words = [sys.executable, "-m", "scenarios.cli", "party", "run", f"{site}/site.toml"]
+        [settings] = (self.folder / site).glob("*.toml")
+        words = [sys.executable, "-m", "scenarios.cli", "party", "run", str(settings)]
         with (self.folder / site / "log").open("ab") as log:
             self.sites[site] = subprocess.Popen(
                 words, cwd=self.folder, env=environment(), stdout=log, stderr=subprocess.STDOUT

@@ -15,8 +15,8 @@ from aggregator.exchange.spent import Spent
 from aggregator.exchange.sums import last_sum, over
 from aggregator.sums.masked_sum import MaskedSum
 from federation.contract.errors import QuorumError
-from federation.sums.memory import Record
 from federation.sums.messages import AGREE, KEYS, MASKED, SHARES, UNMASK
+from parties.sums.memory import Record
 from scenarios.deployment.collecting import progress
 
 QUERIES = (KEYS, SHARES, MASKED, AGREE, UNMASK)
@@ -65,6 +65,24 @@ def test_the_total_is_that_of_plain_sums_and_is_released(three, totals):
     assert over(three.folder.exchange("001")) is None
 
 
+@pytest.fixture
+def believed(tmp_path, monkeypatch, flower_process):
+    """Sites that believe their server to follow the protocol."""
+    return town(tmp_path, monkeypatch, servers="one_semi_honest")
+
+
+def test_a_server_that_is_believed_asks_four_queries_and_gets_the_plain_total(believed, totals):
+    believed.before = lambda name, asked: believed.again(name)
+    assert run(believed)["status"] == "released"
+    np.testing.assert_array_equal(totals[0][1], plain(believed, believed.keys))
+    asked = [query for query in QUERIES if query != AGREE]
+    assert sorted(believed.letters) == sorted((name, query) for name in believed.keys for query in asked)
+    assert all(len(believed.lines(name, "charged")) == 1 for name in believed.keys)
+    assert str(progress(believed.folder, "001")).startswith("3 of 3 sites answered query 4 of 4 of the secure sum")
+    ledger = (believed.folder.release("001") / "world.json").read_text()
+    assert "one server that follows the protocol and only looks, in letters between real parties" in ledger
+
+
 def test_how_far_journals_are_is_known_beside_the_exchanges(three):
     run(three)
     folder = three.folder.exchange("001").parent / JOURNALS
@@ -91,11 +109,13 @@ def test_sites_that_are_killed_between_all_queries_go_on(three, totals):
     assert all(len(three.lines(name, "charged")) == 1 for name in three.keys)
 
 
+@pytest.mark.parametrize("servers", ["one", "one_semi_honest"])
 def test_a_coordinator_that_is_interrupted_in_all_queries_goes_on_and_nobody_computes_or_pays_twice(
-    three, totals, monkeypatch
+    tmp_path, flower_process, totals, monkeypatch, servers
 ):
     """Each time the second of three answers has come."""
-    take, pending = MaskedSum.take, [*QUERIES]
+    three, queries = town(tmp_path, monkeypatch, servers=servers), QUERIES if servers == "one" else (0, 1, 2, 4)
+    take, pending = MaskedSum.take, [*queries]
 
     def interrupted(self, party, answer):
         if pending[:1] == [self.query] and party == 1:
@@ -104,7 +124,7 @@ def test_a_coordinator_that_is_interrupted_in_all_queries_goes_on_and_nobody_com
         take(self, party, answer)
 
     monkeypatch.setattr(MaskedSum, "take", interrupted)
-    for _ in QUERIES:
+    for _ in queries:
         with pytest.raises(KeyboardInterrupt):
             run(three)
         three._out.clear()

@@ -8,7 +8,7 @@ from support.masked_sums import QUESTION
 
 from aggregator.sums.adding import AddingServer
 from federation.contract.errors import QuorumError
-from federation.sums.messages import Table
+from federation.sums.messages import KEYS, Table
 from federation.sums.plan import Terms, planned
 from federation.sums.two_servers import RECEIPT
 from scenarios.simulated.masked_sums import enrolled, uploading_parties
@@ -48,3 +48,17 @@ def test_below_the_quorum_nobody_is_shown_to_the_second_server() -> None:
         server.take(number, PARTIES[number].answer(PLAN.packed()))
     with pytest.raises(QuorumError, match="3 parties are in the masked sum, and 4 of 5 are needed"):
         server.counted()
+
+
+def test_its_one_query_is_closed_by_a_quorum() -> None:
+    server = AddingServer(PLAN, ROSTER)
+    assert [*server.questions()] == [(number, PLAN.packed()) for number in range(5)]
+    for number, party in enumerate(PARTIES):
+        if number == PLAN.least:
+            break
+        with pytest.raises(QuorumError):
+            server.close()
+        assert server.query == KEYS
+        server.take(number, party.answer(PLAN.packed()))
+    server.close()
+    assert server.query is None

@@ -19,6 +19,8 @@ def test_every_seed_is_read_and_the_usual_site_is_ready(target):
     assert {one.kind for one in outcomes.values()} == {TAKEN}
     ready = {one.route for one, outcome in outcomes.items() if " 0 errors" in outcome.place}
     assert ready == {"site", "plan", "journal", "approval", "rows"}
+    [masks] = [outcome.place for one, outcome in outcomes.items() if one.route == "masks"]
+    assert "told the sum of the masks of 4 of 4 sites" in masks
 
 
 def test_no_mutated_file_ends_unexpectedly(target):

@@ -133,3 +133,25 @@ def test_what_sites_send_one_another_in_a_secure_sum_has_room_in_a_reply():
     letters = Table(np.arange(others), np.zeros((others, LETTER), np.uint8))
     reply = SumAnswer(Letters(bytes(CHECK), letters).packed()).packet()
     assert len(reply) < many.longest_reply - plain.longest_reply
+
+
+def test_two_servers_are_two():
+    counted, masks = QUESTIONS["counts"], "ab" * 32
+    second = {"name": "ombud", "key": public_text(new_site_key().public_key()), "masks": masks}
+    two = agreement(counted, servers="two", second=second)
+    assert two.sealed
+    assert [one.name for one in two.members] == [*(site.name for site in two.sites), "ombud"]
+    assert two.position("ombud") == len(two.sites) == len(two.keys) - 1
+    assert not two.invitation.sealed
+    assert two.invitation.second.masks == ""
+    assert two.digest != agreement(counted, servers="two", second={**second, "masks": "cd" * 32}).digest
+    assert not agreement(counted, servers="two", second={**second, "masks": ""}).sealed
+    for changed in (
+        {"servers": "two"},
+        {"servers": "one", "second": second},
+        {"servers": "two", "second": {**second, "name": two.sites[0].name.upper()}},
+        {"servers": "two", "second": {**second, "key": two.sites[0].key}},
+        {"servers": "two", "second": {**second, "masks": masks.upper()}},
+    ):
+        with pytest.raises(ValueError, match=r"second server|have the same|pattern"):
+            agreement(counted, **changed)

@@ -13,6 +13,7 @@ from federation.letters.keys import (
     ed25519_key_from_text,
     fingerprint,
     load_key,
+    masks_key,
     new_site_key,
     public_text,
     raw_public,
@@ -131,3 +132,9 @@ def test_a_key_for_secure_sums_follows_from_a_sites_own_and_tells_nothing_of_it(
     assert raw_public(own) != raw_public(sums_key(new_site_key()))
     scalar = key.private_numbers().private_value.to_bytes(48, "big")
     assert own.private_bytes_raw() not in (scalar[:32], scalar[16:])
+
+
+def test_a_key_for_masks_follows_from_a_second_servers_own_and_is_no_other_of_its_keys():
+    key = new_site_key()
+    assert raw_public(masks_key(key)) == raw_public(masks_key(key)) != raw_public(masks_key(new_site_key()))
+    assert masks_key(key).private_bytes_raw() != sums_key(key).private_bytes_raw()

@@ -23,6 +23,7 @@ from federation.letters.packets import (
 )
 from federation.letters.sum_letters import (
     LEAVE,
+    MASKS,
     SUM,
     SumAnswer,
     SumQuery,
@@ -88,7 +89,7 @@ def test_a_query_comes_back_from_its_packet(number):
 @pytest.mark.parametrize(
     "query",
     [
-        SumQuery(LEAVE + 1, bytes(32), b""),
+        SumQuery(MASKS + 1, bytes(32), b""),
         SumQuery(-1, bytes(32), b""),
         SumQuery(0, bytes(31), b""),
         SumQuery("0", bytes(32), b""),

@@ -1,7 +1,6 @@
 """The service of a site, with a mail box in memory: what is answered, when it leaves, and what a person can follow."""
 
 import logging
-import signal
 import threading
 import time
 from contextlib import contextmanager
@@ -23,7 +22,7 @@ from federation.letters.agreement import Agreement
 from federation.letters.keys import load_key
 from federation.letters.packets import Status
 from parties.holdings.cohort import Holdings
-from parties.site import service, worker
+from parties.site import service, serving, worker
 from parties.site.approvals import APPROVED, DENIED, Approvals
 from parties.site.policy import longest_letter
 from parties.site.service import Service, cohort
@@ -229,7 +228,7 @@ def test_a_site_that_starts_on_a_busy_machine_is_busy_until_that_is_over(tmp_pat
     took = [9.0] * service._LOOKS + [1.0]
     monkeypatch.setattr(worker, "apart", lambda means, act: (act(), took.pop(0)))
     monkeypatch.setattr(service.Service, "serve", lambda made, box: (ready.append(made.ready), made.look()))
-    monkeypatch.setattr(service, "Mailbox", lambda *_: Box())
+    monkeypatch.setattr(serving, "Mailbox", lambda *_: Box())
     ready = []
     service.run(settings, Agreement.load(settings.plan), Rows())
     assert ready == [False]
@@ -252,7 +251,7 @@ def test_a_site_whose_table_is_away_waits_for_it(tmp_path, monkeypatch, caplog):
         ready.append(made.ready)
 
     monkeypatch.setattr(service.Service, "serve", serve)
-    monkeypatch.setattr(service, "Mailbox", lambda *_: Box())
+    monkeypatch.setattr(serving, "Mailbox", lambda *_: Box())
     service.run(settings, Agreement.load(settings.plan), table)
     assert ready == [False, True]
     assert "not ready yet: the data base says: connection refused" in caplog.text
@@ -297,15 +296,6 @@ def test_shares_of_a_noise_that_nobody_can_be_counted_on_for_are_none(served):
     assert cohort(site.service.settings, site.service.agreement, "{}").declared.honest == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_signals_close_the_mail_box(number):
-    box, before = Box(), signal.getsignal(number)
-    with service._stopping(box):
-        signal.raise_signal(number)
-        assert box.closing.is_set()
-    assert signal.getsignal(number) is before
-
-
 def test_a_service_is_the_only_one_and_reads_its_root_from_the_plan(tmp_path, monkeypatch):
     settings = Settings.load(site_folder(tmp_path, replaced=[APPROVED_BY_NOBODY]))
     made = []
@@ -321,7 +311,7 @@ def test_a_service_is_the_only_one_and_reads_its_root_from_the_plan(tmp_path, mo
                 pass
             return super().fetch()
 
-    monkeypatch.setattr(service, "Mailbox", Known)
+    monkeypatch.setattr(serving, "Mailbox", Known)
     service.run(settings, Agreement.load(settings.plan), Rows())
     assert made == [("127.0.0.1:1", b"none", longest_letter(Agreement.load(settings.plan)))]
     lines = State.found(settings.state).journal(reading=True).lines

@@ -1,13 +1,14 @@
 """A site's own configuration: what it may say, and one sentence for everything else."""
 
 import math
+import re
 
 import pytest
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
 from parties.site.accounts import Account
-from parties.site.settings import Settings, Source
+from parties.site.settings import SecondSettings, Settings, Source, configuration
 
 GOOD = f"""
 name = "north"
@@ -206,3 +207,51 @@ def test_others_must_not_read_it(load, tmp_path):
 
 def test_allowances_are_finite(load):
     assert all(math.isfinite(account.epsilon) for account in load().allowances.proved)
+
+
+SECOND = f"""
+role = "second-server"
+name = "ombud"
+plan = "plan.json"
+state = "state"
+[connection]
+key = "key"
+[policy]
+aggregators = ["{"a" * 64}"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("role", "roles", "'data' is missing"),
+        ("second-server", "first-server", "'role' must be one of second-server, got \"first-server\""),
+        (
+            "[policy]",
+            '[data]\nfile = "rows.csv"\n[policy]',
+            "'data' is not known; allowed there: name, plan",
+        ),
+        (
+            "[policy]",
+            '[policy]\nservers = ["two"]',
+            "'policy.servers' is not known; allowed there: agg",
+        ),
+    ],
+)
+def test_a_second_server_has_a_configuration_of_its_own(tmp_path, old, new, said):
+    path = tmp_path / "second.toml"
+    path.write_text(SECOND)
+    path.chmod(0o600)
+    found = configuration(path)
+    assert (type(found), found.plan, found.connection.key) == (SecondSettings, tmp_path / "plan.json", tmp_path / "key")
+    with pytest.raises(InputError, match="is the configuration of a second server, which holds no rows"):
+        Settings.load(path)
+    path.write_text(SECOND.replace(old, new))
+    with pytest.raises(InputError, match=re.escape(said)):
+        configuration(path)
+
+
+def test_a_sites_configuration_is_no_second_servers(load, tmp_path):
+    load(GOOD)
+    with pytest.raises(InputError, match="is the configuration of a site; that of a second server begins with role"):
+        SecondSettings.load(tmp_path / "site.toml")

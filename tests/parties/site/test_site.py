@@ -68,7 +68,9 @@ def test_the_same_question_gets_the_same_bytes_at_no_charge_also_after_a_restart
 def test_a_crash_between_charge_and_answer_costs_nothing_more(tmp_path, monkeypatch, caplog):
     asked = pair(tmp_path, COUNTS)
     with monkeypatch.context() as broken:
-        broken.setattr("parties.site.site.write_lasting", lambda *_: (_ for _ in ()).throw(OSError(28, "no space")))
+        broken.setattr(
+            "parties.site.correspondent.write_lasting", lambda *_: (_ for _ in ()).throw(OSError(28, "no space"))
+        )
         busy = asked.site.reply(asked.asker.letter(COUNTS))
         assert asked.asker.read(busy, COUNTS)[0] is Status.BUSY
     assert asked.events == ["charged", "begun"]
@@ -252,7 +254,7 @@ def test_where_a_charge_cannot_be_written_nobody_answers_and_the_site_is_busy(tm
 def test_the_last_of_a_disk_is_not_for_answers(tmp_path, monkeypatch, caplog):
     asked = pair(tmp_path, COUNTS)
     with monkeypatch.context() as full:
-        full.setattr("parties.site.site.shutil.disk_usage", lambda _: SimpleNamespace(free=2**26))
+        full.setattr("parties.site.correspondent.shutil.disk_usage", lambda _: SimpleNamespace(free=2**26))
         assert asked.asker.read(asked.site.reply(asked.asker.letter(COUNTS)), COUNTS)[0] is Status.BUSY
     assert "the disk has 67108864 bytes left, too few to answer" in caplog.text
     assert asked.events == ["waits for approval"]

@@ -11,9 +11,10 @@ from support.summing_sites import LetterWorld, town
 from federation.letters.packets import question_packet
 from federation.letters.sum_letters import LEAVE, SumAnswer, SumQuery
 from federation.sums import keys
-from federation.sums.memory import Record
 from federation.sums.messages import AGREE, KEYS, MASKED, PAIR, SELF, SHARES, UNMASK, Keys, Table, as_cells, keys_width
+from parties.site.belief import Belief
 from parties.site.worker import Busy
+from parties.sums.memory import Record
 
 SITES = ("north", "south", "west", "east", "centre")
 VICTIM = 1
@@ -59,12 +60,26 @@ def test_a_plan_that_does_not_follow_from_the_agreement_is_refused_before_anythi
 
 
 def test_a_site_that_takes_more_to_collude_than_the_plan_refuses_it(post):
-    post.sites[NAME] = replace(post.sites[NAME], colluding=0.3)
+    post.sites[NAME] = replace(post.sites[NAME], belief=Belief(colluding=0.3))
     world = LetterWorld(post)
     assert world.ask(KEYS, VICTIM, b"") is None
     assert "2 of them may collude by this party's configuration" in world.why(NAME)
     assert not post.parts
     assert not post.lines(NAME, "begun")
+
+
+@pytest.mark.parametrize("servers", ["one_semi_honest", "two"])
+def test_servers_that_a_site_does_not_believe_get_nothing_and_cost_nothing(
+    tmp_path, monkeypatch, flower_process, servers
+):
+    post = town(tmp_path, monkeypatch, SITES, parties={"quorum": 0.8}, servers=servers)
+    post.servers = ("one",)
+    post.again(NAME)
+    world = LetterWorld(post)
+    assert world.ask(KEYS, VICTIM, b"") is None
+    assert f'write "{servers}" there, too' in world.why(NAME)
+    assert not post.parts
+    assert [line["event"] for line in post.sites[NAME].journal.lines] == ["refused"]
 
 
 def test_a_plan_of_another_digest_is_refused_before_anything_is_computed(post, world):
@@ -242,3 +257,66 @@ def test_keys_that_the_roster_does_not_vouch_for_are_no_neighbours(world):
     question = Table(np.array(near), as_cells([cell] * 4, keys_width(world.plan))).packed()
     assert world.ask(SHARES, VICTIM, question) is None
     assert "0 keys of neighbours that are theirs came" in world.why(NAME)
+
+
+@pytest.fixture
+def two(tmp_path, monkeypatch, flower_process):
+    return town(tmp_path, monkeypatch, SITES, parties={"quorum": 0.8}, servers="two")
+
+
+def test_a_second_server_that_a_site_does_not_know_gets_nothing(two):
+    """The coordinator has put a key of its own in the place of the second server's."""
+    two.seconds = ("11" * 32,)
+    two.again(NAME)
+    world = LetterWorld(two)
+    assert world.ask(KEYS, VICTIM, b"") is None
+    assert "compare it by telephone with 'ombud', not with the coordinator" in world.why(NAME)
+    assert not two.parts
+    assert [line["event"] for line in two.sites[NAME].journal.lines] == ["refused"]
+
+
+def test_an_upload_is_paid_for_before_it_leaves_and_sent_again_byte_for_byte(two):
+    world = LetterWorld(two)
+    query = SumQuery(KEYS, world.plan.digest, world.plan.packed(), world.packet)
+    letter = world.letter(NAME, query.packet(), 7)
+    first = two.sites[NAME].reply(letter[1])
+    assert two.again(NAME).reply(letter[1]) == first
+    answer = SumAnswer.read(world.opened(NAME, letter)).body
+    assert two.sites[NAME]._sums._uploading.answer(world.plan.packed()) == answer  # also where the letter is lost
+    events = [line["event"] for line in two.sites[NAME].journal.lines]
+    assert events[:3] == ["begun", "charged", "answered in a secure sum"]
+    assert len(two.parts[NAME]) == 1
+    assert Record.read(two.memory(NAME)[0].read_bytes()).root == b""
+
+
+def test_a_site_that_is_killed_before_its_upload_is_kept_pays_once(two, monkeypatch):
+    world = LetterWorld(two)
+    letter = world.letter(NAME, SumQuery(KEYS, world.plan.digest, world.plan.packed(), world.packet).packet(), 7)
+    with monkeypatch.context() as dying:
+        dying.setattr("parties.sums.memory.write_lasting", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            two.sites[NAME].reply(letter[1])
+    assert spent(two)[NAME] == 1
+    two.again(NAME)
+    assert world.opened(NAME, letter) is not None
+    assert spent(two)[NAME] == 1
+
+
+def _killed(*_):
+    raise KeyboardInterrupt
+
+
+def test_one_release_is_uploaded_to_one_sum(two):
+    assert LetterWorld(two).ask(KEYS, VICTIM, b"") is not None
+    other = LetterWorld(two)
+    assert other.ask(KEYS, VICTIM, b"") is None
+    assert "another question was answered in this place" in other.why(NAME)
+    assert spent(two)[NAME] == 1
+
+
+@pytest.mark.parametrize("query", [SHARES, MASKED, UNMASK])
+def test_a_sum_with_a_second_server_has_no_other_queries(two, query):
+    world = LetterWorld(two)
+    assert world.ask(KEYS, VICTIM, b"") is not None
+    assert world.send(NAME, SumQuery(query, world.plan.digest, b"")) is None
+    assert two.lines(NAME, "refused")

@@ -26,6 +26,11 @@ COST = {"epsilon": 1.0, "delta": 1e-6, "unit": "label", "adjacency": "replace"}
             {"event": "answered in a secure sum", "kind": "sums, query 2 of a secure sum", "bytes": 10},
             "answered 'sums, query 2 of a secure sum': 10 bytes",
         ),
+        (
+            {"event": "told the sum of masks", "counted": 4, "of": 5, "bytes": 10},
+            "told the sum of the masks of 4 of 5 sites: 10 bytes",
+        ),
+        ({"event": "start", "plan": "ab"}, "started, with the plan ab"),
         ({"event": "begun"}, "a question is being answered"),
         ({"event": "answered", "kind": "votes", "bytes": 10}, "answered 'votes': 10 bytes"),
         ({"event": "answered again"}, "sent again what was answered before"),

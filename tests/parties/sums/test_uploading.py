@@ -11,9 +11,9 @@ from support.masked_sums import QUESTION
 
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.sums import keys
-from federation.sums.memory import FolderMemory, ProcessMemory
 from federation.sums.plan import Terms, planned
 from federation.sums.two_servers import Uploaded, mask_key
+from parties.sums.memory import FolderMemory, ProcessMemory
 from parties.sums.uploading import UploadingParty
 from scenarios.simulated.masked_sums import enrolled
 

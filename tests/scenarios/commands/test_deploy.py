@@ -8,7 +8,7 @@ from support.letter_sites import scenario, write_public
 
 from federation.contract.errors import InputError
 from federation.letters.agreement import Agreement
-from federation.letters.keys import fingerprint, new_site_key, public_text
+from federation.letters.keys import fingerprint, new_site_key, public_text, sums_key
 from scenarios.commands.deploy import parsed_address, parsed_rows
 from scenarios.settings.yaml_rules import dump
 
@@ -90,6 +90,28 @@ def test_with_keys_it_seals_and_shows_what_people_compare(monkeypatch, place, ca
         assert f"{fingerprint(key)}  {name}\n" in told
     assert f"digest of the plan: {agreement.digest.hex()}" in told
     assert fingerprint(agreement.aggregator_key) in told
+
+
+def test_a_second_server_is_named_and_its_key_shown(monkeypatch, place, capsys):
+    sums = ("--set", "servers=two", "--set", "protocols.0.kind=mean_operator", "--set", "protocols.0.trust=secure")
+    options = ("--superlink", "localhost:9", "--sites", "north,south,west", "--rows", "60:67", *sums)
+    assert call(monkeypatch, "deploy", "trial.yaml", "D", *options) == 2
+    assert "say with --second NAME what it is called" in capsys.readouterr().err
+    assert call(monkeypatch, "deploy", "trial.yaml", "D", *options, "--second", "om bud") == 2
+    assert "--second: 'om bud' must be a name" in capsys.readouterr().err
+    assert call(monkeypatch, "deploy", "trial.yaml", "D", *options, "--second", "ombud") == 0
+    told = capsys.readouterr().out
+    assert "second server: 'ombud' runs it, holds no rows and sees no answer" in told
+    assert "as long as you and 'ombud' do not put together what you have" in told
+    assert "to north, south, west, and invitation.json alone to ombud; " in told
+    (place / "keys").mkdir()
+    for name in ("north", "south", "west"):
+        key = new_site_key()
+        both = key.public_key(), sums_key(key).public_key()
+        (place / "keys" / f"{name}.pub").write_text("\n".join(map(public_text, both)))
+    (place / "keys" / "ombud.pub").write_text(f"{public_text(new_site_key().public_key())}\n{'ab' * 32}\n")
+    assert call(monkeypatch, "deploy", "D", "--keys", "keys") == 0
+    assert f"{'ab' * 32}  (the key for masks that 'ombud' reads out to sites)" in capsys.readouterr().out
 
 
 def test_a_new_certificate_is_made_on_demand(monkeypatch, place, capsys):

@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.exchanges import agreement_for
 from support.questions import QUESTIONS
+from support.second_folders import second_folder
 from support.site_folders import ROWS, site_folder
 
 from federation.contract.errors import InputError
@@ -86,6 +87,33 @@ def test_from_an_invitation_to_an_approved_plan(typed, tmp_path, monkeypatch):
     assert re.search(r"who asks: .*\n(.*\n)*approved: [0-9a-f]{12} by \w+ on 20", printed)
     assert "approved: " in typed("check", "site/site.toml")[1]
     assert "denied: " in typed("deny", "site/site.toml")[1]
+
+
+def test_a_second_server_from_its_first_key_to_what_it_told(typed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = second_folder(tmp_path)
+    own = ["--invitation", "D/invitation.json", "--name", "ombud"]
+    code, printed, _ = typed("init", "new/second.toml", *own)
+    assert code == 0
+    masks = (tmp_path / "new/ombud.pub").read_text().splitlines()[1]
+    assert f"the key for masks: {masks}; read it out to each SITE" in printed
+    assert typed("init", "other/second.toml", *own, "--data", "rows.csv")[0] == 2
+    assert not (tmp_path / "other").exists()
+    code, printed, _ = typed("check", path)
+    assert (code, printed.splitlines()[-1]) == (0, "ready")
+    code, printed, _ = typed("approve", path)
+    assert (code, "it holds no rows" in printed, "approved: " in printed) == (0, True, True)
+    assert typed("deny", path)[0] == 0
+    for command in ("spent", "new-table"):
+        code, _, error = typed(command, path)
+        assert (code, "is the configuration of a second server, which holds no rows" in error) == (2, True)
+    State.found(path.parent / "state").journal().add("told the sum of masks", counted=2, of=3, bytes=9)
+    code, printed, _ = typed("log", path)
+    assert "told the sum of the masks of 2 of 3 sites: 9 bytes" in printed
+    served = []
+    monkeypatch.setattr("parties.second.service.run", lambda settings, agreement: served.append(settings.name))
+    assert typed("run", path)[0] == 0
+    assert served == ["ombud"]
 
 
 @pytest.mark.parametrize("there", ["site.toml", "key", "north.pub", "state"])

@@ -183,6 +183,22 @@ def test_progress_in_words():
     assert str(Progress(3, 2, 2, (), ())) == "3 of 3 sites answered question 2 of 2"
 
 
+@pytest.mark.parametrize(
+    ("waiting", "left_out", "said"),
+    [
+        (
+            ("ombud",),
+            (),
+            "the second server 'ombud' has not told the masks of the secure sum over 'x'; waiting for ombud",
+        ),
+        ((), ("ombud",), "the second server 'ombud' has not told the masks of the secure sum over 'x'"),
+        ((), (), "the second server 'ombud' has told the masks of the secure sum over 'x'"),
+    ],
+)
+def test_a_second_server_is_named(waiting, left_out, said):
+    assert str(Progress(5, 2, 2, waiting, left_out, "x", "ombud")) == said
+
+
 def test_who_is_waited_for_and_not_connected_is_named(link):
     folder = Folder(link.post.folder.path)
     found = Progress(3, 1, 1, ("north", "south", "west"), ())

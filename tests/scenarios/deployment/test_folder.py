@@ -8,7 +8,7 @@ from support.letter_sites import CLOSING, deployed, scenario, write_public
 from aggregator.world.plan import WorldPlan
 from federation.contract.errors import InputError
 from federation.letters.agreement import Agreement
-from federation.letters.keys import new_site_key, public_text, raw_public, sums_key
+from federation.letters.keys import masks_key, new_site_key, public_text, raw_public, sums_key
 from federation.letters.sum_letters import roster_of
 from scenarios.deployment.certificates import require_valid
 from scenarios.deployment.folder import Folder, make_folder
@@ -147,6 +147,34 @@ def test_a_disk_that_takes_no_more_is_named(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"written to /.* \(No space left on device\); .* or free some room"):
         folder.require_room()
     assert sorted(folder.path.iterdir()) == before
+
+
+def test_a_second_server_is_sealed_with_the_key_that_sites_are_told(tmp_path):
+    made, keys = deployed(
+        tmp_path,
+        second="ombud",
+        kind="mean_operator",
+        options={"trust": "secure"},
+        servers="two",
+        parties={"quorum": 1},
+    )
+    sealed = made.agreement.second
+    assert (sealed.name, sealed.masks) == ("ombud", raw_public(masks_key(keys["ombud"])).hex())
+    readme = (made.path / "README.txt").read_text()
+    for said in ("--name ombud", "federation party run second.toml", "Let the sites compare it with each"):
+        assert said in readme
+    path = tmp_path / "keys" / "ombud.pub"
+    first = path.read_text().partition("\n")[0]
+    for second in ("", "\n" + first, "\n" + "AB" * 32):
+        path.write_text(first + second)
+        with pytest.raises(InputError, match=r"ombud\.pub, line 2: must be the key for masks of the second server"):
+            made.seal(tmp_path / "keys")
+    path.write_text(f"{first}\n{'ab' * 32}\n")
+    with pytest.raises(InputError, match="has been sealed with other keys"):
+        made.seal(tmp_path / "keys")
+    path.unlink()
+    with pytest.raises(InputError, match=r"lacks ombud\.pub"):
+        made.seal(tmp_path / "keys")
 
 
 def test_a_plan_with_secure_sums_has_the_second_key_of_each_site(tmp_path):

@@ -17,8 +17,8 @@ SIZES = {"weighted_lba": {"size": 30}, "noisy_weighted_llp": {"size": 30}}
 LABELS = {"label_sums": REAL, "private_labels": REAL, "weighted_lba": REAL, "noisy_weighted_llp": REAL}
 
 
-def plan(folder, rows=(60, 67), bags=None, **changed):
-    known = Terms("link:1", "root", "key", ("north", "south", "west"), CLOSING, rows, bags)
+def plan(folder, rows=(60, 67), bags=None, second=None, **changed):
+    known = Terms("link:1", "root", "key", ("north", "south", "west"), CLOSING, rows, bags, second)
     return deployment(resolve(scenario(**changed)), known, write_public(folder / "public.csv"))
 
 
@@ -114,7 +114,15 @@ def test_rows_of_a_site_are_those_of_the_scenario_where_nothing_else_is_said(tmp
         ({"privacy": {"epsilon": [1, 2]}}, "privacy.epsilon: real sites spend one epsilon"),
         (
             {"kind": "mean_operator", "options": {"trust": "secure"}, "servers": "two"},
-            "servers: two is for simulations; between real sites one server adds up",
+            "servers: two needs another organisation that runs the second server; say with --second NAME",
+        ),
+        (
+            {"kind": "mean_operator", "options": {"trust": "secure"}, "second": "ombud"},
+            "servers: one has no second server; leave --second out, or use servers: two",
+        ),
+        (
+            {"kind": "mean_operator", "options": {"trust": "secure"}, "servers": "two", "second": "South"},
+            "--second: 'South' is one of the sites",
         ),
         ({"rows": None}, "parties.rows: say with --rows"),
         ({"options": {"noise": "off"}}, "promises nothing with these options"),
@@ -124,6 +132,17 @@ def test_rows_of_a_site_are_those_of_the_scenario_where_nothing_else_is_said(tmp
 def test_what_cannot_be_asked_of_real_sites_is_told_with_what_to_change(tmp_path, changed, told):
     with pytest.raises(InputError, match=told):
         plan(tmp_path, **changed)
+
+
+@pytest.mark.parametrize(
+    ("servers", "second"), [("one", None), ("one_semi_honest", None), ("two", "ombud")], ids=lambda known: str(known)
+)
+def test_sites_and_ledger_are_told_who_adds_up(tmp_path, servers, second):
+    known = {"options": {"protect": "row", "trust": "secure"}, "servers": servers, "second": second}
+    found = plan(tmp_path, kind="mean_operator", **known)
+    assert found.agreement.servers == found.plan.servers == servers
+    assert [one.name for one in found.agreement.members[3:]] == [second][: servers == "two"]
+    assert any("parties.quorum" in one for one in found.remarks) is (servers != "two")  # who is late ends no sum
 
 
 def test_periods_are_no_deployment(tmp_path):

@@ -8,12 +8,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.exchanges import agreement_for
 from support.questions import QUESTIONS
 
+from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
 from federation.letters.keys import fingerprint
 from parties.site.accounts import Account
-from parties.site.settings import Settings
+from parties.site.settings import SecondSettings, Settings, configuration
 from scenarios.data.hashing import Hashing
-from scenarios.deployment.site_draft import site_draft
+from scenarios.deployment.site_draft import second_draft, site_draft
 
 SIGNING = Ed25519PrivateKey.generate()
 
@@ -43,6 +44,30 @@ def test_it_says_where_a_plan_needs_public_features_and_leaves_that_to_the_site(
     found, text = drafted(tmp_path, public_features=needed)
     assert ("this plan needs true: it protects labels alone" in text) is needed
     assert not found.policy.public_features
+
+
+@pytest.mark.parametrize("servers", ["one", "one_semi_honest", "two"])
+def test_nobody_is_believed_unless_somebody_at_the_site_says_so(tmp_path, servers):
+    counted = {"kind": "counts", "times": 1, "same": {}, "length": 1, "reply": 1, "masked": True}
+    second = {"second": {"name": "ombud"}} if servers == "two" else {}
+    found, text = drafted(tmp_path, asked=[counted], servers=servers, **second)
+    assert (found.policy.servers, found.policy.second_servers) == (("one",), ())
+    assert ("as 'ombud' reads it out by telephone" in text) is (servers == "two")
+    assert (f'this plan needs "{servers}"' in text) is (servers != "one")
+
+
+def test_a_second_server_begins_with_what_it_needs_and_no_table(tmp_path):
+    known = {"sites": [{"name": "north"}], "servers": "two", "second": {"name": "ombud"}}
+    invitation = agreement_for(SIGNING, [], QUESTIONS["counts"], **known)
+    path = tmp_path / "second.toml"
+    path.write_text(second_draft(invitation, "ombud"))
+    path.chmod(0o600)
+    found = configuration(path)
+    assert isinstance(found, SecondSettings)
+    assert found.policy.aggregators == (fingerprint(SIGNING.public_key()),)
+    assert (found.name, found.plan, found.policy.approve) == ("ombud", tmp_path / "plan.json", "plan")
+    with pytest.raises(InputError, match="is the configuration of a second server, which holds no rows"):
+        Settings.load(path)
 
 
 @pytest.mark.parametrize("label", [{"name": "y", "range": [0.0, 5.0]}, {"name": "ill", "classes": ["no", "yes"]}])

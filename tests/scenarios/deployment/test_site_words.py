@@ -83,3 +83,11 @@ def test_a_secure_sum_is_told_with_what_it_rests_on(looked, tmp_path):
     assert any(line.startswith("secure sums: of 3 of 3 sites at least, or nothing can be read") for line in found.lines)
     assert any("with the OTHER SITES by telephone" in line for line in found.lines)
     assert any(line.endswith("for one label (replace), by noise of all sites together") for line in found.lines)
+    believed = outlook(
+        Settings.load(tmp_path / "site.toml"),
+        Agreement.load(tmp_path / "plan.json").model_copy(update={"servers": "one_semi_honest"}),
+    )
+    assert any("a coordinator that follows the protocol does not see it" in line for line in believed.lines)
+    assert any("if it cheats it can read this site's part (policy.servers)" in line for line in believed.lines)
+    assert not any("with the OTHER SITES by telephone" in line for line in believed.lines)
+    assert any('write "one_semi_honest" there, too, if this site believes that' in line for line in believed.errors)

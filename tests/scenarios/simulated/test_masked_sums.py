@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.masked_sums import QUESTION, parts
 
-from aggregator.sums.unmasking import UnmaskingServer
 from federation.contract.errors import QuorumError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.moments import shares
 from federation.mechanisms.noise.additive import AdditiveMechanism, calibrate, calibrate_laplace
 from federation.sums import keys
-from federation.sums.memory import ProcessMemory
 from federation.sums.plan import SumPlan, Terms, planned
+from parties.second.unmasking import UnmaskingServer
+from parties.sums.memory import ProcessMemory
 from scenarios.simulated.masked_sums import (
     enrolled,
     masked_parties,

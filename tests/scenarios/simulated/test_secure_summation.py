@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from support.masked_sums import QUESTION, parts
 
-from aggregator.world.servers import Servers
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.reference import Reference
+from federation.sums.servers import Servers
 from scenarios.simulated.secure_summation import MOST_MASKED, NAME, SimulatedSummation
 
 

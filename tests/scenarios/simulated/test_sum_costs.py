@@ -11,11 +11,11 @@ from support.masked_sums import QUESTION
 
 from aggregator.sums.adding import AddingServer
 from aggregator.sums.masked_sum import MaskedSum
-from aggregator.sums.unmasking import UnmaskingServer
 from federation.sums import keys, shamir, two_servers
-from federation.sums.memory import ProcessMemory
 from federation.sums.messages import MASKED
 from federation.sums.plan import Terms, planned
+from parties.second.unmasking import UnmaskingServer
+from parties.sums.memory import ProcessMemory
 from scenarios.simulated.masked_sums import enrolled, masked_parties, uploading_parties
 from scenarios.simulated.sum_costs import (
     DERIVE,

@@ -9,10 +9,10 @@ from federation.contract.errors import InputError, QuorumError
 from federation.numerics.arrays import Booleans
 from federation.sums import keys
 from federation.sums.keys import Words
-from federation.sums.memory import Memory, Record
 from federation.sums.messages import Table, unpacked_bits
 from federation.sums.plan import KEY, SumPlan, Terms
 from federation.sums.two_servers import MOST_RECEIPTS, RECEIPT, mask_key, vouched
+from parties.sums.memory import Memory, Record
 
 
 class UnmaskingServer:

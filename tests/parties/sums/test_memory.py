@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from federation.contract.errors import InputError
-from federation.sums.memory import FolderMemory, ProcessMemory, Record
+from parties.sums.memory import FolderMemory, ProcessMemory, Record
 
 RECORD = Record(b"r" * 32, b"vector", (b"plan", b"", b"question"))
 ENDED = Record(b"", b"reply", (b"asked",), ended=True)

@@ -10,13 +10,13 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from support.masked_sums import QUESTION
 
 from aggregator.sums.adding import AddingServer
-from aggregator.sums.unmasking import UnmaskingServer
 from federation.contract.errors import InputError, QuorumError
 from federation.sums import keys
-from federation.sums.memory import ProcessMemory
 from federation.sums.messages import Table
 from federation.sums.plan import Terms, planned
 from federation.sums.two_servers import RECEIPT, SAYS, Uploaded, statement
+from parties.second.unmasking import UnmaskingServer
+from parties.sums.memory import ProcessMemory
 from scenarios.simulated.masked_sums import enrolled, uploading_parties
 
 HELD, ROSTER = enrolled(5)

@@ -1,0 +1,87 @@
+"""The second of two servers in letters: for each sum of its agreement it tells the sum of one list of masks, once.
+
+It believes nothing of a sum but a fresh number and which question it is over: what else there is to a sum follows from
+the agreement, and that sites are in it from what they have signed. The list that it has answered for is in its journal
+and in a file before its answer leaves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
+from federation.contract.errors import InputError
+from federation.contract.roster import COLLUDING
+from federation.letters.agreement import Agreement
+from federation.letters.keys import masks_key
+from federation.letters.letters import Head, SealedAnswer
+from federation.letters.packets import Status, kind_of
+from federation.letters.sum_letters import MASKS, SUM, SumAnswer, SumQuery, require_followed
+from federation.sums.messages import unpacked_bits
+from federation.sums.plan import SumPlan, Terms
+from parties.second.unmasking import UnmaskingServer
+from parties.site.belief import Belief
+from parties.site.correspondent import Approval, Correspondent
+from parties.site.journal import Journal
+from parties.sums.memory import FolderMemory
+
+UNMASKED = "told the sum of masks"  # of a line of the journal: the digest of the sum, and of the list of its sites
+_KIND = "masks of a secure sum"
+
+
+@dataclass
+class SecondServer(Correspondent):
+    """The second server of an agreement; it takes a share `colluding` of the sites to collude with the first at most.
+
+    Raises `InputError` for an agreement that lacks keys of sites.
+    """
+
+    name: str
+    key: EllipticCurvePrivateKey
+    agreement: Agreement
+    journal: Journal
+    answers: Path
+    approved: Approval
+    colluding: float = COLLUDING
+    now: Callable[[], float] = time.time
+    _terms: Terms = field(init=False)
+    _lists: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._recall(UNMASKED)
+        self._terms = Belief(self.colluding).terms(self.agreement)
+        self._lists = {one["sum"]: one["sites"] for one in self.journal.lines if one["event"] == UNMASKED}
+
+    @property
+    def position(self) -> int:
+        """Its number, after those of the sites."""
+        return len(self.agreement.sites)
+
+    def _served(self, head: Head, question: bytes, key: str) -> SealedAnswer:
+        if kind_of(question) != SUM or (query := SumQuery.read(question)).query != MASKS:
+            raise InputError("a second server tells sums of masks, and answers nothing else")
+        plan = SumPlan.read(query.question)
+        if plan.packed() != query.question or plan.digest != query.digest:
+            raise InputError("the plan of a secure sum has another digest than it comes with")
+        require_followed(plan, self.agreement, self._terms.roster)
+        if not self._permitted(head, _KIND, 8 * plan.numbers):
+            return self._said(head, Status.BUSY)
+        size = -(-plan.parties // 8)
+        counted, receipts = query.body[:size], query.body[size:]
+        sites = hashlib.sha256(counted).hexdigest()
+        if self._lists.get(plan.digest.hex(), sites) != sites:
+            raise InputError("this server has told the masks of another list of sites of this sum, and tells no more")
+        memory = FolderMemory(self.answers.with_name("sums"))
+        server = UnmaskingServer(masks_key(self.key), self._terms, memory)
+        if memory.load(plan.digest) is None:
+            server.take(plan, receipts)
+        packet = SumAnswer(server.masks(plan, counted).tobytes()).packet()
+        known = {"sum": plan.digest.hex(), "sites": sites, "exchange": head.exchange.hex(), "of": plan.parties}
+        self._lists[plan.digest.hex()] = sites
+        many = int(unpacked_bits(counted, plan.parties).sum())
+        return self._sent(head, packet, key, UNMASKED, **known, counted=many)

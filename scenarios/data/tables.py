@@ -139,7 +139,7 @@ class Table:
             start += block.shape[1]
         return out
 
-    def different(self, indices: Integers) -> tuple[Integers, Integers]:
+    def different(self, indices: Integers | range) -> tuple[Integers, Integers]:
         """Places in `indices` (m,) of rows that differ in label or columns, and how often each is there, both (k,).
 
         The place of a row is the first at which it stands, and places ascend. All are taken to be different where they

@@ -13,6 +13,7 @@ from aggregator.releases.classifier_models import ReleasedClassifiers
 from aggregator.releases.model_files import ReleasedFile
 from aggregator.releases.models import ReleasedModels
 from federation.features.feature_map import FeatureMap
+from parties.training.classifiers import LOGISTIC
 from parties.training.classifiers import fit as fit_classifier
 from parties.training.ordering import auc
 from scenarios.data.tables import Table
@@ -135,8 +136,16 @@ class ClassificationScoring(Scoring):
         return [_at(scores, draw) for draw in draws]
 
     def pooled(self, feature_map: FeatureMap, classifier: Mapping[str, Any], random: np.random.Generator) -> Metrics:
-        """The classifier on the union of all private rows (Hamm's `batch`)."""
-        fitted = fit_classifier(*self.held(feature_map), classifier, random)
+        """The classifier on the union of all private rows (Hamm's `batch`).
+
+        A logistic regression is trained on different rows, each as often as it is there.
+        """
+        private, copies = self.private, None
+        if classifier["name"] == LOGISTIC:
+            different, counted = self.table.different(private)
+            if len(different) < len(private):
+                private, copies = np.asarray(private)[different], counted
+        fitted = fit_classifier(*self.held(feature_map, private), classifier, random, copies)
         test = self._rows(self.tested(feature_map))
         metrics = hit_metrics(test, (fitted(test.rows) == test.labels)[:, None])
         if fitted.ordering is not None and len(test.sizes) == 2 and test.sizes.all():

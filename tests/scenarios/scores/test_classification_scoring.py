@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 
 import scenarios
@@ -254,6 +255,34 @@ def test_pooled_rows_of_two_classes_are_ordered_too(classifier, rng):
     assert found["auc"] == pytest.approx(roc_auc_score(labels[50:], fitted.ordering(test)))
     assert found["accuracy"] == accuracy_score(labels[50:], fitted(test))
     assert found["auc"] > 0.7
+
+
+def test_a_logistic_regression_is_pooled_from_equal_rows_as_from_all(rng, monkeypatch):
+    rows = rng.integers(0, 4, (300, 3)) - 1.5
+    labels = (rows[:, 0] + rng.normal(size=300) > 0).astype(np.int64)
+    table, private, test = Table("toy", ("a", "b", "c"), CLASSES, labels, (rows,)), np.arange(200), np.arange(200, 300)
+    lengths = []
+    monkeypatch.setattr(FeatureMap, "transform", noted(lengths))
+    known = ClassificationScoring(table, private, test)
+    found = known.pooled(FeatureMap(3, ()), {"name": "logistic", "parameters": {"regularisation": 0.01}}, rng)
+    assert lengths[0] == len(np.unique(np.column_stack([rows, labels])[:200], axis=0)) < 128
+    model = LogisticRegression(C=1 / (0.01 * 200), fit_intercept=False, tol=1e-10).fit(rows[:200], labels[:200])
+    assert found["accuracy"] == accuracy_score(labels[200:], model.predict(rows[200:]))
+    assert found["auc"] == pytest.approx(roc_auc_score(labels[200:], model.decision_function(rows[200:])))
+    lengths.clear()
+    known.pooled(FeatureMap(3, ()), {"name": "GaussianNB", "parameters": {}}, rng)
+    assert lengths[0] == 200
+
+
+def noted(lengths):
+    """A feature map's `transform` that also tells how many rows it gets."""
+    transform = FeatureMap.transform
+
+    def telling(self, rows, out=None):
+        lengths.append(len(rows))
+        return transform(self, rows, out)
+
+    return telling
 
 
 def test_it_is_a_reference_beside_the_others(tmp_path, undrawn):

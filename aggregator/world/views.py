@@ -6,6 +6,7 @@ dimensions it can afford, and parties train once behind every map that is chosen
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,9 +31,18 @@ AUTO = {"whiten": "auto"}
 Stages = Sequence[str | Mapping[str, Any]]
 
 
-def fitted(
+def fitted(features: Stages, table: PublicTable, **release: Any) -> tuple[FeatureMap, np.ndarray]:
+    """The feature map of a release, fitted on the public rows, and these rows (N, D) behind it.
+
+    `release` is what `sized` takes of it. Raises `InputError` as `aggregator.world.fitting.fit_rows`.
+    """
+    stages = sized(features, spectrum_to_whiten(features, table), **release)
+    return fit_rows(stages, table.rows, table.text_columns, identifiers(table))
+
+
+def sized(
     features: Stages,
-    table: PublicTable,
+    spectrum: Spectrum | None,
     *,
     noise: str,
     classes: int,
@@ -40,23 +50,17 @@ def fitted(
     epsilon: float,
     delta: float,
     minimiser: bool = False,
-    spectrum: Spectrum | None = None,
-) -> tuple[FeatureMap, np.ndarray]:
-    """The feature map of a release, fitted on the public rows, its automatic dimensions chosen by public numbers.
+) -> Stages:
+    """The stages of a release's feature map, automatic dimensions chosen by public numbers.
 
-    And the public rows (N, D) behind it.
-
-    `noise` is "pure", "gaussian" or "off"; without noise (and for baselines) it has as many dimensions as are ever
-    chosen; `minimiser` says that it is a minimiser that gets the noise. `spectrum` is what `spectrum_to_whiten` finds,
-    for callers that have it. Raises `InputError` as `aggregator.world.fitting.fit_rows`.
+    `spectrum` is what `spectrum_to_whiten` finds. `noise` is "pure", "gaussian" or "off"; without noise (and for
+    baselines) there are as many dimensions as are ever chosen; `minimiser` says that it is a minimiser that gets the
+    noise.
     """
-    if AUTO in features:
-        found = spectrum or spectrum_to_whiten(features, table)
-        size = affordable(
-            noise, found, classes=classes, parties=parties, epsilon=epsilon, delta=delta, minimiser=minimiser
-        )
-        features = of_size(features, size)
-    return fit_rows(features, table.rows, table.text_columns, identifiers(table))
+    if spectrum is None:
+        return features
+    numbers: dict[str, Any] = {"classes": classes, "parties": parties, "epsilon": epsilon, "delta": delta}
+    return of_size(features, affordable(noise, spectrum, **numbers, minimiser=minimiser))
 
 
 def of_size(features: Stages, dimensions: int) -> list[str | Mapping[str, Any]]:
@@ -64,8 +68,10 @@ def of_size(features: Stages, dimensions: int) -> list[str | Mapping[str, Any]]:
     return [{"whiten": dimensions} if stage == AUTO else stage for stage in features]
 
 
-def spectrum_to_whiten(features: Stages, table: PublicTable) -> Spectrum:
-    """The spectrum of the public rows as they reach the stage {whiten: auto}, the first of them."""
+def spectrum_to_whiten(features: Stages, table: PublicTable) -> Spectrum | None:
+    """The spectrum of the public rows as they reach the stage {whiten: auto}, the first of them; None without one."""
+    if AUTO not in features:
+        return None
     before = features[: list(features).index(AUTO)]
     return Spectrum.of(fit_rows(before, table.rows, table.text_columns, identifiers(table))[1])
 
@@ -85,6 +91,7 @@ class Views:
         self._plan = plan
         self.table: PublicTable = plan.public.call()
         self._fitted: dict[tuple[str, float, bool], View] = {}
+        self._sized: dict[str, View] = {}
         self._known: dict[str, View] = {}
 
     def at(self, noise: str, epsilon: float, minimiser: bool = False) -> View:
@@ -97,8 +104,7 @@ class Views:
     @cached_property
     def spectrum(self) -> Spectrum | None:
         """Of the public rows as they reach `{whiten: auto}`; None without that stage."""
-        features = self._plan.features
-        return spectrum_to_whiten(features, self.table) if AUTO in features else None
+        return spectrum_to_whiten(self._plan.features, self.table)
 
     def remarks(self) -> list[str]:
         """A sentence for each column that says nothing, by public rows alone."""
@@ -125,19 +131,22 @@ class Views:
     def _fit(self, noise: str, epsilon: float, minimiser: bool, features: Stages | None = None) -> View:
         plan, classes = self._plan, len(self._plan.classes)
         stages = plan.features if features is None else features
-        feature_map, rows = fitted(
+        chosen = sized(
             stages,
-            self.table,
+            self.spectrum if features is None else spectrum_to_whiten(stages, self.table),
             noise=noise,
             classes=classes,
             parties=plan.parties,
             epsilon=epsilon,
             delta=plan.delta,
             minimiser=minimiser,
-            spectrum=self.spectrum if features is None else None,
         )
-        name = digest(*feature_map.to_arrays())
-        if name not in self._known:
-            public = PublicRows(feature_map, rows, stages)
-            self._known[name] = View(public, Training(feature_map, classes, plan.classifier, plan.split))
-        return self._known[name]
+        sizes = json.dumps(chosen)  # most epsilons of a sweep afford the same
+        if sizes not in self._sized:
+            feature_map, rows = fit_rows(chosen, self.table.rows, self.table.text_columns, identifiers(self.table))
+            name = digest(*feature_map.to_arrays())
+            if name not in self._known:
+                public = PublicRows(feature_map, rows, stages)
+                self._known[name] = View(public, Training(feature_map, classes, plan.classifier, plan.split))
+            self._sized[sizes] = self._known[name]
+        return self._sized[sizes]

@@ -30,9 +30,10 @@ from federation.grids.packing import pack, packed_length, unpack
 
 Q = TypeVar("Q", bound=Question)
 
-# The latest question of each type: an own grid hands the same records to all nodes of a process, which then need to be
-# read once.
-_latest: dict[Any, tuple[RecordDict, Any]] = {}
+# The latest questions, by type and id of their records, which are held for the id to stay theirs: an own grid hands the
+# same records to all nodes of a process, one question after another, and then they need to be read once.
+_latest: dict[tuple[Any, int], tuple[RecordDict, Any]] = {}
+_MOST_KEPT = 8
 
 
 def _records(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> RecordDict:
@@ -154,8 +155,8 @@ def decode_question(records: RecordDict, question_type: type[Q]) -> Q:
         federation.contract.errors.InputError: a CountsQuestion cannot be read:
         TypeError("draws must be int, got 'many'")
     """
-    known, question = _latest.get(question_type, (None, None))
-    if known is not records:
+    key = question_type, id(records)
+    if key not in _latest:
         settings, arrays = _parts(records)
         for name, array in arrays.items():
             if array.dtype.kind not in "biuf":
@@ -171,8 +172,10 @@ def decode_question(records: RecordDict, question_type: type[Q]) -> Q:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"a {question_type.__name__} cannot be read: {error!r}") from error
-        _latest[question_type] = (records, question)
-    decoded: Q = question
+        while len(_latest) >= _MOST_KEPT:
+            _latest.pop(next(iter(_latest)))
+        _latest[key] = records, question
+    decoded: Q = _latest[key][1]
     return decoded
 
 

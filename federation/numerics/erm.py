@@ -132,14 +132,19 @@ def minimise(
 
 
 def fit_labels(
-    rows: Floats, labels: Integers, classes: int, regularisation: float, gradient_tolerance: float
+    rows: Floats,
+    labels: Integers,
+    classes: int,
+    regularisation: float,
+    gradient_tolerance: float,
+    copies: Integers | None = None,
 ) -> Floats:
     """Logistic (2 classes) or softmax weights for hard labels: shape (d,) or (C, d).
 
-    `rows` is (n, d), `labels` holds integers in 0..classes-1. With fewer rows than columns the problem is
-    solved in the row space: X' = Q R and the minimiser is V Q' with V the minimiser for rows X Q = R',
-    because the penalty removes every component that no row sees. Raises `InputError` as `minimise` and for
-    labels out of range.
+    `rows` is (n, d), `labels` holds integers in 0..classes-1; a row counts as often as `copies` (n,) says. With fewer
+    rows than columns the problem is solved in the row space: X' = Q R and the minimiser is V Q' with V the minimiser
+    for rows X Q = R', because the penalty removes every component that no row sees. Raises `InputError` as `minimise`
+    and for labels out of range.
 
     Examples:
         >>> rows, labels = np.array([[2.0], [1.0], [-1.0], [-2.0]]), np.array([1, 1, 0, 0])
@@ -160,12 +165,13 @@ def fit_labels(
         basis = _row_space(rows)
         rows = rows.dot(basis)
     kind = BinaryLoss if classes == 2 else MultinomialLoss
-    members = labels == (1 if classes == 2 else np.arange(classes)[:, None])
-    mu = members.astype(np.float64).dot(rows) / len(labels)
-    loss = kind(rows, mu, regularisation)
+    members = (labels == (1 if classes == 2 else np.arange(classes)[:, None])).astype(np.float64)
+    weights = None if copies is None else of_mean_one(copies.astype(np.float64), len(rows))
+    mu = (members if weights is None else members * weights).dot(rows) / len(labels)
+    loss = kind(rows, mu, regularisation, weights)
     w, _ = _certified(loss, np.zeros(loss.unknowns), gradient_tolerance, _NEWTON_STEPS)
-    weights = w.reshape(mu.shape)
-    return weights if basis is None else weights.dot(basis.T)
+    found = w.reshape(mu.shape)
+    return found if basis is None else found.dot(basis.T)
 
 
 def _row_space(rows: Floats) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from federation.contract.errors import InputError
 from federation.contract.limits import MOST_CLASSES, whole
 from federation.contract.question import Field, TrustedQuestion, within
 from federation.features.feature_map import FeatureMap
+from federation.numerics.equal_rows import equal_rows
 
 BALLOT_PARTS = 255  # a probability on the wire is a whole number of these parts of one
 
@@ -89,6 +91,12 @@ class VotesQuestion(AuxiliaryQuestion):
     """
 
     kind: ClassVar[str] = "votes"
+
+    @cached_property
+    def different(self) -> tuple[np.ndarray, np.ndarray]:
+        """The different ones of `rows` (k, d), and which of these each row is (N,): equal rows get equal votes."""
+        first, twins = equal_rows(self.rows)
+        return self.rows[first], twins
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""

@@ -28,12 +28,12 @@ def row_products(rows: Floats, factor: Floats) -> Floats:
     if not _same_everywhere(*factor.shape, factor.flags.f_contiguous):
         return np.asarray(np.matmul(rows[:, None, :], factor)[:, 0, :])
     out, whole = np.empty((count, factor.shape[1])), count - count % _TILE
-    for start in range(0, whole, _TILE):
-        np.matmul(rows[start : start + _TILE], factor, out=out[start : start + _TILE])
+    tiles, filled = (array[:whole].reshape(whole // _TILE, _TILE, array.shape[1]) for array in (rows, out))
+    np.matmul(tiles, factor, out=filled)  # tile by tile
     if whole < count:
-        filled = np.zeros((_TILE, rows.shape[1]))
-        filled[: count - whole] = rows[whole:]
-        out[whole:] = np.matmul(filled, factor)[: count - whole]
+        last = np.zeros((_TILE, rows.shape[1]))
+        last[: count - whole] = rows[whole:]
+        out[whole:] = np.matmul(last, factor)[: count - whole]
     return out
 
 

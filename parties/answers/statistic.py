@@ -105,7 +105,8 @@ def _shares(weights: Floats, rows: Floats) -> Floats:
         half: Floats = np.tanh(row_products(weights[:, 1], rows))
         half /= 2
         return np.stack([-half, half])
-    shares = np.stack([row_products(weights[:, c], rows) for c in range(weights.shape[1])])
+    by_class = weights.transpose(1, 0, 2)
+    shares = row_products(by_class.reshape(-1, len(rows)), rows).reshape(*by_class.shape[:2], rows.shape[1])
     shares -= shares.max(axis=0)
     np.exp(shares, out=shares)
     shares /= shares.sum(axis=0)

@@ -133,8 +133,14 @@ class Fitted:
         return self.predict(rows)
 
 
-def fit(rows: np.ndarray, labels: np.ndarray, classifier: Mapping[str, Any], random: np.random.Generator) -> Fitted:
-    """Train on rows (n, d) with class codes (n,).
+def fit(
+    rows: np.ndarray,
+    labels: np.ndarray,
+    classifier: Mapping[str, Any],
+    random: np.random.Generator,
+    copies: np.ndarray | None = None,
+) -> Fitted:
+    """Train on rows (n, d) with class codes (n,). A logistic regression takes each as often as `copies` (n,) says.
 
     A mixture trains all its members, which vote with their weights; the smallest class on ties.
 
@@ -152,7 +158,8 @@ def fit(rows: np.ndarray, labels: np.ndarray, classifier: Mapping[str, Any], ran
     if classifier["name"] == MIXTURE:
         return Fitted(_mixture(rows, labels, classifier["parameters"], random))
     if classifier["name"] == LOGISTIC:
-        return _logistic(rows, codes, seen, classifier["parameters"].get("regularisation", DEFAULT_REGULARISATION))
+        regularisation = classifier["parameters"].get("regularisation", DEFAULT_REGULARISATION)
+        return _logistic(rows, codes, seen, regularisation, copies)
     estimator = fit_estimator(rows, labels, classifier, random)
     if len(seen) > 2:
         return Fitted(estimator.predict)
@@ -163,9 +170,11 @@ def fit(rows: np.ndarray, labels: np.ndarray, classifier: Mapping[str, Any], ran
     return Fitted(estimator.predict)
 
 
-def _logistic(rows: np.ndarray, codes: np.ndarray, seen: np.ndarray, regularisation: float) -> Fitted:
+def _logistic(
+    rows: np.ndarray, codes: np.ndarray, seen: np.ndarray, regularisation: float, copies: np.ndarray | None
+) -> Fitted:
     tolerance = attainable_tolerance(GRADIENT_TOLERANCE, rows, regularisation)
-    weights = fit_labels(rows, codes, len(seen), regularisation, tolerance)
+    weights = fit_labels(rows, codes, len(seen), regularisation, tolerance, copies)
     if weights.ndim == 1:
         return Fitted(
             lambda unlabelled: seen[(unlabelled @ weights > 0).astype(np.intp)], lambda unlabelled: unlabelled @ weights

@@ -15,6 +15,7 @@ from federation.contract.errors import InputError, nearest_name
 from federation.contract.numbers import apart
 from federation.features.feature_map import FeatureMap
 from federation.numerics.arrays import Floats, Integers
+from federation.numerics.equal_rows import equal_rows
 from scenarios.data.hashing import HashedRows
 
 _CLASSES_SHOWN, _TEXTS_SHOWN = 8, 6
@@ -23,6 +24,7 @@ _CHARACTERS_SHOWN = 40
 _JOINED_CHARACTERS = 24
 _ROWS_READ = 1 << 16  # at a time, where one column is wanted
 _ROWS_COUNTED = 1 << 20  # at a time, where classes are
+_CELLS_COMPARED = 1 << 26  # of rows that are looked through for equal ones: 512 MiB
 _CELLS_READ = 1 << 21  # at a time, where rows are only passed on: 16 MiB
 
 Outside = Literal["refuse", "clip"]  # what becomes of real labels outside the declared range
@@ -136,6 +138,24 @@ class Table:
             out[:, start : start + block.shape[1]] = block[indices]
             start += block.shape[1]
         return out
+
+    def different(self, indices: Integers | range) -> tuple[Integers, Integers]:
+        """Places in `indices` (m,) of rows that differ in label or columns, and how often each is there, both (k,).
+
+        The place of a row is the first at which it stands, and places ascend. All are taken to be different where they
+        are drawn, or too many to be compared.
+
+        Examples:
+            >>> rows, labels = np.array([[1, 2], [3, 4], [1, 2], [1, 2]]), np.array([0, 1, 0, 1])
+            >>> Table("toy", ("a", "b"), ("no", "yes"), labels, (rows,)).different(np.array([3, 2, 1, 0]))
+            (array([0, 1, 2]), array([1, 2, 1]))
+        """
+        if self.drawn or len(indices) * len(self.columns) > _CELLS_COMPARED:
+            return np.arange(len(indices)), np.ones(len(indices), dtype=np.int64)
+        stored = [self.labels, *(block.codes if isinstance(block, CodedTexts) else block for block in self.blocks)]
+        parts = [np.ascontiguousarray(part[indices]).reshape(len(indices), -1).view(np.uint8) for part in stored]
+        first, twins = equal_rows(np.hstack(parts))
+        return first, np.bincount(twins, minlength=len(first))
 
     def class_counts(self, indices: Integers | range) -> Integers:
         """How many of the rows at `indices` (m,) have each class, int64 (C,)."""

@@ -13,6 +13,7 @@ from aggregator.releases.classifier_models import ReleasedClassifiers
 from aggregator.releases.model_files import ReleasedFile
 from aggregator.releases.models import ReleasedModels
 from federation.features.feature_map import FeatureMap
+from parties.training.classifiers import LOGISTIC
 from parties.training.classifiers import fit as fit_classifier
 from parties.training.ordering import auc
 from scenarios.data.tables import Table
@@ -26,13 +27,17 @@ Scores = dict[str, NDArray[np.float64]]  # metrics (m,) of m models
 
 @dataclass(frozen=True, eq=False)
 class TestRows:
-    """Test rows (n, d) behind the feature map, sorted by label; `labels` (n,), and `sizes` (C,) rows per class."""
+    """Test rows (n, d) behind the feature map, sorted by label; `labels` (n,), and `sizes` (C,) rows per class.
+
+    Each of them stands for as many test rows as `copies` (n,) says.
+    """
 
     __test__ = False  # not a test case for pytest
 
     rows: NDArray[np.float64]
     labels: NDArray[np.int64]
     sizes: NDArray[np.int64]
+    copies: NDArray[np.int64]
 
 
 def hits(test: TestRows, weights: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -85,29 +90,34 @@ def score_outputs(test: TestRows, outputs: NDArray[np.float64]) -> Scores:
 
 def hit_metrics(test: TestRows, hit: NDArray[np.bool_]) -> Scores:
     """Accuracy and balanced accuracy (m,) of m models from which rows they hit, bool (n, m)."""
-    occurring = test.sizes > 0
-    starts = (np.cumsum(test.sizes) - test.sizes)[occurring]
-    recalled = np.add.reduceat(hit, starts, axis=0, dtype=np.int64)
+    ends = np.cumsum(test.sizes).tolist()
+    occurring = [slice(end - size, end) for end, size in zip(ends, test.sizes.tolist(), strict=True) if size]
+    recalled = np.stack([np.einsum("n,nm->m", test.copies[some], hit[some]) for some in occurring])
+    counted = np.array([test.copies[some].sum() for some in occurring])
     return {
-        "accuracy": recalled.sum(axis=0) / len(test.labels),
-        "balanced_accuracy": (recalled / test.sizes[occurring, None]).mean(axis=0),
+        "accuracy": recalled.sum(axis=0) / counted.sum(),
+        "balanced_accuracy": (recalled / counted[:, None]).mean(axis=0),
     }
 
 
 def _auc(test: TestRows, outputs: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Of each model's scores (n,)."""
     first = test.sizes[0]
-    return np.array([auc(scores[:first], scores[first:]) for scores in outputs])
+    copies = test.copies[:first], test.copies[first:]
+    return np.array([auc(scores[:first], scores[first:], copies) for scores in outputs])
 
 
 class ClassificationScoring(Scoring):
     """Of models that classify rows: accuracy, balanced accuracy and, with two classes, auc.
 
-    What was learned in rounds has the accuracy after each round, too.
+    What was learned in rounds has the accuracy after each round, too. Test rows that are equal in all columns and in
+    their label are scored once, and counted as often as they are there.
     """
 
     def __init__(self, table: Table, private: NDArray[np.int64] | range, test: NDArray[np.int64]) -> None:
-        super().__init__(table, private, test[np.argsort(table.labels[test], kind="stable")])  # see `TestRows`
+        ordered = test[np.argsort(table.labels[test], kind="stable")]  # see `TestRows`
+        different, self._copies = table.different(ordered)
+        super().__init__(table, private, ordered[different])
         self._labels = table.labels[self.test]
         self._sizes = np.bincount(self._labels, minlength=len(table.classes))
 
@@ -126,8 +136,16 @@ class ClassificationScoring(Scoring):
         return [_at(scores, draw) for draw in draws]
 
     def pooled(self, feature_map: FeatureMap, classifier: Mapping[str, Any], random: np.random.Generator) -> Metrics:
-        """The classifier on the union of all private rows (Hamm's `batch`)."""
-        fitted = fit_classifier(*self.held(feature_map), classifier, random)
+        """The classifier on the union of all private rows (Hamm's `batch`).
+
+        A logistic regression is trained on different rows, each as often as it is there.
+        """
+        private, copies = self.private, None
+        if classifier["name"] == LOGISTIC:
+            different, counted = self.table.different(private)
+            if len(different) < len(private):
+                private, copies = np.asarray(private)[different], counted
+        fitted = fit_classifier(*self.held(feature_map, private), classifier, random, copies)
         test = self._rows(self.tested(feature_map))
         metrics = hit_metrics(test, (fitted(test.rows) == test.labels)[:, None])
         if fitted.ordering is not None and len(test.sizes) == 2 and test.sizes.all():
@@ -146,7 +164,7 @@ class ClassificationScoring(Scoring):
         return metrics | {CONSTANT_CLASS: float(guess)} | ({"auc": 0.5} if len(self._sizes) == 2 else {})
 
     def _rows(self, rows: NDArray[np.float64]) -> TestRows:
-        return TestRows(rows, self._labels, self._sizes)
+        return TestRows(rows, self._labels, self._sizes, self._copies)
 
 
 def _network(models: ReleasedClassifiers, release: int, draw: int, test: TestRows) -> Metrics:

@@ -54,14 +54,17 @@ class Scoring(ABC):
         The rows are those that the parties hold: nobody drops out or attacks.
         """
 
-    def held(self, feature_map: FeatureMap) -> tuple[NDArray[np.float64], NDArray[Any]]:
-        """All private rows (n, D) behind a map, and their labels (n,)."""
-        if self.table.drawn and len(self.private) * len(self.table.columns) > _MOST_CELLS:
+    def held(
+        self, feature_map: FeatureMap, private: NDArray[np.int64] | range | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[Any]]:
+        """Private rows (n, D) behind a map, and their labels (n,); by default all of them."""
+        private = self.private if private is None else private
+        if self.table.drawn and len(private) * len(self.table.columns) > _MOST_CELLS:
             raise InputError(
-                f"the {len(self.private)} private rows do not fit into memory together; give baselines: false, and "
+                f"the {len(private)} private rows do not fit into memory together; give baselines: false, and "
                 "list the others, constant and individual, among the protocols"
             )
-        return self.table.behind(feature_map, self.private), self.table.labels[self.private]
+        return self.table.behind(feature_map, private), self.table.labels[private]
 
     def tested(self, feature_map: FeatureMap) -> NDArray[np.float64]:
         """The test rows (T, D) behind a map; each map is applied once."""

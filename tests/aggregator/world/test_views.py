@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from aggregator.world import views as module
 from aggregator.world.dimensions import affordable
 from aggregator.world.views import Views, fitted, spectrum_to_whiten
 
@@ -37,6 +38,17 @@ def test_maps_that_turn_out_equal_are_one_view(make_plan):
     plan = make_plan(features=({"whiten": "auto"}, "unit_norm"), parties=10**6)
     views = Views(plan)
     assert views.at("pure", 50.0) is views.at("off", np.inf)
+
+
+def test_releases_that_afford_the_same_are_fitted_once(make_plan, monkeypatch):
+    plan = make_plan(features=({"whiten": "auto"}, "unit_norm"), parties=400)
+    asked = []
+    fit = module.fit_rows
+    monkeypatch.setattr(module, "fit_rows", lambda stages, *known: asked.append(stages) or fit(stages, *known))
+    views = Views(plan)
+    found = {views.at("pure", epsilon) for epsilon in (0.01, 0.011, 0.012)}
+    assert len(found) == 1
+    assert asked == [(), [{"whiten": 3}, "unit_norm"]]  # the spectrum's, and the view's
 
 
 def test_the_map_needs_no_private_number(make_plan, public):

@@ -14,6 +14,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.contract.question import Question, ReleaseId
 from federation.contract.submission import Submission
+from federation.grids import codec
 from federation.grids.codec import (
     bytes_per_party,
     decode_question,
@@ -310,8 +311,11 @@ def test_records_that_come_twice_are_read_once_and_others_anew():
     """Nodes of one process get the same records; what one of them was asked must not answer for another question."""
     first, second = encode_question(EVERY), encode_question(replace(EVERY, whole=4))
     read = decode_question(first, Every)
-    assert decode_question(first, Every) is read
     assert decode_question(second, Every).whole == 4
+    assert decode_question(first, Every) is read
+    others = [encode_question(replace(EVERY, whole=whole)) for whole in range(5, 25)]
+    assert [decode_question(other, Every).whole for other in others] == list(range(5, 25))
+    assert len(codec._latest) <= codec._MOST_KEPT  # a long run's questions are let go of
     assert decode_question(first, Every).whole == 3
 
 

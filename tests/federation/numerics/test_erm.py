@@ -340,3 +340,17 @@ def test_weights_that_are_none_are_refused(weights):
 def test_the_largest_weights_of_double_precision_are_no_overflow():
     found = risk_minimiser(np.eye(2), np.eye(2), 0.1, 1e-10, weights=np.full(2, 1.7e308))
     np.testing.assert_allclose(found, risk_minimiser(np.eye(2), np.eye(2), 0.1, 1e-10), atol=1e-9)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("width", [3, 30])
+def test_fit_labels_counts_a_row_as_often_as_it_has_copies(classes, width, rng):
+    rows, labels = unit_rows(rng, 12, width), np.arange(12) % classes
+    copies = rng.integers(1, 6, 12)
+    found = fit_labels(rows, labels, classes, 1e-2, 1e-11, copies)
+    whole = np.repeat(rows, copies, axis=0), np.repeat(labels, copies)
+    np.testing.assert_allclose(found, fit_labels(*whole, classes, 1e-2, 1e-11), atol=1e-8)
+    model = LogisticRegression(C=1 / (1e-2 * copies.sum()), fit_intercept=False, tol=1e-12, max_iter=10_000)
+    expected = model.fit(rows, labels, sample_weight=copies).coef_
+    np.testing.assert_allclose(np.atleast_2d(found), expected, atol=1e-5)
+    assert np.abs(found - fit_labels(rows, labels, classes, 1e-2, 1e-11)).max() > 0.01

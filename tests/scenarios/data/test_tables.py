@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from federation.contract.errors import InputError
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine
-from scenarios.data.tables import Table, describe, encode_labels
+from scenarios.data.tables import CodedTexts, Table, describe, encode_labels
 
 PIXELS = np.arange(8, dtype=np.uint8).reshape(4, 2)
 SHARES = np.array([[0.1], [0.2], [0.3], [0.4]], dtype=np.float32)
@@ -264,3 +265,28 @@ def test_rows_are_passed_on_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen == [4, 4, 4, 4, 3] == [len(part) for part in table.parts(order)]
     assert table.behind(doubled, order[:0]).shape == (0, 2)
     assert [len(part) for part in table.parts(order[:0])] == [0]
+
+
+def test_different_rows_are_told_by_all_blocks_and_labels_and_counted(rng):
+    codes = rng.integers(0, 2, (60, 2)).astype(np.uint16)
+    texts = CodedTexts(codes, (np.array([5.0, 6.0]), np.array([7.0, 8.0])))
+    numbers, labels = rng.integers(0, 2, (60, 1)).astype(np.float32), rng.integers(0, 2, 60)
+    table = Table("t", ("a", "b", "c"), ("no", "yes"), labels, (numbers, texts), text=(1, 2))
+    indices = rng.permutation(60)[:50]
+    first, copies = table.different(indices)
+    whole = np.column_stack([table.rows(indices), labels[indices]])
+    known, places, counts = np.unique(whole, axis=0, return_index=True, return_counts=True)
+    assert len(known) < 17
+    order = np.argsort(places)
+    np.testing.assert_array_equal(first, places[order])
+    np.testing.assert_array_equal(copies, counts[order])
+
+
+def test_rows_that_are_drawn_or_too_many_are_taken_to_be_different(monkeypatch):
+    ones, labels = np.ones((4, 2)), np.zeros(4, dtype=np.int64)
+    table = Table("t", ("a", "b"), ("no", "yes"), labels, (ones,))
+    assert [part.tolist() for part in table.different(np.arange(4))] == [[0], [4]]
+    everyone = [[0, 1, 2, 3], [1, 1, 1, 1]]
+    assert [part.tolist() for part in replace(table, drawn=True).different(np.arange(4))] == everyone
+    monkeypatch.setattr("scenarios.data.tables._CELLS_COMPARED", 7)
+    assert [part.tolist() for part in table.different(np.arange(4))] == everyone

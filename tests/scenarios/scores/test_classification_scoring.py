@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 
 import scenarios
@@ -95,7 +98,43 @@ def test_the_test_rows_pass_each_feature_map_once(split, tmp_path, monkeypatch):
 
 def sorted_rows(rows, labels, classes):
     order = np.argsort(labels, kind="stable")
-    return TestRows(rows[order], labels[order], np.bincount(labels, minlength=classes))
+    copies = np.ones(len(rows), dtype=np.int64)
+    return TestRows(rows[order], labels[order], np.bincount(labels, minlength=classes), copies)
+
+
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(seed=st.integers(0, 10**6), classes=st.integers(2, 5))
+def test_a_row_with_copies_counts_as_if_it_were_there_as_often(seed, classes):
+    rows, labels, weights = instance(seed, classes, rows=20)
+    copies = np.random.default_rng(seed).integers(1, 5, len(rows))
+    few = sorted_rows(rows, labels, classes)
+    few = replace(few, copies=copies[np.argsort(labels, kind="stable")])
+    many = sorted_rows(np.repeat(rows, copies, axis=0), np.repeat(labels, copies), classes)
+    for found, expected in ((score(few, weights), score(many, weights)), (outputs(few), outputs(many))):
+        assert found.keys() == expected.keys()
+        for metric in found:
+            np.testing.assert_allclose(found[metric], expected[metric], rtol=1e-12)
+
+
+def outputs(test):
+    """Scores of two classifiers' outputs, where there are two classes."""
+    return score_outputs(test, test.rows[:, :2]) if len(test.sizes) == 2 else {}
+
+
+def test_equal_rows_of_a_class_are_scored_once_and_counted_as_often_as_they_are_there(rng, tmp_path):
+    rows = rng.integers(0, 3, (200, 2)).astype(np.float64)
+    labels = rng.integers(0, 2, 200)
+    table = Table("t", ("a", "b"), CLASSES, labels, (rows,))
+    path = tmp_path / "x.npz"
+    weights = np.array([[[0.0, 0.5], [1.0, -0.5]]])
+    ReleasedModels("y", CLASSES, ("a", "b"), (), np.array([np.inf]), (weights,), (NO_STEPS,), (OFF,)).save(path)
+    scoring = ClassificationScoring(table, np.arange(50), np.arange(50, 200))
+    assert len(scoring.test) == len(np.unique(np.column_stack([rows, labels])[50:], axis=0)) <= 18
+    [(_, [found])] = scoring.releases(path)
+    difference = rows[50:] @ (weights[0, 1] - weights[0, 0])
+    assert found["accuracy"] == accuracy_score(labels[50:], difference > 0)
+    assert found["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(labels[50:], difference > 0))
+    assert found["auc"] == pytest.approx(roc_auc_score(labels[50:], difference))
 
 
 def instance(seed, classes, rows=60, models=4):
@@ -216,6 +255,34 @@ def test_pooled_rows_of_two_classes_are_ordered_too(classifier, rng):
     assert found["auc"] == pytest.approx(roc_auc_score(labels[50:], fitted.ordering(test)))
     assert found["accuracy"] == accuracy_score(labels[50:], fitted(test))
     assert found["auc"] > 0.7
+
+
+def test_a_logistic_regression_is_pooled_from_equal_rows_as_from_all(rng, monkeypatch):
+    rows = rng.integers(0, 4, (300, 3)) - 1.5
+    labels = (rows[:, 0] + rng.normal(size=300) > 0).astype(np.int64)
+    table, private, test = Table("toy", ("a", "b", "c"), CLASSES, labels, (rows,)), np.arange(200), np.arange(200, 300)
+    lengths = []
+    monkeypatch.setattr(FeatureMap, "transform", noted(lengths))
+    known = ClassificationScoring(table, private, test)
+    found = known.pooled(FeatureMap(3, ()), {"name": "logistic", "parameters": {"regularisation": 0.01}}, rng)
+    assert lengths[0] == len(np.unique(np.column_stack([rows, labels])[:200], axis=0)) < 128
+    model = LogisticRegression(C=1 / (0.01 * 200), fit_intercept=False, tol=1e-10).fit(rows[:200], labels[:200])
+    assert found["accuracy"] == accuracy_score(labels[200:], model.predict(rows[200:]))
+    assert found["auc"] == pytest.approx(roc_auc_score(labels[200:], model.decision_function(rows[200:])))
+    lengths.clear()
+    known.pooled(FeatureMap(3, ()), {"name": "GaussianNB", "parameters": {}}, rng)
+    assert lengths[0] == 200
+
+
+def noted(lengths):
+    """A feature map's `transform` that also tells how many rows it gets."""
+    transform = FeatureMap.transform
+
+    def telling(self, rows, out=None):
+        lengths.append(len(rows))
+        return transform(self, rows, out)
+
+    return telling
 
 
 def test_it_is_a_reference_beside_the_others(tmp_path, undrawn):

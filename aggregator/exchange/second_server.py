@@ -6,6 +6,8 @@ the same list and in the same letter, and no site is asked for anything once mor
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 from flwr.app import Message
 
@@ -39,9 +41,14 @@ def unmasked(letters: LetterGrid, server: AddingServer, agreement: Agreement) ->
             f"the second server '{name}' has not told the sum of the masks ({_SAID.get(reply.error.reason, _AWAY)}); "
             "what the sites have sent is kept, and they are not asked again: collect again once it is there"
         )
-    masks = SumAnswer.read(reply.content).body
+    masks = b""
+    with suppress(InputError):  # told below, by name
+        masks = SumAnswer.read(reply.content).body
     if len(masks) != 8 * plan.numbers:
-        raise InputError(f"the second server '{name}' has told no sum of masks of {plan.numbers} numbers; ask it why")
+        raise InputError(
+            f"the second server '{name}' has told no sum of masks of {plan.numbers} numbers, and tells it "
+            "once; ask it why, and then begin a new exchange: federation collect DIR --new-exchange"
+        )
     return np.frombuffer(masks, dtype="<u8")
 
 

@@ -137,7 +137,7 @@ def read_opened(opened: bytes, question: PrivateQuestion) -> Submission:
 
 
 def roster_of(agreement: Agreement) -> Roster:
-    """The sites' keys for secure sums. Raises `InputError` where one is missing."""
+    """The sites' keys for secure sums of this agreement. Raises `InputError` where one is missing."""
     keys = []
     for site in agreement.sites:
         if not site.sums:
@@ -146,7 +146,7 @@ def roster_of(agreement: Agreement) -> Roster:
             )
         key = ed25519_key_from_text(site.sums, f"site '{site.name}'")
         keys.append(key.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw))
-    return Roster(tuple(keys))
+    return Roster(tuple(keys), agreement.digest)
 
 
 def sum_plan(agreement: Agreement, roster: Roster, question: bytes, numbers: int) -> SumPlan:

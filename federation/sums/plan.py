@@ -29,7 +29,8 @@ MOST_SPREAD = 4  # times as many parties as are the whole noise: what the bound 
 class Roster:
     """The enrolled parties' public Ed25519 keys (32 bytes each), in the order of their numbers; unknown to nobody.
 
-    It comes from somebody other than the server, or a server that does what it likes adds parties of its own.
+    It comes from somebody other than the server, or a server that does what it likes adds parties of its own. `deal`
+    says what they have agreed on there: a sum of one agreement is none of another that has the same keys.
 
     Examples:
         >>> len(Roster((b"1" * 32, b"2" * 32, b"3" * 32)))
@@ -37,6 +38,7 @@ class Roster:
     """
 
     keys: tuple[bytes, ...]
+    deal: bytes = b""
 
     def __post_init__(self) -> None:
         """Raises `InputError` for keys of another size."""
@@ -48,8 +50,8 @@ class Roster:
 
     @cached_property
     def digest(self) -> bytes:
-        """SHA-256 of all keys in order."""
-        return hashlib.sha256(b"".join(self.keys)).digest()
+        """SHA-256 of all keys in order, and of the deal."""
+        return hashlib.sha256(b"".join(self.keys) + self.deal).digest()
 
 
 @dataclass(frozen=True)

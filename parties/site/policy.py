@@ -34,12 +34,14 @@ def _of_anybody(
             "and write it there if it is theirs"
         )
     try:
-        member = agreement.keys[agreement.position(settings.name)]
+        member = agreement.keys[agreement.position(settings.name)] if agreement.sealed else None
     except InputError as error:
-        yield str(error) if agreement.sealed else "the plan is an invitation only; wait for the one with all keys"
+        yield str(error)
     else:
         own = fingerprint(key.public_key())
-        if fingerprint(member) != own:
+        if member is None:  # also where but one key is missing, as that of a second server for masks
+            yield "the plan is an invitation only; wait for the one with all keys"
+        elif fingerprint(member) != own:
             yield (
                 f"the plan's key for '{settings.name}' is {fingerprint(member)}, this site's is {own}; "
                 "send its coordinator the .pub file of this one"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -9,7 +10,7 @@ from typing import Protocol
 from federation.contract.errors import InputError
 from federation.contract.files import write_lasting
 
-_LENGTH = 8  # bytes of a length in a file
+_LENGTH, _DIGEST = 8, 32  # bytes of a length and of a digest in a file
 
 
 @dataclass(frozen=True)
@@ -26,19 +27,21 @@ class Record:
     ended: bool = False
 
     def packed(self) -> bytes:
-        """As a file holds it."""
+        """As a file holds it, with its digest: with one other bit a sum would silently be another."""
         parts = (b"1" if self.ended else b"0", self.root, self.vector, *self.asked)
-        return b"".join(len(part).to_bytes(_LENGTH, "little") + part for part in parts)
+        packed = b"".join(len(part).to_bytes(_LENGTH, "little") + part for part in parts)
+        return packed + hashlib.sha256(packed).digest()
 
     @classmethod
     def read(cls, data: bytes) -> Record:
         """From `packed`. Raises `InputError` for anything else."""
-        parts, at = [], 0
+        parts, at, digest = [], 0, data[-_DIGEST:]
+        data = data[:-_DIGEST]
         while at < len(data):
             length = int.from_bytes(data[at : at + _LENGTH], "little")
             parts.append(data[at + _LENGTH : at + _LENGTH + length])
             at += _LENGTH + length
-        if at != len(data) or len(parts) < 3 or parts[0] not in (b"0", b"1"):
+        if hashlib.sha256(data).digest() != digest or len(parts) < 3 or parts[0] not in (b"0", b"1"):
             raise InputError("the record of a masked sum is damaged; this party stays away from the sum")
         return cls(parts[1], parts[2], tuple(parts[3:]), parts[0] == b"1")
 

@@ -10,6 +10,7 @@ from aggregator.exchange.exchange import JOURNALS
 from aggregator.exchange.sums import last_sum, over
 from aggregator.sums.adding import AddingServer
 from federation.contract.errors import InputError, QuorumError
+from federation.letters.packets import padded_answer
 from federation.letters.sum_letters import MASKS, SumAnswer
 from federation.sums.messages import KEYS
 from scenarios.deployment.collecting import progress
@@ -146,7 +147,15 @@ def test_a_coordinator_that_is_killed_anywhere_goes_on_with_one_list(five, total
     assert not any(five.lines(name, "refused") for name in five.keys)
 
 
-def test_what_is_no_sum_of_masks_is_refused(five, monkeypatch):
-    monkeypatch.setattr("parties.second.server.SumAnswer", lambda body: SumAnswer(body[:-1]))
-    with pytest.raises(InputError, match="'ombud' has told no sum of masks of"):
+@pytest.mark.parametrize("told", [lambda body: SumAnswer(body[:-1]), lambda body: _Nothing()], ids=["short", "nothing"])
+def test_what_is_no_sum_of_masks_is_refused(five, monkeypatch, told):
+    monkeypatch.setattr("parties.second.server.SumAnswer", told)
+    with pytest.raises(InputError, match=r"'ombud' has told no sum of masks of .* --new-exchange"):
         run(five)
+
+
+class _Nothing:
+    """An answer without records."""
+
+    def packet(self):
+        return padded_answer(b"", 0)

@@ -94,6 +94,26 @@ def test_letters_that_do_not_open_leave_their_writer_out() -> None:
     assert "lack masks" in server.refused[BAD]
 
 
+@pytest.mark.parametrize("adversary", ["active", "semi_honest"])
+@pytest.mark.parametrize("lie", ["its check", "all letters but one"])
+def test_false_shares_of_its_own_secrets_end_the_sum_and_nothing_is_known(adversary: str, lie: str) -> None:
+    """A limit of one server that is declared: nobody but its giver can tell whose fault it is."""
+    world = World(11, adversary)
+
+    def deal(query: int, answer: bytes) -> bytes:
+        if query != SHARES:
+            return answer
+        if lie == "its check":
+            return bytes(16) + answer[16:]
+        table = Table.read(answer[16:], 88, world.plan)
+        forged = table.cells.copy()
+        forged[1:] ^= 1
+        return answer[:16] + Table(table.numbers, forged).packed()
+
+    with pytest.raises(QuorumError, match="nothing is released"):
+        summed(world, deal).total()
+
+
 def test_a_letter_to_nobodys_neighbour_leaves_its_writer_out() -> None:
     """As one to itself: it would be kept for a neighbour that stands elsewhere."""
     world = World(11)

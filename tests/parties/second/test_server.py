@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from support.summing_sites import LetterWorld, town
 
+from aggregator.exchange.exchange import Exchange
 from aggregator.sums.adding import AddingServer
 from federation.letters.letters import SealedAnswer
 from federation.letters.packets import Status, read_reply
 from federation.letters.sum_letters import LEAVE, MASKS, SumAnswer, SumQuery
 from federation.sums.messages import KEYS, SHARES, Table, packed_bits
 from federation.sums.plan import SumPlan
+from parties.site.journal import Journal
 
 SITES = ("north", "south", "west", "east", "centre")
 SECOND = "ombud"
@@ -84,6 +86,21 @@ def test_the_same_list_has_the_same_answer_also_in_another_letter_and_after_a_re
     sealed = post.sites[SECOND].reply(letter[1])
     assert post.again(SECOND).reply(letter[1]) == sealed
     np.testing.assert_array_equal(masks(world, server), first)
+
+
+def test_a_sum_of_one_deployment_is_none_of_another_that_has_the_same_keys(post, world):
+    """Else a second server that serves both, each with a memory of its own, tells the masks of two lists of one sum."""
+    assert masks(world, added(world, SITES[:4]), SITES[:4]) is not None
+    asked = query(world, added(world)).packet()
+    first = post.sites[SECOND]
+    own = first.answers.parent.with_name("again") / "answers"
+    own.mkdir(parents=True)
+    agreement = post.agreement.model_copy(update={"name": "again"})
+    journal = Journal(own.parent / "journal.jsonl")
+    post.sites[SECOND] = replace(first, agreement=agreement, answers=own, journal=journal)
+    world.exchange = Exchange.opened(own.parent / "hostile", agreement, world.exchange.signing)
+    assert world.send(SECOND, None, packet=asked) is None
+    assert "'roster' of the secure sum is not what follows" in world.why(SECOND)
 
 
 def test_fewer_than_a_quorum_are_no_list(post, world):

@@ -30,6 +30,15 @@ def test_a_plan_that_is_as_the_policy_has_it_is_served(wrong):
     assert wrong() == []
 
 
+def test_a_second_server_without_a_key_for_masks_is_not_served(of_sums):
+    """Nobody could have written it into policy.second-servers, and sums would be those of one server."""
+    second = {"name": "ombud", "key": public_text(new_site_key().public_key()), "masks": ""}
+    two = (("[policy]", '[policy]\nservers = ["two"]'),)
+    assert "the plan is an invitation only; wait for the one with all keys" in of_sums(
+        *two, servers="two", second=second
+    )
+
+
 OTHER = {"name": "north", "key": public_text(new_site_key().public_key())}
 
 

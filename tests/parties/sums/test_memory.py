@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import stat
 
 import pytest
@@ -35,7 +36,26 @@ def test_a_process_forgets() -> None:
     assert ProcessMemory().load(b"one") is None
 
 
-@pytest.mark.parametrize("data", [b"", b"x", RECORD.packed()[:-1], b"\x01" + bytes(7) + b"2" + RECORD.packed()[9:]])
+def _digested(data: bytes) -> bytes:
+    return data + hashlib.sha256(data).digest()
+
+
+WRITTEN = RECORD.packed()[:-32]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"x",
+        _digested(b""),
+        _digested(b"\x01" + bytes(7) + b"2" + WRITTEN[9:]),
+        *(
+            RECORD.packed()[:at] + bytes([RECORD.packed()[at] ^ 1]) + RECORD.packed()[at + 1 :]
+            for at in (0, 8, 60, -33)
+        ),
+    ],
+)
 def test_damaged_records_are_refused(data: bytes, tmp_path) -> None:
     memory = FolderMemory(tmp_path)
     memory.save(b"one", RECORD)

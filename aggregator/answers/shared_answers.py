@@ -125,8 +125,8 @@ def require_reachable(total: np.ndarray, least: float, largest: float, parties: 
     """
     if not bool(((total >= least) & (total <= largest)).all()):
         raise FederationError(
-            f"the sum over {parties} parties is beyond what honest ones can have: some sent something else, and who "
-            "did cannot be seen; nothing is learned from it"
+            f"the sum over {parties} parties is beyond what honest ones can have: some sent something else, or a "
+            "second server told false masks, and who did cannot be seen; nothing is learned from it"
         )
 
 

@@ -116,6 +116,8 @@ class Summing:
             require_planned(plan, self.agreement, self._terms.roster, query.question, cost.numbers)
             self._terms.require(plan)
             exchange, digest = head.exchange.hex(), plan.digest.hex()
+            if self._known.get(digest, {"exchange": exchange})["exchange"] != exchange:
+                raise InputError("this secure sum is one of another exchange; every exchange has its own")
             release = f"{self.agreement.aggregator}\n{head.plan.hex()} {exchange} {cost.kind} {cost.release}"
             known: dict[str, Any] = {"digest": digest, "exchange": exchange, "kind": cost.kind}
             known |= {"paid": hashlib.sha256(release.encode()).hexdigest()}

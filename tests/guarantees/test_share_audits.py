@@ -135,7 +135,7 @@ def test_the_variance_that_is_reported_is_that_of_the_shares_that_came(noise, pr
     reference = Reference("support.two_class_parties:Parties", {"broken": list(range(present, PARTIES))})
     cohort = Cohort(reference.to_json(), 0, PARTIES, 3)
 
-    plan = SimpleNamespace(summation="", parties=PARTIES, quorum=0.5, colluding=0.1)
+    plan = SimpleNamespace(summation="", parties=PARTIES, quorum=0.5, colluding=0.1, servers="one")
 
     def asked(kind, draws):
         question = moment(kind, contributors=3)

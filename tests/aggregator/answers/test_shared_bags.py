@@ -16,7 +16,7 @@ from federation.contract.errors import FederationError, InputError
 from federation.contract.submission import Submission
 
 COUNTS, ROWS = (replace(QUESTIONS[kind], contributors=2) for kind in ("count_totals", "embedding_totals"))
-PLAN = SimpleNamespace(summation="", parties=4, quorum=0.9, colluding=0.1, largest_bag=50)
+PLAN = SimpleNamespace(summation="", parties=4, quorum=0.9, colluding=0.1, largest_bag=50, servers="one")
 
 
 def collected(question=COUNTS, plan=PLAN, parties=3, **changes):

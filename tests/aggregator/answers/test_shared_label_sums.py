@@ -12,7 +12,7 @@ from support.two_class_questions import row_moments
 from aggregator.answers.shared_label_sums import SharedLabelSums
 from parties.guard.answering import answered
 
-PLAN = SimpleNamespace(summation="", parties=6, quorum=0.9, colluding=0.1)
+PLAN = SimpleNamespace(summation="", parties=6, quorum=0.9, colluding=0.1, servers="one")
 QUESTION = row_moments(contributors=4, second=False, protect="label")
 
 

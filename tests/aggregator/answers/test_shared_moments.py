@@ -14,7 +14,7 @@ from federation.contract.submission import Submission
 
 QUESTION = moment("gaussian", contributors=2)
 STEP = QUESTION.mechanism().additive.step
-PLAN = SimpleNamespace(summation="", parties=4, quorum=0.9, colluding=0.1)
+PLAN = SimpleNamespace(summation="", parties=4, quorum=0.9, colluding=0.1, servers="one")
 
 
 def collected(steps, sizes=10.0) -> SharedMoments:

@@ -14,7 +14,7 @@ from federation.contract.submission import Submission
 
 QUESTION = QUESTIONS["parameter_sum"]
 STEP, WIDTH = QUESTION.steps["vectors"], QUESTION.numbers
-PLAN = SimpleNamespace(summation="", parties=90, quorum=0.9, colluding=0.0)
+PLAN = SimpleNamespace(summation="", parties=90, quorum=0.9, colluding=0.0, servers="one")
 
 
 def collected(vectors) -> SharedVectors:

@@ -58,10 +58,26 @@ def test_without_a_share_to_spare_a_false_one_ends_the_sum() -> None:
     with pytest.raises(QuorumError, match="true shares"):
         found.recovered(only, NOBODY, CHECKS, PUBLIC)
     assert found.liars == set()
-    with pytest.raises(QuorumError, match="true shares"):
+    with pytest.raises(QuorumError, match="too few of a party's neighbours revealed shares"):
         revealed(SELF, givers=range(1, 5), owners=[0]).recovered(only, NOBODY, CHECKS, PUBLIC)
-    with pytest.raises(QuorumError, match="true shares"):  # shares of the other kind
+    with pytest.raises(QuorumError, match="revealed shares to unmask"):  # shares of the other kind
         revealed(PAIR, owners=[0]).recovered(only, NOBODY, CHECKS, PUBLIC)
+
+
+@pytest.mark.parametrize("liars", [[1, 2], [2, 7, 4]])
+def test_several_liars_are_found(liars: list[int]) -> None:
+    """Three of eight are false at most, and five must be true."""
+    only = np.arange(PARTIES) == 0
+    found = revealed(SELF, liars=liars, owners=[0])
+    assert found.recovered(only, NOBODY, CHECKS, PUBLIC)[0] == {0: SECRETS[0]}
+    assert found.liars == set(liars)
+
+
+def test_a_false_check_of_its_own_names_the_party() -> None:
+    checks = CHECKS.copy()
+    checks[3] ^= 1
+    with pytest.raises(QuorumError, match="party number 3 revealed true shares, or it told a false check"):
+        revealed(SELF).recovered(ALL, NOBODY, checks, PUBLIC)
 
 
 def test_as_many_true_shares_as_are_needed_are_enough() -> None:
@@ -78,12 +94,12 @@ def test_who_lied_to_one_neighbour_is_believed_by_no_other() -> None:
     assert found.liars == {3}
 
 
-def test_a_second_liar_who_stands_farther_away_is_not_asked() -> None:
+def test_a_second_liar_whose_share_is_not_needed_is_found() -> None:
     first, second = AROUND[0][1], AROUND[0][PLAN.threshold + 1]
     only = np.arange(PARTIES) == 0
     found = revealed(SELF, liars=[first, second], owners=[0])
     assert found.recovered(only, NOBODY, CHECKS, PUBLIC)[0] == {0: SECRETS[0]}
-    assert found.liars == {first}
+    assert found.liars == {first, second}
 
 
 def test_shares_of_strangers_are_refused() -> None:

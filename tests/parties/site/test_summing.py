@@ -183,6 +183,14 @@ def test_a_sum_belongs_to_its_exchange(post, world):
     assert "knows nothing of this secure sum" in world.why(NAME)
 
 
+def test_the_digest_of_a_sum_is_that_of_one_exchange(post, world):
+    world.honestly(KEYS)
+    query = SumQuery(KEYS, world.plan.digest, world.plan.packed(), world.packet)
+    assert world.send(NAME, query, exchange=bytes(16)) is None
+    assert "one of another exchange" in world.why(NAME)
+    assert len(post.parts[NAME]) == 1
+
+
 def test_a_share_is_not_given_but_in_a_sum(post, world):
     assert world.send(NAME, SumQuery(KEYS, bytes(32), b""), packet=world.packet) is None
     assert "no secure summation" in world.why(NAME)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -14,14 +14,14 @@ from federation.sums.keys import Words
 from federation.sums.messages import PAIR, SELF, Table
 from federation.sums.plan import KEY, SumPlan
 
-_ATTEMPTS = 500  # at random: they find t true shares almost surely where 4 of 19 are false and t is 11
+_ATTEMPTS = 2000  # at random: they find t true shares almost surely where 4 of 19 are false and t is 11
 
 
 class Revealed:
     """Shares as they arrive, by whose secret they are of and where the neighbour stands who held them.
 
-    A secret is recovered from t shares. One that its owner's check contradicts is tried with others, without each of
-    the first t + 1 in turn and then at random: where few are false, and one more than t came, they are found.
+    A secret is recovered from t shares. One that its owner's check contradicts is tried with others, at random: where
+    few are false, and more than t came, they are found.
     """
 
     def __init__(self, plan: SumPlan, around: Integers) -> None:
@@ -79,7 +79,9 @@ class Revealed:
         """The secret from shares that are true; notes who gave others. Raises `QuorumError` where it is not found."""
         true = np.array([number not in self.liars for number in self._around[party].tolist()])
         places = np.flatnonzero((self._kinds[party] == kind) & true)
-        for some in _some_of(places, self._plan.threshold):
+        random = np.random.default_rng()  # liars should not know which are tried
+        for _ in range(_ATTEMPTS):
+            some = random.permutation(places)[: self._plan.threshold]
             if secret := self._from(party, some, right):
                 for other in np.setdiff1d(places, some).tolist():
                     if not self._from(party, np.append(some[1:], other), right):
@@ -93,17 +95,6 @@ class Revealed:
     def _from(self, party: int, places: Integers, right: Callable[[int, bytes], bool]) -> bytes | None:
         secret = shamir.recovered(self._shares[party, places][None], places[None] + 1)[0]
         return secret if secret is not None and right(party, secret) else None
-
-
-def _some_of(places: Integers, threshold: int) -> Iterator[Integers]:
-    """So many of the places, again and again; nothing where there are fewer."""
-    if len(places) < threshold:
-        return
-    yield places[:threshold]
-    if len(places) > threshold:
-        yield from (np.delete(places[: threshold + 1], left_out) for left_out in range(threshold))
-        random = np.random.default_rng(0)
-        yield from (random.permutation(places)[:threshold] for _ in range(_ATTEMPTS))
 
 
 def remaining_masks(

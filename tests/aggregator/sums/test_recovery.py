@@ -37,7 +37,8 @@ def revealed(kind: int, liars=(), givers=range(PARTIES), owners=range(PARTIES)) 
     return found
 
 
-def test_both_kinds_are_recovered() -> None:
+def test_both_kinds_are_recovered(monkeypatch) -> None:
+    monkeypatch.delattr(Revealed, "_mended")  # true shares need none of it
     assert PLAN.threshold == 5
     assert revealed(SELF).recovered(ALL, NOBODY, CHECKS, PUBLIC) == (dict(enumerate(SECRETS)), {})
     assert revealed(PAIR).recovered(NOBODY, ALL, CHECKS, PUBLIC) == ({}, dict(enumerate(SECRETS)))
@@ -62,6 +63,8 @@ def test_without_a_share_to_spare_a_false_one_ends_the_sum() -> None:
         revealed(SELF, givers=range(1, 5), owners=[0]).recovered(only, NOBODY, CHECKS, PUBLIC)
     with pytest.raises(QuorumError, match="revealed shares to unmask"):  # shares of the other kind
         revealed(PAIR, owners=[0]).recovered(only, NOBODY, CHECKS, PUBLIC)
+    with pytest.raises(QuorumError, match="revealed shares to unmask"):
+        revealed(PAIR, givers=range(1, 5), owners=[0]).recovered(NOBODY, only, CHECKS, PUBLIC)
 
 
 @pytest.mark.parametrize("liars", [[1, 2], [2, 7, 4]])

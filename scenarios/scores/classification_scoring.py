@@ -68,7 +68,8 @@ def score(test: TestRows, weights: NDArray[np.float64]) -> Scores:
     Balanced accuracy is the mean recall of the classes that occur among the test rows.
 
     Examples:
-        >>> test = TestRows(np.array([[1.0], [2.0], [3.0]]), np.array([0, 1, 1]), np.array([1, 2]))
+        >>> rows, labels = np.array([[1.0], [2.0], [3.0]]), np.array([0, 1, 1])
+        >>> test = TestRows(rows, labels, np.bincount(labels), np.ones(3, dtype=int))
         >>> {name: float(value[0]) for name, value in score(test, np.array([[[0.0], [1.0]]])).items()}
         {'accuracy': 0.667, 'balanced_accuracy': 0.5, 'auc': 1.0}
     """

@@ -168,7 +168,7 @@ def _directions(batch: _Batch, problem: _Problem, gradient: Array, squared: Arra
         further = np.matmul(residual, rows.transpose(0, 2, 1))
         previous, size = size, dots(residual, further if gram else residual)
         before, live = live, live & (size > goal)
-        if (left := np.count_nonzero(live)) < going:  # who has finished goes along until the others are packed
+        if (left := int(np.count_nonzero(live))) < going:  # who has finished goes along until the others are packed
             finished, going = before & ~live, left
             found[places[finished]] = x[finished]
             if going <= _LIVE_SHARE * len(live):

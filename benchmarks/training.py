@@ -7,7 +7,7 @@ lbfgs and newton-cg with the loosest `tol` of a ladder at which most gradients r
 solver certifies for all, and lbfgs as it comes. The floor is the time of the operations in the solver's formulas, for
 the iterations that each party takes by itself, at the rates of large matrix products measured in the same run. `calls`
 is the time of the same iterations' products, eliminations and links alone, as numpy makes them of a tile of parties:
-what no batched solver in numpy can do without, so that calls over floor is the best ratio to be had there.
+what these iterations cannot do without in numpy, so that calls over floor is the best ratio to be had there.
 """
 
 from __future__ import annotations

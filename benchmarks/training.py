@@ -5,7 +5,9 @@ Run from the repository root: python -m benchmarks.training
 One thread, 1000 parties with as many rows each, random labels. scikit-learn trains the first parties:
 lbfgs and newton-cg with the loosest `tol` of a ladder at which most gradients reach the tolerance that the batched
 solver certifies for all, and lbfgs as it comes. The floor is the time of the operations in the solver's formulas, for
-the iterations that each party takes by itself, at the rates of large matrix products measured in the same run.
+the iterations that each party takes by itself, at the rates of large matrix products measured in the same run. `calls`
+is the time of the same iterations' products, eliminations and links alone, as numpy makes them of a tile of parties:
+what these iterations cannot do without in numpy, so that calls over floor is the best ratio to be had there.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from federation.numerics.links import Link, Logistic, Softmax
 from parties.training import batched, truncated_newton
 
 PARTIES, WIDTHS, REGULARISATION, TOLERANCE = 1000, (11, 50, 120), 1e-4, 1e-8
-SAMPLE = 40
+SAMPLE, TILE = 40, 300  # parties whose operations are counted, and whose calls are timed
 LADDER = [10.0**-k for k in range(4, 13)]
 
 
@@ -78,8 +80,8 @@ def matched(rows: np.ndarray, labels: np.ndarray, solver: str) -> tuple[float, f
     return tol, float(reached)
 
 
-def operations(rows: np.ndarray, labels: np.ndarray, classes: int) -> tuple[float, float, float]:
-    """Per party: conjugate gradient steps, and floating-point operations in single and in double precision.
+def operations(rows: np.ndarray, labels: np.ndarray, classes: int) -> tuple[float, float, float, float]:
+    """Per party: conjugate gradient steps, evaluations of the link, and operations in single and double precision.
 
     The parties are trained one at a time and the evaluations of their links counted. An exponential counts as one
     operation.
@@ -116,7 +118,34 @@ def operations(rows: np.ndarray, labels: np.ndarray, classes: int) -> tuple[floa
         double += evaluations * (assembled + 2 * unknowns**3 / 3 + 2 * unknowns**2)
     if gram:  # inner products of the rows, and weights as sums of rows
         double += 2 * width * count**2 + 2 * channels * count * width
-    return conjugate, single, double
+    return conjugate, evaluations, single, double
+
+
+def calls(count: int, width: int, classes: int, conjugate: float, evaluations: float) -> float:
+    """Seconds per party of so many iterations' products, eliminations and links alone, in numpy."""
+    random, channels = np.random.default_rng(0), 1 if classes == 2 else classes
+    link = Logistic() if classes == 2 else Softmax()
+    rows = random.normal(size=(TILE, count, width))
+    gram, turned = count <= width, rows.transpose(0, 2, 1)
+    known = rows @ turned if gram else rows
+    scores, vectors = random.normal(size=(TILE, channels, count)), random.normal(size=(TILE, channels, known.shape[2]))
+
+    def seconds(call: Callable[[], object]) -> float:
+        return best_seconds(call, 5) / TILE
+
+    def product(precision: type) -> float:
+        factors: tuple[np.ndarray, np.ndarray] = vectors.astype(precision), known.astype(precision).transpose(0, 2, 1)
+        return seconds(lambda: factors[0] @ factors[1])
+
+    total = evaluations * (2 * product(np.float64) + seconds(lambda: link.probabilities(scores)))
+    if channels == 1 and known.shape[2] <= truncated_newton._DIRECT:
+        systems = known if gram else turned @ rows
+        regular, right = systems + np.eye(systems.shape[1]), vectors.transpose(0, 2, 1)
+        total += evaluations * seconds(lambda: np.linalg.solve(regular, right))
+        total += 0 if gram else evaluations * seconds(lambda: turned @ rows)
+    else:
+        total += conjugate * (1 if gram else 2) * product(np.float32)
+    return total + (seconds(lambda: rows @ turned) if gram else 0)
 
 
 def product_rate(precision: type) -> float:
@@ -144,10 +173,11 @@ def line(kind: str, classes: int, count: int, width: int, rates: tuple[float, fl
     exact = scikit_learn(few_rows, few_labels, solver="newton-cholesky", tol=1e-10, max_iter=1000)
     found = weights[:SAMPLE].reshape(exact.shape)
     certified = gradient_norms(few_rows, few_labels, found).max()
-    conjugate, single, double = operations(few_rows, few_labels, classes)
+    conjugate, evaluations, single, double = operations(few_rows, few_labels, classes)
     floor = single / rates[0] + double / rates[1]
+    alone = calls(count, width, classes, conjugate, evaluations)
     cells.append(f"{np.abs(found - exact).max():8.0e} {certified:6.0e}")
-    cells.append(f"{conjugate:6.0f} {1e6 * floor:6.1f} {batch / floor:5.1f}")
+    cells.append(f"{conjugate:6.0f} {1e6 * alone:6.1f} {1e6 * floor:6.1f} {batch / floor:5.1f}")
     return " |".join(cells)
 
 
@@ -161,10 +191,11 @@ def main() -> None:
         print(
             f"{'microseconds per party':>36} |{'lbfgs, same gradient':>29} |{'newton-cg, same gradient':>29} |", end=""
         )
-        print(f"{'lbfgs, defaults':>24} |{'largest':>16} |{'floor':>20}")
+        print(f"{'lbfgs, defaults':>24} |{'largest':>16} |{'time / floor':>27}")
         print(f"{'classes':>7} {'rows':>4} {'columns':>7} {'kind':6} {'batched':>7} |", end="")
         print(f"{'time':>9} {'ratio':>6} {'tol':>6} {'met':>4} |" * 2, end="")
-        print(f"{'time':>9} {'ratio':>6} {'grad':>6} |{'error':>8} {'grad':>6} |{'steps':>6} {'time':>6} {'ratio':>5}")
+        print(f"{'time':>9} {'ratio':>6} {'grad':>6} |{'error':>8} {'grad':>6} |", end="")
+        print(f"{'steps':>6} {'calls':>6} {'floor':>6} {'ratio':>5}")
         for classes in (2, 6):
             for count, width in product((5, 10, 22, 50, 100), WIDTHS):
                 if count >= classes:

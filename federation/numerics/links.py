@@ -8,7 +8,11 @@ log-loss in the scores, times other scores (T, C, n), into `out`, which may be t
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from federation.numerics.arrays import Floats
 
@@ -68,4 +72,9 @@ Link = Logistic | Softmax
 
 def _class_sums(values: Floats) -> Floats:
     """Sums (T, 1, n) over the classes; for so few, a product with ones is faster than a reduction."""
-    return np.asarray(np.matmul(np.ones((1, values.shape[1]), dtype=values.dtype), values))
+    return np.asarray(np.matmul(_ones(values.shape[1], values.dtype), values))
+
+
+@lru_cache(maxsize=64)
+def _ones(count: int, precision: np.dtype[Any]) -> NDArray[Any]:
+    return np.ones((1, count), dtype=precision)

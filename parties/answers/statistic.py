@@ -19,7 +19,7 @@ from parties.training.linear import LinearGroup
 from parties.training.training import answered_by_groups
 
 _LEAST = 0.01  # added to probabilities before the logarithm
-_TOGETHER = 64  # parties, as many as are multiplied at once
+_TOGETHER = 32  # parties, as many as are multiplied at once
 _TILE_ENTRIES = 1 << 11  # probabilities of one of them, for all to stay in cache
 _NO_DIRECTION = 1e-9  # a shorter share is made of rounding errors
 
@@ -91,8 +91,9 @@ def _of_softmax(group: LinearGroup, question: StatisticQuestion) -> Floats:
         transposed, coordinates = np.ascontiguousarray(rows[tile].T), question.coordinates[tile]
         for first in range(0, len(weights), _TOGETHER):
             some = slice(first, first + _TOGETHER)
-            for total, share in zip(sums, _shares(weights[some], transposed), strict=True):
-                total[some] += row_products(share, coordinates)
+            shares = _shares(weights[some], transposed)
+            products = row_products(shares.reshape(-1, shares.shape[2]), coordinates)
+            sums[:, some] += products.reshape(*shares.shape[:2], -1)
     return np.asarray(basis.T @ sums.transpose(1, 0, 2) / len(rows))
 
 

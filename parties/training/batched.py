@@ -21,7 +21,7 @@ from federation.numerics.links import Logistic, Softmax
 from parties.training.truncated_newton import dots, minimise_many
 
 _TILE_ENTRIES = 1 << 20
-_LARGEST_TILE = 512
+_LARGEST_TILE = 2048
 _EXACT_BITS = 3  # numbers of rows above 2^3 are rounded up by at most 1/4 to share tiles
 
 

@@ -90,28 +90,29 @@ def minimise_many(
         gradient = batch.residuals / batch.counts[:, None, None]
         gradient = gradient if gram else np.matmul(gradient, batch.rows)
         gradient += regularisation * batch.weights
-        moved = np.matmul(gradient, batch.rows) if gram else gradient
-        squared = dots(gradient, moved)
+        image = np.matmul(gradient, batch.rows) if gram else gradient
+        squared = dots(gradient, image)
         if step == 0:
             batch.first[:] = squared
         elif step == _SINGLE_STEPS:
             direction_rows = batch.rows
-        batch.live[:] &= squared > batch.targets**2
-        if np.count_nonzero(batch.live) <= _LIVE_SHARE * len(batch.live):
-            found[batch.places[~batch.live]] = batch.weights[~batch.live]
-            kept = np.flatnonzero(batch.live)
-            if not len(kept):
-                return found
-            batch = _Batch(*_take(kept, *batch))
-            gradient, moved, squared, direction_rows = _take(kept, gradient, moved, squared, direction_rows)
+        working = batch.live & (squared > batch.targets**2)
+        finished = np.flatnonzero(batch.live & ~working)
+        if len(finished):  # they go along until the batch is packed
+            found[batch.places[finished]] = batch.weights[finished]
+            batch.live[:] = working
+            if np.count_nonzero(working) <= _LIVE_SHARE * len(working):
+                kept = np.flatnonzero(working)
+                if not len(kept):
+                    return found
+                batch = _Batch(*_take(kept, *batch))
+                gradient, squared, direction_rows = _take(kept, gradient, squared, direction_rows)
         if direct:
             direction = _eliminated(batch, problem, gradient)
         else:
             direction = _directions(batch, problem, gradient, squared, direction_rows)
-        lengths = _search(batch, problem, gradient, direction)
-        direction *= lengths[:, None, None]
-        batch.weights[:] += direction
-    found[batch.places] = batch.weights
+        batch = _moved(batch, problem, gradient, direction)
+    found[batch.places[batch.live]] = batch.weights[batch.live]
     return found
 
 
@@ -151,8 +152,8 @@ def _directions(batch: _Batch, problem: _Problem, gradient: Array, squared: Arra
     curvature = link.curvature(batch.residuals + batch.members, batch.counts[:, None, None])
     curvature = tuple(values.astype(precision) for values in curvature)
     residual = (gradient / -norms).astype(precision)
-    places, live = np.arange(len(rows)), batch.live
-    found, x, search = np.zeros_like(residual), np.zeros_like(residual), residual.copy()
+    places, live, going = np.arange(len(rows)), batch.live, len(rows)
+    found, x, search = np.zeros(residual.shape, precision), np.zeros(residual.shape, precision), residual.copy()
     scores = np.matmul(search, rows.transpose(0, 2, 1))
     size = dots(residual, scores if gram else residual)
     for _ in range(_CONJUGATE_STEPS):
@@ -161,34 +162,34 @@ def _directions(batch: _Batch, problem: _Problem, gradient: Array, squared: Arra
         image = curved if gram else np.matmul(curved, rows)
         scratch = search * lam
         image += scratch
-        length = np.zeros_like(size)
-        np.divide(size, dots(image, scores if gram else search), out=length, where=live)
-        length = length[:, None, None]
+        length = (size / dots(image, scores if gram else search))[:, None, None]
         x += np.multiply(search, length, out=scratch)
         residual -= np.multiply(image, length, out=image)
         further = np.matmul(residual, rows.transpose(0, 2, 1))
         previous, size = size, dots(residual, further if gram else residual)
-        live = live & (size > goal)
-        if np.count_nonzero(live) <= _LIVE_SHARE * len(live):
-            found[places[~live]] = x[~live]
-            kept = np.flatnonzero(live)
-            if not len(kept):
-                return found * norms
-            curvature = _take(kept, *curvature)
-            places, rows, search, scores, x, residual, further, size, previous, goal, live = _take(
-                kept, places, rows, search, scores, x, residual, further, size, previous, goal, live
-            )
+        before, live = live, live & (size > goal)
+        if (left := int(np.count_nonzero(live))) < going:  # who has finished goes along until the others are packed
+            finished, going = before & ~live, left
+            found[places[finished]] = x[finished]
+            if going <= _LIVE_SHARE * len(live):
+                if not going:
+                    return found * norms
+                kept = np.flatnonzero(live)
+                curvature = _take(kept, *curvature)
+                places, rows, search, scores, x, residual, further, size, previous, goal, live = _take(
+                    kept, places, rows, search, scores, x, residual, further, size, previous, goal, live
+                )
         ratio = (size / previous)[:, None, None]
         search *= ratio
         search += residual
         scores *= ratio
         scores += further
-    found[places] = x
+    found[places[live]] = x[live]
     return found * norms
 
 
-def _search(batch: _Batch, problem: _Problem, gradient: Array, direction: Array) -> Array:
-    """Step lengths (T,) at which the slope of the risk has halved; moves the scores and residuals there.
+def _moved(batch: _Batch, problem: _Problem, gradient: Array, direction: Array) -> _Batch:
+    """The parties after a step along their directions to where the slope of the risk has halved.
 
     The risk is convex along a direction, so the root of its slope lies between a length where it falls and one
     where it rises. Looking for that root, not for a smaller risk, is immune to rounding near the minimum, and
@@ -196,25 +197,26 @@ def _search(batch: _Batch, problem: _Problem, gradient: Array, direction: Array)
     """
     link, lam = problem.link, problem.regularisation
     d_scores = np.matmul(direction, batch.rows.transpose(0, 2, 1))
-    moved = d_scores if problem.gram else direction
-    linear = lam * dots(batch.weights, moved)
-    quadratic = lam * dots(direction, moved)
-    bound = _SLOPE_REDUCTION * np.abs(dots(gradient, moved))
-    lengths, low, high = batch.live.astype(np.float64), np.zeros(len(direction)), np.full(len(direction), np.inf)
-    open_ = np.flatnonzero(batch.live)  # parties whose length is still looked for
+    image = d_scores if problem.gram else direction
+    linear = lam * dots(batch.weights, image)
+    quadratic = lam * dots(direction, image)
+    bound = _SLOPE_REDUCTION * np.abs(dots(gradient, image))
+    scores, residuals = np.empty_like(batch.scores), np.empty_like(batch.residuals)
+    lengths, low, high = np.ones(len(direction)), np.zeros(len(direction)), np.full(len(direction), np.inf)
+    open_: Any = slice(None)  # parties whose length is still looked for; most find it at once, all together
     for _ in range(_TRIALS):
         t, step = lengths[open_], d_scores[open_]
-        scores = step * t[:, None, None]
-        scores += batch.scores[open_]
-        p = link.probabilities(scores)
-        residuals = p - batch.members[open_]
-        slope = dots(residuals, step) / batch.counts[open_] + linear[open_] + t * quadratic[open_]
-        refused = np.abs(slope) > bound[open_]
-        moved = open_[~refused]
-        batch.scores[moved], batch.residuals[moved] = scores[~refused], residuals[~refused]
-        open_, t, step, p, slope = _take(refused, open_, t, step, p, slope)
-        if not len(open_):
+        tried = step * t[:, None, None]
+        tried += batch.scores[open_]
+        p = link.probabilities(tried)
+        left = p - batch.members[open_]
+        scores[open_], residuals[open_] = tried, left
+        slope = dots(left, step) / batch.counts[open_] + linear[open_] + t * quadratic[open_]
+        refused = (np.abs(slope) > bound[open_]) & batch.live[open_]
+        if not refused.any():
             break
+        open_ = np.arange(len(lengths))[open_][refused]
+        t, step, p, slope = _take(refused, t, step, p, slope)
         curved = np.empty_like(step)
         link.curve(link.curvature(p, batch.counts[open_, None, None]), step, out=curved)
         below = low[open_] = np.where(slope < 0, t, low[open_])
@@ -222,8 +224,10 @@ def _search(batch: _Batch, problem: _Problem, gradient: Array, direction: Array)
         newton = t - slope / (dots(curved, step) + quadratic[open_])
         middle = (below + np.minimum(above, 4 * below + 1)) / 2
         lengths[open_] = np.minimum(np.where((below < newton) & (newton < above), newton, middle), 4 * t)
-    lengths[open_] = 0.0
-    return lengths
+    else:
+        lengths[open_], scores[open_], residuals[open_] = 0.0, batch.scores[open_], batch.residuals[open_]
+    direction *= lengths[:, None, None]
+    return batch._replace(weights=batch.weights + direction, scores=scores, residuals=residuals)
 
 
 def _take(parties: Array, *arrays: Array) -> tuple[Array, ...]:

@@ -117,7 +117,7 @@ def test_the_search_ends_where_the_slope_has_halved(weight, direction):
         return (direction * (link.probabilities(moved) - (direction > 0) + lam * moved)).item()
 
     gradient = batch.residuals + lam * batch.weights
-    length = truncated_newton._search(batch, problem, gradient, direction * one).item()
-    assert 0 < abs(slope_at(length)) <= abs(slope_at(0)) / 2
-    assert batch.scores.item() == weight + length * direction
-    assert batch.residuals.item() == (link.probabilities(batch.scores) - (direction > 0)).item()
+    moved = truncated_newton._moved(batch, problem, gradient, direction * one)
+    assert 0 < abs(slope_at((moved.weights.item() - weight) / direction)) <= abs(slope_at(0)) / 2
+    assert moved.scores.item() == pytest.approx(moved.weights.item(), rel=1e-15)
+    assert moved.residuals.item() == (link.probabilities(moved.scores) - (direction > 0)).item()

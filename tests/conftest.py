@@ -1,10 +1,16 @@
 """Shared pieces: a small synthetic world that needs no files."""
 
+# ruff: noqa: E402 - numerical libraries read the number of their threads when they are first imported
 from __future__ import annotations
 
 import gc
 import os
 from collections.abc import Generator
+
+# Tests run on all processors already. Threads of theirs, of which each turns idly until it is given work, took most of
+# the time of products of small matrices; processes that a test starts inherit this.
+for _library in ("OPENBLAS", "OMP"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 import numpy as np
 import pytest

@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Generator
+from pathlib import Path
 
 # Tests run on all processors already. Threads of theirs, of which each turns idly until it is given work, took most of
 # the time of products of small matrices; processes that a test starts inherit this.
@@ -23,6 +24,8 @@ from federation.contract.reference import Reference
 
 collect_ignore = ["plugins/complete", "plugins/incomplete"]  # packages of others, which their tests install
 
+LONG = ("deployment", "plugins", "federation/grids", "scenarios/testing", "documentation")  # rooms, the longest first
+
 # How long an example takes depends on what else the machine does, and speed is for benchmarks.
 settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
@@ -33,6 +36,13 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     """One worker more than there are processors: tests wait for servers, for disks, and for answers that take time."""
     found = yield
     return found if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else found + 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long or waits for other processes begins first, beside all else: at the end it would be waited for."""
+    tests = Path(__file__).parent
+    places = {tests / room: place for place, room in enumerate(LONG)}
+    items.sort(key=lambda item: min((places[one] for one in item.path.parents if one in places), default=len(LONG)))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -40,9 +40,8 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long or waits for other processes begins first, beside all else: at the end it would be waited for."""
-    tests = Path(__file__).parent
-    places = {tests / room: place for place, room in enumerate(LONG)}
-    items.sort(key=lambda item: min((places[one] for one in item.path.parents if one in places), default=len(LONG)))
+    rooms = [f"{Path(__file__).parent / room}{os.sep}" for room in LONG]
+    items.sort(key=lambda item: [not str(item.path).startswith(room) for room in rooms])
 
 
 @pytest.hookimpl(wrapper=True)

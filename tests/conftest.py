@@ -1,10 +1,17 @@
 """Shared pieces: a small synthetic world that needs no files."""
 
+# ruff: noqa: E402 - numerical libraries read the number of their threads when they are first imported
 from __future__ import annotations
 
 import gc
 import os
 from collections.abc import Generator
+from pathlib import Path
+
+# Tests run on all processors already. Threads of theirs, of which each turns idly until it is given work, took most of
+# the time of products of small matrices; processes that a test starts inherit this.
+for _library in ("OPENBLAS", "OMP"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
@@ -17,6 +24,8 @@ from federation.contract.reference import Reference
 
 collect_ignore = ["plugins/complete", "plugins/incomplete"]  # packages of others, which their tests install
 
+LONG = ("deployment", "plugins", "federation/grids", "scenarios/testing", "documentation")  # rooms, the longest first
+
 # How long an example takes depends on what else the machine does, and speed is for benchmarks.
 settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
@@ -27,6 +36,12 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     """One worker more than there are processors: tests wait for servers, for disks, and for answers that take time."""
     found = yield
     return found if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else found + 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long or waits for other processes begins first, beside all else: at the end it would be waited for."""
+    rooms = [f"{Path(__file__).parent / room}{os.sep}" for room in LONG]
+    items.sort(key=lambda item: [not str(item.path).startswith(room) for room in rooms])
 
 
 @pytest.hookimpl(wrapper=True)

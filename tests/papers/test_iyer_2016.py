@@ -12,7 +12,8 @@ def errors(scenario, tmp_path, overrides=(), data_dir=None):
 
 
 def test_less_distortion_means_less_error(tmp_path):
-    few = ["trials.splits=1", "trials.noise=3", "privacy.epsilon=[1, 10]"]
+    kinds = "{kind: class_ratio}, {kind: class_ratio, estimator: mmd}, {kind: class_ratio, noise: off}, {kind: pooled}"
+    few = ["trials.splits=1", "trials.noise=2", "privacy.epsilon=[1, 10]", f"protocols=[{kinds}]"]
     found = errors("digits-class-ratio", tmp_path, few)
     assert found["class_ratio-off", INFINITE] < 0.2
     assert found["class_ratio", 10] < found["class_ratio", 1] < 0.6

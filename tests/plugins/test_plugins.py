@@ -138,16 +138,14 @@ def test_a_complete_protocol_is_run_swept_reported_and_applied(commands, tmp_pat
     (tmp_path / "new.csv").write_text("\n".join(lines) + "\n")
     privacy = ["--sensitivity", "2.000002", "--dimension", "62", "--epsilon", "1", "--json"]
     ended = commands(
-        ["run", "theirs.yaml", "--engine", "inline", "--out", "inline"],
+        ["run", "theirs.yaml", "--out", "inline"],
         ["privacy", "l2-gamma", *privacy],
         ["report", "inline"],
         ["predict", "inline", "--variant", "class_sums", "new.csv"],
-    ) + commands(["run", "theirs.yaml", "--engine", "ray", "--out", "ray"], code=UNDRAWN)
+    )
     for code, told in ended:
         assert code == 0, told
-    found = {engine: (tmp_path / engine / "results.csv").read_bytes() for engine in ("inline", "ray")}
-    assert found["inline"] == found["ray"]
-    rows = [line.split(",") for line in found["inline"].decode().splitlines()]
+    rows = [line.split(",") for line in (tmp_path / "inline" / "results.csv").read_text().splitlines()]
     names, values = {row[2] for row in rows[1:]}, dict.fromkeys(rows[0])
     assert "class_sums-gaussian-shrinkage=5" in names
     assert "protocols.shrinkage" in values
@@ -161,6 +159,15 @@ def test_a_complete_protocol_is_run_swept_reported_and_applied(commands, tmp_pat
     predicted = [line.split(",")[1] for line in ended[3][1].splitlines() if line[:1].isdigit()]
     assert len(predicted) == 20
     assert sum(name == data.target_names[label] for name, label in zip(predicted, data.target[:20], strict=True)) > 15
+
+
+@pytest.mark.slow
+def test_workers_of_ray_find_the_protocols_of_other_packages(commands, tmp_path):
+    engines = ("inline", "ray")
+    ended = commands(*(["run", "theirs.yaml", "--engine", one, "--out", one] for one in engines), code=UNDRAWN)
+    assert [code for code, _ in ended] == [0, 0], ended
+    inline, ray = ((tmp_path / one / "results.csv").read_bytes() for one in engines)
+    assert inline == ray
 
 
 def test_a_complete_protocol_is_audited(commands):

@@ -89,7 +89,7 @@ def test_a_digest_changes_with_anything(tmp_path):
         ({"sites": [{"name": name, "key": public_text(KEYS[0])} for name in "aA"]}, "the sites .* have the same name"),
         ({"sites": [{"name": "../x"}]}, "sites.0.name"),
         ({"quorum": 0.0}, "quorum"),
-        ({"quorum": float("nan")}, ""),
+        ({"quorum": float("nan")}, "quorum: Input should be a finite number"),
         ({"closing": 253_402_300_800}, "closing: Input should be less than or equal to"),
         ({"closing": -1}, "closing"),
         ({"seed": 1}, "seed: Extra inputs are not permitted"),

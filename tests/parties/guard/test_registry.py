@@ -33,6 +33,8 @@ def test_parties_answer_all_other_questions(broken_package):
         from federation.grids.launch import open_grid
         from federation.grids.nodes import Placement
         from federation.contract.reference import Reference
+        from scenarios.runs import runner
+        runner._draw = lambda *arguments: None
         scenarios.run({DOCUMENT}, out="out")
         grid = open_grid("inline")
         grid.assign(Placement(1, 1, Reference("builtins:dict"), 1))

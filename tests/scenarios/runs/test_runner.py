@@ -39,8 +39,9 @@ def test_results_are_tidy_and_complete(finished):
     assert {row["protocols.regularisation"] for row in rows} == {"", "0.01", "1.0"}
 
 
-def test_equal_runs_give_equal_files_on_either_engine(finished, tmp_path, undrawn):
-    again = scenarios.run(document(engine={"kind": "ray", "parties_per_node": 7}), out=tmp_path / "out")
+@pytest.mark.parametrize("kind", ["inline", pytest.param("ray", marks=pytest.mark.slow)])
+def test_equal_runs_give_equal_files_whatever_the_cohorts_and_the_engine(finished, tmp_path, undrawn, kind):
+    again = scenarios.run(document(engine={"kind": kind, "parties_per_node": 7}), out=tmp_path / "out")
     for name in ("results.csv", "ledger.json"):
         assert (again.directory / name).read_bytes() == (finished.directory / name).read_bytes()
     models = [path.relative_to(finished.directory) for path in finished.directory.rglob("*.npz")]

@@ -13,7 +13,7 @@ from scenarios.reproductions.kept import Kept
 from scenarios.reproductions.paper import EXACT, Claim, Item, Paper, Reason
 from scenarios.reproductions.published import Published, published
 
-Verdict = Literal["holds", "does not hold", "cannot be told"]
+Verdict = Literal["holds", "does not hold", "no difference seen", "cannot be told"]
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _tested(item: Item, kept: Kept, claim: Claim, setting: str) -> Tested | None
         return None
     verdict: Verdict = "cannot be told"
     if not claim.seen:
-        verdict = "does not hold" if found.surely else "holds" if found.interval else "cannot be told"
+        verdict = "does not hold" if found.surely else "no difference seen" if found.interval else "cannot be told"
     elif found.surely:
         verdict = "holds" if found.surely > 0 else "does not hold"
     return Tested(claim, setting, found, verdict, tuple(_reasons(item, kept, setting, claim.larger, claim.smaller)))

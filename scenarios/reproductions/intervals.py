@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import fmean, stdev
 
 from scenarios.reports.summary import CONFIDENCE, student_interval
@@ -40,8 +41,6 @@ def paired(one: Mapping[int, float], other: Mapping[int, float]) -> Paired | Non
         >>> found.difference, found.splits, found.surely
         (0.133, 3, 0)
     """
-    from scipy.stats import wilcoxon
-
     differences = [one[split] - other[split] for split in sorted(one.keys() & other.keys())]
     if not differences:
         return None
@@ -49,9 +48,17 @@ def paired(one: Mapping[int, float], other: Mapping[int, float]) -> Paired | Non
     return Paired(
         fmean(differences),
         student_interval(differences) if told else None,
-        float(wilcoxon(differences).pvalue) if told and any(differences) else None,
+        _signed_rank(tuple(differences)) if told and any(differences) else None,
         len(differences),
     )
+
+
+@cache  # with ties scipy goes through all signs, and pages and their checks ask for the same splits again
+def _signed_rank(differences: tuple[float, ...]) -> float:
+    """Wilcoxon's p, two-sided."""
+    from scipy.stats import wilcoxon
+
+    return float(wilcoxon(differences).pvalue)
 
 
 def of_further(values: Sequence[float], further: int) -> tuple[float, float]:

@@ -18,7 +18,8 @@ _HOW = (
     "Brackets are 95 % intervals of the mean (Student), with the splits as units; behind ± stands what the paper "
     "prints. *Inside*: the paper's value lies in our interval as published. *Default less published*: how much larger "
     "our default is than ours as published, in pairs on the same splits, with the p-value of Wilcoxon's signed-rank "
-    "test. *Why*: the reasons below the table, by their numbers."
+    "test. *Why*: the reasons below the table, by their numbers. A claim of the text holds, or does not, where the "
+    "interval of its difference is on one side of zero; that no difference is seen does not prove that there is none."
 )
 
 

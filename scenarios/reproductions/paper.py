@@ -139,7 +139,7 @@ class Item:
     axis: what a figure has along its axis, at the places `at`; a table has none.
     compute: gives our values without a run; told whether only quick ones are wanted, and the folder of data files.
     check: whether the tests compute quick ones again, in seconds and without data files.
-    minutes: of one core, of a full and of a quick run.
+    minutes: of one core, of a full and of a quick run; what says nothing takes seconds.
     """
 
     name: str
@@ -155,7 +155,7 @@ class Item:
     claims: tuple[Claim, ...] = ()
     reasons: tuple[Reason, ...] = ()
     about: str = ""
-    minutes: tuple[float, float] = (1.0, 1.0)
+    minutes: tuple[float, float] = (0.1, 0.1)
 
     @property
     def settings(self) -> list[str]:

@@ -103,6 +103,9 @@ _MANY_HOLD = tuple(
     for name in ("soft", "avg")
 )
 _GAP, _MOST = "gap of Lemma 2", "901 parties"
+_FITTING = "5.0e-4"
+_CHOICES = {"max_norm": ("1.0e-4", "2.0e-4", _FITTING, "1.0e-3"), "unit_norm": ("1.0e-4", "1.0e-3")}
+_FREE_SERIES = (("batch", "pooled"), ("vote", "vote"), ("soft", "soft"), ("avg", "avg"), ("indiv", "individual"))
 _SCALING = (
     "neither how features are scaled to norm 1 nor, in the text that we have, the regularisation (here 1e-4) is given"
 )
@@ -134,7 +137,6 @@ SENSITIVITIES = Item(
     "minimiser grows more slowly: at lam 1e-4 Theorem 1 charges 190 times the exact worst case. For soft votes "
     "1/(M lam) is the least that is proved, and the worst pair that we know moves by .23 to .998 of it. "
     "`federation privacy soft-vote` and `majority-vote` give these bounds for other sizes.",
-    minutes=(0.1, 0.1),
 )
 RISKS = Item(
     name="risks",
@@ -158,7 +160,6 @@ RISKS = Item(
     about="Even and odd digits, 64 pixels, 430 public rows, lam .01 and epsilon 1; natural logarithms, so that a "
     "useless classifier has the risk .693. The bound is above that by thousands where the risk itself is good: it "
     "says how errors scale, never how large they are.",
-    minutes=(0.1, 0.1),
 )
 FIGURE_2 = Item(
     name="fig2",
@@ -179,7 +180,9 @@ FIGURE_2 = Item(
     reasons=(
         Reason(
             "unpublished setting",
-            f"{_SCALING}, nor from which rows the 50 components come (here the auxiliary ones)",
+            f"{_SCALING}, nor from which rows the 50 components come (here the auxiliary ones): what the first two "
+            "decide is measured in the table below, where .79 and .76 are reached and the .67 of avg is not, so that "
+            "its cause is not determined",
             series=("vote", "soft", "avg"),
         ),
         Reason(
@@ -197,6 +200,47 @@ FIGURE_2 = Item(
     ),
     about=f"{_AXIS} The three that the text prints are the best of their curves.",
     minutes=(0.8, 0.5),
+)
+
+
+def _free(regularisation: str, scaling: str) -> Part:
+    """Figure 2 without noise under another regularisation and scaling."""
+    lam = f"regularisation: {regularisation}"
+    protocols = (
+        f"{{kind: soft_vote, name: soft, perturb: output, {lam}, noise: off}}",
+        f"{{kind: majority_vote, name: vote, {lam}, noise: off}}",
+        "{kind: parameter_average, name: avg, average: plain, noise: off}, {kind: pooled}, {kind: individual}",
+    )
+    return Part(
+        f"lam {float(regularisation):g}, {scaling}",
+        "activity.yaml",
+        (
+            f"protocols=[{', '.join(protocols)}]",
+            f"parties.classifier={{logistic: {{{lam}}}}}",
+            f"data.features=[{{pca: 50}}, {scaling}]",
+            "trials.splits=5",
+            "trials.noise=1",
+        ),
+        quick=_FEW_SPLITS if regularisation == _FITTING else None,
+    )
+
+
+SETTINGS = Item(
+    name="settings",
+    title="Figure 2 without noise: what regularisation and scaling decide",
+    place="Section 6.1",
+    parts=tuple(_free(lam, scaling) for scaling, lams in _CHOICES.items() for lam in lams),
+    series=tuple(Series(name, Pick(variant)) for name, variant in _FREE_SERIES),
+    reasons=(
+        Reason(
+            "unpublished setting",
+            "the paper has another regularisation, scaling or rows for its components, which cannot be told from it",
+        ),
+    ),
+    about="Everything is NON-PRIVATE. Two of the settings that are lost from our text, in turn: the regularisation lam "
+    "of local and global classifiers, and whether all rows are divided by the longest (`max_norm`) or each by its own "
+    "norm (`unit_norm`). The printed values stand beside each.",
+    minutes=(1.2, 0.2),
 )
 FIGURE_3 = Item(
     name="fig3",
@@ -245,5 +289,5 @@ PAPER = Paper(
     "before anything is learned, and puts a whitened feature map of few columns before it. In the text of the paper "
     "that we have, numbers in formulas are lost, among them sizes, regularisation and the ends of axes: ours are "
     "restored from what is left, or chosen, and said.",
-    items=(FIGURE_2, FIGURE_3, FIGURE_4, SENSITIVITIES, RISKS),
+    items=(FIGURE_2, SETTINGS, FIGURE_3, FIGURE_4, SENSITIVITIES, RISKS),
 )

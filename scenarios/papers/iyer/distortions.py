@@ -67,6 +67,11 @@ def distortions(sweep: str, quick: bool, *, deviation: bool = False) -> Iterator
                     yield Observation(sweep, series, role, x, split, float(value))
 
 
+def releases_as_published(series: str, quick: bool) -> Floats:
+    """L1 distances of the releases of the bag that is in all sweeps, a repetition after another."""
+    return errors(Bag(), MECHANISMS[series]["published"], _RELEASES[quick]).ravel()
+
+
 @cache
 def errors(bag: Bag, noise: Noise, releases: int) -> Floats:
     """L1 distances (REPETITIONS, releases) of released from true proportions, after projection onto the simplex."""

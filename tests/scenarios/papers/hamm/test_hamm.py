@@ -33,7 +33,7 @@ def test_every_place_of_every_curve_is_measured(item):
         runs = [scenario_of(PAPER, part) for part in item.parts if part.setting == setting]
         names = {variant.name for run in runs for variant in variants(run)}
         assert {pick.variant for one in item.series for pick in one.picks().values()} <= names
-        for run in runs:
+        for run in runs if item.axis else ():  # what has no noise has no places
             assert {1 / epsilon for epsilon in run.privacy.epsilon} == {float(x) for x in item.at if x != "0"}
 
 

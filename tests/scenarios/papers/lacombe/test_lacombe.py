@@ -4,7 +4,7 @@ import pytest
 
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.guarantee import Adjacency, Unit
-from scenarios.papers.lacombe.lacombe import PAPER, PARTS
+from scenarios.papers.lacombe.lacombe import CHOICES, PAPER, PARTS
 from scenarios.reproductions.paper_runs import scenario_of
 from scenarios.reproductions.published import published
 from scenarios.settings.protocol_options import promise
@@ -19,12 +19,26 @@ def test_every_column_and_row_of_table_2_is_measured():
     assert {setting for setting, _, _ in known} == set(table.settings)
 
 
+AS_PUBLISHED = ("published-cumulative", "published-instantaneous", "free-cumulative", "free-instantaneous")
+
+
+@pytest.mark.parametrize("part", CHOICES.parts, ids=lambda part: part.setting)
+def test_a_choice_differs_from_table_2_in_what_it_is_called_only(part):
+    [own] = [one for one in PARTS if one.setting == part.setting.partition(",")[0]]
+    found, expected = (
+        {variant.name: {"memory": "cumulative", **variant.options} for variant in variants(scenario_of(PAPER, one))}
+        for one in (part, own)
+    )
+    brief = {"epochs": 20} if part.setting.endswith("20 epochs") else {}
+    assert {name: found[name] for name in AS_PUBLISHED} == {name: expected[name] | brief for name in AS_PUBLISHED}
+
+
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.setting)
 def test_networks_queries_and_epsilon_are_those_of_table_1(part):
     scenario = scenario_of(PAPER, part)
     known = {variant.name: dict(variant.options) for variant in variants(scenario)}
     wide = [32, 32] if part.setting in "CDE" else [16, 256, 256, 16]
-    for name in ("published-cumulative", "published-instantaneous", "free-cumulative", "free-instantaneous"):
+    for name in AS_PUBLISHED:
         assert list(known[name]["hidden"]) == wide
         assert (known[name]["labels"], known[name]["rounding"]) == ("least_squares", "hard")
     assert scenario.privacy.epsilon == (1.0,)

@@ -224,6 +224,21 @@ def new_table(site: SiteFile) -> None:
     print(f"the table '{settings.data.table}' is another one than {', '.join(others) or 'any'}")
 
 
+@party_app.command("newest-state")
+def newest_state(site: SiteFile) -> None:
+    """Say that this copy of the state is the newest: nothing was spent since it was made, and no other will be served.
+
+    For a site that has moved to another machine. What an older copy has forgotten would be spent twice.
+    """
+    from parties.site.settings import configuration
+    from parties.site.state import State
+
+    state = State.found(configuration(site).state)
+    with state.owned():
+        state.settle_newest(getpass.getuser())
+    print(f"{state.folder} is served from now on; never serve another copy of it")
+
+
 def _loaded(site: Path) -> tuple[Settings | SecondSettings, Agreement]:
     from federation.letters.agreement import Agreement
     from parties.site.settings import configuration

@@ -15,6 +15,10 @@ COST = {"epsilon": 1.0, "delta": 1e-6, "unit": "label", "adjacency": "replace"}
             "charged table 't': epsilon 1, delta 1e-06 for one label (replace), by noise of this site",
         ),
         (
+            {"event": "newest state", "by": "ada", "file": 7},
+            "ada said that this copy of the state is the newest there is",
+        ),
+        (
             {"event": "charged", "table": "t", "trusted": True, "guarantee": COST},
             "charged table 't': epsilon 1, delta 1e-06 for one label (replace), if the aggregator adds its noise",
         ),

@@ -223,6 +223,15 @@ def test_a_table_known_by_another_name_is_settled_by_a_person(typed, tmp_path):
         assert (code, "another process is at work" in error) == (2, True)
 
 
+def test_a_state_that_has_moved_is_served_once_somebody_has_said_that_it_is_the_newest(typed, tmp_path):
+    site = site_folder(tmp_path)
+    state = State.found(tmp_path / "state")
+    state.journal().add("start", plan="", table="patients", **state.place | {"file": 1})
+    assert typed("newest-state", site)[1] == f"{state.folder} is served from now on; never serve another copy of it\n"
+    state.require_in_place(state.journal())
+    assert "said that this copy of the state is the newest there is" in typed("log", site)[1]
+
+
 def test_run_serves_the_plan_with_the_table(typed, tmp_path, monkeypatch):
     site, served = site_folder(tmp_path), []
     monkeypatch.setattr("parties.site.service.run", lambda *known: served.append(known))

@@ -201,7 +201,8 @@ def _approval(decision: Decision | None, waiting: list[Decision]) -> Iterator[st
     if not waiting and decision is None:
         yield "approval: every exchange waits for it once it is asked for; none does now"
     for one in waiting:
-        yield f"waits for approval: {one.id}{f' (exchange {one.exchange})' if one.exchange else ''}"
+        exchange = f" (exchange {one.exchange})" if one.exchange else ""
+        yield f"waits for approval: {one.id}{exchange}; type: federation party approve SITE.toml {one.id}"
 
 
 def decided(decision: Decision) -> str:

@@ -41,6 +41,7 @@ from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 from flwr.supernode.fleet_http_client import FleetHttpClient
 from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
+from federation.contract.errors import InputError
 from federation.letters.packets import LETTER
 from parties.site.words import printable
 
@@ -129,7 +130,8 @@ class Mailbox:
     """The connection of one key to a SuperLink, at `address` (HOST:PORT) behind the certificate authority `root` (PEM).
 
     `most` is the largest letter in bytes, and `refused` is told why a message is none. A call that cannot reach the
-    SuperLink tries again until `closing` is set, and raises `Closed` then.
+    SuperLink tries again until `closing` is set, and raises `Closed` then. Raises `InputError` for an address or a
+    certificate that is none.
     """
 
     def __init__(
@@ -138,12 +140,16 @@ class Mailbox:
         self._most, self._refused = most, refused
         self.closing = threading.Event()
         self._public = public_key_to_bytes(key.public_key())
-        self._client = _Client.from_server_address(
-            address,
-            False,
-            root,
-            [RuntimeVersionHttpInterceptor("SuperNode"), NodeAuthHttpInterceptor(key, key.public_key())],
-        )
+        interceptors = [RuntimeVersionHttpInterceptor("SuperNode"), NodeAuthHttpInterceptor(key, key.public_key())]
+        try:
+            if not 0 < (httpx.URL(f"https://{address}").port or 443) < 1 << 16:
+                raise ValueError("its port is none")
+            self._client = _Client.from_server_address(address, False, root, interceptors)
+        except (httpx.InvalidURL, OSError, ValueError) as error:
+            raise InputError(
+                f"the SuperLink's address {address:.80} or its certificate is none ({error!s:.100}); correct "
+                "connection.superlink or connection.root, or ask the plan's coordinator"
+            ) from error
         self._client.most = most + _OVERHEAD
         self._node = Node()
         self._coming: list[_Coming] = []

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from federation.contract.errors import InputError
+from federation.contract.files import read_text
 from federation.letters.agreement import Agreement
 from federation.letters.letters import Head
 from parties.site.approvals import APPROVED, DENIED, PENDING, Approvals, Decision
@@ -55,7 +56,7 @@ class Serving(ABC):
         root = self.settings.connection.root
         mailbox = Mailbox(
             self.settings.connection.superlink or self.agreement.superlink,
-            root.read_bytes() if root else self.agreement.root.encode(),
+            (read_text(root, "correct connection.root") if root else self.agreement.root).encode(),
             self.key,
             longest_letter(self.agreement),
             self._refuse,

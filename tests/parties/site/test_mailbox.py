@@ -17,6 +17,7 @@ from flwr.common.serde import message_from_proto, message_to_proto
 from flwr.proto.message_pb2 import PullObjectRequest
 from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_tree
 
+from federation.contract.errors import InputError
 from federation.letters.keys import new_site_key
 from federation.letters.letters import Head, SignedQuestion
 from federation.letters.packets import LETTER
@@ -372,6 +373,13 @@ def test_waiting_ends_when_the_mail_box_is_closed(box, link):
         with box.opened():
             link.failing = [error]
         assert link.called[-1] == "DeactivateNode"
+
+
+@pytest.mark.parametrize(("address", "root"), [("h:99999", None), ("h:1", "no certificate"), ("h:1", "ä")])
+def test_an_address_or_a_certificate_that_is_none_is_told_in_a_sentence(tmp_path, address, root):
+    root = make_authority(tmp_path, "trial") if root is None else root
+    with pytest.raises(InputError, match=f"address {address} or its certificate is none .*; correct connection"):
+        Mailbox(address, root.encode(), new_site_key(), 10_000, print)
 
 
 @pytest.mark.parametrize("size", ["9999999999", "", "-1"])

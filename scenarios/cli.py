@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import click
 import typer
 
-from federation.contract.errors import DEBUG, FederationError, told
+from federation.contract.errors import DEBUG, FederationError, InputError, told, unwritable
 from scenarios.commands import inspect
 from scenarios.commands.advise import advise
 from scenarios.commands.audit import audit
@@ -147,7 +147,7 @@ def _exit_code() -> int:
     except Exception as error:
         if os.environ.get(DEBUG):
             raise
-        return _fail(told(error), 1)
+        return _fail(told(error), InputError.exit_code if unwritable(error) else 1)
 
 
 def _fail(text: str, code: int) -> int:

@@ -25,6 +25,7 @@ from federation.letters.letters import NOTHING_KNOWN, Head, SealedAnswer, Signed
 from federation.letters.packets import JOURNAL, kind_of
 
 QUESTION, REPLY, LEFT_OUT = ".question", ".reply", ".left"  # files of an exchange, after the numbers that they are for
+RECORD = "exchange.json"  # of an exchange: its identifier, and what it was begun with
 JOURNALS = "journals"  # folder beside those of all exchanges: how far each site's journal was, by its name
 
 
@@ -50,7 +51,7 @@ class Exchange:
         Raises `InputError` for one of another agreement or version of this program, or a key that others may read.
         """
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        record, key = folder / "exchange.json", folder / "reply_to.key"
+        record, key = folder / RECORD, folder / "reply_to.key"
         if not key.exists():
             save_key(key, X25519PrivateKey.generate())
         if not record.exists():

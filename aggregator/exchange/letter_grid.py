@@ -186,7 +186,7 @@ def _letter(message: Message | Exception) -> SealedAnswer:
     if isinstance(message, Exception):
         raise InputError(f"it could not be fetched: {message!s:.100}") from message
     if message.has_error():
-        raise InputError(f"an error in place of a letter: {message.error.reason!s:.100}")
+        raise InputError(f"an error in place of a letter: {message.error.reason!r:.100}")
     with refusing("no letter"):
         parts = {str(name): part for name, part in message.content[LETTER].items()}
         if not all(isinstance(part, bytes) for part in parts.values()):

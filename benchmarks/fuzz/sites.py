@@ -21,10 +21,12 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from benchmarks.fuzz.inputs import Input, Target
 from benchmarks.fuzz.mutation import Mutation
-from federation.letters.agreement import Agreement
+from federation.contract.question import ReleaseId
+from federation.letters.agreement import Agreement, terms
 from federation.letters.keys import fingerprint, masks_key, public_text, raw_public, save_key, sums_key
 from federation.letters.letters import NOTHING_KNOWN, Head, SignedQuestion
 from federation.letters.sum_letters import MASKS, SumQuery, roster_of, sum_plan
+from federation.questions.bags import Bags, CountsNoise, CountsQuestion
 from federation.sums.keys import signature
 from federation.sums.messages import Table, as_cells, packed_bits
 from federation.sums.two_servers import RECEIPT, SAYS
@@ -39,6 +41,7 @@ from scenarios.deployment import site_words
 from scenarios.deployment.second_words import outlook_of_second
 from scenarios.deployment.site_table import WatchedTable
 
+_COUNTS = CountsQuestion(CountsNoise("pure", 1.0), Bags(1, 2), release=ReleaseId("counts"))
 SITE, PLAN, LINES, DECISION, KNOWN = "site", "plan", "journal", "approval", "rows"
 MASKS_ASKED = "masks"  # what a second server is asked
 _SITES = ("north", "south", "west", "east")
@@ -144,8 +147,12 @@ def _site(shortest: bool = False) -> str:
         tree["connection"] |= {"superlink": "127.0.0.1:9092", "root": "root.pem"}
         columns = {"p": "p", "ill": {"from": "ill", "map": {"yes": "yes", "no": "no"}}}
         tree["data"] |= {"columns": columns, "missing": {"p": 0.5, "r": "n"}, "rows-per-person": 20}
-        tree["policy"] |= {"approve": "plan", "public-features": True, "most-questions": 50, "colluding": 0.1}
-        tree["policy"] |= {"servers": ["one", "two"], "second-servers": [_plan_of_two()["second"]["masks"]]}
+        tree["policy"] |= {"approve": "plan", "public-features": True, "most-questions": 50, "least-rows": 2}
+        tree["policy"] |= {
+            "colluding": 0.1,
+            "servers": ["one", "two"],
+            "second-servers": [_plan_of_two()["second"]["masks"]],
+        }
         trusted = {"epsilon": 1.0, "delta": 1e-6, "answers": 2, "unit": "party", "adjacency": "replace"}
         tree["allowance"] |= {"row": {"epsilon": 2.0, "delta": 1e-6}, "trusted": trusted}
         tree["limits"] = {"memory": "3GiB", "seconds": 30, "letter": 2**26}
@@ -177,7 +184,7 @@ def _plan(masked: bool = False, **changed: Any) -> dict[str, Any]:
             {
                 "kind": "counts",
                 "times": 1,
-                "same": {"bags.count": 1},
+                "same": terms(_COUNTS),
                 "length": 10_000,
                 "reply": 10_000,
                 "masked": masked,

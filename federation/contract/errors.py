@@ -41,6 +41,12 @@ def told(error: Exception) -> str:
     """What to tell of an error: its text, or in one line what it is where nobody foresaw it, and how to see more."""
     if isinstance(error, FederationError):
         return str(error)
+    if unwritable(error):
+        where = getattr(error, "filename", None) or "a file"
+        return (
+            f"{where} cannot be read or written: {getattr(error, 'strerror', None) or error}; let this user do so, or "
+            "free some room on its disk"
+        )
     what = " ".join(f"{type(error).__name__}: {error}".split())
     return f"unexpected {what}; run with {DEBUG}=1 for the traceback"
 
@@ -92,6 +98,11 @@ def of_disk(error: BaseException) -> bool:
         (True, False)
     """
     return isinstance(error, OSError) and error.errno in _REFUSALS
+
+
+def unwritable(error: BaseException) -> bool:
+    """Whether a file may not be written or read, or its disk takes no more: for whoever started a program to mend."""
+    return of_disk(error) or isinstance(error, PermissionError)
 
 
 def nearest_name(name: str, allowed: Iterable[str]) -> str:

@@ -107,7 +107,7 @@ def write_lasting(path: Path, content: bytes) -> None:
 def alone(path: Path, refusal: str, patience: float = 0.0) -> Iterator[None]:
     """Nobody else holds the lock at `path` in the meantime, a file of this user alone, which stays.
 
-    Raises `InputError` where somebody holds it for longer than `patience` seconds.
+    Raises `InputError` where somebody holds it for longer than `patience` seconds, and where the file system has none.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -120,7 +120,7 @@ def alone(path: Path, refusal: str, patience: float = 0.0) -> Iterator[None]:
     deadline = time.monotonic() + patience
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        while not _locked(file):
+        while not _locked(file, path):
             if time.monotonic() >= deadline:
                 raise InputError(refusal)
             time.sleep(_PAUSE)
@@ -129,11 +129,16 @@ def alone(path: Path, refusal: str, patience: float = 0.0) -> Iterator[None]:
         os.close(file)
 
 
-def _locked(file: int) -> bool:
+def _locked(file: int, path: Path) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         return False
+    except OSError as error:  # as of some network file systems
+        raise InputError(
+            f"{path} cannot be locked ({error.strerror}), so that two processes could work there at once; use a folder "
+            "on a disk of this machine"
+        ) from error
     return True
 
 

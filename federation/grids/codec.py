@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from functools import cache
@@ -130,6 +130,25 @@ def settings_of(question: Question) -> dict[str, Any]:
 def parts_of(question: Question) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """All that a question consists of, by dotted name: plain values, and arrays."""
     return _contents(question)
+
+
+def declared_parts(question_type: type[Question]) -> tuple[str, ...]:
+    """The dotted names of all that questions of a type consist of; those of a feature map stand for its parts.
+
+    Examples:
+        >>> from federation.questions.bags import CountsQuestion
+        >>> declared_parts(CountsQuestion)[-2:]
+        ('bags.classes', 'bags.rows_per_person')
+    """
+    return tuple(_names(question_type))
+
+
+def _names(cls: Any, prefix: str = "") -> Iterator[str]:
+    for name, hint in _hints(cls).items():
+        if is_dataclass(hint) and hint is not FeatureMap:
+            yield from _names(hint, f"{prefix}{name}.")
+        else:
+            yield prefix + name
 
 
 def read_again(question: Q, changes: Mapping[str, Any]) -> Q:

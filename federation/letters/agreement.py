@@ -20,7 +20,7 @@ from federation.contract.digest import digest
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.question import Question
-from federation.grids.codec import parts_of
+from federation.grids.codec import declared_parts, parts_of
 from federation.letters.keys import ed25519_key_from_text, fingerprint, site_key_from_text
 from federation.sums.servers import Servers
 
@@ -280,8 +280,29 @@ def require_agreed(question: Question, agreement: Agreement) -> None:
         raise InputError(f"'{min(differing, key=len)[0]}' of the question is not what was agreed on")
 
 
-def _varies(question: Question, name: str) -> bool:
-    return any(name == part or name.startswith(part + ".") for part in question.varies)
+def unlike(asked: Asked, known: type[Question]) -> list[str]:
+    """The parts that only a plan's question has, or only this installation's of that kind: one is of another version.
+
+    Examples:
+        >>> from federation.contract.question import ReleaseId
+        >>> from federation.questions.bags import Bags, CountsNoise, CountsQuestion
+        >>> question = CountsQuestion(CountsNoise("pure", 1.0), Bags(2, 3), release=ReleaseId("a release"))
+        >>> same = {"alike": True, **terms(question)}
+        >>> del same["draws"]
+        >>> unlike(Asked(kind="counts", times=1, same=same, length=1, reply=1), CountsQuestion)
+        ['alike', 'draws']
+    """
+    parts = [name for name in declared_parts(known) if not _varies(known, name)]
+    of = {name: next((part for part in parts if _within(name, part)), None) for name in asked.same}
+    return sorted({name for name, part in of.items() if part is None} | {*parts}.difference(of.values()))
+
+
+def _varies(question: Question | type[Question], name: str) -> bool:
+    return any(_within(name, part) for part in question.varies)
+
+
+def _within(name: str, part: str) -> bool:
+    return name == part or name.startswith(part + ".")
 
 
 def _digest(array: np.ndarray) -> str:

@@ -111,6 +111,7 @@ class SignedQuestion:
         head = Head.decoded(self.head)
         if hashlib.sha256(self.question).digest() != head.question:
             raise InputError("the question is not the one that was signed")
+        _secret(X25519PrivateKey.generate(), head.reply_to)  # else no reply could be sealed, not even a refusal
         return head
 
 
@@ -136,7 +137,7 @@ class SealedAnswer:
         """Seal an answer to the question of a head, and sign it with the site's key."""
         own = X25519PrivateKey.generate()
         ephemeral = own.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
-        secret = own.exchange(X25519PublicKey.from_public_bytes(head.reply_to))
+        secret = _secret(own, head.reply_to)
         sealed = _cipher(secret, head, ephemeral).encrypt(_NONCE, answer, head.encoded())
         return cls(ephemeral, sealed, key.sign(_signed(head, ephemeral, sealed), ECDSA(hashes.SHA384())))
 
@@ -144,10 +145,19 @@ class SealedAnswer:
         """The answer, if this site gave it to the question of this head. Raises `InputError`."""
         try:
             site.verify(self.signature, _signed(head, self.ephemeral, self.sealed), ECDSA(hashes.SHA384()))
-            secret = reply_to.exchange(X25519PublicKey.from_public_bytes(self.ephemeral))
-            return _cipher(secret, head, self.ephemeral).decrypt(_NONCE, self.sealed, head.encoded())
+            return _cipher(_secret(reply_to, self.ephemeral), head, self.ephemeral).decrypt(
+                _NONCE, self.sealed, head.encoded()
+            )
         except (InvalidSignature, InvalidTag, ValueError):
             raise InputError("the answer is not one that this site gave to this question") from None
+
+
+def _secret(own: X25519PrivateKey, other: bytes) -> bytes:
+    """What two sides know by exchanging keys. Raises `InputError` for a public key with which nothing is secret."""
+    try:
+        return own.exchange(X25519PublicKey.from_public_bytes(other))
+    except ValueError as error:
+        raise InputError("a letter has a key with which nothing can be sealed") from error
 
 
 def _signed(head: Head, ephemeral: bytes, sealed: bytes) -> bytes:

@@ -7,9 +7,9 @@ whichever way it came.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from flwr.app import RecordDict
+from flwr.app import Array, RecordDict
 from flwr.common.serde import recorddict_from_proto, recorddict_to_proto
 from flwr.proto.recorddict_pb2 import RecordDict as Encoded
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -119,6 +119,23 @@ def read_reply(packet: bytes) -> tuple[Status, RecordDict]:
     with refusing("a reply cannot be read"):
         status, size = Status(packet[0]), int.from_bytes(packet[1 : 1 + _LENGTH], "big")
         return status, _records(packet[1 + _LENGTH : 1 + _LENGTH + size])
+
+
+def plain(packet: bytes) -> dict[str, Any]:
+    """All that an answer says, as JSON values by name: for people who would see what has left. Raises `InputError`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from flwr.app import Array, ArrayRecord
+        >>> records = RecordDict({"arrays": ArrayRecord({"counts": Array(np.array([[3.5, 2.0]]))})})
+        >>> plain(padded_answer(records_packet(records), 1000))
+        {'counts': [[3.5, 2.0]]}
+    """
+    found: dict[str, Any] = {}
+    for record in read_reply(packet)[1].values():
+        for name, value in record.items():
+            found[name] = value.numpy().tolist() if isinstance(value, Array) else value
+    return found
 
 
 def records_packet(records: RecordDict) -> bytes:

@@ -41,7 +41,9 @@ from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 from flwr.supernode.fleet_http_client import FleetHttpClient
 from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
+from federation.contract.errors import InputError
 from federation.letters.packets import LETTER
+from parties.site.words import printable
 
 T = TypeVar("T")
 
@@ -73,6 +75,7 @@ class Letter:
     message: Message
 
 
+_FAILS = (httpx.HTTPError, ValueError)  # what a call raises that is not answered, or not as a SuperLink does
 _NO_LETTER = (ValueError, LookupError, TypeError, AttributeError, RecursionError)  # what reading a message raises
 
 
@@ -87,18 +90,22 @@ class _Lost(ValueError):
 class _Client(FleetHttpClient):  # type: ignore[misc, unused-ignore]  # flwr is not typed
     """Flower's, which reads no answer of more than `most` bytes: whoever submits runs may send one of any size.
 
-    And it goes nowhere else: whoever runs the SuperLink could send it to other machines of the site's own network.
+    Nor one that is compressed, of which some bytes may become any number. And it goes nowhere else: whoever runs the
+    SuperLink could send it to other machines of the site's own network.
     """
 
     most = _OVERHEAD
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
+        self._client.headers["accept-encoding"] = "identity"
         self._client.event_hooks = {"response": [self._require_bounded]}
         self._client.follow_redirects = False
 
     def _require_bounded(self, response: httpx.Response) -> None:
         """Refuse an answer before it is read. Raises `_Lost`."""
+        if coding := response.headers.get("content-encoding"):
+            raise _Lost(f"the SuperLink sends what is compressed ({coding!r:.40}), and was asked not to")
         size = response.headers.get("content-length", "")
         if not size.isdecimal() or int(size) > self.most:
             raise _Lost(f"the SuperLink sends {size or 'an unknown number of'} bytes, more than {self.most}")
@@ -123,7 +130,8 @@ class Mailbox:
     """The connection of one key to a SuperLink, at `address` (HOST:PORT) behind the certificate authority `root` (PEM).
 
     `most` is the largest letter in bytes, and `refused` is told why a message is none. A call that cannot reach the
-    SuperLink tries again until `closing` is set, and raises `Closed` then.
+    SuperLink tries again until `closing` is set, and raises `Closed` then. Raises `InputError` for an address or a
+    certificate that is none.
     """
 
     def __init__(
@@ -132,12 +140,16 @@ class Mailbox:
         self._most, self._refused = most, refused
         self.closing = threading.Event()
         self._public = public_key_to_bytes(key.public_key())
-        self._client = _Client.from_server_address(
-            address,
-            False,
-            root,
-            [RuntimeVersionHttpInterceptor("SuperNode"), NodeAuthHttpInterceptor(key, key.public_key())],
-        )
+        interceptors = [RuntimeVersionHttpInterceptor("SuperNode"), NodeAuthHttpInterceptor(key, key.public_key())]
+        try:
+            if not 0 < (httpx.URL(f"https://{address}").port or 443) < 1 << 16:
+                raise ValueError("its port is none")
+            self._client = _Client.from_server_address(address, False, root, interceptors)
+        except (httpx.InvalidURL, OSError, ValueError) as error:
+            raise InputError(
+                f"the SuperLink's address {address:.80} or its certificate is none ({error!s:.100}); correct "
+                "connection.superlink or connection.root, or ask the plan's coordinator"
+            ) from error
         self._client.most = most + _OVERHEAD
         self._node = Node()
         self._coming: list[_Coming] = []
@@ -158,7 +170,7 @@ class Mailbox:
             yield
         finally:
             self.closing.set()
-            with suppress(httpx.HTTPError):
+            with suppress(*_FAILS):
                 self._client.DeactivateNode(DeactivateNodeRequest(node_id=self._node.node_id))
             beating.join()
 
@@ -236,7 +248,9 @@ class Mailbox:
             self._pushed(message)
         except _Lost as error:
             if str(error) != self._lost:  # once: whoever may submit runs could fill the log
-                _log.warning("a reply could not be delivered (%s); it is sent when it is asked for again", error)
+                _log.warning(
+                    "a reply could not be delivered (%s); it is sent when it is asked for again", printable(str(error))
+                )
             self._lost = str(error)
 
     def _pushed(self, message: Message) -> None:
@@ -266,7 +280,7 @@ class Mailbox:
     def _beat(self) -> None:
         request = SendNodeHeartbeatRequest(node=self._node, heartbeat_interval=HEARTBEAT_DEFAULT_INTERVAL)
         while not self.closing.wait(HEARTBEAT_DEFAULT_INTERVAL * random.uniform(0.7, 0.9)):
-            with suppress(httpx.HTTPError):
+            with suppress(*_FAILS):
                 self._client.SendNodeHeartbeat(request)
 
     def _pause(self, seconds: float) -> None:
@@ -300,7 +314,7 @@ class Mailbox:
                 else:
                     cause = f"the SuperLink answers {code}: {error.response.text[:200]}"
             if cause != known:  # once: it may last for days
-                _log.warning("%s; trying again until it changes", cause)
+                _log.warning("%s; trying again until it changes", printable(cause))
             known = cause
             self._pause(random.uniform(0, wait))
             wait = min(2 * wait, _LONGEST_WAIT)

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
+from federation import __version__
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.roster import colluders
-from federation.letters.agreement import Agreement
+from federation.letters.agreement import Agreement, unlike
 from federation.letters.keys import fingerprint, masks_key, raw_public, sums_key
 from federation.letters.sum_letters import roster_of, sum_plan
 from parties.guard.registry import question_type
@@ -79,11 +80,16 @@ def objections(settings: Settings, agreement: Agreement, key: EllipticCurvePriva
     if agreement.secure:
         yield from settings.policy.belief.objections(agreement)
         yield from _of_sums(settings, agreement, key)
-    for kind in dict.fromkeys(asked.kind for asked in agreement.asked):
+    for asked in {asked.kind: asked for asked in agreement.asked}.values():
         try:
-            question_type(kind)
+            if others := unlike(asked, question_type(asked.kind)):
+                yield (
+                    f"the plan's question '{asked.kind}' is of another version of the program "
+                    f"({', '.join(others):.100} is not in both); this is version {__version__}: ask its coordinator "
+                    "which has made the plan, and install that one"
+                )
         except InputError as error:
-            yield f"the plan asks '{kind}', which this installation cannot answer: {error}"
+            yield f"the plan asks '{asked.kind}', which this installation cannot answer: {error}"
     if (most := sum(asked.times for asked in agreement.asked)) > policy.most_questions:
         yield (
             f"the plan asks up to {most} questions in an exchange, and policy.most-questions allows "

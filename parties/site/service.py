@@ -121,6 +121,7 @@ class Service(Serving):
             raise InputError("\n".join(told))
         for sentence in told:
             _log.info("table '%s': %s", self.settings.data.table, sentence)
+        require_enough(found, self.settings)
         self.identity.require_settled(self.settings.data.table, found)
         self.identity.remember(self.settings.data.table, found)
         try:
@@ -183,6 +184,16 @@ def require_quick(seconds: float, means: Means) -> None:
         raise NotYet(
             f"to read the table takes {seconds:.0f} s, too much of the {means.seconds} s that a question has; "
             f"raise limits.seconds to {math.ceil(2 * seconds / _SHARE_FOR_ROWS) + MARGIN + 1}"
+        )
+
+
+def require_enough(found: Contents, settings: Settings) -> None:
+    """Raises `InputError` for a table with fewer rows than this site answers about, whatever a plan says."""
+    rows, least = len(found.rows), settings.policy.least_rows
+    if rows < least:
+        raise InputError(
+            f"the table has {rows} rows, and policy.least-rows = {least} allows no answer about fewer; lower it, or "
+            "wait for more rows"
         )
 
 

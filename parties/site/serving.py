@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from federation.contract.errors import InputError
+from federation.contract.files import read_text
 from federation.letters.agreement import Agreement
 from federation.letters.letters import Head
 from parties.site.approvals import APPROVED, DENIED, PENDING, Approvals, Decision
@@ -41,6 +42,7 @@ class Serving(ABC):
     def _recall(self) -> None:
         """What the state knows."""
         self.journal = self.state.journal()
+        self.state.require_in_place(self.journal)
         self._followed, self._stands = len(self.journal.lines), {}
         self.approvals = Approvals(self.state.folder / "approvals", self.settings.policy.approve)
 
@@ -54,12 +56,12 @@ class Serving(ABC):
         root = self.settings.connection.root
         mailbox = Mailbox(
             self.settings.connection.superlink or self.agreement.superlink,
-            root.read_bytes() if root else self.agreement.root.encode(),
+            (read_text(root, "correct connection.root") if root else self.agreement.root).encode(),
             self.key,
             longest_letter(self.agreement),
-            self.correspondent.refuse,
+            self._refuse,
         )
-        self.journal.add("start", plan=self.agreement.digest.hex(), **told)
+        self.journal.add("start", plan=self.agreement.digest.hex(), **self.state.place, **told)
         _log.info("%s", began)
         with _stopping(mailbox), suppress(Closed):
             self.serve(mailbox)
@@ -90,10 +92,20 @@ class Serving(ABC):
         try:
             return self.correspondent.reply(letter.parts)
         except OSError as error:
-            _log.error("%s: nothing is answered until it can be written (%s)", self.state.folder, error.strerror)
+            self._tell_unwritten(error)
             return None
         finally:
             self._follow()
+
+    def _refuse(self, why: str) -> None:
+        """Write down that what came was no letter, if that can be: whoever sends it ends no site whose disk is full."""
+        try:
+            self.correspondent.refuse(why)
+        except OSError as error:
+            self._tell_unwritten(error)
+
+    def _tell_unwritten(self, error: OSError) -> None:
+        _log.error("%s: nothing is answered until it can be written (%s)", self.state.folder, error.strerror)
 
     def _follow(self) -> None:
         """Tell in the log what is new in the journal."""
@@ -124,15 +136,24 @@ class Serving(ABC):
 
 @contextmanager
 def _stopping(mailbox: Mailbox) -> Iterator[None]:
-    """Signals that close the mail box, whatever a process was started by."""
+    """Signals that close the mail box, whatever a process was started by; the second ends it as it ends any process.
+
+    Who waits for a SuperLink that answers a byte at a time may do so for ever, and to be killed costs a site nothing.
+    """
 
     def close(*_: object) -> None:
-        _log.info("stopping")
+        _log.info("stopping; a second signal ends it at once")
         mailbox.closing.set()
+        restore()
 
-    before = {number: signal.signal(number, close) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    for number in before:
+        signal.signal(number, close)
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        restore()

@@ -107,9 +107,10 @@ class Policy(_Closed):
     """Which aggregators may ask, by the fingerprints of their keys, for which protocols, and who approves.
 
     `approve` is "plan" (somebody approves a plan once), "each" (every exchange of it) or "auto" (nobody need).
-    `most_questions` may be answered in an exchange, and in a day. `colluding` is the largest share of the sites that
-    may collude with an aggregator: a secure sum must hide this site's part from all of them together; `servers` are the
-    kinds that may add it up, `second_servers` the keys of those who may take masks off.
+    `most_questions` may be answered in an exchange, and in a day, of a table of `least_rows` or more. `colluding`
+    is the largest share of the sites that may collude with an aggregator: a secure sum must hide this site's part from
+    all of them together; `servers` are the kinds that may add it up, `second_servers` the keys of those who may take
+    masks off.
     """
 
     aggregators: Fingerprints
@@ -117,6 +118,7 @@ class Policy(_Closed):
     approve: Literal["each", "plan", "auto"] = "plan"
     public_features: bool = False
     most_questions: Annotated[int, Field(ge=1)] = 200
+    least_rows: Annotated[int, Field(ge=1)] = 1
     colluding: Annotated[float, Field(ge=0, lt=1)] = COLLUDING
     servers: Annotated[tuple[Servers, ...], Field(min_length=1)] = ("one",)
     second_servers: tuple[Digits, ...] = ()

@@ -17,6 +17,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from federation.contract.errors import InputError
+from federation.contract.files import write_lasting
 from federation.contract.guarantee import Guarantee
 from federation.letters.agreement import Agreement
 from federation.letters.letters import Head, SealedAnswer
@@ -29,6 +30,8 @@ from parties.site.correspondent import Approval, Correspondent
 from parties.site.journal import Journal
 from parties.site.summing import Summing
 from parties.site.worker import Cost, Means, Work, read
+
+OPEN = ".open"  # of the file with an answer before it was sealed
 
 # Events of its journal.
 BEGUN, ANSWERED, SUMMED = "begun", "answered", "answered in a secure sum"
@@ -91,6 +94,7 @@ class Site(Correspondent):
                 f"{self.means.memory} bytes, or failed; raise the limits, or mend what the log tells of"
             )
             packet = status_packet(Status.REFUSED, cost.length)
+        write_lasting(self.answers / f"{key}{OPEN}", packet)  # for people here, who could not open what is sealed
         return self._sent(head, packet, key, ANSWERED, kind=cost.kind)
 
     def _summed(self, sums: Summing, head: Head, packet: bytes, key: str) -> SealedAnswer:

@@ -13,6 +13,9 @@ from federation.letters.keys import require_private
 from parties.site.journal import Journal
 
 JOURNAL = "journal.jsonl"
+NEWEST = "newest state"  # event of a line: somebody said that no later copy of the state was ever served
+
+_FILE = "file"  # of a line: the number that the file system gave to the journal's file
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,30 @@ class State:
     def journal(self, reading: bool = False) -> Journal:
         """What has happened. To write in it takes being the `owned` one."""
         return Journal(self.folder / JOURNAL, reading)
+
+    @property
+    def place(self) -> dict[str, int]:
+        """What a line says of the file that it is in: a copy of the file is another one."""
+        path = self.folder / JOURNAL
+        path.touch(mode=0o600)
+        return {_FILE: path.stat().st_ino}
+
+    def require_in_place(self, journal: Journal) -> None:
+        """Refuse a copy of the folder: others may have been served since. Raises `InputError` that says what to type.
+
+        A copy that was written into the same file, by `cp`, is not found out.
+        """
+        known = [line[_FILE] for line in journal.lines if _FILE in line]
+        if known and known[-1] != self.place[_FILE]:
+            raise InputError(
+                f"{self.folder} is a copy, from a backup or another machine, and nobody knows what was spent since it "
+                "was made; if it is the newest there is, and no other one is ever served, type: federation party "
+                "newest-state SITE.toml"
+            )
+
+    def settle_newest(self, by: str) -> None:
+        """Say that this copy of the folder is the newest one."""
+        self.journal().add(NEWEST, by=by, **self.place)
 
     @contextmanager
     def owned(self) -> Iterator[None]:

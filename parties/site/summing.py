@@ -23,7 +23,7 @@ from federation.letters.letters import Head
 from federation.letters.packets import Status, status_packet
 from federation.letters.sum_letters import LEAVE, SumAnswer, SumQuery, read_part, require_planned
 from federation.numerics.arrays import Integers
-from federation.sums.messages import KEYS, MASKED, keys_width
+from federation.sums.messages import AGREE, KEYS, MASKED, SHARES, UNMASK, keys_width
 from federation.sums.plan import SumPlan
 from federation.sums.two_servers import upload_width
 from parties.holdings.cohort import Cohort
@@ -38,6 +38,8 @@ from parties.sums.uploading import UploadingParty
 SUM = "sum"  # of a line of the journal that begins one: what is known of it
 
 _DAY = 86_400.0  # seconds
+# What the answers to the queries are, for people.
+_CALLED = {KEYS: "keys", SHARES: "shares", MASKED: "masked part", AGREE: "agreement on who is in", UNMASK: "unmasking"}
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class Summing:
                 "somebody here has denied it: this site leaves the secure sum, and nothing of it can be read"
             )
         answer = self._party.answer(query.digest, query.query, query.body)
-        return Reply(f"{kind}, query {query.query} of a secure sum", SumAnswer(answer).packet())
+        return Reply(f"{kind}, {_CALLED[query.query]} of a secure sum", SumAnswer(answer).packet())
 
     def _first(self, head: Head, query: SumQuery, begin: Begin, now: float) -> Reply:
         self.belief.require(self.agreement)
@@ -126,7 +128,7 @@ class Summing:
             known |= {"guarantee": cost.guarantee.to_dict()}
             self.accounts.require(known["paid"], cost.guarantee, trusted=False)
             slots = [f"{exchange} secure sum {digest}", f"{exchange} {cost.kind} {cost.release} {cost.query}"]
-            kind = f"{cost.kind}, {'part' if plan.second else f'query {KEYS}'} of a secure sum"
+            kind = f"{cost.kind}, {'part' if plan.second else _CALLED[KEYS]} of a secure sum"
             new = self._memory.load(plan.digest) is None
             if not begin(work, slots, known, new):
                 return Reply(kind, None)

@@ -63,6 +63,8 @@ def _said(line: Mapping[str, Any]) -> str:
             return f"table '{line['table']}' was read: fewer than {line['rows']} rows, digest {line['content'][:16]}"
         case "same table":
             return f"{line['by']} said that table '{line['table']}' is the table '{line['as']}'"
+        case "newest state":
+            return f"{line['by']} said that this copy of the state is the newest there is"
         case "new table":
             return f"{line['by']} said that table '{line['table']}' is a new one"
         case event:

@@ -157,14 +157,19 @@ def log(
         str | None,
         Option("--head", metavar="HASH", help="With --verify: that the coordinator's `collect --status` has shown."),
     ] = None,
-    show: Annotated[int | None, Option("--show", metavar="N", min=1, help="All of line N, as JSON.")] = None,
+    show: Annotated[
+        int | None, Option("--show", metavar="N", min=1, help="All of line N, as JSON, with the numbers that left.")
+    ] = None,
 ) -> None:
     """Print what has happened at this site, line by line; every line vouches for all before it."""
+    from federation.letters.packets import plain
     from parties.site.settings import configuration
+    from parties.site.site import OPEN
     from parties.site.state import State
     from parties.site.words import said
 
-    journal = State.found(configuration(site).state).journal(reading=True)
+    state = State.found(configuration(site).state)
+    journal = state.journal(reading=True)
     if head is not None and not journal.holds(head.strip().lower()):
         raise InputError(
             f"{journal.path} has no line with the hash {head:.80}: lines were taken off its end, or an older copy was "
@@ -176,7 +181,9 @@ def log(
     if show is not None:
         if show > len(journal.lines):
             raise InputError(f"--show must be at most {len(journal.lines)}, as many lines as there are, got {show}")
-        print(json.dumps(journal.lines[show - 1], indent=2))
+        line = journal.lines[show - 1]
+        opened = state.answers / f"{line.get('key')}{OPEN}"
+        print(json.dumps({**line, **({"answer": plain(opened.read_bytes())} if opened.exists() else {})}, indent=2))
         return
     if not journal.lines:
         print("nothing has happened here yet")
@@ -222,6 +229,21 @@ def new_table(site: SiteFile) -> None:
     with state.owned():
         others = Identity(state.folder / "tables", state.journal()).settle_new(settings.data.table, getpass.getuser())
     print(f"the table '{settings.data.table}' is another one than {', '.join(others) or 'any'}")
+
+
+@party_app.command("newest-state")
+def newest_state(site: SiteFile) -> None:
+    """Say that this copy of the state is the newest: nothing was spent since it was made, and no other will be served.
+
+    For a site that has moved to another machine. What an older copy has forgotten would be spent twice.
+    """
+    from parties.site.settings import configuration
+    from parties.site.state import State
+
+    state = State.found(configuration(site).state)
+    with state.owned():
+        state.settle_newest(getpass.getuser())
+    print(f"{state.folder} is served from now on; never serve another copy of it")
 
 
 def _loaded(site: Path) -> tuple[Settings | SecondSettings, Agreement]:

@@ -11,9 +11,9 @@ from typing import Any
 
 from aggregator.contract.ledger import Budget
 from aggregator.exchange.app import WORLD_PLAN, outcome_of, set_aside
-from aggregator.exchange.exchange import LEFT_OUT, QUESTION, REPLY, Exchange
+from aggregator.exchange.exchange import LEFT_OUT, QUESTION, RECORD, REPLY, Exchange
 from aggregator.exchange.spent import Spent
-from aggregator.exchange.sums import last_sum, over
+from aggregator.exchange.sums import SUMS, last_sum, over
 from aggregator.world.plan import WorldPlan
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.files import alone, read_object, write_lasting
@@ -168,14 +168,30 @@ def _begin(folder: Folder, agreement: Agreement, number: str) -> None:
     own.parent.mkdir(mode=0o700, exist_ok=True)
     exchange = Exchange.opened(own, agreement, folder.signing_key)
     try:
-        budget = Budget.of(plan.budget)
-        set_aside(agreement, Spent.load(folder.ledger), exchange.identifier.hex(), budget)
+        budget, spent = Budget.of(plan.budget), Spent.load(folder.ledger)
+        _require_whole(folder, spent)
+        set_aside(agreement, spent, exchange.identifier.hex(), budget)
     except BaseException:
         if new:
             for file in own.iterdir():
                 file.unlink()
             own.rmdir()
         raise
+
+
+def _require_whole(folder: Folder, spent: Spent) -> None:
+    """Refuse a ledger that lacks an exchange in which sites were asked. Raises `InputError`: it is not the newest."""
+    for number in folder.exchanges:
+        own = folder.exchange(number)
+        ended = over(own)
+        if (ended and not ended["masked"]) or not (any(own.glob(f"*{QUESTION}")) or (own / SUMS).exists()):
+            continue  # nobody was asked, or has paid
+        if read_object(own / RECORD, "restore it from a copy")["exchange"] not in spent.charged:
+            raise InputError(
+                f"{spent.path} knows nothing of exchange {number}, in which sites were asked: it is gone, or an older "
+                "copy was put back; restore the newest one, without which nobody knows what has been spent, or make a "
+                "new deployment"
+            )
 
 
 def _run(

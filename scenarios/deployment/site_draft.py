@@ -57,6 +57,7 @@ protocols = [{_quoted(invitation.protocol)}]
 approve = "plan"      # "each": somebody here approves every exchange; "auto": nobody need
 public-features = false  # {_features(invitation)}
 most-questions = 200  # answered in an exchange, and in a day
+least-rows = 1        # of this table, for any question to be answered
 {_sums(invitation) if invitation.secure else ""}
 # What all plans together may cost this table, ever. These are the least that this plan needs.
 {_allowances(invitation)}

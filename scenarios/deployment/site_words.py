@@ -21,7 +21,7 @@ from parties.site.accounts import Accounts
 from parties.site.approvals import APPROVED, PENDING, Approvals, Decision, Rule
 from parties.site.identity import Contents, Identity, contents
 from parties.site.policy import objections
-from parties.site.service import NotYet, accounts, require_quick, to_look
+from parties.site.service import NotYet, accounts, require_enough, require_quick, to_look
 from parties.site.settings import Settings
 from parties.site.state import State
 from parties.site.words import printable
@@ -88,6 +88,7 @@ def _look(found: Outlook, settings: Settings, agreement: Agreement, identity: Id
         found.rows = len(rows.rows)
         found.lines.append(f"{name}: {found.rows} rows, {labels}")
         found.lines += [f"  note: {sentence}" for sentence in told]
+        require_enough(rows, settings)
         identity.require_settled(settings.data.table, rows)
         require_quick(seconds, settings.means)
     except NotYet as error:  # a machine that is less busy may be quicker
@@ -200,7 +201,8 @@ def _approval(decision: Decision | None, waiting: list[Decision]) -> Iterator[st
     if not waiting and decision is None:
         yield "approval: every exchange waits for it once it is asked for; none does now"
     for one in waiting:
-        yield f"waits for approval: {one.id}{f' (exchange {one.exchange})' if one.exchange else ''}"
+        exchange = f" (exchange {one.exchange})" if one.exchange else ""
+        yield f"waits for approval: {one.id}{exchange}; type: federation party approve SITE.toml {one.id}"
 
 
 def decided(decision: Decision) -> str:

@@ -47,7 +47,6 @@ STATE = "superlink"  # folder in that of the deployment: the SuperLink's databas
 _HERE = "127.0.0.1"
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1", "[::1]")
 _STARTING, _STOPPING, _PAUSE = 60.0, 30.0, 0.3  # seconds
-_UNWANTED = ("FLWR_INTERNAL_GRPC_CONTROL_API", "FLWR_INTERNAL_GRPC_FLEET_API", "FLWR_DATABASE", "FORWARDED_ALLOW_IPS")
 _APP = """[project]
 name = "exchange"
 version = "1.0.0"
@@ -197,15 +196,9 @@ def _root(error: BaseException) -> BaseException:
 def _started(folder: Folder, host: str, port: str, longest: int) -> subprocess.Popen[bytes]:
     own = folder.path / STATE
     own.mkdir(mode=0o700, exist_ok=True)
-    kept = {name: value for name, value in os.environ.items() if name not in _UNWANTED}
-    scripts = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", os.defpath)])
-    environment = {
-        **kept,
-        "PATH": scripts,  # Flower starts programs of its own by their names
-        "FLWR_HOME": str(own / "home"),
-        "FLWR_TELEMETRY_ENABLED": "0",
-        "FLWR_DISABLE_UPDATE_CHECK": "1",
-    }
+    scripts = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    # Flower starts programs of its own by their names.
+    environment = {**os.environ, "PATH": scripts, "FLWR_HOME": str(own / "home")}
     command = [sys.executable, "-m", "scenarios.deployment.gate", "--host", host, "--port", port]
     command += ["--ssl-certfile", str(folder.path / SERVER), "--ssl-keyfile", str(folder.path / SERVER_KEY)]
     command += ["--ssl-ca-certfile", str(folder.path / AUTHORITY), "--database", str(own / "state.db")]

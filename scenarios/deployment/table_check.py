@@ -7,7 +7,7 @@ replaced, and its row stays. Elsewhere whoever holds the table decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -21,7 +21,7 @@ from federation.letters.agreement import Agreement
 from federation.numerics.arrays import Floats, Integers
 from parties.holdings.cohort import Holdings
 from parties.site.settings import Table as Where
-from scenarios.data.hashing import made_from
+from scenarios.data.hashing import made_from, read_for
 from scenarios.data.sheets import NO_TEXT, Sheet, is_missing
 from scenarios.data.tables import by_value, cut, listed
 from scenarios.deployment.sources import renamed
@@ -65,6 +65,7 @@ def examined(sheet: Sheet, agreement: Agreement, where: Where, party: int) -> Ex
         wanted.append(agreement.person)
     known, wrong = renamed(sheet, where.columns, wanted)
     wrong += _settings(agreement, where)
+    wrong += _told_twice(agreement, where, wanted)
     if wrong:
         return Examined(tuple(map(Finding, wrong)), None)
     reading = _Reading(known, agreement, where)
@@ -93,6 +94,24 @@ def _settings(agreement: Agreement, where: Where) -> Iterator[str]:
             yield f"data.missing: '{name}' is no feature or label of the plan{nearest_name(name, kinds)}"
         elif isinstance(value, str) and not kinds[name]:
             yield f"data.missing: '{name}' is a column of numbers, so that its value must be one, got '{cut(value)}'"
+
+
+def _told_twice(agreement: Agreement, where: Where, wanted: Sequence[str]) -> Iterator[str]:
+    """What of a plan would tell the label under another name, as a feature, bag or person that it does not protect."""
+    label = column_here(agreement.label.name, where)
+    others = [read_for(name) for i, name in enumerate(wanted) if i != len(agreement.columns)]
+    for name in dict.fromkeys(others):
+        if column_here(name, where) == label:
+            yield (
+                f"the plan takes the column '{cut(label)}' for the label, which it protects, and for '{cut(name)}', "
+                "which may leave as it is; map one of them to another column in [data.columns], or do not serve it"
+            )
+
+
+def column_here(name: str, where: Where) -> str:
+    """What a column of the plan is called in a site's own table."""
+    here = where.columns.get(name, name)
+    return here if isinstance(here, str) else here.column
 
 
 @dataclass(eq=False)
@@ -137,14 +156,9 @@ class _Reading:
         adding = all(one.adjacency is Adjacency.ADD_REMOVE for one in self.agreement.promises)
         return adding and self.where.missing == "drop"
 
-    def _column(self, name: str) -> str:
-        """What a column of the plan is called here."""
-        here = self.where.columns.get(name, name)
-        return here if isinstance(here, str) else here.column
-
     def _here(self, name: str) -> str:
-        """The same for a sentence."""
-        column = self._column(name)
+        """What a column of the plan is called here, for a sentence."""
+        column = column_here(name, self.where)
         return f"'{cut(name)}'" if column == name else f"'{cut(column)}' ('{cut(name)}' of the plan)"
 
     @property
@@ -200,7 +214,7 @@ class _Reading:
             self._refuse(name, np.flatnonzero(absent), "no class", _NO_LABEL)
             rows = np.flatnonzero(unknown & ~absent)
             others = [*dict.fromkeys(texts[rows].tolist())]
-            column = self._column(name)
+            column = column_here(name, self.where)
             for first in others[:1]:
                 self._refuse(
                     name,

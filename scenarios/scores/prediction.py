@@ -246,7 +246,9 @@ def find_model(directory: Path, variant: str, split: int) -> Path:
     if directory.suffix == ".npz" and is_file(directory):
         return directory
     if not is_folder(directory):
-        raise InputError(f"there is no run in {directory}; {REMEDY}")
+        there = [path.name for path in sorted(directory.parent.glob("*.npz"))] if directory.suffix == ".npz" else []
+        models = f", or a model: in {directory.parent} there are {listed(there, _SHOWN)}" if there else ""
+        raise InputError(f"there is no run in {directory}; {REMEDY}{models}")
     if variant.split("/")[0] in BASELINES:
         raise InputError(f"variant '{variant}' is a baseline, and baselines keep no model; name another variant")
     root = directory / "models"

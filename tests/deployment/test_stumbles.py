@@ -11,12 +11,14 @@ from dataclasses import asdict
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from flwr.app import ConfigRecord, Metadata, RecordDict
+from flwr.app.message.message import make_message
 from support.trials import environment, following
 
 from federation.letters.agreement import Agreement
 from federation.letters.keys import load_key
 from federation.letters.letters import SealedAnswer, SignedQuestion
-from federation.letters.packets import SHORTEST_REPLY
+from federation.letters.packets import LETTER, SHORTEST_REPLY
 from parties.site.mailbox import Mailbox
 
 pytestmark = pytest.mark.slow
@@ -145,6 +147,12 @@ def test_other_classes_at_a_site_and_a_ledger_that_may_only_be_read(tmp_path):
         assert all(trial.events(site).count("charged") == 1 for site in trial.sites)
 
 
+def instruction(known):
+    """What Flower takes for a letter of the coordinator, and would hand on to whoever it is for: here, who sends it."""
+    metadata = Metadata(known.run_id, "", 1, known.dst_node_id, "", "", time.time(), 3600.0, "query.loot")
+    return make_message(metadata=metadata, content=RecordDict({LETTER: ConfigRecord({"a": b"b"})}))
+
+
 def test_a_hostile_site_sends_garbage_and_too_much_and_costs_nobody_anything(trial):
     """It has a key of the plan, and answers with letters of all kinds that are none, the last of them a large one."""
     for site in ("north", "south"):
@@ -169,6 +177,7 @@ def test_a_hostile_site_sends_garbage_and_too_much_and_costs_nobody_anything(tri
                     asdict(SealedAnswer.sealed_for(head, bytes(2**22), key)),
                 ][len(sent) % 5]
                 box.reply(letter, garbage)
+                box._push(instruction(letter.message.metadata))
                 sent.append(letter)
 
     thread = threading.Thread(target=hostile, daemon=True)
@@ -184,6 +193,7 @@ def test_a_hostile_site_sends_garbage_and_too_much_and_costs_nobody_anything(tri
     assert len(sent) >= 5
     log = (trial.folder / "trial/superlink/log").read_text()
     assert log.count('"POST /v1/fleet/push-object HTTP/1.1" 413') >= 1
+    assert log.count('"POST /v1/fleet/push-messages HTTP/1.1" 403') == len(sent)
     assert (trial.folder / "trial/exchanges/001/00000-00002.left").exists()
     assert (trial.folder / "trial/superlink/state.db").stat().st_size < 2**22
     world = json.loads((trial.folder / "trial/releases/001/world.json").read_text())

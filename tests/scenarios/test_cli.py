@@ -99,6 +99,18 @@ def test_bad_input_ends_with_one_line_and_code_2(
             1,
             "error: unexpected ValueError: odd thing; run with FEDERATION_DEBUG=1 for the traceback\n",
         ),
+        (
+            PermissionError(13, "Permission denied", "/srv/journal.jsonl"),
+            2,
+            "error: /srv/journal.jsonl cannot be read or written: Permission denied; let this user do so, or free some "
+            "room on its disk\n",
+        ),
+        (
+            OSError(28, "No space left on device"),
+            2,
+            "error: a file cannot be read or written: No space left on device; let this user do so, or free some room "
+            "on its disk\n",
+        ),
     ],
 )
 def test_failures_end_with_their_code(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from federation.contract import files
 from federation.contract.errors import InputError
 from federation.contract.files import alone, is_file, read_object, read_text, write_lasting
 
@@ -117,3 +118,13 @@ def test_a_lock_is_waited_for_as_long_as_is_said_and_free_afterwards(tmp_path):
         assert over.is_set()
     holding.join()
     assert lock.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_system_without_locks_is_told_and_not_taken_for_somebody_at_work(tmp_path, monkeypatch):
+    def none(file, how):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(files.fcntl, "flock", none)
+    told = r"lock cannot be locked \(No locks available\), .*; use a folder on a disk of this machine"
+    with pytest.raises(InputError, match=told), alone(tmp_path / "lock", "somebody works here"):
+        pass

@@ -12,7 +12,7 @@ from support.questions import QUESTIONS
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.grids.codec import read_again, settings_of
-from federation.letters.agreement import Agreement, require_agreed, terms
+from federation.letters.agreement import Agreement, require_agreed, terms, unlike
 from federation.letters.keys import new_site_key, public_text
 from federation.letters.sum_letters import SumAnswer
 from federation.sums.keys import CHECK
@@ -28,7 +28,9 @@ def agreement(*questions, **changed):
 
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_what_was_agreed_on_may_be_asked(kind):
-    require_agreed(QUESTIONS[kind], agreement(*QUESTIONS.values()))
+    known = agreement(*QUESTIONS.values())
+    require_agreed(QUESTIONS[kind], known)
+    assert [unlike(asked, type(QUESTIONS[asked.kind])) for asked in known.asked if asked.kind == kind] == [[]]
 
 
 @pytest.mark.parametrize("kind", QUESTIONS)

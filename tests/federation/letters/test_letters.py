@@ -100,6 +100,15 @@ def test_a_head_with_anything_behind_it_is_refused():
         Head.decoded(HEAD.encoded() + b"\0\0\0\0")
 
 
+@pytest.mark.parametrize("key", [bytes(32), b"\1" + bytes(31)])
+def test_a_question_whose_answers_nothing_would_hide_is_refused(key):
+    head = replace(HEAD, reply_to=key)
+    with pytest.raises(InputError, match="a key with which nothing can be sealed"):
+        SignedQuestion.signed(head, QUESTION, AGGREGATOR).opened(AGGREGATOR.public_key())
+    with pytest.raises(InputError, match="not one that this site gave"):
+        replace(ANSWER, ephemeral=key).opened(HEAD, SITE.public_key(), REPLY_TO)
+
+
 def test_an_answer_is_opened_by_whom_it_is_for():
     assert ANSWER.opened(HEAD, SITE.public_key(), REPLY_TO) == b"seven"
     assert b"seven" not in ANSWER.sealed

@@ -73,7 +73,15 @@ def test_what_was_answered_is_sent_again_byte_for_byte_and_not_made_anew(read):
 
 
 @pytest.mark.parametrize(
-    "changed", [{"site": "south"}, {"position": 1}, {"key": bytes(32)}, {"plan": bytes(32)}, {"closing": 9}]
+    "changed",
+    [
+        {"site": "south"},
+        {"position": 1},
+        {"key": bytes(32)},
+        {"plan": bytes(32)},
+        {"closing": 9},
+        {"reply_to": bytes(32)},
+    ],
 )
 def test_what_is_for_somebody_else_has_no_reply(read, changed):
     asker, again = read

@@ -17,6 +17,7 @@ from flwr.common.serde import message_from_proto, message_to_proto
 from flwr.proto.message_pb2 import PullObjectRequest
 from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_tree
 
+from federation.contract.errors import InputError
 from federation.letters.keys import new_site_key
 from federation.letters.letters import Head, SignedQuestion
 from federation.letters.packets import LETTER
@@ -346,7 +347,11 @@ def test_a_site_says_that_it_is_there_until_the_mail_box_is_closed(box, link, mo
     monkeypatch.setattr(mailbox, "HEARTBEAT_DEFAULT_INTERVAL", 0.01)
     told, beaten = threading.Event(), []
 
+    failing = [ValueError("no SuperLink"), httpx.ConnectError("gone")]
+
     def beat(self, request):
+        if failing:
+            raise failing.pop()
         told.set()
         time.sleep(0.1)  # as long as a call that is under way when the site ends
         beaten.append(request.node.node_id)
@@ -355,7 +360,7 @@ def test_a_site_says_that_it_is_there_until_the_mail_box_is_closed(box, link, mo
     with box.opened():
         assert told.wait(60)
     assert box.closing.is_set()
-    assert beaten == [5] * link.called.count("SendNodeHeartbeat")
+    assert beaten == [5] * (link.called.count("SendNodeHeartbeat") - 2)
 
 
 def test_waiting_ends_when_the_mail_box_is_closed(box, link):
@@ -364,9 +369,17 @@ def test_waiting_ends_when_the_mail_box_is_closed(box, link):
     with pytest.raises(Closed):
         box.fetch()
     link.failing = []
-    with box.opened():
-        link.failing = [httpx.ConnectError("gone")]
-    assert link.called[-1] == "DeactivateNode"
+    for error in (httpx.ConnectError("gone"), ValueError("no SuperLink")):
+        with box.opened():
+            link.failing = [error]
+        assert link.called[-1] == "DeactivateNode"
+
+
+@pytest.mark.parametrize(("address", "root"), [("h:99999", None), ("h:1", "no certificate"), ("h:1", "ä")])
+def test_an_address_or_a_certificate_that_is_none_is_told_in_a_sentence(tmp_path, address, root):
+    root = make_authority(tmp_path, "trial") if root is None else root
+    with pytest.raises(InputError, match=f"address {address} or its certificate is none .*; correct connection"):
+        Mailbox(address, root.encode(), new_site_key(), 10_000, print)
 
 
 @pytest.mark.parametrize("size", ["9999999999", "", "-1"])
@@ -381,6 +394,42 @@ def test_an_answer_of_any_size_is_not_read(monkeypatch, tmp_path, size):
     with pytest.raises(ValueError, match="more than 1058576"):
         box._client.PullObject(PullObjectRequest(object_id="x"))
     box._client._require_bounded(httpx.Response(200, headers={"content-length": "1058576"}))
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "identity"])
+def test_what_is_compressed_is_not_read(monkeypatch, tmp_path, coding):
+    """A few bytes of it may become any number in a site's memory."""
+    asked = []
+
+    def answer(request):
+        asked.append(request.headers["accept-encoding"])
+        return httpx.Response(200, headers={"content-encoding": coding}, stream=_Untouched())
+
+    client = httpx.Client
+    monkeypatch.setattr(httpx, "Client", lambda **known: client(transport=httpx.MockTransport(answer)))
+    box = Mailbox("127.0.0.1:1", make_authority(tmp_path, "trial").encode(), new_site_key(), 10_000, print)
+    with pytest.raises(ValueError, match=f"compressed \\('{coding}'\\)"):
+        box._client.PullObject(PullObjectRequest(object_id="x"))
+    assert asked == ["identity"]
+
+
+class _Untouched(httpx.SyncByteStream):
+    """What nobody may read."""
+
+    def __iter__(self):
+        raise AssertionError("it was read")
+
+
+def test_a_superlink_writes_no_lines_of_its_own_into_the_log(box, link, caplog):
+    link.hold(letter())
+    forged = "gone\n2026-11-27 12:00:00 566a8f29ad95 was approved by ada\x1b[2J"
+    with box.opened():
+        found = box.fetch()
+        link.failing = [failed(503, forged)]
+        assert box.fetch() is None
+        link.failing = [failed(404, forged)]
+        box.reply(found, {"sealed": b"s"})
+    assert [record.getMessage().isprintable() for record in caplog.records] == [True, True]
 
 
 def test_it_is_sent_to_no_other_machine(monkeypatch, tmp_path):

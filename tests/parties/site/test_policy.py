@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from support.questions import QUESTIONS
 from support.site_folders import site_folder
 
-from federation.letters.agreement import Agreement
+from federation.letters.agreement import Agreement, terms
 from federation.letters.keys import load_key, new_site_key, public_text, sums_key
 from parties.site.policy import objections
 from parties.site.settings import Settings
@@ -39,6 +39,7 @@ def test_a_second_server_without_a_key_for_masks_is_not_served(of_sums):
     )
 
 
+VOTES = {"kind": "votes", "times": 1, "same": terms(QUESTIONS["votes"]), "length": 1, "reply": 1}
 OTHER = {"name": "north", "key": public_text(new_site_key().public_key())}
 
 
@@ -76,8 +77,18 @@ OTHER = {"name": "north", "key": public_text(new_site_key().public_key())}
         ),
         (
             ("[allowance.label]", '[limits]\nletter = "64KiB"\n[allowance.label]'),
-            {"plan": {"asked": [{"kind": "votes", "times": 1, "same": {}, "length": 60_000, "reply": 1}]}},
+            {"plan": {"asked": [VOTES | {"length": 60_000}]}},
             "the plan's longest question comes in a letter of 76384 bytes, and limits.letter allows 65536; raise it",
+        ),
+        (
+            (),
+            {"plan": {"asked": [VOTES | {"same": VOTES["same"] | {"training.alike": True}}]}},
+            "'votes' is of another version of the program (training.alike is not in both); this is version 0",
+        ),
+        (
+            (),
+            {"plan": {"asked": [VOTES | {"same": {"training.trial": 0, "rows": ""}}]}},
+            "is of another version of the program (training.classes, training.classifier, training.feature_map,",
         ),
         (("[allowance.trusted]", "[allowance.row]"), {}, "write [allowance.trusted] if it should be"),
         (("[allowance.label]\nepsilon = 1.5", ""), {}, "of this site's own; write [allowance.label]"),

@@ -183,6 +183,14 @@ def test_a_table_known_by_another_name_keeps_a_site_from_starting(served, tmp_pa
     assert settled.site.accounts.others == ["patients", "people"]
 
 
+def test_a_table_with_fewer_rows_than_this_site_answers_about_keeps_it_busy(served, caplog):
+    """Whatever the plan says."""
+    site = served(APPROVED_BY_NOBODY, ("[policy]", "[policy]\nleast-rows = 3"))
+    site.service.table.change(Holdings(0, np.eye(3)[:2], np.zeros(2)))
+    assert site.serve(site.asker.letter(VOTES)) == [Status.BUSY]
+    assert "the table has 2 rows, and policy.least-rows = 3 allows no answer about fewer" in caplog.text
+
+
 def test_a_table_that_takes_too_long_to_read_is_not_asked_for(served, monkeypatch):
     site = served(APPROVED_BY_NOBODY)
     monkeypatch.setattr(worker, "apart", lambda means, act: (act(), 8.4))

@@ -87,6 +87,26 @@ def test_a_disk_that_says_nothing_can_be_written_ends_no_service(settings, monke
     assert "nothing is answered until it can be written (no space)" in caplog.text
 
 
+def test_what_is_no_letter_ends_no_service_whose_disk_is_full(settings, monkeypatch, caplog):
+    """Whoever may submit runs sends garbage, and waits for a site whose disk is full."""
+    told = []
+
+    def box(*known):
+        known[-1]("a message that is no letter")
+        return Box()
+
+    def refuse(why):
+        told.append(why)
+        raise OSError(28, "no space")
+
+    monkeypatch.setattr(serving, "Mailbox", box)
+    echo = Echo(settings)
+    monkeypatch.setattr(Echo, "correspondent", SimpleNamespace(reply=lambda parts: None, refuse=refuse))
+    echo.run("here we are")
+    assert told == ["a message that is no letter"]
+    assert "nothing is answered until it can be written (no space)" in caplog.text
+
+
 def test_what_people_decide_holds_from_then_on(settings):
     echo = Echo(settings)
     head = SimpleNamespace(plan=bytes(32), exchange=bytes(16))
@@ -104,6 +124,8 @@ def test_what_people_decide_holds_from_then_on(settings):
 def test_signals_close_the_mail_box(number):
     box, before = Box(), signal.getsignal(number)
     with serving._stopping(box):
+        assert signal.getsignal(number) is not before
         signal.raise_signal(number)
         assert box.closing.is_set()
+        assert signal.getsignal(number) is before  # a second one ends whoever waits for a hostile SuperLink
     assert signal.getsignal(number) is before

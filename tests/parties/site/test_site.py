@@ -16,12 +16,12 @@ from federation.contract.question import ReleaseId
 from federation.contract.reference import Reference
 from federation.grids.codec import decode_submission
 from federation.letters.letters import SealedAnswer
-from federation.letters.packets import JOURNAL, Status, question_packet
+from federation.letters.packets import JOURNAL, Status, plain, question_packet
 from federation.questions.bags import Bags, CountsNoise, CountsQuestion
 from federation.questions.hypotheses import Hypothesis
 from federation.sums.messages import KEYS
 from parties.site import worker
-from parties.site.site import Site
+from parties.site.site import OPEN, Site
 
 COUNTS = CountsQuestion(CountsNoise("pure", 1.0), Bags(1, 2), release=ReleaseId("a release"))
 LATER = replace(COUNTS, release=ReleaseId("another release"))
@@ -45,7 +45,11 @@ def counts(asker, reply):
 def test_an_answer_is_what_was_agreed_charged_once_and_sealed_to_who_asked(tmp_path):
     asked = pair(tmp_path, COUNTS)
     reply = asked.site.reply(asked.asker.letter(COUNTS))
-    assert np.abs(counts(asked.asker, reply) - 20).max() < 60  # beyond it once in e^20 times
+    sent = counts(asked.asker, reply)
+    assert np.abs(sent - 20).max() < 60  # beyond it once in e^20 times
+    [opened] = (tmp_path / "answers").glob(f"*{OPEN}")  # people of the site can see what left
+    assert np.array_equal(np.ravel(plain(opened.read_bytes())["counts"]), sent)
+    assert opened.stat().st_mode & 0o777 == 0o600
     assert asked.events == ["charged", "begun", "answered"]
     assert asked.site.accounts.spent()["label/replace"] == (1.0, 0.0)
 

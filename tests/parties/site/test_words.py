@@ -15,6 +15,10 @@ COST = {"epsilon": 1.0, "delta": 1e-6, "unit": "label", "adjacency": "replace"}
             "charged table 't': epsilon 1, delta 1e-06 for one label (replace), by noise of this site",
         ),
         (
+            {"event": "newest state", "by": "ada", "file": 7},
+            "ada said that this copy of the state is the newest there is",
+        ),
+        (
             {"event": "charged", "table": "t", "trusted": True, "guarantee": COST},
             "charged table 't': epsilon 1, delta 1e-06 for one label (replace), if the aggregator adds its noise",
         ),
@@ -23,8 +27,8 @@ COST = {"epsilon": 1.0, "delta": 1e-6, "unit": "label", "adjacency": "replace"}
             "charged table 't': epsilon 1, delta 1e-06 for one label (replace), by noise that 3 sites add together",
         ),
         (
-            {"event": "answered in a secure sum", "kind": "sums, query 2 of a secure sum", "bytes": 10},
-            "answered 'sums, query 2 of a secure sum': 10 bytes",
+            {"event": "answered in a secure sum", "kind": "sums, masked part of a secure sum", "bytes": 10},
+            "answered 'sums, masked part of a secure sum': 10 bytes",
         ),
         (
             {"event": "told the sum of masks", "counted": 4, "of": 5, "bytes": 10},

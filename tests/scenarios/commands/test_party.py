@@ -5,20 +5,25 @@ import re
 import stat
 import sys
 
+import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from flwr.app import Array, ArrayRecord, RecordDict
 from support.exchanges import agreement_for
 from support.questions import QUESTIONS
 from support.second_folders import second_folder
 from support.site_folders import ROWS, site_folder
 
 from federation.contract.errors import InputError
+from federation.contract.files import write_lasting
 from federation.letters.agreement import Agreement
 from federation.letters.keys import fingerprint, load_key, site_key_from_text
+from federation.letters.packets import padded_answer, records_packet
 from parties.site.identity import Identity, contents
 from parties.site.journal import Journal
 from parties.site.settings import Settings
+from parties.site.site import OPEN
 from parties.site.state import State
 from scenarios.cli import _exit_code
 from scenarios.commands import party
@@ -46,7 +51,9 @@ def charged(tmp_path):
     guarantee = {"epsilon": 1.0, "delta": 0.0, "unit": "party", "adjacency": "replace", "mechanism": "x"}
     guarantee |= {"parameters": {}, "assumptions": [], "gaussian_mu": None}
     journal.add("charged", key="k", table="patients", trusted=True, guarantee=guarantee)
-    journal.add("answered", kind="votes", bytes=100)
+    numbers = RecordDict({"arrays": ArrayRecord({"votes": Array(np.array([[0, 2, 1]]))})})
+    write_lasting(tmp_path / f"state/answers/k{OPEN}", padded_answer(records_packet(numbers), 1000))
+    journal.add("answered", key="k", kind="votes", bytes=100)
     return site
 
 
@@ -174,7 +181,8 @@ def test_what_was_spent_and_what_happened(typed, charged):
         "charged table 'patients': epsilon 1, delta 0 for one party (replace), if the aggregator adds its noise",
         "answered 'votes': 100 bytes",
     ]
-    assert json.loads(typed("log", charged, "--show", 2)[1])["kind"] == "votes"
+    shown = json.loads(typed("log", charged, "--show", 2)[1])
+    assert (shown["kind"], shown["answer"]) == ("votes", {"votes": [[0, 2, 1]]})
     assert (
         typed("log", charged, "--show", 3)[2] == "error: --show must be at most 2, as many lines as there are, got 3\n"
     )
@@ -221,6 +229,15 @@ def test_a_table_known_by_another_name_is_settled_by_a_person(typed, tmp_path):
     with State.found(tmp_path / "state").owned():
         code, _, error = typed("new-table", site)
         assert (code, "another process is at work" in error) == (2, True)
+
+
+def test_a_state_that_has_moved_is_served_once_somebody_has_said_that_it_is_the_newest(typed, tmp_path):
+    site = site_folder(tmp_path)
+    state = State.found(tmp_path / "state")
+    state.journal().add("start", plan="", table="patients", **state.place | {"file": 1})
+    assert typed("newest-state", site)[1] == f"{state.folder} is served from now on; never serve another copy of it\n"
+    state.require_in_place(state.journal())
+    assert "said that this copy of the state is the newest there is" in typed("log", site)[1]
 
 
 def test_run_serves_the_plan_with_the_table(typed, tmp_path, monkeypatch):

@@ -102,6 +102,18 @@ def test_a_new_exchange_is_paid_for_as_far_as_the_budget_reaches(link):
     assert [one["status"] for one in status(link.post.folder)] == ["released", "released"]
 
 
+@pytest.mark.parametrize("left", [None, '{"charged": {}}'], ids=["gone", "put back"])
+def test_a_ledger_that_has_forgotten_an_exchange_pays_for_no_other(link, left):
+    run(link)
+    link.post.folder.ledger.unlink()
+    if left:
+        link.post.folder.ledger.write_text(left)
+    with pytest.raises(InputError, match=r"ledger.json knows nothing of exchange 001, in which sites were asked"):
+        run(link, fresh=True)
+    assert len(link.runs) == 1
+    assert link.post.folder.exchanges == ["001"]
+
+
 def test_no_new_exchange_begins_while_one_is_open(link):
     link.post.conduct.update(south="silent", west="silent")
     run(link)

@@ -152,7 +152,6 @@ def test_one_is_started_with_all_that_it_needs_and_ended_with_what_it_has_starte
     monkeypatch.setattr(module, "_reached", lambda *_: next(running))
     monkeypatch.setattr(module, "_PAUSE", 0.01)
     monkeypatch.setattr(module, "subprocess", SimpleNamespace(**{**vars(subprocess), "Popen": popen}))
-    monkeypatch.setenv("FLWR_INTERNAL_GRPC_CONTROL_API", "1")
     with superlink(folder, folder.agreement):
         [(command, settings)] = begun
         environment = settings["env"]
@@ -168,8 +167,6 @@ def test_one_is_started_with_all_that_it_needs_and_ended_with_what_it_has_starte
         assert command[command.index("--longest-letter") + 1] == str(folder.agreement.longest_reply)
         assert "--insecure" not in command
         assert environment["FLWR_HOME"].startswith(str(folder.path))
-        assert environment["FLWR_TELEMETRY_ENABLED"] == "0"
-        assert "FLWR_INTERNAL_GRPC_CONTROL_API" not in environment
         told = (folder.path / "superlink" / "log").read_text()  # for who would have it run all the time
         assert f"FLWR_HOME={folder.path}/superlink/home {sys.executable} -m scenarios.deployment.gate" in told
 

@@ -56,6 +56,25 @@ def spoilt(*lines):
     return [*WORKS, *lines]
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"columns": [{"name": "dx", "text": True}]},
+        {"columns": [{"name": "AGE_Y"}, {"name": "ICD", "text": True}]},  # what only this site calls so
+        {"columns": [{"name": Hashing(3, "ICD").names[0]}]},
+        {"bags": {"column": "ICD", "most": 9}},
+        {"person": "ICD"},
+    ],
+    ids=["label", "own name", "words", "bags", "persons"],
+)
+def test_a_label_is_told_under_no_other_name(look, changed):
+    """A coordinator could else have it as a feature, which leaves as it is where labels alone are protected."""
+    agreement = plan(**{"columns": [{"name": "AGE_Y"}], **changed, **promised("label")})
+    errors, _, holdings = look(WORKS, {"columns": {"dx": COLUMNS["dx"]}}, agreement)
+    assert holdings is None
+    assert any("the plan takes the column 'ICD' for the label, which it protects, and for" in one for one in errors)
+
+
 def test_a_table_that_is_as_agreed_becomes_rows_and_class_codes(look):
     errors, remarks, holdings = look(WORKS, {"columns": COLUMNS})
     assert (errors, remarks) == ([], [])

@@ -99,7 +99,7 @@ def test_a_released_model_is_used_wherever_it_lies(tmp_path, rng):
     alone = (tmp_path / "run/models/soft_vote/split-1.npz").rename(tmp_path / "released.npz")
     wanted = predict(tmp_path / "run", "soft_vote", tmp_path / "new.npz", split=0).values
     assert predict(alone, "default", tmp_path / "new.npz").values != wanted
-    with pytest.raises(InputError, match=r"there is no run in .*gone\.npz"):
+    with pytest.raises(InputError, match=r"no run in .*gone\.npz; .*: in .* there are new.npz, rel"):
         predict(tmp_path / "gone.npz", "default", tmp_path / "new.npz")
 
 

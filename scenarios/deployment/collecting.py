@@ -168,7 +168,7 @@ def _begin(folder: Folder, agreement: Agreement, number: str) -> None:
     own.parent.mkdir(mode=0o700, exist_ok=True)
     exchange = Exchange.opened(own, agreement, folder.signing_key)
     try:
-        budget = Budget.of(plan.budget)
+        budget = Budget.of(plan.budget, choice=plan.choice)
         set_aside(agreement, Spent.load(folder.ledger), exchange.identifier.hex(), budget)
     except BaseException:
         if new:

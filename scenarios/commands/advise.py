@@ -158,6 +158,6 @@ def advise(
         "refused": record["refused"],
         **({} if tried is None else {tried.title: tried.rows}),
     }
-    tell(as_json, record if as_json else tables, text=told)
+    tell(as_json, record if as_json else {title: found for title, found in tables.items() if found}, text=told)
     if tried is not None and tried.interrupted:
         raise Exit(INTERRUPTED)

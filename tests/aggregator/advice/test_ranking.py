@@ -60,6 +60,19 @@ def test_small_parties_that_trust_nobody_answer_with_random_labels_and_large_one
     assert [dict(one.options) for one in together] == [{}, {"noise": "randomised_response"}]
 
 
+def test_examples_in_numbers_stay_true():
+    """Response at 120 rows of a party, and sums above 989 at 51 columns; what each leaves of .9 that can be had."""
+    wish = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, parties=100)
+    own = {str(dict(one.options)): one.expected for one in rank(wish).ranked}
+    assert [round(one.noise, 3) for one in own.values()] == [0.018, 0.05]
+    assert [round(1 - one.error, 2) for one in own.values()] == [0.87, 0.84]
+    summed = rank(replace(wish, trust=Trust.SECURE)).ranked[0].expected
+    assert round(1 - summed.error, 2) == 0.88
+    for rows, other in ((985, "sums"), (993, "randomised_response")):  # what the default does not take there
+        second = rank(replace(wish, rows=100 * rows)).ranked[1]
+        assert dict(second.options) == {"noise": other}
+
+
 def test_shares_of_one_noise_cost_less_than_noises_of_all_parties():
     row = replace(CLASSES, protect="row", public_features=False)
     alone, shared = rank(row), rank(replace(row, trust=Trust.SECURE))

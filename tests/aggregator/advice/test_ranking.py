@@ -89,6 +89,15 @@ def test_a_known_majority_makes_what_falls_back_to_it_the_first_and_hopeless():
     assert rank(replace(row, majority=None)).ranked[0].kind == "mean_operator"
 
 
+def test_averages_go_first_at_more_noise_where_one_of_several_classes_is_declared_to_prevail():
+    wish = Wish("multiclass", "party", Trust.AGGREGATOR, False, rows=1300, features=21, parties=100, classes=3)
+    wish = replace(wish, public_rows=400)
+    first = {majority: rank(replace(wish, majority=majority)).ranked[0] for majority in (None, 0.6, 0.7)}
+    assert [one.kind for one in first.values()] == ["soft_vote", "soft_vote", "parameter_average"]
+    assert 0.3 < first[0.7].expected.noise < 0.4
+    assert rank(replace(wish, majority=0.7, epsilon=0.5)).ranked[0].kind == "soft_vote"
+
+
 def test_one_party_with_many_rows_sends_sums_and_many_parties_private_labels():
     assert kinds(REAL)[0] == "label_sums"
     many = replace(REAL, rows=79_809, features=112, parties=100, label_range=(0.0, 52.0))

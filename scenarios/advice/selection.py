@@ -39,12 +39,14 @@ from scenarios.advice.subject import Subject
 from scenarios.advice.words import named
 from scenarios.data.catalogue import is_file_name
 from scenarios.runs.world import Costs, World, worlds
+from scenarios.settings.division import partition_kind
 from scenarios.settings.schema import resolve
-from scenarios.settings.words import BY
+from scenarios.settings.words import BY, BY_CLASS
 
 MOST_CANDIDATES = 4  # more of them are tried less often each
 _NAME = "candidate"
 _ROUNDING = 1e-9
+_OF_LABELS = (Unit.LABEL, Unit.PERSON)  # which leave features public, those of public rows among them
 _FAILED = (
     "a try failed, so that nothing was chosen; write a scenario without --charged-pilot, and a run of it shows which "
     "protocol does not suit the rows"
@@ -55,7 +57,8 @@ _PREMISES = (
         Check.ENFORCED,
     ),
     Assumption(
-        "how many tries there were is told to nobody, nor how long they took; nothing of the others was kept",
+        "how many tries there were is told to nobody, nor how long they took; nothing of the others was kept, but that "
+        "none of them failed",
         Check.DECLARED,
         Keeper.COORDINATOR,
     ),
@@ -206,7 +209,8 @@ def planned(subject: Subject, ranked: Sequence[Ranked], tries: float) -> Selecti
     """A private selection among the first of a ranking, with so many tries on average, as far as it can be proved.
 
     Raises `InputError` where it cannot: without rows, for class ratios, where some of the private rows play public
-    ones, where no column says whose rows are whose, and where there is nothing to choose from.
+    ones, where labels decide who holds a row, where no column says whose rows are whose, and where there is nothing to
+    choose from.
     """
     if not subject.has_data or subject.deployed:
         raise InputError(
@@ -219,13 +223,20 @@ def planned(subject: Subject, ranked: Sequence[Ranked], tries: float) -> Selecti
         raise InputError("there is no protocol to try: nothing keeps this wish")
     ranked = contenders(ranked)
     settings = subject.settings(ranked[0].entry)
-    if not subject.wish.public_features and not is_file_name(settings["data"].get("auxiliary")):
-        raise InputError(
-            "--charged-pilot: a part of your own rows would play the public ones, which no guarantee covers; name a "
-            "file of rows that are public with --public-rows, or say --features public where they are"
-        )
     unit = ranked[0].guarantee.unit
     unit = Unit.PARTY if unit is Unit.PARTY_AND_AUXILIARY_ROW else unit
+    if unit not in _OF_LABELS and not is_file_name(settings["data"].get("auxiliary")):
+        raise InputError(
+            "--charged-pilot: a part of your own rows would play the public ones, which no guarantee covers; name a "
+            "file of rows that are public with --public-rows, or say --protect label --features public where labels "
+            "alone are private"
+        )
+    dealt = partition_kind(settings["parties"].get("partition", "iid"))
+    if dealt in BY_CLASS:
+        raise InputError(
+            f"--charged-pilot: parties.partition {dealt} deals rows by their labels, and one label moves many rows; "
+            "use iid or {by: COLUMN}"
+        )
     kept: list[Ranked] = []
     left_out: list[str] = []
     for one in ranked:

@@ -147,6 +147,8 @@ def _seeded(world):
     ("changes", "sections", "why"),
     [
         ({"features": False, "protect": "row"}, {"data": {"auxiliary": 0.2}}, "a part of your own rows"),
+        ({"protect": "party", "trust": Trust.AGGREGATOR}, {"data": {"auxiliary": 0.2}}, "a part of your own rows"),
+        ({}, {"parties": {"partition": {"dirichlet": 0.5}}}, "dirichlet deals rows by their labels"),
         ({"features": False, "protect": "party", "trust": Trust.AGGREGATOR}, {}, "name the column with --group"),
         ({"features": False, "protect": "row"}, {}, "nothing to choose from, as there is only mean_operator"),
     ],

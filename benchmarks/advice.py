@@ -255,15 +255,21 @@ def needed(setting: Setting, table: Table, seen: int = 1) -> Iterator[float]:
 
 
 def formulas(setting: Setting, table: Table) -> Iterator[tuple[str, float]]:
-    """(protocol, measured over predicted error) of regressions; (protocol, difference of the lost share) of classes."""
+    """(protocol, measured over predicted error) of regressions; (protocol, difference of the lost share) of classes.
+
+    Where a regression is predicted to beat the constant answer it counts once more, under a name that says so.
+    """
     for epsilon in EPSILONS:
         cell = Cell(setting.name, setting.world, "", epsilon)
         if setting.wish.task == "regression":
-            residual = table.reference(cell, "pooled", MSE.name)
+            residual, constant = (table.reference(cell, kind, MSE.name) for kind in ("pooled", "constant"))
             for one in setting.ranked(epsilon, residual=residual):
                 value = table.value(cell, named(one), MSE.name)
                 if one.expected is not None and not math.isnan(value):
-                    yield one.kind, value / (residual + one.expected.error)
+                    predicted = residual + one.expected.error
+                    yield one.kind, value / predicted
+                    if predicted < constant:
+                        yield f"{one.kind}, where it is to beat the constant answer", value / predicted
         elif setting.wish.task == "binary":
             pooled = table.reference(cell, "pooled", ACCURACY.name)
             for one in setting.ranked(epsilon, attainable=pooled):

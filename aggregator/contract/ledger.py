@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from federation.contract.errors import BudgetExceededError
-from federation.contract.guarantee import Guarantee, NoGuarantee, levels_apart
+from federation.contract.guarantee import Guarantee, NoGuarantee, Unit, levels_apart
 from federation.mechanisms.accounting.composition import compose
 
 _ROUNDING = 1e-9  # relative slack for budgets written with few digits
@@ -22,17 +22,24 @@ class Budget:
     """The most that any one release may spend; of releases over periods, all that are about one unit together.
 
     `periods` says for each unit how many releases like one there will be at most that are about the same one of these
-    units; those it does not name, one.
+    units; those it does not name, one. `choice` is what was spent on choosing the protocol, and counts beside every
+    release.
     """
 
     epsilon: float
     delta: float
     periods: Mapping[str, int] = field(default_factory=dict)
+    choice: Guarantee | None = None
 
     @classmethod
-    def of(cls, levels: Mapping[str, float] | None, periods: Mapping[str, int] | None = None) -> Budget | None:
-        """That of a plan, which has an epsilon and a delta; None where it has none."""
-        return None if levels is None else cls(levels["epsilon"], levels["delta"], periods or {})
+    def of(
+        cls,
+        levels: Mapping[str, float] | None,
+        periods: Mapping[str, int] | None = None,
+        choice: Mapping[str, Any] | None = None,
+    ) -> Budget | None:
+        """That of a plan, which has an epsilon and a delta, and its choice as a plain dict; None where it has none."""
+        return None if levels is None else cls(levels["epsilon"], levels["delta"], periods or {}, charged(choice))
 
     def gate_promise(self, promised: Guarantee, what: str) -> None:
         """As `gate` for what is promised: where that has a delta, periods add up only once it is known how exactly."""
@@ -52,7 +59,16 @@ class Budget:
         """
         number = self.periods.get(guarantee.unit, 1)
         when = f" in {number} periods, about the same {guarantee.unit}," if number > 1 else ""
-        self.require(*compose([guarantee] * number, self.delta), what + when)
+        if self.choice is None:
+            self.require(*compose([guarantee] * number, self.delta), what + when)
+            return
+        if guarantee.adjacency is not self.choice.adjacency:
+            raise BudgetExceededError(
+                f"{what} is for a unit under {guarantee.adjacency}, and the choice of the protocol for one under "
+                f"{self.choice.adjacency}, which have no total to hold against the budget; remove the budget"
+            )
+        both = [replace(one, unit=Unit.LABEL) for one in (self.choice, *[guarantee] * number)]  # as all cover a label
+        self.require(*compose(both, self.delta), f"{what}{when} together with the choice of the protocol")
 
     def require(self, epsilon: float, delta: float, what: str) -> None:
         """Raises `BudgetExceededError` when `what` spends more than the budget."""
@@ -69,7 +85,7 @@ def require_together(budget: Budget, spent: Iterable[Guarantee | NoGuarantee]) -
     Each unit that some release protects is held against it by itself, with all releases that protect it as a part of
     theirs. Raises `BudgetExceededError`, also where releases under two adjacencies have no total.
     """
-    ledger = Ledger()
+    ledger = Ledger(choice=budget.choice)
     for number, guarantee in enumerate(spent):
         ledger.charge(f"release {number}", guarantee)
     for total in ledger.totals(budget.delta):
@@ -81,11 +97,20 @@ def require_together(budget: Budget, spent: Iterable[Guarantee | NoGuarantee]) -
         budget.require(total["epsilon"], total["delta"], f"all releases of the plan together, for one {total['unit']},")
 
 
+def charged(choice: Mapping[str, Any] | None) -> Guarantee | None:
+    """What was spent on choosing the protocol, from a plan's plain dict; None where nothing was."""
+    return None if choice is None else Guarantee.from_dict(dict(choice))
+
+
 @dataclass
 class Ledger:
-    """The releases of one world in order, one entry for all draws at one epsilon, and the budget that each must fit."""
+    """The releases of one world in order, one entry for all draws at one epsilon, and the budget that each must fit.
+
+    `choice` is what was spent on choosing the protocol, which all totals count.
+    """
 
     budget: Budget | None = None
+    choice: Guarantee | None = None
     entries: list[dict[str, Any]] = field(default_factory=list)
     _charged: list[tuple[str, Guarantee]] = field(default_factory=list)
 
@@ -107,17 +132,21 @@ class Ledger:
         """Composed (epsilon, delta) per unit and adjacency if one draw of every recorded release were published.
 
         `releases` counts those that protect the unit under the adjacency, by itself or as a part of theirs, `others`
-        all else. Where there are some, no total is claimed for the publication of all: guarantees under other
-        adjacencies are not converted, though a replaced row is one that is removed and one that is added.
+        all else; the choice of the protocol counts in epsilon and delta only. Where there are others, no total is
+        claimed for the publication of all: guarantees under other adjacencies are not converted, though a replaced row
+        is one that is removed and one that is added.
         """
         totals = []
-        for unit, adjacency in sorted({(guarantee.unit, guarantee.adjacency) for _, guarantee in self._charged}):
+        chosen = [] if self.choice is None else [self.choice]
+        known = [*chosen, *(guarantee for _, guarantee in self._charged)]
+        for unit, adjacency in sorted({(guarantee.unit, guarantee.adjacency) for guarantee in known}):
             members = [
                 (source, replace(guarantee, unit=unit))
                 for source, guarantee in self._charged
                 if guarantee.adjacency is adjacency and guarantee.unit.covers(unit)
             ]
-            epsilon, spent = compose(list(dict(members).values()), delta)
+            beside = [replace(one, unit=unit) for one in chosen if one.adjacency is adjacency and one.unit.covers(unit)]
+            epsilon, spent = compose([*beside, *dict(members).values()], delta)
             totals.append(
                 {
                     "unit": str(unit),
@@ -133,6 +162,7 @@ class Ledger:
     def to_dict(self, delta: float) -> dict[str, Any]:
         """Plain JSON values."""
         return {
+            **({} if self.choice is None else {"choice": self.choice.to_dict()}),
             "budget": None if self.budget is None else {"epsilon": self.budget.epsilon, "delta": self.budget.delta},
             "releases": self.entries,
             "non_private": any(entry["guarantee"].get("non_private") for entry in self.entries),

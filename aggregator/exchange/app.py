@@ -74,7 +74,7 @@ def run_exchange(grid: Grid, folder: Path, number: str, patience: float, wait: f
     signing = load_key(folder / SIGNING_KEY, Ed25519PrivateKey)  # type: ignore[type-abstract, unused-ignore]
     exchange = Exchange.opened(own, agreement, signing)
     spent, name = Spent.load(folder / LEDGER), exchange.identifier.hex()
-    budget = Budget.of(plan.budget)
+    budget = Budget.of(plan.budget, choice=plan.choice)
     working = own / WORKING
     if released.exists():
         return _done(spent, name, plan, released)

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from aggregator.contract.ledger import Budget, Ledger
+from aggregator.contract.ledger import Budget, Ledger, charged
 from aggregator.contract.outlook import told
 from aggregator.node.individual import IndividualScores, best_means
 from aggregator.node.inquiry import Inquiry
@@ -91,7 +91,7 @@ def run_plan(grid: Grid, plan: WorldPlan, sums: Summing | None = None) -> None:
         inquiry.close()
         variants.proceed()
     collected = time.perf_counter()
-    ledger = Ledger(Budget.of(plan.budget, plan.periods))
+    ledger = Ledger(Budget.of(plan.budget, plan.periods, plan.choice), charged(plan.choice))
     diagnostics = variants.finish(ledger)
     for name, cause in variants.missing.items():
         found.append(f"the reference '{name}' could not be made: {cause}")

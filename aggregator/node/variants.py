@@ -188,7 +188,7 @@ class VariantRun:
         noise spends nothing of anybody's. Raises `BudgetExceededError`.
         """
         plan = self._world.plan
-        limit = Budget.of(plan.budget, plan.periods)
+        limit = Budget.of(plan.budget, plan.periods, plan.choice)
         if limit is None:
             return
         what = f"release '{self._variant.name}'"
@@ -240,7 +240,7 @@ class Variants:
         for variant in released:
             with guarded(variant.name):
                 self._runs[variant.name] = VariantRun(world, variant, inquiry)
-        limit = Budget.of(plan.budget)
+        limit = Budget.of(plan.budget, choice=plan.choice)
         if limit is not None and not plan.simulation:
             spent = {name: spends for run in self._runs.values() for name, spends in run.spends}
             require_together(limit, spent.values())

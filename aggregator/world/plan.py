@@ -13,7 +13,7 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.files import read_object
-from federation.contract.guarantee import Unit, require_delta, require_epsilon
+from federation.contract.guarantee import Guarantee, Unit, require_delta, require_epsilon
 from federation.contract.limits import MOST_DRAWS, MOST_ROWS, whole
 from federation.contract.reference import Reference
 from federation.contract.roster import COLLUDING
@@ -81,7 +81,8 @@ class WorldPlan:
     names in all of them.
     `summation` names, as `module:attribute`, what adds shares of one noise (`aggregator.sums.summation.Summation`);
     without a name they are added as they come.
-    `chosen` says how the protocol was chosen where that was on private data, for every ledger. `periods` says for each
+    `chosen` says how the protocol was chosen where that was on private data, for every ledger, and `choice`, a plain
+    `Guarantee`, what was spent on it where that is counted. `periods` says for each
     unit how many releases over time will be about the same one (`aggregator.contract.ledger.Budget`).
 
     Raises `InputError` for numbers out of range, a range beside classes or without two finite ends lo < hi, variants
@@ -125,6 +126,7 @@ class WorldPlan:
     in_letters: bool = False
     summation: str = ""
     chosen: str = ""
+    choice: Mapping[str, Any] | None = None
     periods: Mapping[str, int] = field(default_factory=dict)
     common_bags: bool = False
 
@@ -155,6 +157,8 @@ class WorldPlan:
             )
         if self.budget is not None and self.budget.keys() != {"epsilon", "delta"}:
             raise InputError(f"the budget of a plan must have epsilon and delta, got {dict(self.budget)!r:.100}")
+        if self.choice is not None:
+            Guarantee.from_dict(dict(self.choice))
         if self.label_range is not None:
             lo, hi = self.label_range
             if self.classes or not (math.isfinite(lo) and math.isfinite(hi) and lo < hi):

@@ -273,6 +273,5 @@ def _going_on(found: Pilot, names: Sequence[str]) -> list[str]:
 
 def _bench(subject: Subject, first: Ranked, file: Path | None, private: bool) -> tuple[Metric, Bench]:
     """By which metric candidates are compared, and what runs them on the settings that a scenario of the first has."""
-    plain, metric = subject.runnable(subject.write([first.entry], "tried").plain), task_of([first.kind]).metric
-    settings = {key: value for key, value in plain.items() if key in ("data", "parties", "privacy", "engine", "seed")}
-    return metric, Bench(settings, subject.data_dir, metric.name, file, private)
+    metric = task_of([first.kind]).metric
+    return metric, Bench(subject.settings(first.entry), subject.data_dir, metric.name, file, private)

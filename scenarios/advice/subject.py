@@ -49,6 +49,11 @@ class Subject:
         """A written scenario with the paths of its data as they are from here."""
         return {**plain, "data": plain["data"] | dict(self.here)}
 
+    def settings(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """What a written scenario of one protocol says of all but protocols and trials, with paths as from here."""
+        plain = self.runnable(self.write([entry], "tried").plain)
+        return {key: value for key, value in plain.items() if key in ("data", "parties", "privacy", "engine", "seed")}
+
     @property
     def has_data(self) -> bool:
         """Whether there are rows to try it on."""

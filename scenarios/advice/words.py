@@ -32,7 +32,7 @@ _TRUST = {
     Trust.NONE: "nobody who is trusted",
 }
 _BASIS = {
-    "exact": "exact to first order",
+    "exact": "exact to first order: within a quarter in nine of ten cases that it called useful",
     "measured": "a fit to measured releases, off by .17 of what can be lost on average",
     "guess": "a guess",
 }

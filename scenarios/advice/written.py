@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from aggregator.advice.ranking import Advice, Ranked, contenders, nearest, rank
 from federation.contract.errors import InputError
-from scenarios.advice import pilot_words, words
+from scenarios.advice import pilot_words, selection_words, words
 from scenarios.advice.pilot import Pilot
+from scenarios.advice.selection import Selected
 from scenarios.advice.subject import Subject, in_order
 from scenarios.runs.preview import preview
 from scenarios.settings.draft import Draft
@@ -33,6 +34,19 @@ def piloted(subject: Subject, found: Pilot, private: bool) -> Draft:
     made = subject.write([one.entry for one in found.finalists], pilot_words.why(found, private))
     plain = {**made.plain, "chosen": {"by": "pilot", "private": not private}}
     return Draft(in_order(plain), made.comments, made.remarks)
+
+
+def selected(subject: Subject, found: Selected) -> Draft:
+    """The scenario with what a private selection chose, and the first of the others by public numbers.
+
+    It says what was spent on the choice, for every later ledger.
+    """
+    first = finalists(rank(subject.wish))
+    others = [one.entry for one in first if one.entry != found.chosen.entry]
+    made = subject.write([found.chosen.entry, *others[:1]], selection_words.why(found))
+    spent = found.guarantee
+    chosen = {"by": "private selection", "epsilon": spent.epsilon, "delta": spent.delta, "unit": str(spent.unit)}
+    return Draft(in_order({**made.plain, "chosen": chosen}), made.comments, made.remarks)
 
 
 def finalists(advice: Advice) -> Sequence[Ranked]:

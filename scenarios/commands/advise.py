@@ -80,6 +80,14 @@ def advise(
     pilot_data: Annotated[
         Path | None, Option(metavar="FILE", help="Try them on these rows, which are public, in place of yours.")
     ] = None,
+    charged_pilot: Annotated[
+        float | None,
+        Option(
+            metavar="TRIES",
+            min=2,
+            help="Choose by a private selection of so many tries on average: its cost is proved, and ledgers count it.",
+        ),
+    ] = None,
     figure: Annotated[
         Path | None, Option(metavar="FILE", help="Draw what is expected over epsilon, parties and rows: pdf, svg, png.")
     ] = None,
@@ -89,14 +97,16 @@ def advise(
     """Which protocol suits what you protect and whom you trust: every one is ranked, or refused with the reason.
 
     First by public numbers alone: nothing private is looked at, but for the numbers of rows, columns and classes of a
-    file. Then, with --pilot, by trying the protocols on the rows. Without --range, labels have the documented range of
-    the --source, or lie between 0 and 1.
+    file. Then, with --pilot, by trying the protocols on the rows, and with --charged-pilot by doing so privately.
+    Without --range, labels have the documented range of the --source, or lie between 0 and 1.
     """
     from aggregator.advice.ranking import nearest, rank
     from scenarios.advice import words
     from scenarios.advice.prospects import draw, prospects
-    from scenarios.advice.written import advised, checked, piloted
-    from scenarios.commands.piloting import run_pilot
+    from scenarios.advice.written import advised, checked
+    from scenarios.commands.piloting import require_one_pilot, run_pilot, run_selection
+
+    require_one_pilot(pilot, charged_pilot, pilot_data, accuracy)
 
     asked = Asked(
         about, rows, columns, parties, epsilon, delta, task, protect, trust, features, classes, bags, bag_rows,
@@ -116,12 +126,12 @@ def advise(
         told.append(f"drew {figure}")
     scenario = tried = None
     if advice.ranked:
-        if pilot is None:
-            made = advised(subject)
-        else:
+        if pilot is not None:
             tried = run_pilot(asked, subject, advice.ranked, pilot, pilot_data, accuracy)
-            told += tried.sentences
-            made = piloted(subject, tried.found, tried.private)
+        elif charged_pilot is not None:
+            tried = run_selection(subject, advice.ranked, charged_pilot, write and write.with_suffix(".npz"))
+        told += [] if tried is None else tried.sentences
+        made = advised(subject) if tried is None else tried.made
         scenario = made.plain
         if write is None:
             told.append("Add --write FILE for a scenario that compares the leading ones on your data.")
@@ -148,6 +158,6 @@ def advise(
         "refused": record["refused"],
         **({} if tried is None else {tried.title: tried.rows}),
     }
-    tell(as_json, record if as_json else tables, text=told)
-    if tried is not None and tried.found.interrupted:
+    tell(as_json, record if as_json else {title: found for title, found in tables.items() if found}, text=told)
+    if tried is not None and tried.interrupted:
         raise Exit(INTERRUPTED)

@@ -67,8 +67,23 @@ class Asked:
             "trust": (self.trust, trust),
             "features": (self.features, features),
         }
+        if self.about is None:
+            whole = whole._with_numbers(asking)
+            left_open |= {"task": (self.task, whole.task), "parties": (self.parties, whole.parties)}
         assumed = [] if asking else [f"--{flag} {now}" for flag, (said, now) in left_open.items() if said is None]
         return whole._subject(asking), assumed
+
+    def _with_numbers(self, asking: bool) -> Asked:
+        """With the task, and the numbers that it needs: asked for, or as far as there are defaults."""
+        tasks: tuple[Task, ...] = ("regression", "binary", "multiclass", "ratio")
+        task: Task = self.task or ("ratio" if self.bags else questions.choice(questions.TASK, tasks, asking))
+        known = replace(self, task=task, parties=1 if self._together else self.parties)
+        if not asking:
+            return replace(known, parties=known.parties or 1)
+        wanted = ["bags", "bag_rows", "classes"] if task == "ratio" else ["rows", "columns"]
+        wanted += ["classes"] if task == "multiclass" else []
+        numbers: dict[str, Any] = {name: getattr(known, name) or questions.number(name) for name in wanted}
+        return replace(known, parties=known.parties or questions.number("parties", default=1), **numbers)
 
     def _subject(self, asking: bool) -> Subject:
         from scenarios.advice.subject import of_scenario

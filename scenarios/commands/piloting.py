@@ -1,4 +1,4 @@
-"""The pilot of `federation advise`: on which rows, for how long, and what is told of it."""
+"""The pilots of `federation advise`: on which rows, for how long, and what is told of them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from federation.contract.errors import InputError
+from federation.contract.errors import InputError, writing
 
 if TYPE_CHECKING:
     from aggregator.advice.ranking import Ranked
-    from scenarios.advice.pilot import Pilot
     from scenarios.advice.subject import Subject
     from scenarios.commands.advised import Asked
+    from scenarios.settings.draft import Draft
 
 _FOR_ACCURACY = 0.5  # of the time, where an epsilon is to be found as well
 _WRITING = 0.03  # of the time, for the end
@@ -22,14 +22,24 @@ _WRITING = 0.03  # of the time, for the end
 
 @dataclass(frozen=True)
 class Tried:
-    """A pilot as it is told: a record, a table with its title, and sentences. `private` says that its rows are."""
+    """A pilot as it is told: a record, a table with its title, and sentences; and the scenario that follows."""
 
-    found: Pilot
-    private: bool
+    made: Draft
     record: Mapping[str, Any]
     title: str
     rows: Sequence[Mapping[str, str]]
     sentences: Sequence[str]
+    interrupted: bool = False
+
+
+def require_one_pilot(pilot: float | None, charged: float | None, data: Path | None, accuracy: float | None) -> None:
+    """Raise `InputError` for a pilot that is paid for beside what belongs to one that is not."""
+    beside = {"--pilot": pilot, "--pilot-data": data, "--accuracy": accuracy}
+    for flag, value in beside.items():
+        if charged is not None and value is not None:
+            raise InputError(
+                f"{flag} does not go with --charged-pilot, which tells its choice and no more; leave one out"
+            )
 
 
 def run_pilot(
@@ -43,6 +53,7 @@ def run_pilot(
     from scenarios.advice import pilot_words
     from scenarios.advice.measuring import Deadline, OutOfTimeError
     from scenarios.advice.pilot import needed_epsilon, pilot
+    from scenarios.advice.written import piloted
 
     private = data is None
     if private and subject.deployed:
@@ -72,7 +83,36 @@ def run_pilot(
     sentences.append(f"kept what was measured in {file}; the same command goes on from there")
     title = f"pilot{pilot_words.MARK if private else ' on public rows'}"
     record = pilot_words.record(found, private, whole.seconds - whole.left)
-    return Tried(found, private, record, title, pilot_words.rows(found, private), sentences)
+    return Tried(
+        piloted(subject, found, private), record, title, pilot_words.rows(found, private), sentences, found.interrupted
+    )
+
+
+def run_selection(subject: Subject, ranked: Sequence[Ranked], tries: float, model: Path | None) -> Tried:
+    """Choose among the ranked protocols by a private selection with so many tries on average.
+
+    Its model is written to the file `model`, if there is one. Raises `InputError` where it cannot be proved.
+    """
+    from scenarios.advice import selection_words
+    from scenarios.advice.selection import planned
+    from scenarios.advice.written import selected
+
+    selection = planned(subject, ranked, tries)
+    told = _Line()
+    told(f"a private selection of {selection.law.mean:.3g} tries on average; nothing ends it before that but you")
+    try:
+        found = selection.made()
+    finally:
+        told.end()
+    sentences = selection_words.sentences(selection, found)
+    if model is not None:
+        with writing(f"to {model}", "name another file with --write"):
+            found.released.save(model)
+        sentences.append(
+            f"wrote {model}, the model of the choice, which is paid for with it: federation predict {model}"
+        )
+    record, title = selection_words.record(selection, found), "private selection"
+    return Tried(selected(subject, found), record, title, selection_words.rows(selection, found), sentences)
 
 
 def _of_data(asked: Asked, data: Path) -> Subject:

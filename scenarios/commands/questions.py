@@ -35,6 +35,20 @@ FEATURES = """May everybody see the rows without what is to be learned?
   private  no
   public   yes, only what is to be learned is private
 Features"""
+TASK = """What is to be learned?
+  regression  a number of every row
+  binary      which of two classes a row is of
+  multiclass  which of several classes a row is of
+  ratio       how frequent the classes are in a set of rows, from sets of which it is known
+Task"""
+_NUMBERS = {
+    "rows": "How many private rows do all parties have together?\nRows",
+    "columns": "How many features does a row have?\nFeatures",
+    "classes": "How many classes are there?\nClasses",
+    "bags": "How many sets of rows does a party have?\nSets",
+    "bag_rows": "How many rows does such a set have?\nRows of a set",
+    "parties": "How many parties are the rows spread over?\nParties",
+}
 PUBLIC = """Are there rows of the same kind that are really public? They need no labels. Name their file, or leave this
 empty: then some of your rows play them, which is for trying out only.
 Public rows"""
@@ -48,6 +62,13 @@ def choice(question: str, answers: tuple[str, ...], asking: bool) -> Any:
     if not asking:
         return answers[0]
     return typer.prompt(question, type=click.Choice(answers), default=answers[0], show_choices=False, err=True)
+
+
+def number(name: str, default: int | None = None) -> int:
+    """A whole number, asked for."""
+    least = 2 if name in ("rows", "classes") else 1
+    answer: int = typer.prompt(_NUMBERS[name], type=click.IntRange(least), default=default, err=True)
+    return answer
 
 
 def column_of_labels(found: Profile, asking: bool) -> str:

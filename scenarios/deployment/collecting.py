@@ -168,7 +168,7 @@ def _begin(folder: Folder, agreement: Agreement, number: str) -> None:
     own.parent.mkdir(mode=0o700, exist_ok=True)
     exchange = Exchange.opened(own, agreement, folder.signing_key)
     try:
-        budget, spent = Budget.of(plan.budget), Spent.load(folder.ledger)
+        budget, spent = Budget.of(plan.budget, choice=plan.choice), Spent.load(folder.ledger)
         _require_whole(folder, spent)
         set_aside(agreement, spent, exchange.identifier.hex(), budget)
     except BaseException:

@@ -117,6 +117,7 @@ def deployment(scenario: Scenario, known: Terms, public: Path) -> Deployment:
         private_rows=len(known.sites) * rows[0] if rows[0] == rows[1] and bags is None else 0,
         in_letters=True,
         chosen="" if scenario.chosen is None else scenario.chosen.premise,
+        choice=None if scenario.chosen is None else scenario.chosen.charge,
     )
     asked, promises, remarks, public_count, public_features = begun(plan, public.parent)
     agreement = Agreement(

@@ -64,7 +64,9 @@ def check_budget(scenario: Scenario) -> None:
     budget = scenario.privacy.budget
     if budget is None:
         return
-    limit = Budget(budget.epsilon, budget.delta, releases_about(scenario.trials))
+    choice = None if scenario.chosen is None else scenario.chosen.charge
+    limit = Budget.of(budget.model_dump(), releases_about(scenario.trials), choice)
+    assert limit is not None, "there is a budget"
     for variant in variants(scenario):
         for epsilon in scenario.privacy.epsilon:
             promised = promise(variant.kind, variant.options, epsilon, PublicNumbers(scenario.privacy.delta))

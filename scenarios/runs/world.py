@@ -202,6 +202,7 @@ class World:
             reference=tuple(self.reference) if asked else (),
             summation=SUMMATION,
             chosen="" if scenario.chosen is None else scenario.chosen.premise,
+            choice=None if scenario.chosen is None else scenario.chosen.charge,
             periods=releases_about(scenario.trials, len(self.periods)) if self.periods else {},
             common_bags=scenario.parties.common_bags,
         )

@@ -85,6 +85,8 @@ class Scenario(Section):
         }
         known = (*misplaced(self.protocols), *unfounded(self.protocols))
         found |= {(("protocols", position), text) for position, text in known}
+        if self.data.time is not None and self.chosen is not None and self.chosen.charge is not None:
+            found.add((("chosen",), "a private selection is not counted over periods; remove data.time, or chosen"))
         if 0 in all_values(self.data.test) and all(protocol.kind in BASELINES for protocol in self.protocols):
             found.add((("data", "test"), "0 leaves no row to score baselines on, and they release no model; raise it"))
         found |= {*untimely(self.data, self.parties, self.trials)}

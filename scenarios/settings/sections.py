@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
 from aggregator.learners.inputs.limits import MOST_TRIALS
 from federation.contract.errors import nearest_name
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.roster import COLLUDING
 from scenarios.data.hashing import Hashing, hashings, is_hashing
 from scenarios.data.tables import Outside
@@ -249,18 +250,47 @@ CHOSEN_ON_PRIVATE_DATA = "the protocol was chosen on the private data; this choi
 
 
 class Chosen(Section):
-    """How the first protocol was chosen, which every ledger repeats where private data decided."""
+    """How the first protocol was chosen, which every ledger repeats, or counts, where private data decided."""
 
-    by: Literal["pilot"] = "pilot"
-    """pilot: by trying protocols on rows (federation advise --pilot)."""
-    private: bool
-    """Whether that choice tells nothing of private rows, as with a pilot on public ones; false: it is outside the
-    guarantee, and every ledger says so."""
+    by: Literal["pilot", "private selection"] = "pilot"
+    """pilot: by trying protocols on rows (federation advise --pilot); private selection: the same with all that it
+    tells paid for (--charged-pilot)."""
+    private: bool = True
+    """Whether a guarantee covers the choice, or it tells nothing of private rows, as with a pilot on public ones;
+    false: it is outside the guarantee, and every ledger says so."""
+    epsilon: Positive | None = None
+    """Of a private selection what it has spent, which totals of ledgers and budgets count."""
+    delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """The same."""
+    unit: Literal["party", "person", "row", "label"] | None = None
+    """Of a private selection whom it protects, who may be replaced."""
+
+    def clashes(self) -> Iterator[tuple[KeyPath, str]]:
+        """What a private selection has spent belongs to it, and to it alone."""
+        for name, value in (("epsilon", self.epsilon), ("unit", self.unit)):
+            if (value is None) is (self.by == "private selection"):
+                yield (name,), "must be given for a private selection, which federation advise writes, and for no other"
+        if self.by == "private selection" and not self.private:
+            yield ("private",), "must be true for a private selection: what it has spent is counted"
+        if self.by == "pilot" and "private" not in self.model_fields_set:
+            yield ("private",), "missing; say whether the choice tells nothing of private rows"
 
     @property
     def premise(self) -> str:
         """What every ledger says of it; empty where there is nothing to say."""
+        if self.epsilon is not None:
+            return (
+                f"the protocol was chosen by a private selection, which has spent epsilon {self.epsilon:.6g} and delta "
+                f"{self.delta:g} for one {self.unit} of its rows beside this; totals count both"
+            )
         return "" if self.private else CHOSEN_ON_PRIVATE_DATA
+
+    @property
+    def charge(self) -> dict[str, Any] | None:
+        """What a private selection has spent, as a plain guarantee; None of any other choice."""
+        if self.epsilon is None or self.unit is None:
+            return None
+        return Guarantee(self.epsilon, self.delta, Unit(self.unit), Adjacency.REPLACE, "private_selection").to_dict()
 
 
 class Trials(Section):

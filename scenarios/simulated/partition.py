@@ -23,6 +23,8 @@ from scenarios.simulated.composition import bag_counts, bag_shares, is_prescript
 from scenarios.simulated.public_rows import OFFICIAL, set_apart
 from scenarios.simulated.skew import SKEWS, dealt, dealt_by_class, is_skew, quantities
 
+_FEWEST_GROUPS = 8  # of which a quarter is held out
+
 
 @dataclass(frozen=True, eq=False)
 class Cut:
@@ -105,7 +107,7 @@ def cut(
     table: Table,
     *,
     auxiliary: int | float | str | Mapping[str, Any],
-    test: str | int | float,
+    test: str | int | float | Mapping[str, Any],
     parties: int | None,
     rows: int | None,
     partition: str | Mapping[str, Any],
@@ -117,9 +119,10 @@ def cut(
 ) -> Cut:
     """Cut `table` into test, auxiliary and private rows, and deal the private ones to parties and their bags.
 
-    `test` is "official", a count or a fraction of all rows; `auxiliary` a count or a fraction of the rows
-    that are left (a count is an integer, a fraction lies between 0 and 1), or a file, whose rows are none of these:
-    then none is auxiliary here. Where it is "official" or along a column (`public_rows.set_apart`), the public rows
+    `test` is "official", a count or a fraction of all rows, or {"by": group}: all rows of a quarter of the groups,
+    drawn at random, so that nobody has rows on both sides; `auxiliary` a count or a fraction of the rows that are left
+    (a count is an integer, a fraction lies between 0 and 1), or a file, whose rows are none of these: then none is
+    auxiliary here. Where it is "official" or along a column (`public_rows.set_apart`), the public rows
     are set apart first: then `test` is a count or a fraction of the others, and they all go to tests and parties.
     `partition` is
     - "iid": shuffled; each of the `parties` gets `rows`, or all rows are dealt out as evenly as can be;
@@ -173,6 +176,8 @@ def cut(
     public, own = set_apart(table, auxiliary, reserved, seed, split)
     if official is not None:
         train, tested = official[0][np.isin(official[0], own)], official[1]
+    elif isinstance(test, Mapping):
+        train, tested = _held_out(own, _group(table, test["by"], "data.test"), generator(seed, "test", trial=split))
     else:
         count = 0 if test == 0 and not isinstance(test, bool) else _size("data.test", test, len(own))
         shuffled = generator(seed, "test", trial=split).permutation(own)
@@ -268,6 +273,15 @@ def _form(partition: str | Mapping[str, Any]) -> tuple[str, Any]:
         f"parties.partition must be iid, {{by: COLUMN}}, {skews} with a number from {LEAST:g} to {MOST:g}, "
         f"{{majority: SHARE}} with a share from 0 to below 0.5 or {{proportions: [SHARES, ...]}}, got {partition!r}"
     )
+
+
+def _held_out(own: Integers, groups: NDArray[Any], random: np.random.Generator) -> tuple[Integers, Integers]:
+    """The rows of three quarters of the groups, and those of the others, of which there is one at least."""
+    known = np.unique(groups[own])
+    if len(known) < _FEWEST_GROUPS:
+        raise InputError(f"data.test: {_FEWEST_GROUPS} groups or more are needed to hold some out, got {len(known)}")
+    tested = np.isin(groups[own], random.permutation(known)[: len(known) // 4])
+    return own[~tested], own[tested]
 
 
 def _size(name: str, value: object, available: int) -> int:

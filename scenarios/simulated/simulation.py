@@ -47,7 +47,7 @@ class SplitSpec:
     data_dir: str | None
     digest: str | None
     auxiliary: int | float | str | Mapping[str, Any]
-    test: str | int | float
+    test: str | int | float | Mapping[str, Any]
     parties: int | None
     rows: int | None
     partition: str | Mapping[str, Any]

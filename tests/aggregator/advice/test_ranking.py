@@ -60,6 +60,19 @@ def test_small_parties_that_trust_nobody_answer_with_random_labels_and_large_one
     assert [dict(one.options) for one in together] == [{}, {"noise": "randomised_response"}]
 
 
+def test_examples_in_numbers_stay_true():
+    """Response at 120 rows of a party, and sums above 989 at 51 columns; what each leaves of .9 that can be had."""
+    wish = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, parties=100)
+    own = {str(dict(one.options)): one.expected for one in rank(wish).ranked}
+    assert [round(one.noise, 3) for one in own.values()] == [0.018, 0.05]
+    assert [round(1 - one.error, 2) for one in own.values()] == [0.87, 0.84]
+    summed = rank(replace(wish, trust=Trust.SECURE)).ranked[0].expected
+    assert round(1 - summed.error, 2) == 0.88
+    for rows, other in ((985, "sums"), (993, "randomised_response")):  # what the default does not take there
+        second = rank(replace(wish, rows=100 * rows)).ranked[1]
+        assert dict(second.options) == {"noise": other}
+
+
 def test_shares_of_one_noise_cost_less_than_noises_of_all_parties():
     row = replace(CLASSES, protect="row", public_features=False)
     alone, shared = rank(row), rank(replace(row, trust=Trust.SECURE))
@@ -74,6 +87,15 @@ def test_a_known_majority_makes_what_falls_back_to_it_the_first_and_hopeless():
     assert first.kind == "error_marginals"
     assert first.expected.hopeless
     assert rank(replace(row, majority=None)).ranked[0].kind == "mean_operator"
+
+
+def test_averages_go_first_at_more_noise_where_one_of_several_classes_is_declared_to_prevail():
+    wish = Wish("multiclass", "party", Trust.AGGREGATOR, False, rows=1300, features=21, parties=100, classes=3)
+    wish = replace(wish, public_rows=400)
+    first = {majority: rank(replace(wish, majority=majority)).ranked[0] for majority in (None, 0.6, 0.7)}
+    assert [one.kind for one in first.values()] == ["soft_vote", "soft_vote", "parameter_average"]
+    assert 0.3 < first[0.7].expected.noise < 0.4
+    assert rank(replace(wish, majority=0.7, epsilon=0.5)).ranked[0].kind == "soft_vote"
 
 
 def test_one_party_with_many_rows_sends_sums_and_many_parties_private_labels():

@@ -162,3 +162,24 @@ def test_what_has_no_guarantee_has_no_part_in_the_total():
     require_together(BUDGET, [given(1.5), nothing])
     with pytest.raises(BudgetExceededError, match="epsilon=2"):
         require_together(BUDGET, [given(1.0), nothing, given(1.0)])
+
+
+def test_what_was_spent_on_the_choice_counts_in_totals_and_budgets():
+    choice = pure(2.5, Unit.LABEL)
+    ledger = Ledger(Budget(4.0, 0.0, choice=choice), choice)
+    ledger.charge("a", pure(1.0, Unit.ROW))
+    by_unit = {one["unit"]: (one["epsilon"], one["releases"], one["others"]) for one in ledger.totals(0.0)}
+    assert by_unit == {"label": (3.5, 1, 0), "row": (1.0, 1, 0)}
+    assert ledger.to_dict(0.0)["choice"]["epsilon"] == 2.5
+    with pytest.raises(
+        BudgetExceededError, match=r"'b' together with the choice of the protocol would spend epsilon=4\.5"
+    ):
+        ledger.charge("b", pure(2.0))
+    with pytest.raises(BudgetExceededError, match="no total to hold against the budget"):
+        ledger.charge("c", Guarantee(0.1, 0.0, Unit.ROW, Adjacency.ADD_REMOVE, "laplace"))
+    two = [pure(1.0, Unit.LABEL)] * 2
+    require_together(Budget(4.5, 0.0, choice=choice), two)
+    with pytest.raises(BudgetExceededError, match=r"epsilon=4\.5"):
+        require_together(Budget(4.4, 0.0, choice=choice), two)
+    assert Budget.of({"epsilon": 1.0, "delta": 0.0}, None, choice.to_dict()).choice == choice
+    assert "choice" not in Ledger().to_dict(0.0)

@@ -88,8 +88,11 @@ def test_a_wish_that_nothing_keeps_gets_the_nearest_and_writes_nothing(advise, t
 def test_what_nobody_said_is_said_in_one_line(advise):
     _, printed = advise("--n", "900", "--d", "4", "--json")
     found = json.loads(printed.out)
-    assert found["assumed"] == ["--protect label", "--trust none", "--features public"]
-    _, printed = advise("--n", "900", "--d", "4", "--protect", "row", "--trust", "secure", "--json")
+    assert found["assumed"] == [
+        "--protect label", "--trust none", "--features public", "--task regression", "--parties 1",
+    ]  # fmt: skip
+    size = ("--n", "900", "--d", "4", "--task", "binary", "--parties", "9")
+    _, printed = advise(*size, "--protect", "row", "--trust", "secure", "--json")
     assert json.loads(printed.out)["assumed"] == ["--features private"]
 
 
@@ -109,6 +112,21 @@ def test_on_a_terminal_it_asks_for_what_is_missing(advise, own, monkeypatch):
     code, printed = advise(own, "--label", "cost")
     assert (code, keyboard.read()) == (0, "")
     assert "Nothing keeps this" in printed.out
+
+
+def test_without_a_file_it_asks_for_the_numbers_that_the_task_needs(advise, monkeypatch):
+    answers = {
+        "multiclass": ("party\naggregator\n\nmulticlass\n900\n4\n3\n30\n", "Nothing keeps this"),
+        "binary": ("label\nnone\n\nbinary\n900\n4\n30\n", "Use mean_operator"),
+        "ratio": ("label\nnone\n\nratio\n4\n50\n2\n\n", "Use class_ratio"),
+    }
+    for text, said in answers.values():
+        keyboard = Terminal(text)
+        monkeypatch.setattr("sys.stdin", keyboard)
+        code, printed = advise()
+        assert (code, keyboard.read()) == (0, "")
+        assert said in " ".join(printed.out.split())
+        assert "quantity" not in printed.out  # as of a table without rows
 
 
 def test_todays_flags_stay_valid(advise):

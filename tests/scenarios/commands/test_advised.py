@@ -23,8 +23,8 @@ def test_features_are_public_where_labels_alone_are_private():
     for protect, public in (("label", True), ("row", False), ("party", False)):
         subject, assumed = settled(protect=protect, trust="none")
         assert subject.wish.public_features is public
-        assert assumed == [f"--features {'public' if public else 'private'}"]
-    subject, assumed = settled(protect="label", trust="none", features="private")
+        assert assumed == [f"--features {'public' if public else 'private'}", "--task regression", "--parties 1"]
+    subject, assumed = settled(protect="label", trust="none", features="private", task="binary", parties=3)
     assert (subject.wish.public_features, assumed) == (False, [])
 
 

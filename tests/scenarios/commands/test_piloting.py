@@ -7,6 +7,9 @@ import json
 import numpy as np
 import pytest
 
+from aggregator.releases.models import ReleasedModels
+from federation.contract.errors import BudgetExceededError
+from federation.mechanisms.accounting.random_stopping import RandomStopping
 from scenarios.advice import measuring
 from scenarios.cli import _exit_code
 from scenarios.runs import runner
@@ -106,6 +109,37 @@ def test_public_rows_leave_no_mark(advise):
     code, printed = advise(*numbers, "--pilot", "60", "--pilot-data", "public.csv")
     assert code == 0, printed.err
     assert "pilot on public rows" in printed.out
+
+
+def test_a_choice_that_is_paid_for_counts_in_every_ledger_and_comes_with_its_model(advise, monkeypatch, tmp_path):
+    monkeypatch.setattr(RandomStopping, "draw", lambda *_: 2)
+    code, printed = advise("own.csv", *WISH, "--charged-pilot", "5")
+    assert code == 0, printed.err
+    found = json.loads(printed.out)["pilot"]
+    assert (found["charged"], found["non_private"]) == (True, False)
+    spent, scenario = found["guarantee"], resolve("a.yaml")
+    assert scenario.chosen.charge["epsilon"] == spent["epsilon"] < 3
+    assert scenario.protocols[0].kind == found["chosen"].split()[0]
+    [promised] = ReleasedModels.load(tmp_path / "a.npz").guarantees
+    assert (promised["epsilon"], promised["delta"]) == (spent["epsilon"], spent["delta"])
+    monkeypatch.setattr(runner, "_draw", lambda *_: None)
+    only = [*TINY, "protocols=[{kind: mean_operator}]"]
+    runner.run("a.yaml", overrides=only, out=tmp_path / "run")
+    [world] = json.loads((tmp_path / "run/ledger.json").read_text())["worlds"]
+    assert world["published_together"][0]["epsilon"] == pytest.approx(1 + spent["epsilon"])
+    assert world["choice"]["unit"] == "label"
+    texts = [one["text"] for one in world["releases"][0]["guarantee"]["assumptions"]]
+    assert any("by a private selection" in text for text in texts)
+    assert CHOSEN_ON_PRIVATE_DATA not in texts
+    with pytest.raises(BudgetExceededError, match="together with the choice"):
+        runner.run("a.yaml", overrides=[*only, "privacy.budget={epsilon: 3, delta: 1e-5}"], out=tmp_path / "other")
+
+
+@pytest.mark.parametrize("flags", [["--pilot", "5"], ["--pilot-data", "public.csv"], ["--accuracy", "0.8"]])
+def test_a_pilot_that_is_paid_for_tells_its_choice_and_no_more(advise, flags):
+    code, printed = advise("own.csv", *WISH, "--charged-pilot", "5", *flags)
+    assert code == 2
+    assert f"{flags[0]} does not go with --charged-pilot" in printed.err
 
 
 def test_without_rows_and_at_real_parties_there_is_no_pilot(advise, tmp_path):

@@ -88,3 +88,26 @@ def test_a_workers_address_is_for_ray() -> None:
     assert resolve(MINIMAL, ["engine={kind: ray, ray: {address: auto}}"]).engine.kind == "ray"
     with pytest.raises(InputError, match=r"engine\.ray\.address: is for kind: ray; remove it or change kind"):
         resolve(MINIMAL, ["engine.ray.address=auto"])
+
+
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [
+        ({}, "chosen.private: missing"),
+        ({"private": True, "epsilon": 1.0}, "chosen.epsilon: must be given for a private selection"),
+        ({"by": "private selection", "unit": "row"}, "chosen.epsilon: must be given for a private selection"),
+        ({"by": "private selection", "unit": "row", "epsilon": 1.0, "private": False}, "chosen.private: must be true"),
+        ({"by": "private selection", "unit": "row", "epsilon": 0}, "chosen.epsilon: must be"),
+    ],
+)
+def test_what_was_spent_on_a_choice_belongs_to_a_private_selection(chosen, words):
+    with pytest.raises(InputError, match=words):
+        resolve({**MINIMAL, "chosen": chosen})
+
+
+def test_a_private_selection_is_a_charge_and_survives_being_written():
+    scenario = resolve({**MINIMAL, "chosen": {"by": "private selection", "unit": "row", "epsilon": 2.5}})
+    assert resolve(parse(to_yaml(scenario), "x")[0]) == scenario
+    assert (scenario.chosen.charge["unit"], scenario.chosen.charge["adjacency"]) == ("row", "replace")
+    assert "epsilon 2.5 and delta 0 for one row" in scenario.chosen.premise
+    assert resolve({**MINIMAL, "chosen": {"private": False}}).chosen.charge is None

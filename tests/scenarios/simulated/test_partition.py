@@ -176,6 +176,17 @@ def test_groups_of_which_no_row_is_left_are_no_parties():
         cut_of(table(100, groups), parties=50, partition={"by": "site"})
 
 
+def test_whole_groups_are_held_out_for_tests():
+    groups = np.arange(100) % 20
+    held = {"test": {"by": "site"}, "auxiliary": "public.csv", "parties": None, "partition": {"by": "site"}}
+    pieces = cut_of(table(100, groups), **held)
+    assert pieces.parties == 15
+    assert not {*groups[pieces.test]} & {*groups[pieces.order]}
+    assert len(pieces.test) + len(pieces.order) == 100
+    with pytest.raises(InputError, match="8 groups or more are needed to hold some out, got 7"):
+        cut_of(table(100, np.arange(100) % 7), **held)
+
+
 def test_smaller_count_draws_among_the_groups_by_the_key():
     groups = np.repeat(np.arange(20), 5)
     drawn = {

@@ -24,6 +24,8 @@ def path(tmp_path):
 def test_it_begins_with_nothing_and_goes_on_where_it_was(path, tmp_path):
     assert Journal(tmp_path / "none.jsonl").head == BEGINNING
     again = Journal(path)
+    assert all(map(again.holds, [BEGINNING, *(line["hash"] for line in again.lines)]))
+    assert not again.holds("f" * 64)
     assert [line["number"] for line in again.lines] == [0, 1, 2, 3]
     again.add("stop")
     assert [line["before"] for line in Journal(path).lines][1:] == [line["hash"] for line in again.lines][:-1]

@@ -46,23 +46,23 @@ def test_equal_lines_have_different_hashes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "line"),
     [
-        lambda lines: [lines[0].replace('"number": 0', '"number": 7'), *lines[1:]],
-        lambda lines: lines[1:],
-        lambda lines: [lines[0], *lines[2:]],
-        lambda lines: [lines[1], lines[0], *lines[2:]],
-        lambda lines: [*lines[:2], "{}", *lines[3:]],
-        lambda lines: [*lines[:2], "no line", *lines[3:]],
-        lambda lines: [*lines[:2], "[1]", *lines[3:]],
-        lambda lines: [*lines, lines[-1]],
+        (lambda lines: [lines[0].replace('"number": 0', '"number": 7'), *lines[1:]], 1),
+        (lambda lines: lines[1:], 1),
+        (lambda lines: [lines[0], *lines[2:]], 2),
+        (lambda lines: [lines[1], lines[0], *lines[2:]], 1),
+        (lambda lines: [*lines[:2], "{}", *lines[3:]], 3),
+        (lambda lines: [*lines[:2], "no line", *lines[3:]], 3),
+        (lambda lines: [*lines[:2], "[1]", *lines[3:]], 3),
+        (lambda lines: [*lines, lines[-1]], 5),
     ],
     ids=["changed", "first gone", "second gone", "swapped", "empty", "torn", "a list", "twice"],
 )
-def test_a_changed_journal_is_refused(path, change):
+def test_a_changed_journal_is_refused(path, change, line):
     lines = path.read_text().splitlines()
     path.write_text("\n".join(change(lines)) + "\n")
-    with pytest.raises(InputError, match="not as it was written"):
+    with pytest.raises(InputError, match=f"line {line} is not as it was written"):
         Journal(path)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from federation.contract.errors import InputError
-from federation.contract.numbers import required
 
 COLLUDING = 0.1  # of the parties, unless another share is declared
 
@@ -45,4 +44,6 @@ def honest(parties: int, quorum: float, colluding: float) -> int:
 
 
 def _rounded_up(name: str, share: float, parties: int) -> int:
+    from federation.contract.numbers import required  # here, because the command line starts without numpy
+
     return math.ceil(required(name, share, "be a share from 0 to 1", lambda value: 0 <= value <= 1) * parties)

@@ -40,6 +40,8 @@ class Archive(NpzFile):
             if values.dtype.kind != "f":
                 continue
             for start, part in pieces(values):
+                with np.errstate(over="ignore"):
+                    part = part.astype(np.float64, copy=False)  # as it will be used: a long double may be beyond
                 allowed = ~np.isinf(part) if missing else np.isfinite(part)
                 if not allowed.all():
                     row, column = np.argwhere(~allowed)[0]

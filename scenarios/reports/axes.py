@@ -6,6 +6,7 @@ import math
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,7 +72,9 @@ def save(figure: Figure, stem: Path, formats: Sequence[str], dots: float) -> lis
     written = []
     for suffix in formats:
         path = stem.with_name(f"{stem.name}.{suffix}")
-        figure.savefig(path, dpi=dots, metadata=_METADATA[suffix])
+        drawn = BytesIO()  # written at once: where a disk is full, the PDF backend ends with an error of its own
+        figure.savefig(drawn, format=suffix, dpi=dots, metadata=_METADATA[suffix])
+        path.write_bytes(drawn.getvalue())
         written.append(path)
     return written
 

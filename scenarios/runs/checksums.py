@@ -70,7 +70,7 @@ class Checksums:
             known = json.loads(self._path.read_text(encoding="utf-8"))
             if not (isinstance(known, dict) and all(map(_sums, known.values()))):
                 raise ValueError("it is no mapping from worlds to the checksums of their files")
-        except ValueError as error:
+        except (OSError, ValueError) as error:
             raise InputError(
                 f"{self._path} is damaged: {error}; restore it, or start again in another directory with --out"
             ) from error

@@ -60,14 +60,16 @@ class RunDirectory:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Work that writes here. Raises `FederationError` where the disk is full, or refuses for other reasons."""
+        """Work that writes here. Raises `FederationError` where the disk is full, or a file here cannot be written."""
         try:
             yield
         except OSError as error:
-            if not of_disk(error):
+            full, file = of_disk(error), error.filename2 or error.filename
+            if not full and not (isinstance(file, str) and self.path in Path(file).parents):
                 raise
+            where, remedy = (self.path, "make room") if full else (file, "mend this")
             raise FederationError(
-                f"cannot write to {self.path}: {error.strerror}; finished worlds, if any, are kept: make room, and "
+                f"cannot write to {where}: {error.strerror}; finished worlds, if any, are kept: {remedy}, and "
                 "--resume goes on with them"
             ) from error
 

@@ -21,6 +21,7 @@ import math
 import numpy as np
 
 from federation.contract.errors import InputError
+from federation.contract.numbers import required
 from federation.mechanisms.noise.checks import require_from_zero, require_known, require_positive, require_whole
 from federation.numerics.arrays import Floats
 
@@ -45,8 +46,8 @@ def soft_vote(
     sqrt(2)/(M lam) (App. B); `reach` of the rows times tight, or the diameter, is the bound of `public_features`.
 
     `auxiliary_rows` N (Sec. 4.5): binary published (2/(M lam)) (N-1+M)/N, tight (1/(M lam)) (N-1 + M g)/N with
-    g = `row_turn` <= 2; more classes (sqrt(2)/(M lam)) (N-1+2M)/N. Raises `InputError` for lam <= 0, parties < 1,
-    classes < 2, an unknown form, and `public_features` without `reach` or with `auxiliary_rows`.
+    g = `row_turn` <= 2; more classes (sqrt(2)/(M lam)) (N-1+2M)/N. Raises `InputError` as `radius`, for parties < 1,
+    an unknown form, and `public_features` without `reach` or with `auxiliary_rows`.
 
     Examples:
         >>> [soft_vote(form, regularisation=0.1, parties=10, classes=2) for form in ("published", "tight")]
@@ -153,7 +154,7 @@ def radius(regularisation: float, classes: int) -> float:
     most W0((C-1)/e) (Lambert's W, reached when the other classes tie), and at most sqrt(1-1/C) |W| because
     softmax weighs large scores more than the uniform mean does. Binary: z sigma(-z) <= W0(1/e), attained at
     z = 1 + W0(1/e), and <= |w|/2; when |w| cannot reach that z, the root of lam |w| = sigma(-|w|) is exact.
-    Raises `InputError` for lam <= 0 or classes < 2.
+    Raises `InputError` for lam outside [1e-100, 1e15], where roots are lost in rounding, or classes < 2.
 
     Examples:
         >>> [round(radius(lam, classes=2), 4) for lam in (0.001, 0.1, 10.0)]
@@ -162,7 +163,7 @@ def radius(regularisation: float, classes: int) -> float:
     from scipy.optimize import brentq
     from scipy.special import expit, lambertw
 
-    require_positive("regularisation", regularisation)
+    required("regularisation", regularisation, "be a number from 1e-100 to 1e15", lambda value: 1e-100 <= value <= 1e15)
     require_whole("classes", classes, 2)
     peak = float(lambertw((classes - 1) / math.e).real)
     lambert = math.sqrt(peak / regularisation)

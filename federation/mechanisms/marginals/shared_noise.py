@@ -85,8 +85,8 @@ class SharedMarginalNoise(AdditiveClaim):
                 f"cells must be whole numbers of rows from 0 to {MOST_ROWS}, got others among {given.dtype} of shape "
                 f"{given.shape}; count each row once, without weights"
             )
-        each = replace(self.additive, dimension=max(given.size, 1))
-        drawn = shares.draw(each, self.contributors, bits, 1)[0, : given.size].reshape(given.shape)
+        each = replace(self.additive, dimension=given.size)
+        drawn = shares.draw(each, self.contributors, bits, 1).reshape(given.shape)
         noisy: Floats = (given / self.step + drawn) * self.step
         return noisy
 

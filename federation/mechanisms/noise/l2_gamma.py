@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise.checks import (
     MOST_DRAWN,
@@ -21,6 +22,7 @@ from federation.mechanisms.noise.checks import (
 )
 from federation.numerics.arrays import Floats
 
+_MOST_EPSILON = 1e9  # whose delta at smaller ones is computed: the density narrows as it grows
 _NODES = 16
 
 
@@ -92,6 +94,8 @@ def delta(epsilon: float, sensitivity: float, dimension: int, scale: float) -> f
     l = sensitivity / scale
     if epsilon >= l:
         return 0.0
+    if not l <= _MOST_EPSILON:
+        raise InputError(f"sensitivity must be at most {_MOST_EPSILON:g} times the scale, got {l:g}; add more noise")
     if dimension == 1:
         return -math.expm1((epsilon - l) / 2)
     z = l / 2

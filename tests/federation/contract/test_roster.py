@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +24,14 @@ def test_whoever_is_missing_or_colludes_is_not_counted(parties, quorum, colludin
 def test_where_nobody_is_left_there_are_no_shares(parties, quorum, colluding):
     with pytest.raises(InputError, match=r"raise parties\.quorum, lower parties\.colluding"):
         honest(parties, quorum, colluding)
+
+
+@pytest.mark.parametrize("share", [math.nan, -0.1, 1.1, math.inf, "1", None])
+def test_what_is_no_share_is_refused(share):
+    with pytest.raises(InputError, match="colluding must be a share from 0 to 1, got"):
+        colluders(10, share)
+    with pytest.raises(InputError, match="quorum must be a share from 0 to 1, got"):
+        honest(10, share, 0.1)
 
 
 @given(st.integers(1, 10**6), st.floats(0.01, 1.0), st.floats(0.0, 0.99))

@@ -60,6 +60,10 @@ def test_all_replies_to_a_question_are_of_one_length():
     assert reply_length(COUNTS) > SHORTEST_REPLY
 
 
+def test_what_a_site_says_has_numbers_of_its_own():
+    assert [*Status] == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("status", [Status.REFUSED, Status.BUSY, Status.EXPIRED])
 def test_a_status_is_all_that_is_said(status):
     found, records = read_reply(status_packet(status, SHORTEST_REPLY))

@@ -8,6 +8,8 @@ import pytest
 from federation.contract.errors import InputError
 from federation.sums.messages import (
     LETTER,
+    PAIR,
+    SELF,
     Counted,
     Keys,
     Letters,
@@ -34,6 +36,10 @@ def table(width: int, numbers=(1, 5, 10)) -> Table:
 
 def same(one: Table, other: Table) -> bool:
     return one.packed() == other.packed()
+
+
+def test_kinds_of_secrets_are_told_apart() -> None:
+    assert {SELF, PAIR} == {0, 1}
 
 
 def test_messages_come_back_as_they_were() -> None:

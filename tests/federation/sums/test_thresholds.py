@@ -125,6 +125,8 @@ def test_the_bound_of_a_party_is_that_of_the_plan() -> None:
         (lambda: neighbourhood(10, 6, 5, "active"), "leave nobody"),
         (lambda: neighbourhood(2000, 800, 600, "active"), "servers: two"),
         (lambda: neighbourhood(10, 6, 4, "active"), "leave nobody"),
+        (lambda: neighbourhood(10, -1, 4, "active"), "-1 corrupt"),
+        (lambda: neighbourhood(10, 4, -1, "active"), "-1 absent"),
         (lambda: least_threshold(100, 100, 20, "active"), "leave nobody"),
         (lambda: least_threshold(50, 5, 40, "active"), "of more than 50 parties, an even number"),
         (lambda: least_threshold(100, 10, 51, "active"), "even number below that, got 51"),

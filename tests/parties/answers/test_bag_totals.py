@@ -19,6 +19,7 @@ from parties.holdings.cohort import Cohort, Holdings
 
 PARTIES = 4
 COUNTS, ROWS = (replace(QUESTIONS[kind], seeded=True, bags=Bags(5, 3)) for kind in ("count_totals", "embedding_totals"))
+ROWS = replace(ROWS, label_weight=1.5)
 LABELS = replace(ROWS, protect="label", label_weight=0.0)
 each = pytest.mark.parametrize("question", [COUNTS, LABELS, ROWS], ids=["counts", "labels", "rows"])
 
@@ -125,7 +126,7 @@ def test_a_bag_that_is_not_declared_tells_of_its_row_only_where_bags_are_public(
     assert "declared are 2 bags" in str(answered(cohort(), replace(LABELS, **fewer)).failures[2])
     found = answered(cohort(), replace(off(ROWS), **fewer))
     assert not found.failures
-    assert found.arrays["counts"][2, 0].sum(axis=1).tolist() == [0.0, 8.0]
+    assert found.arrays["counts"][2, 0].sum(axis=1).tolist() == [0.0, 8.0 * ROWS.label_weight]
 
 
 def test_rows_of_unbounded_norm_are_refused_where_they_are_protected():

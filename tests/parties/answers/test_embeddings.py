@@ -70,6 +70,9 @@ def test_noisy_embeddings_have_the_noise_of_the_joint_mechanism():
     np.testing.assert_allclose(means.mean(axis=0), held(0, 0, WAVES).mean(axis=0), atol=5 * sigma / 60 / 4000**0.5)
     np.testing.assert_allclose(counts.sum(axis=1), 60)
     np.testing.assert_allclose(counts.std(axis=0), sigma / 1.5 * (2 / 3) ** 0.5, rtol=0.1)
+    holdings = BAGGED.call().holdings(0)
+    true = np.bincount(holdings.labels[holdings.bags == 0], minlength=3)
+    np.testing.assert_allclose(counts.mean(axis=0), true, atol=5 * sigma / 1.5 / 4000**0.5)
 
 
 def test_the_joint_sensitivity_is_what_one_replaced_row_can_move():

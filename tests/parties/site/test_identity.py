@@ -41,6 +41,11 @@ def test_the_same_table_is_settled_whatever_its_order(identity):
     assert [line["event"] for line in again.journal.lines] == ["table"]
 
 
+def test_the_key_to_its_rows_is_not_shown(identity):
+    known = identity()
+    assert repr(known.key) not in repr(known)
+
+
 def test_more_than_a_tenth_of_the_rows_under_another_name_is_refused(identity):
     known = identity()
     known.remember("old", contents(OLD, known.key))

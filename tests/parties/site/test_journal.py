@@ -24,6 +24,8 @@ def path(tmp_path):
 def test_it_begins_with_nothing_and_goes_on_where_it_was(path, tmp_path):
     assert Journal(tmp_path / "none.jsonl").head == BEGINNING
     again = Journal(path)
+    assert all(map(again.holds, [BEGINNING, *(line["hash"] for line in again.lines)]))
+    assert not again.holds("f" * 64)
     assert [line["number"] for line in again.lines] == [0, 1, 2, 3]
     again.add("stop")
     assert [line["before"] for line in Journal(path).lines][1:] == [line["hash"] for line in again.lines][:-1]
@@ -44,23 +46,23 @@ def test_equal_lines_have_different_hashes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "line"),
     [
-        lambda lines: [lines[0].replace('"number": 0', '"number": 7'), *lines[1:]],
-        lambda lines: lines[1:],
-        lambda lines: [lines[0], *lines[2:]],
-        lambda lines: [lines[1], lines[0], *lines[2:]],
-        lambda lines: [*lines[:2], "{}", *lines[3:]],
-        lambda lines: [*lines[:2], "no line", *lines[3:]],
-        lambda lines: [*lines[:2], "[1]", *lines[3:]],
-        lambda lines: [*lines, lines[-1]],
+        (lambda lines: [lines[0].replace('"number": 0', '"number": 7'), *lines[1:]], 1),
+        (lambda lines: lines[1:], 1),
+        (lambda lines: [lines[0], *lines[2:]], 2),
+        (lambda lines: [lines[1], lines[0], *lines[2:]], 1),
+        (lambda lines: [*lines[:2], "{}", *lines[3:]], 3),
+        (lambda lines: [*lines[:2], "no line", *lines[3:]], 3),
+        (lambda lines: [*lines[:2], "[1]", *lines[3:]], 3),
+        (lambda lines: [*lines, lines[-1]], 5),
     ],
     ids=["changed", "first gone", "second gone", "swapped", "empty", "torn", "a list", "twice"],
 )
-def test_a_changed_journal_is_refused(path, change):
+def test_a_changed_journal_is_refused(path, change, line):
     lines = path.read_text().splitlines()
     path.write_text("\n".join(change(lines)) + "\n")
-    with pytest.raises(InputError, match="not as it was written"):
+    with pytest.raises(InputError, match=f"line {line} is not as it was written"):
         Journal(path)
 
 

@@ -83,6 +83,7 @@ def test_accounts_are_those_of_the_file(load):
     assert (found.trusted, found.trusted_answers) == (Account(Unit.PARTY, Adjacency.REPLACE, 3.0, 0.0), 2)
     assert not found.features_are_public
     assert load().allowances.trusted is None
+    assert load(GOOD + "[allowance.trusted]\nepsilon = 3\n").allowances.trusted_answers == 1
 
 
 def test_a_query_takes_the_place_of_a_file(load, tmp_path):

@@ -176,7 +176,7 @@ def test_no_share_of_a_neighbour_whose_receipt_is_false_or_names_others() -> Non
     world = after(MASKED)
     forged = bytearray(world.living(ME, world.live()))
     forged[2 + 4] ^= 1  # the first receipt's bits
-    forged[-70:-66] = ME.to_bytes(4, "little")  # whose receipt the last is: none of its neighbours
+    forged[2 + 70 : 2 + 74] = ME.to_bytes(4, "little")  # whose receipt the second is: none of its neighbours
     world.ask(AGREE, ME, bytes(forged))
     signed = world.agree([number for number in range(11) if number != ME], world.live())
     table = Table.read(world.ask(UNMASK, ME, world.signatures(ME, signed)), 37, world.plan)

@@ -56,6 +56,7 @@ def test_tables_are_finite_numbers_of_equal_width(archive):
     found = archive(
         X=np.ones((3, 2)), bits=np.eye(2, dtype=bool), wide=np.ones((3, 4)), flat=np.ones(3), none=np.ones((0, 2)),
         texts=np.array([["a", "b"]]), holes=np.array([[1.0, 2.0], [3.0, -np.inf]]),
+        long=np.array([[1.0, np.finfo(np.longdouble).max]]),
     )  # fmt: skip
     assert [table.shape for table in found.tables("X", "bits")] == [(3, 2), (2, 2)]
     with pytest.raises(InputError, match=r"X and wide must have equal columns, got \[2, 4\]"):
@@ -65,6 +66,9 @@ def test_tables_are_finite_numbers_of_equal_width(archive):
             found.tables("X", name)
     with pytest.raises(InputError, match=r"array 'holes', row 1, column 1 \(counted from 0\) is -inf; remove or"):
         found.tables("holes")
+    if np.finfo(np.longdouble).max > np.finfo(float).max:
+        with pytest.raises(InputError, match=r"array 'long', row 0, column 1 \(counted from 0\) is inf"):
+            found.tables("long")
 
 
 @pytest.mark.parametrize(

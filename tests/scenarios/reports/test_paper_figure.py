@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import matplotlib.image
 import pytest
@@ -141,3 +142,10 @@ def test_labels_of_near_ticks_do_not_touch():
 def test_what_cannot_be_written_is_refused(tmp_path):
     with pytest.raises(InputError, match="name another --out"):
         write(FOUR, tmp_path / "no" / "figure", ["png"])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk here that is always full")
+def test_a_full_disk_is_named(tmp_path):
+    (tmp_path / "figure.pdf").symlink_to("/dev/full")
+    with pytest.raises(InputError, match=r"cannot write .*figure\.pdf: No space left on device; name another --out"):
+        write(FOUR, tmp_path / "figure", ["pdf"])

@@ -67,6 +67,12 @@ def test_a_damaged_file_of_checksums_is_named(tmp_path: Path, text: str) -> None
         opened(tmp_path)
 
 
+def test_a_folder_in_place_of_the_checksums_is_named(tmp_path: Path) -> None:
+    (tmp_path / "checksums.json").mkdir()
+    with pytest.raises(InputError, match=r"checksums\.json is damaged: .*Is a directory.*; restore it"):
+        opened(tmp_path)
+
+
 @given(st.binary(max_size=40), st.integers(0, 39), st.integers(1, 255))
 def test_any_byte_that_changes_is_noticed(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, at: int, by: int

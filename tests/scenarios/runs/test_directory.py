@@ -199,8 +199,16 @@ def test_a_disk_that_is_full_is_told_and_other_errors_are_as_they_are(run):
     with pytest.raises(FederationError, match=told) as caught, run.writing():
         raise OSError(errno.ENOSPC, "No space left on device")
     assert caught.value.exit_code == 1
-    with pytest.raises(FileNotFoundError), run.writing():
-        raise FileNotFoundError(errno.ENOENT, "gone")
+    for elsewhere in ((), ("/data.csv",)):
+        with pytest.raises(FileNotFoundError), run.writing():
+            raise FileNotFoundError(errno.ENOENT, "gone", *elsewhere)
+
+
+def test_a_file_of_a_run_that_cannot_be_written_is_named(run):
+    (run.path / "ledger.json").mkdir()
+    told = rf"^cannot write to {run.path}/ledger.json: Is a directory; .*: mend this, and --resume goes on with them$"
+    with pytest.raises(FederationError, match=told), run.writing():
+        run.write_json("ledger.json", {})
 
 
 def test_an_interrupted_run_keeps_its_worlds_and_resumes_to_the_same_files(finished, tmp_path, monkeypatch, undrawn):

@@ -339,8 +339,13 @@ def test_other_refusals():
         sensitivity.solver_slack(-1.0, 0.1)
     with pytest.raises(InputError, match="regularisation"):
         sensitivity.solver_slack(1e-9, 0.0)
-    with pytest.raises(InputError, match="regularisation"):
-        sensitivity.radius(0.0, 2)
+    for lam in (0.0, 1e-320, 1e16, math.nan):
+        with pytest.raises(InputError, match="regularisation must be a number from 1e-100 to 1e15"):
+            sensitivity.radius(lam, 2)
+    assert all(
+        math.isfinite(sensitivity.majority_vote("tight", regularisation=lam, parties=1, classes=2, auxiliary_rows=9))
+        for lam in (1e-100, 1e15)
+    )
     with pytest.raises(InputError, match="classes"):
         sensitivity.radius(0.1, 1)
 

@@ -124,6 +124,12 @@ def test_laplace_noise_is_refused_for_weights_other_than_signs() -> None:
             laplace_sums(np.zeros((1, 2)), np.array([[1.0, weight]]), (0.0, 1.0), 3, NoiseBits(1, "a test"))
 
 
+@pytest.mark.parametrize(("labels", "weights"), [((3,), (3,)), ((2, 3), (3, 2)), ((2, 3), (3,))])
+def test_labels_and_weights_are_of_the_same_bags(labels: tuple[int, ...], weights: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match=r"must be \(bags, size\) alike"):
+        laplace_sums(np.zeros(labels), np.ones(weights), (0.0, 1.0), 3, NoiseBits(1, "a test"))
+
+
 def test_the_largest_weights_are_those_that_are_allowed() -> None:
     labels, largest = np.ones((1, 2)), np.array([[2.0**20, -(2.0**20)]])
     bits, scales = NoiseBits(1, "a test"), np.zeros(1)

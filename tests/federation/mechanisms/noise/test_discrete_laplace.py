@@ -132,6 +132,8 @@ def test_impossible_numbers_of_draws_are_refused(size: float) -> None:
 def test_impossible_scales_are_refused(scale: int | Fraction) -> None:
     with pytest.raises(InputError, match="scale must be an integer"):
         discrete_laplace.sample(NoiseBits(1, "x"), scale, 1)
+    with pytest.raises(InputError, match="scale must be an integer"):
+        discrete_laplace.epsilon(1, scale)
 
 
 @pytest.mark.parametrize("scale", [1, Fraction(5, 2), 9])

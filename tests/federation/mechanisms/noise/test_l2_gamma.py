@@ -111,7 +111,9 @@ def test_in_very_many_dimensions_it_is_gaussian_noise(mu: float) -> None:
         assert ours == pytest.approx(gaussian.delta(epsilon, mu), rel=1e-4)
 
 
-@pytest.mark.parametrize("bad", [{"dimension": 0}, {"sensitivity": 0.0}, {"scale": -1.0}, {"epsilon": -0.1}])
+@pytest.mark.parametrize(
+    "bad", [{"dimension": 0}, {"sensitivity": 0.0}, {"scale": -1.0}, {"epsilon": -0.1}, {"sensitivity": 2e9}]
+)
 def test_impossible_parameters_are_refused(bad: dict) -> None:
     with pytest.raises(InputError, match=f"{next(iter(bad))} must be"):
         l2_gamma.delta(**({"epsilon": 0.1, "sensitivity": 1.0, "dimension": 2, "scale": 1.0} | bad))

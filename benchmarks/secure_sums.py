@@ -4,8 +4,9 @@ Run from the repository root: python -m benchmarks.secure_sums [--parties COUNT]
 
 Tables: time (one server and two; a party's milliseconds are those of one that stays, beside the count of primitive
 operations times what each took in the same run, and beside a prototype that was measured on another machine), memory
-(what the server of a masked sum holds at most, by the number of parties) and curve (operations times their costs up to
-a million parties, one in ten corrupt and one in ten absent). In `time` and `memory` everything is in one process, all
+(what the server of a masked sum holds at most, by the number of parties), colluders (what is left of each noise once
+some tell their shares: its variance beside the theory, and epsilon) and curve (operations times their costs up to a
+million parties, one in ten corrupt and one in ten absent). In `time` and `memory` everything is in one process, all
 messages are real, and one in ten parties is silent from the third query on.
 """
 
@@ -25,6 +26,10 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from aggregator.sums.adding import AddingServer
 from aggregator.sums.masked_sum import MaskedSum, Total
 from benchmarks.common import print_tables
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.moments.colluders import weakened
+from federation.mechanisms.moments.shares import draw, variance
+from federation.mechanisms.noise.additive import calibrate, calibrate_laplace
 from federation.numerics.arrays import Integers
 from federation.sums import keys
 from federation.sums.messages import MASKED
@@ -224,6 +229,24 @@ def show_memory(parties: int) -> None:
         print(f"| {count} | {near} | {spent.held / 1e3:.0f} | {each:.0f} | {each / near:.0f} |", flush=True)
 
 
+def show_colluders(_parties: int) -> None:
+    """All of thirty shares are the whole noise, of epsilon 1, in five numbers; colluders' ones are taken off."""
+    sharing, numbers, draws = 30, 5, 4000
+    heads("noise | colluders | variance, times the whole | in theory | epsilon at delta 0 | epsilon at delta 1e-6")
+    for whole in (
+        calibrate("gaussian", sensitivity=1.0, dimension=numbers, epsilon=1.0, delta=1e-6),
+        calibrate_laplace(l1_sensitivity=1.0, dimension=numbers, epsilon=1.0),
+        calibrate("pure", sensitivity=1.0, dimension=numbers, epsilon=1.0),
+    ):
+        every = np.array([draw(whole, sharing, NoiseBits(1, "colluders", one), draws) for one in range(sharing)])
+        for colluders in range(sharing // 3 + 1):
+            left = 1 - colluders / sharing
+            seen = every[colluders:].sum(axis=0).var() * whole.step**2 / variance(whole, sharing)
+            pure = "-" if whole.delta else f"{weakened(whole, left):.3f}"
+            at_delta = weakened(whole, left, 1e-6)
+            print(f"| {whole.name} | {colluders} | {seen:.3f} | {left:.3f} | {pure} | {at_delta:.3f} |", flush=True)
+
+
 def show_curve(_parties: int) -> None:
     """Up to a million parties."""
     heads("parties | servers | k/t | a party, ms | sent, kB | received, kB | server, s | in, GB | out, GB")
@@ -241,7 +264,12 @@ def show_curve(_parties: int) -> None:
             )
 
 
-TABLES: dict[str, Callable[[int], None]] = {"time": show_time, "memory": show_memory, "curve": show_curve}
+TABLES: dict[str, Callable[[int], None]] = {
+    "time": show_time,
+    "memory": show_memory,
+    "colluders": show_colluders,
+    "curve": show_curve,
+}
 
 
 def show(name: str, chosen: argparse.Namespace) -> None:

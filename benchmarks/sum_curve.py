@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,7 @@ def _draw(rows: list[tuple[int, dict[str, Any]]], file: Path) -> None:
 
     figure = Figure(figsize=(10, 3.2), layout="constrained")
     panels = figure.subplots(1, 4)
-    shown = {
+    shown: dict[str, Callable[[dict[str, Any]], float]] = {
         "a party, ms": lambda row: 1e3 * row["party_seconds"],
         "a party sends and receives, kB": lambda row: (row["party_sends"] + row["party_receives"]) / 1e3,
         "servers, s": lambda row: row["server_seconds"],

@@ -27,7 +27,7 @@ Counts = Mapping[str, float]
 
 EXCHANGE, PUBLIC, SIGN, VERIFY = "X25519 exchange", "X25519 public key", "Ed25519 signature", "Ed25519 check"
 DERIVE, SEAL, OPEN, STREAM = "HKDF", "AES-GCM sealing", "AES-GCM opening", "ChaCha20 mask"
-SPLIT, RECOVER, HASH = "Shamir splitting", "Shamir recovery", "SHA-256 of the integers"
+SPLIT, RECOVER = "Shamir splitting", "Shamir recovery"
 
 _SECONDS, _ROUNDS = 0.1, 5  # for which operations are timed at least
 _NUMBER = 4  # bytes of a party's number in a table
@@ -62,9 +62,9 @@ def sum_costs(plan: SumPlan, absent: float) -> SumCosts:
     """
     integers, bits = 8 * plan.numbers, -(-plan.parties // 8)
     if plan.second:
-        uploading = {PUBLIC: 1, EXCHANGE: 1, DERIVE: 1, STREAM: 1, SIGN: 1, HASH: 1}
+        uploading = {PUBLIC: 1, EXCHANGE: 1, DERIVE: 1, STREAM: 1, SIGN: 1}
         second = {VERIFY: 1, EXCHANGE: 1, DERIVE: 1, STREAM: 1}
-        return SumCosts(uploading, {VERIFY: 1, HASH: 1}, second, integers + 96, len(plan.packed()), RECEIPT + _NUMBER)
+        return SumCosts(uploading, {VERIFY: 1}, second, integers + 96, len(plan.packed()), RECEIPT + _NUMBER)
     near, live = plan.neighbours, plan.neighbours * (1 - absent)
     party: dict[str, float] = {
         PUBLIC: 2,
@@ -113,7 +113,6 @@ def timed(plan: SumPlan) -> dict[str, float]:
         EXCHANGE: lambda: keys.shared(own, theirs),
         DERIVE: lambda: keys.mask_key(secret, secret, 1, 2),
         STREAM: lambda: integers + keys.stream(secret, plan.numbers),
-        HASH: lambda: keys.live_digest(integers.tobytes()),
         SIGN: lambda: keys.signature(signing, secret, "sent", 1, content),
         VERIFY: lambda: keys.signed(verifying, said, secret, "sent", 1, content),
     }
@@ -129,7 +128,7 @@ def timed(plan: SumPlan) -> dict[str, float]:
         SPLIT: lambda: shamir.split(own_secrets, threshold, near, secret),
         RECOVER: lambda: shamir.recovered(parts[places], places + 1),
     }
-    found = _in_turns(calls, {name: 1 if name in (PUBLIC, HASH, SIGN, SPLIT, RECOVER) else near for name in calls})
+    found = _in_turns(calls, {name: 1 if name in (PUBLIC, SIGN, SPLIT, RECOVER) else near for name in calls})
     return {**found, RECOVER: found[RECOVER] / _BATCH}
 
 

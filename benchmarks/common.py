@@ -53,6 +53,11 @@ def print_tables(
                 print(f"{name}: skipped, {error}")
 
 
+def heads(columns: str) -> None:
+    """The first lines of a table in Markdown."""
+    print(f"| {columns} |\n|" + "---|" * len(columns.split(" | ")))
+
+
 def fastest(
     call: Callable[[], Result], runs: int, clock: Callable[[], float] = time.perf_counter
 ) -> tuple[float, Result]:

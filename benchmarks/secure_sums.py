@@ -1,12 +1,14 @@
 """What sums cost whose parts nobody sees: processor time of both sides beside that of the operations they need, bytes.
 
-Run from the repository root: python -m benchmarks.secure_sums [--parties COUNT] [TABLE ...]
+Run from the repository root: python -m benchmarks.secure_sums [--parties COUNT] [--out FILE] [TABLE ...]
 
 Tables: time (one server and two; a party's milliseconds are those of one that stays, beside the count of primitive
 operations times what each took in the same run, and beside a prototype that was measured on another machine), memory
-(what the server of a masked sum holds at most, by the number of parties) and curve (operations times their costs up to
-a million parties, one in ten corrupt and one in ten absent). In `time` and `memory` everything is in one process, all
-messages are real, and one in ten parties is silent from the third query on.
+(what the server of a masked sum holds at most, by the number of parties), colluders (what is left of each noise once
+some tell their shares: its variance beside the theory, and epsilon), neighbours (beside published ones) and curve
+(operations times their costs up to a million parties, one in ten corrupt and one in ten absent; --out FILE draws it).
+In `time` and `memory` everything is in one process, all messages are real, and one in ten parties is silent from the
+third query on. A party's time is the median over those that stay.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import argparse
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -23,7 +26,12 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from aggregator.sums.adding import AddingServer
 from aggregator.sums.masked_sum import MaskedSum, Total
-from benchmarks.common import print_tables
+from benchmarks.common import heads, print_tables
+from benchmarks.sum_curve import show_curve, show_neighbours
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.moments.colluders import weakened
+from federation.mechanisms.moments.shares import draw, variance
+from federation.mechanisms.noise.additive import calibrate, calibrate_laplace
 from federation.numerics.arrays import Integers
 from federation.sums import keys
 from federation.sums.messages import MASKED
@@ -32,7 +40,6 @@ from federation.sums.thresholds import Adversary
 from parties.second.unmasking import UnmaskingServer
 from parties.sums.memory import ProcessMemory
 from parties.sums.uploading import UploadingParty
-from scenarios.commands.masked_sums import masked_sums
 from scenarios.simulated.masked_sums import enrolled, masked_parties, uploading_parties
 from scenarios.simulated.sum_costs import seconds, sum_costs, timed
 
@@ -128,7 +135,7 @@ def one_server(parties: int, adversary: Adversary, around: tuple[int, int] | Non
     total, took = clocked(server.total)
     right(total, values, np.arange(gone, parties))
     stays = slice(gone, None)
-    each = float(mine[stays].mean()), float(mine.sum()), spent + took
+    each = float(np.median(mine[stays])), float(mine.sum()), spent + took
     return Spent(*each, float(sent[stays].mean()), float(received[stays].mean()), most, medians(times))
 
 
@@ -148,7 +155,12 @@ def _uploaded(everybody: list[UploadingParty], key: X25519PrivateKey, terms: Ter
     plan = planned(QUESTION, roster, numbers, 0.8, ABSENT, second=terms.second)
     times = [timed(plan)]
     question = plan.packed()
-    answers, taken = clocked(lambda: [party.answer(question) for party in everybody])
+    answers, taken = [], []
+    for party, part in zip(everybody, values[parties - len(everybody) :], strict=True):
+        part.sum()  # where it is sent it has just been computed, and so is in the processor's cache
+        answer, took = clocked(partial(party.answer, question))
+        answers.append(answer)
+        taken.append(took)
     times.append(timed(plan))
     first, second = AddingServer(plan, roster), UnmaskingServer(key, terms, ProcessMemory())
 
@@ -162,7 +174,7 @@ def _uploaded(everybody: list[UploadingParty], key: X25519PrivateKey, terms: Ter
     total, spent = clocked(add_up)
     times.append(timed(plan))
     right(total, values, np.arange(parties - len(everybody), parties))
-    return Spent(taken / len(answers), taken, spent, len(answers[0]), len(question), 0, medians(times))
+    return Spent(median(taken), sum(taken), spent, len(answers[0]), len(question), 0, medians(times))
 
 
 def show_time(parties: int) -> None:
@@ -184,11 +196,6 @@ def show_time(parties: int) -> None:
         spent = two_servers(parties, numbers)
         plan = planned(QUESTION, enrolled(parties)[1], numbers, 0.8, ABSENT, second=bytes(32))
         line(f"two | - | {numbers}", parties, plan, spent, (party, server))
-
-
-def heads(columns: str) -> None:
-    """The first lines of a table."""
-    print(f"| {columns} |\n|" + "---|" * len(columns.split(" | ")))
 
 
 def line(label: str, parties: int, plan: SumPlan, spent: Spent, prototype: tuple[float, float]) -> None:
@@ -216,31 +223,38 @@ def show_memory(parties: int) -> None:
         print(f"| {count} | {near} | {spent.held / 1e3:.0f} | {each:.0f} | {each / near:.0f} |", flush=True)
 
 
-def show_curve(_parties: int) -> None:
-    """Up to a million parties."""
-    heads("parties | servers | k/t | a party, ms | sent, kB | received, kB | server, s | in, GB | out, GB")
-    for count in (100, 1000, 10_000, 100_000, 1_000_000):
-        record, _ = masked_sums(parties=count, corrupt=0.1, dropout=ABSENT, numbers=50, quorum=None)
-        for row in record["modes"]:
-            if row["party_seconds"] is None:
-                continue
-            ring = f"{row['neighbours']}/{row['threshold']}" if row["neighbours"] else "-"
-            print(
-                f"| {count} | {row['servers']} | {ring} | {1e3 * row['party_seconds']:.3g} "
-                f"| {row['party_sends'] / 1e3:.3g} | {row['party_receives'] / 1e3:.3g} | {row['server_seconds']:.3g} "
-                f"| {row['server_receives'] / 1e9:.3g} | {row['server_sends'] / 1e9:.3g} |",
-                flush=True,
-            )
+def show_colluders() -> None:
+    """All of thirty shares are the whole noise, of epsilon 1, in five numbers; colluders' ones are taken off."""
+    sharing, numbers, draws = 30, 5, 4000
+    heads("noise | colluders | variance, times the whole | in theory | epsilon at delta 0 | epsilon at delta 1e-6")
+    for whole in (
+        calibrate("gaussian", sensitivity=1.0, dimension=numbers, epsilon=1.0, delta=1e-6),
+        calibrate_laplace(l1_sensitivity=1.0, dimension=numbers, epsilon=1.0),
+        calibrate("pure", sensitivity=1.0, dimension=numbers, epsilon=1.0),
+    ):
+        every = np.array([draw(whole, sharing, NoiseBits(1, "colluders", one), draws) for one in range(sharing)])
+        for colluders in range(sharing // 3 + 1):
+            left = 1 - colluders / sharing
+            seen = every[colluders:].sum(axis=0).var() * whole.step**2 / variance(whole, sharing)
+            pure = "-" if whole.delta else f"{weakened(whole, left):.3f}"
+            at_delta = weakened(whole, left, 1e-6)
+            print(f"| {whole.name} | {colluders} | {seen:.3f} | {left:.3f} | {pure} | {at_delta:.3f} |", flush=True)
 
 
-TABLES: dict[str, Callable[[int], None]] = {"time": show_time, "memory": show_memory, "curve": show_curve}
+TABLES: dict[str, Callable[[argparse.Namespace], None]] = {
+    "time": lambda chosen: show_time(chosen.parties),
+    "memory": lambda chosen: show_memory(chosen.parties),
+    "colluders": lambda chosen: show_colluders(),
+    "neighbours": lambda chosen: show_neighbours(),
+    "curve": lambda chosen: show_curve(chosen.out),
+}
 
 
 def show(name: str, chosen: argparse.Namespace) -> None:
     """One table."""
     print(f"\n{name}\n")
-    TABLES[name](chosen.parties)
+    TABLES[name](chosen)
 
 
 if __name__ == "__main__":
-    print_tables(__doc__, TABLES, show, parties=200)
+    print_tables(__doc__, TABLES, show, parties=200, out="")

@@ -43,12 +43,20 @@ def summed(plan: WorldPlan, whole: AdditiveMechanism) -> Assumption:
         "collude with whoever sees the sum"
     )
     if most:
-        left = max(0, counted - most) / counted
-        epsilon = weakened(whole, left) if left else math.inf
-        told = f"epsilon would be {epsilon:.3g}" if epsilon < math.inf else "no epsilon would be promised"
-        law = "" if whole.name == "discrete_gaussian" or epsilon == math.inf else ", by the continuous law of the noise"
-        text += f"; if {2 * most} did, {told}{law}"
+        text += f"; if {2 * most} did, {_weakened(plan, whole, max(0, counted - most) / counted)}"
     return Assumption(text, Check.DECLARED, Keeper.COORDINATOR)
+
+
+def _weakened(plan: WorldPlan, whole: AdditiveMechanism, left: float) -> str:
+    """What is promised where honest shares are this part of the whole noise."""
+    epsilon = weakened(whole, left) if left else math.inf
+    told = f"epsilon would be {epsilon:.3g}" if epsilon < math.inf else "no epsilon would be promised"
+    if whole.name == "discrete_gaussian" or not left:
+        return told
+    at_delta = weakened(whole, left, plan.delta)
+    if at_delta < epsilon:
+        told += f" at delta 0, and {at_delta:.3g} at delta {plan.delta:g}"
+    return told if at_delta == math.inf else f"{told}, by the continuous law of the noise"
 
 
 def large_delta(plan: WorldPlan, noise: str) -> tuple[Assumption, ...]:

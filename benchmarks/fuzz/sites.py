@@ -220,7 +220,7 @@ def _asked_for_masks() -> bytes:
     plan = replace(sum_plan(agreement, roster_of(agreement), b"", 3), nonce=bytes(16).hex())
     cells = []
     for place, key in enumerate(_KEYS):
-        told = raw_public(X25519PrivateKey.from_private_bytes(bytes([50 + place]) * 32)) + bytes(32)
+        told = raw_public(X25519PrivateKey.from_private_bytes(bytes([50 + place]) * 32))
         cells.append(told + signature(sums_key(key), plan.digest, SAYS, place, told))
     counted = packed_bits(np.ones(len(_KEYS), dtype=bool))
     receipts = Table(np.arange(len(_KEYS)), as_cells(cells, RECEIPT)).packed()

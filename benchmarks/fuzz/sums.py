@@ -27,7 +27,7 @@ from federation.sums import keys
 from federation.sums.messages import SHARES
 from federation.sums.plan import Roster, SumPlan, Terms, planned
 from federation.sums.thresholds import Adversary
-from federation.sums.two_servers import SAYS, Uploaded, mask_key, statement
+from federation.sums.two_servers import SAYS, Uploaded, mask_key
 from parties.second.unmasking import UnmaskingServer
 from parties.sums.masking import MaskedAnswers, Own
 from parties.sums.memory import ProcessMemory, Record
@@ -173,7 +173,7 @@ def _uploads() -> list[bytes]:
         fresh = X25519PrivateKey.from_private_bytes(bytes([50 + number]) * 32)
         common, told = keys.shared(fresh, keys.public(_SECOND)) or b"", keys.public(fresh)
         masked = np.arange(_NUMBERS, dtype=np.uint64) + keys.stream(mask_key(common, plan, number, told), _NUMBERS)
-        signature = keys.signature(held, plan.digest, SAYS, number, statement(told, masked))
+        signature = keys.signature(held, plan.digest, SAYS, number, told)
         found.append(Uploaded(told, masked, signature).packed())
     return found
 

@@ -67,7 +67,7 @@ class Table:
             raise InputError(_SIZE)
         rows: NDArray[np.uint8] = np.frombuffer(data, dtype=np.uint8).reshape(-1, _NUMBER + width)
         numbers = np.ascontiguousarray(rows[:, :_NUMBER]).view("<u4").ravel().astype(np.int64)
-        if len(np.unique(numbers)) < len(numbers) or (numbers >= plan.parties).any():
+        if len(set(numbers.tolist())) < len(numbers) or numbers.max(initial=0) >= plan.parties:
             raise InputError("a message of a masked sum names a party twice, or one that is none; end the sum")
         return cls(numbers, rows[:, _NUMBER:])
 
@@ -191,6 +191,16 @@ def unpacked_bits(data: bytes, count: int) -> Booleans:
     """So many of `packed_bits`. Raises `InputError` for another size."""
     require_size(data, -(-count // 8))
     return np.unpackbits(np.frombuffer(data, dtype=np.uint8), count=count, bitorder="little").astype(bool)
+
+
+def has_bit(data: bytes, place: int) -> bool:
+    """One of `packed_bits`.
+
+    Examples:
+        >>> has_bit(b"\\x09", 3), has_bit(b"\\x09", 2)
+        (True, False)
+    """
+    return bool(data[place >> 3] >> (place & 7) & 1)
 
 
 def require_size(data: bytes, size: int) -> None:

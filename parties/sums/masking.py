@@ -30,6 +30,7 @@ from federation.sums.messages import (
     Masked,
     Table,
     as_cells,
+    has_bit,
     keys_width,
     packed_bits,
     queries,
@@ -37,7 +38,7 @@ from federation.sums.messages import (
     unpacked_bits,
 )
 from federation.sums.neighbours import neighbours
-from federation.sums.plan import Roster, SumPlan
+from federation.sums.plan import KEY, Roster, SumPlan
 
 
 @dataclass(frozen=True)
@@ -88,13 +89,14 @@ class MaskedAnswers:
         """Shares of both secrets to t neighbours at least, whose keys the roster vouches for."""
         table = Table.read(question, keys_width(self._plan), self._plan)
         self._require_neighbours(table)
-        self._keys_of: dict[int, Keys] = {}
-        for number, cell in table.items():
-            theirs = Keys.read(cell, self._plan)
-            if self._said(number, theirs.signature, "keys", theirs.letters + theirs.masks):
-                self._keys_of[number] = theirs
+        both = 2 * KEY  # of a cell: the rest is the signature on these
+        self._keys_of = {
+            number: cell[:both]
+            for number, cell in table.items()
+            if self._said(number, cell[both:], "keys", cell[:both])
+        }
         digest, me = self._plan.digest, self._own.number
-        commons = {number: keys.shared(self._letter_key, theirs.letters) for number, theirs in self._keys_of.items()}
+        commons = {number: keys.shared(self._letter_key, theirs[:KEY]) for number, theirs in self._keys_of.items()}
         self._letter_keys = {
             number: keys.letter_keys(common, digest, me, number)
             for number, common in commons.items()
@@ -127,7 +129,7 @@ class MaskedAnswers:
             if number in self._letter_keys
             and (letter := keys.opened(self._letter_keys[number][1], number, me, cell)) is not None
         }
-        commons = {number: keys.shared(self._mask_key, self._keys_of[number].masks) for number in letters}
+        commons = {number: keys.shared(self._mask_key, self._keys_of[number][KEY:]) for number in letters}
         mask_keys = {
             number: keys.mask_key(common, digest, me, number)
             for number, common in commons.items()
@@ -150,15 +152,14 @@ class MaskedAnswers:
         self._live_bits, live = living.live, unpacked_bits(living.live, self._plan.parties)
         counted = int(live.sum()) if live[self._own.number] else 0
         self._take_live(counted, {number: bool(live[number]) for number in self._places})
-        self._naming: set[int] = set()
-        for number, receipt in living.receipts.items():
-            if number not in self._opened:
-                continue
-            bits, signature = receipt[: self._plan.within], receipt[self._plan.within :]
-            theirs = unpacked_bits(bits, self._plan.neighbours)
-            mine = self._plan.neighbours - 1 - self._places[number]
-            if theirs[mine] and self._said(number, signature, "sent", bits):
-                self._naming.add(number)
+        end, last = self._plan.within, self._plan.neighbours - 1
+        self._naming = {
+            number
+            for number, receipt in living.receipts.items()
+            if number in self._opened
+            and has_bit(receipt, last - self._places[number])
+            and self._said(number, receipt[end:], "sent", receipt[:end])
+        }
         return self._signed("live", keys.live_digest(living.live))
 
     def _revealed(self, question: bytes) -> bytes:
@@ -167,9 +168,9 @@ class MaskedAnswers:
         if self._plan.signed:
             table = Table.read(question, keys.SIGNATURE, self._plan)
             self._require_neighbours(table)
-            agreed = 0
+            agreed, live = 0, keys.live_digest(self._live_bits)
             for number, cell in table.items():
-                agreed += self._said(number, cell, "live", keys.live_digest(self._live_bits))
+                agreed += self._said(number, cell, "live", live)
                 if agreed == self._plan.threshold:
                     break
             self._require_enough(agreed, "signatures of neighbours on who is counted")

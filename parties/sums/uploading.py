@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -11,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from federation.contract.errors import InputError
 from federation.sums import keys
 from federation.sums.plan import SumPlan, Terms
-from federation.sums.two_servers import SAYS, Uploaded, mask_key, statement
+from federation.sums.two_servers import SAYS, Uploaded, mask_key
 from parties.sums.memory import Memory, Record
 from parties.sums.party import Contribute, part_of
 
@@ -39,15 +38,15 @@ class UploadingParty:
         plan = SumPlan.read(question)
         if plan.packed() != question:
             raise InputError("the plan of this sum is not as it was packed; send it so")
+        if not plan.second:  # before the memory, in which other sums keep what they have not sent
+            raise InputError("the plan of this sum has no second server, and takes more than one query")
         record = self._memory.load(plan.digest)
         if record is None:
-            record = Record(b"", self._uploaded(plan).packed(), (hashlib.sha256(question).digest(),), ended=True)
+            record = Record(b"", self._uploaded(plan).packed(), (), ended=True)
             self._memory.save(plan.digest, record)
         return record.vector
 
     def _uploaded(self, plan: SumPlan) -> Uploaded:
-        if not plan.second:
-            raise InputError("the plan of this sum has no second server, and takes more than one query")
         self._terms.require(plan)
         vector = part_of(plan, self._contribute)
         fresh = X25519PrivateKey.generate()
@@ -55,6 +54,6 @@ class UploadingParty:
         if common is None:
             raise InputError("the second server's key gives nothing secret; put its true key into the configuration")
         masked = vector + keys.stream(mask_key(common, plan, self._number, told), plan.numbers)
-        signature = keys.signature(self._key, plan.digest, SAYS, self._number, statement(told, masked))
+        signature = keys.signature(self._key, plan.digest, SAYS, self._number, told)
         self._pay(plan)
         return Uploaded(told, masked, signature)

@@ -27,9 +27,9 @@ Counts = Mapping[str, float]
 
 EXCHANGE, PUBLIC, SIGN, VERIFY = "X25519 exchange", "X25519 public key", "Ed25519 signature", "Ed25519 check"
 DERIVE, SEAL, OPEN, STREAM = "HKDF", "AES-GCM sealing", "AES-GCM opening", "ChaCha20 mask"
-SPLIT, RECOVER, HASH = "Shamir splitting", "Shamir recovery", "SHA-256 of the integers"
+SPLIT, RECOVER = "Shamir splitting", "Shamir recovery"
 
-_SECONDS = 0.01  # for which each operation is timed, five times
+_SECONDS, _ROUNDS = 0.1, 5  # for which operations are timed at least
 _NUMBER = 4  # bytes of a party's number in a table
 _BATCH = 50  # secrets recovered at once
 
@@ -62,9 +62,9 @@ def sum_costs(plan: SumPlan, absent: float) -> SumCosts:
     """
     integers, bits = 8 * plan.numbers, -(-plan.parties // 8)
     if plan.second:
-        uploading = {PUBLIC: 1, EXCHANGE: 1, DERIVE: 1, STREAM: 1, SIGN: 1, HASH: 1}
+        uploading = {PUBLIC: 1, EXCHANGE: 1, DERIVE: 1, STREAM: 1, SIGN: 1}
         second = {VERIFY: 1, EXCHANGE: 1, DERIVE: 1, STREAM: 1}
-        return SumCosts(uploading, {VERIFY: 1, HASH: 1}, second, integers + 96, len(plan.packed()), RECEIPT + _NUMBER)
+        return SumCosts(uploading, {VERIFY: 1}, second, integers + 96, len(plan.packed()), RECEIPT + _NUMBER)
     near, live = plan.neighbours, plan.neighbours * (1 - absent)
     party: dict[str, float] = {
         PUBLIC: 2,
@@ -96,44 +96,51 @@ def seconds(counts: Counts, times: Mapping[str, float]) -> float:
 
 
 def timed(plan: SumPlan) -> dict[str, float]:
-    """Seconds of processor time of each primitive operation here and now, for sums of this plan."""
+    """Seconds of processor time of each primitive operation here and now, for sums of this plan.
+
+    They are done in turns, each as often at a stretch as a party does it: once, or for all of its neighbours. Many
+    times in a loop of its own an operation takes less, as the processor then remembers all that it needs for it.
+    """
     own, other, signing = X25519PrivateKey.generate(), X25519PrivateKey.generate(), Ed25519PrivateKey.generate()
     theirs, secret, content = keys.public(other), secrets.token_bytes(32), bytes(64)
     verifying = signing.public_key().public_bytes_raw()
     said, letter = keys.signature(signing, secret, "sent", 1, content), bytes(2 * shamir.SHARE)
     sealed = keys.sealed(secret, 1, 2, letter)
     integers = keys.stream(secret, plan.numbers)
+    fresh = X25519PrivateKey.generate if plan.second else lambda: X25519PrivateKey.from_private_bytes(secret)
     calls: dict[str, Callable[[], Any]] = {
+        PUBLIC: lambda: keys.public(fresh()),
         EXCHANGE: lambda: keys.shared(own, theirs),
-        PUBLIC: lambda: keys.public(X25519PrivateKey.from_private_bytes(secret)),
+        DERIVE: lambda: keys.mask_key(secret, secret, 1, 2),
+        STREAM: lambda: integers + keys.stream(secret, plan.numbers),
         SIGN: lambda: keys.signature(signing, secret, "sent", 1, content),
         VERIFY: lambda: keys.signed(verifying, said, secret, "sent", 1, content),
-        DERIVE: lambda: keys.mask_key(secret, secret, 1, 2),
-        SEAL: lambda: keys.sealed(secret, 1, 2, letter),
-        OPEN: lambda: keys.opened(secret, 1, 2, sealed),
-        STREAM: lambda: integers + keys.stream(secret, plan.numbers),
-        HASH: lambda: keys.live_digest(integers.tobytes()),
     }
-    found = {name: _each(call) for name, call in calls.items()}
     if plan.second:
-        return found
+        return _in_turns(calls, dict.fromkeys(calls, 1))
     own_secrets, near, threshold = [secret, content[:32]], plan.neighbours, plan.threshold
     parts = shamir.split(own_secrets, threshold, near, secret)[0]
     random = np.random.default_rng(0)
     places = np.array([np.sort(random.permutation(near)[:threshold]) for _ in range(_BATCH)])
-    found[SPLIT] = _each(lambda: shamir.split(own_secrets, threshold, near, secret))
-    found[RECOVER] = _each(lambda: shamir.recovered(parts[places], places + 1)) / _BATCH
-    return found
+    calls |= {
+        SEAL: lambda: keys.sealed(secret, 1, 2, letter),
+        OPEN: lambda: keys.opened(secret, 1, 2, sealed),
+        SPLIT: lambda: shamir.split(own_secrets, threshold, near, secret),
+        RECOVER: lambda: shamir.recovered(parts[places], places + 1),
+    }
+    found = _in_turns(calls, {name: 1 if name in (PUBLIC, SIGN, SPLIT, RECOVER) else near for name in calls})
+    return {**found, RECOVER: found[RECOVER] / _BATCH}
 
 
-def _each(call: Callable[[], Any]) -> float:
-    """Processor time of one call: the median of five runs."""
-    call()
-    found = []
-    for _ in range(5):
-        start, calls = time.process_time(), 0
-        while (spent := time.process_time() - start) < _SECONDS or not calls:
-            call()
-            calls += 1
-        found.append(spent / calls)
-    return median(found)
+def _in_turns(calls: Mapping[str, Callable[[], Any]], stretches: Mapping[str, int]) -> dict[str, float]:
+    """Processor time of one of each of these calls, the median over rounds."""
+    found: dict[str, list[float]] = {name: [] for name in calls}
+    began, rounds = time.process_time(), 0
+    while rounds < _ROUNDS or time.process_time() - began < _SECONDS:
+        for name, call in calls.items():
+            before, start = time.process_time(), time.process_time()  # what lies between is the clock's own
+            for _ in range(stretches[name]):
+                call()
+            found[name].append((time.process_time() - 2 * start + before) / stretches[name])
+        rounds += 1
+    return {name: median(times) for name, times in found.items()}

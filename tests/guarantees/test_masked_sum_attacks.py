@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from hashlib import sha256
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +14,9 @@ from support.masked_sums import QUESTION, Gullible, World, parts
 
 from aggregator.sums.adding import AddingServer
 from federation.contract.errors import InputError, QuorumError
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.moments import shares
+from federation.mechanisms.noise.additive import calibrate_laplace
 from federation.sums import keys, two_servers
 from federation.sums.encoding import encoded
 from federation.sums.messages import (
@@ -336,8 +341,7 @@ def copied_upload() -> tuple[np.ndarray, np.ndarray]:
     parties = uploading_parties(held, terms, lambda number, plan: values[number])
     answers = [party.answer(plan.packed()) for party in parties]
     told = two_servers.Uploaded.read(answers[VICTIM], plan)
-    statement = two_servers.statement(told.key, told.vector)
-    signature = keys.signature(held[0], plan.digest, two_servers.SAYS, 0, statement)
+    signature = keys.signature(held[0], plan.digest, two_servers.SAYS, 0, told.key)
     answers[0] = replace(told, signature=signature).packed()
     first, second = AddingServer(plan, roster), UnmaskingServer(key, terms, ProcessMemory())
     for number, answer in enumerate(answers):
@@ -355,6 +359,28 @@ def test_copied_uploads_to_two_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("parties.second.unmasking.mask_key", naive)
     total, values = copied_upload()
     assert (total == 2 * values[1] + values[2]).all()  # the victim counts twice
+
+
+def test_a_second_server_that_tries_what_a_part_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It knows the mask, and of a thousand parties' shares of Laplace noise nearly all are 0."""
+    held, roster = enrolled(3)
+    key, fresh = X25519PrivateKey.generate(), X25519PrivateKey.generate()
+    terms = Terms(roster, second=keys.public(key))
+    plan = planned(QUESTION, roster, 3, 1.0, 0.0, second=terms.second)
+    monkeypatch.setattr("parties.sums.uploading.X25519PrivateKey", SimpleNamespace(generate=lambda: fresh))
+    noise = calibrate_laplace(l1_sensitivity=1.0, dimension=3, epsilon=1.0)
+    share = shares.draw(noise, 1000, NoiseBits(1, "guessed", VICTIM), draws=1)[0]
+    told = {}
+    for label in (-1, 1):
+        parties = uploading_parties(held, terms, lambda number, plan, label=label: 2**20 * label + share)
+        told[label] = two_servers.Uploaded.read(parties[VICTIM].answer(plan.packed()), plan)
+    assert told[-1].receipt == told[1].receipt  # whatever the part is
+    # A receipt with a hash of what was sent, as one might have it, tells the label.
+    common = keys.shared(key, told[1].key)
+    mask = keys.stream(two_servers.mask_key(common, plan, VICTIM, told[1].key), 3)
+    seen = sha256(told[1].vector).digest()
+    tried = {label: mask + encoded(np.full(3, 2**20 * label)) for label in (-1, 1)}
+    assert [label for label, vector in tried.items() if sha256(vector).digest() == seen] == [1]
 
 
 def colluding(world: World, corrupt: list[int]) -> tuple[bytes | None, bytes | None]:

@@ -10,7 +10,7 @@ the others the sum has, along one coordinate or as a function of the norm, a den
 which is a mixture of exponentials, so that its logarithm is convex in z >= 0 and falls the fastest at 0. The largest
 loss of a move is therefore that at 0; and of Laplace noise, where losses of coordinates add up and each is concave in
 how far it moves, the worst of all moves of an L1 norm is the one that is shared alike by all D of them. At v <= 0 the
-density is unbounded at 0, and there is no pure promise left.
+density is unbounded at 0, and there is no pure promise left; there is one at a delta (`fewer_shares`).
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ import math
 from scipy.special import kve
 
 from federation.contract.errors import InputError
+from federation.mechanisms.moments import fewer_shares
 from federation.mechanisms.noise import gaussian
 from federation.mechanisms.noise.additive import AdditiveMechanism
 
 
-def weakened(whole: AdditiveMechanism, left: float) -> float:
-    """The epsilon, at the delta that was promised, where honest shares are `left` times the whole noise, in (0, 1].
+def weakened(whole: AdditiveMechanism, left: float, delta: float = 0.0) -> float:
+    """The epsilon where honest shares are `left` times the whole noise, in (0, 1].
 
-    Infinite where nothing pure is left. Raises `InputError` for a part out of range.
+    It is at the delta that was promised; where that is 0, at this `delta`, or the pure one at 0, which is infinite
+    where nothing pure is left. Of Laplace noise in several coordinates it is the pure one, whatever delta is: which
+    move is the worst at a delta is not known. Raises `InputError` for a part out of range.
 
     Examples:
         >>> from federation.mechanisms.noise.additive import calibrate
@@ -37,12 +40,16 @@ def weakened(whole: AdditiveMechanism, left: float) -> float:
         [1.0, 1.058, 1.455]
         >>> [round(weakened(pure, left), 3) for left in (1.0, 0.95, 0.9, 0.8)]
         [1.0, 1.304, 1.82, inf]
+        >>> [round(weakened(pure, left, delta=1e-6), 3) for left in (1.0, 0.95, 0.9, 0.8)]
+        [0.986, 1.052, 1.196, 1.722]
     """
     if not 0 < left <= 1:
         raise InputError(f"left must be a part of the noise, above 0 and at most 1, got {left:g}")
     if whole.name == "discrete_gaussian":
         return gaussian.epsilon(whole.delta, whole.charged / whole.scale / math.sqrt(left))
     moved, dimension = whole.charged / whole.scale, whole.dimension
+    if delta and (whole.name == "l2_gamma" or dimension == 1):  # in one dimension they are one
+        return fewer_shares.epsilon(delta, moved, dimension, left)
     if whole.name == "discrete_laplace":
         return dimension * _loss(left - 0.5, moved / dimension)
     return _loss(((dimension + 1) * left - dimension) / 2, moved)

@@ -48,11 +48,6 @@ _CLOSE = Assumption(
     Check.ENFORCED,
 )
 
-_HONEST = "at least {} parties add their shares of the noise as drawn, and tell nobody"
-_ONLY_THE_SUM = Assumption(
-    "the summation over the parties reveals the sum of their answers only", Check.DECLARED, Keeper.COORDINATOR
-)
-
 
 def draw(whole: AdditiveMechanism, contributors: int, bits: NoiseBits, draws: int) -> Floats | Integers:
     """One party's shares, in steps, (draws, D): independent draws for as many releases.

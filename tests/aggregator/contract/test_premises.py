@@ -7,10 +7,12 @@ import pytest
 from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE, LOCAL, local_guarantee, plan_premises, summed
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, NoGuarantee, Unit
 from federation.mechanisms.moments.colluders import weakened
-from federation.mechanisms.noise.additive import calibrate
+from federation.mechanisms.noise.additive import calibrate, calibrate_laplace
 
 GAUSSIAN = calibrate("gaussian", sensitivity=1.0, dimension=4, epsilon=1.0, delta=1e-6)
 PURE = calibrate("pure", sensitivity=1.0, dimension=4, epsilon=1.0)
+LAPLACE = calibrate_laplace(l1_sensitivity=1.0, dimension=4, epsilon=1.0)
+AT = " at delta 0, and {:.3g} at delta 1e-06, by the continuous law of the noise"
 OWN = Assumption("of the mechanism", Check.ENFORCED)
 PROMISED = Guarantee(1.0, 0.0, Unit.LABEL, Adjacency.REPLACE, "some noise", {"scale": 2.0}, (OWN,))
 
@@ -59,8 +61,18 @@ def test_what_is_believed_of_servers_is_a_premise(make_plan, servers, told):
     ("whole", "colluding", "told"),
     [
         (GAUSSIAN, 0.1, f"; if 6 did, epsilon would be {weakened(GAUSSIAN, 12 / 15):.3g}"),
-        (PURE, 0.04, f"; if 2 did, epsilon would be {weakened(PURE, 16 / 17):.3g}, by the continuous law of the noise"),
-        (PURE, 0.1, "; if 6 did, no epsilon would be promised"),
+        (
+            PURE,
+            0.04,
+            f"; if 2 did, epsilon would be {weakened(PURE, 16 / 17):.3g}{AT.format(weakened(PURE, 16 / 17, 1e-6))}",
+        ),
+        (PURE, 0.1, f"; if 6 did, no epsilon would be promised{AT.format(weakened(PURE, 12 / 15, 1e-6))}"),
+        (
+            LAPLACE,
+            0.1,
+            f"; if 6 did, epsilon would be {weakened(LAPLACE, 12 / 15):.3g}, by the continuous law of the noise",
+        ),
+        (PURE, 0.45, "; if 24 did, no epsilon would be promised"),
         (GAUSSIAN, 0.45, "; if 24 did, no epsilon would be promised"),
         (GAUSSIAN, 0.0, "collude with whoever sees the sum"),
     ],

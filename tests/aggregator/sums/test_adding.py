@@ -23,7 +23,7 @@ def test_false_uploads_are_left_out_and_second_ones_unread() -> None:
     server = AddingServer(PLAN, ROSTER)
     for number, party in enumerate(PARTIES):
         answer = party.answer(PLAN.packed())
-        server.take(number, answer if number else answer[:-1] + bytes([answer[-1] ^ 1]))
+        server.take(number, answer if number else bytes([answer[0] ^ 1]) + answer[1:])
     server.take(1, b"again")
     for stranger in (-1, PLAN.parties):
         server.take(stranger, b"a stranger")

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from federation.contract.errors import InputError
 from federation.sums import keys
 from federation.sums.plan import KEY, Roster, planned
-from federation.sums.two_servers import RECEIPT, SAYS, Uploaded, mask_key, statement, vouched
+from federation.sums.two_servers import RECEIPT, SAYS, Uploaded, mask_key, vouched
 
 OWN = Ed25519PrivateKey.generate()
 KEYS = (OWN.public_key().public_bytes_raw(), b"2" * KEY, b"3" * KEY)
@@ -19,7 +19,7 @@ PLAN = planned("00" * 32, Roster(KEYS), 4, quorum=1.0, absent=0.0, second=b"s" *
 
 
 def uploaded(vector: np.ndarray) -> Uploaded:
-    return Uploaded(b"e" * 32, vector, keys.signature(OWN, PLAN.digest, SAYS, 0, statement(b"e" * 32, vector)))
+    return Uploaded(b"e" * 32, vector, keys.signature(OWN, PLAN.digest, SAYS, 0, b"e" * 32))
 
 
 def test_uploads_come_back_as_they_were() -> None:
@@ -28,15 +28,15 @@ def test_uploads_come_back_as_they_were() -> None:
     back = Uploaded.read(told.packed(), PLAN)
     assert back.vector.tolist() == [0, 1, 2, 3]
     assert back.receipt == told.receipt
-    assert len(told.receipt) == RECEIPT == 128
+    assert len(told.receipt) == RECEIPT == 96
     with pytest.raises(InputError, match="not the size"):
         Uploaded.read(told.packed()[:-1], PLAN)
 
 
-def test_a_receipt_is_for_one_vector_of_one_party_in_one_sum() -> None:
+def test_a_receipt_is_for_one_key_of_one_party_in_one_sum() -> None:
     told = uploaded(np.arange(4, dtype=np.uint64))
     assert vouched(told.receipt, 0, KEYS[0], PLAN)
-    assert not vouched(replace(told, vector=told.vector + np.uint64(1)).receipt, 0, KEYS[0], PLAN)
+    assert not vouched(replace(told, key=b"f" * 32).receipt, 0, KEYS[0], PLAN)
     assert not vouched(told.receipt, 1, KEYS[0], PLAN)
     assert not vouched(told.receipt, 0, KEYS[1], PLAN)
     assert not vouched(told.receipt, 0, KEYS[0], replace(PLAN, nonce="11" * 16))

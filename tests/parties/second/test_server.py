@@ -13,6 +13,7 @@ from federation.letters.packets import Status, read_reply
 from federation.letters.sum_letters import LEAVE, MASKS, SumAnswer, SumQuery
 from federation.sums.messages import KEYS, SHARES, Table, packed_bits
 from federation.sums.plan import SumPlan
+from federation.sums.two_servers import RECEIPT
 from parties.site.journal import Journal
 
 SITES = ("north", "south", "west", "east", "centre")
@@ -110,7 +111,7 @@ def test_fewer_than_a_quorum_are_no_list(post, world):
 
 
 def receipts(server, changed):
-    table = Table.read(b"".join(server.receipts()), 128, server.plan, most=5)
+    table = Table.read(b"".join(server.receipts()), RECEIPT, server.plan, most=5)
     return changed(table).packed()
 
 

@@ -14,7 +14,7 @@ from federation.contract.errors import InputError, QuorumError
 from federation.sums import keys
 from federation.sums.messages import Table
 from federation.sums.plan import Terms, planned
-from federation.sums.two_servers import RECEIPT, SAYS, Uploaded, statement
+from federation.sums.two_servers import RECEIPT, SAYS, Uploaded
 from parties.second.unmasking import UnmaskingServer
 from parties.sums.memory import ProcessMemory
 from scenarios.simulated.masked_sums import enrolled, uploading_parties
@@ -86,7 +86,7 @@ def test_a_party_without_a_secret_harms_nobody_else() -> None:
     for number in range(1, 5):
         first.take(number, PARTIES[number].answer(PLAN.packed()))
     vector = np.zeros(3, dtype=np.uint64)
-    signature = keys.signature(HELD[0], PLAN.digest, SAYS, 0, statement(bytes(32), vector))
+    signature = keys.signature(HELD[0], PLAN.digest, SAYS, 0, bytes(32))
     first.take(0, Uploaded(bytes(32), vector, signature).packed())
     server = second()
     for shown in first.receipts():

@@ -11,9 +11,11 @@ from support.masked_sums import QUESTION
 
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.sums import keys
+from federation.sums.messages import KEYS
 from federation.sums.plan import Terms, planned
 from federation.sums.two_servers import Uploaded, mask_key
 from parties.sums.memory import FolderMemory, ProcessMemory
+from parties.sums.party import MaskedParty
 from parties.sums.uploading import UploadingParty
 from scenarios.simulated.masked_sums import enrolled
 
@@ -43,6 +45,15 @@ def test_every_sum_has_a_fresh_mask() -> None:
     other = replace(PLAN, nonce="22" * 16)
     vectors = [Uploaded.read(one.answer(plan.packed()), plan).vector for plan in (PLAN, other)]
     assert (vectors[0] != vectors[1]).all()
+
+
+def test_what_a_sum_with_one_server_keeps_is_not_sent() -> None:
+    """Its record has the part without a mask, by the digest of its plan."""
+    memory, plan = ProcessMemory(), planned(QUESTION, ROSTER, 3, 0.8, 0.0)
+    MaskedParty(1, HELD[1], Terms(ROSTER), memory, lambda plan: PART).answer(plan.digest, KEYS, plan.packed())
+    assert memory.load(plan.digest).vector == PART.tobytes()
+    with pytest.raises(InputError, match="has no second server"):
+        party(memory).answer(plan.packed())
 
 
 def test_who_cannot_pay_sends_nothing() -> None:

@@ -74,6 +74,12 @@ class AuxiliaryQuestion(ClassifierQuestion):
         if self.rows.ndim != 2 or self.rows.shape[1] != dimension:
             raise InputError(f"rows must be (N, {dimension}) features, got shape {self.rows.shape}")
 
+    @cached_property
+    def different(self) -> tuple[np.ndarray, np.ndarray]:
+        """The different ones of `rows` (k, d), and which of these each row is (N,): equal rows get equal votes."""
+        first, twins = equal_rows(self.rows)
+        return self.rows[first], twins
+
 
 @dataclass(frozen=True)
 class VotesQuestion(AuxiliaryQuestion):
@@ -91,12 +97,6 @@ class VotesQuestion(AuxiliaryQuestion):
     """
 
     kind: ClassVar[str] = "votes"
-
-    @cached_property
-    def different(self) -> tuple[np.ndarray, np.ndarray]:
-        """The different ones of `rows` (k, d), and which of these each row is (N,): equal rows get equal votes."""
-        first, twins = equal_rows(self.rows)
-        return self.rows[first], twins
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
@@ -141,6 +141,24 @@ class StatisticQuestion(AuxiliaryQuestion):
             raise InputError(f"coordinates must be ({len(self.rows)}, r) numbers, got shape {self.coordinates.shape}")
         if self.share != "raw" and self.training.over != "declared":
             raise InputError("shares of norm 1 are of classifiers over all declared classes; train over: declared")
+
+    @cached_property
+    def summed(self) -> tuple[np.ndarray, np.ndarray]:
+        """The different rows (k, d) and, for each, the sum of the coordinates of all that equal it, (k, r).
+
+        Any sum over all rows of what follows from a row times its coordinates is one over these.
+        """
+        rows, twins = self.different
+        if len(rows) == len(twins):
+            return self.rows, self.coordinates
+        order = np.argsort(twins, kind="stable")
+        starts = np.searchsorted(twins[order], np.arange(len(rows)))
+        return rows, np.add.reduceat(self.coordinates[order], starts)
+
+    @cached_property
+    def moments(self) -> np.ndarray:
+        """X'Y/N of the rows and their coordinates, (d, r)."""
+        return np.asarray(self.rows.T @ self.coordinates / len(self.rows))
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""

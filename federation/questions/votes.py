@@ -74,12 +74,6 @@ class AuxiliaryQuestion(ClassifierQuestion):
         if self.rows.ndim != 2 or self.rows.shape[1] != dimension:
             raise InputError(f"rows must be (N, {dimension}) features, got shape {self.rows.shape}")
 
-    @cached_property
-    def different(self) -> tuple[np.ndarray, np.ndarray]:
-        """The different ones of `rows` (k, d), and which of these each row is (N,): equal rows get equal votes."""
-        first, twins = equal_rows(self.rows)
-        return self.rows[first], twins
-
 
 @dataclass(frozen=True)
 class VotesQuestion(AuxiliaryQuestion):
@@ -148,12 +142,12 @@ class StatisticQuestion(AuxiliaryQuestion):
 
         Any sum over all rows of what follows from a row times its coordinates is one over these.
         """
-        rows, twins = self.different
-        if len(rows) == len(twins):
+        first, twins = equal_rows(self.rows)
+        if len(first) == len(twins):
             return self.rows, self.coordinates
         order = np.argsort(twins, kind="stable")
-        starts = np.searchsorted(twins[order], np.arange(len(rows)))
-        return rows, np.add.reduceat(self.coordinates[order], starts)
+        starts = np.searchsorted(twins[order], np.arange(len(first)))
+        return self.rows[first], np.add.reduceat(self.coordinates[order], starts)
 
     @cached_property
     def moments(self) -> np.ndarray:

@@ -165,7 +165,7 @@ def draw(curves: dict[str, list[Cost]], file: Path, spent: str) -> None:
     """What was `spent`, and memory, against the number of parties."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 3.4), layout="constrained")
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
     seconds, memory = figure.subplots(1, 2)
     for name, costs in curves.items():
         parties = [cost.parties for cost in costs]
@@ -173,7 +173,7 @@ def draw(curves: dict[str, list[Cost]], file: Path, spent: str) -> None:
         memory.loglog(parties, [cost.peak_mebibytes for cost in costs], marker="o", label=name)
     seconds.set(xlabel="parties", ylabel=spent)
     memory.set(xlabel="parties", ylabel="MiB of all processes")
-    seconds.legend(fontsize=7)
+    figure.legend(*seconds.get_legend_handles_labels(), loc="outside right upper", fontsize=7)
     for axes in (seconds, memory):
         axes.grid(alpha=0.3)
     figure.savefig(file, dpi=150)

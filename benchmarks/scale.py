@@ -1,11 +1,13 @@
 """What a run costs as the number of parties grows: python -m benchmarks.scale [PART ...] [--engine E] [--out FILE.png]
 
-Parts, all of them by default but `protocols`:
+Parts, the first three by default; the names of protocols are parts, too:
 scale               1,000 to 100,000 parties of 5 rows, 2,000 public rows, the default shares of a soft vote;
 million-parties     10,000 to 1,000,000 parties of 22 rows behind 119 columns, 10,000 public rows, votes;
 ten-million-parties 100,000 to 10,000,000 parties of 5 rows, 2,000 public rows, votes;
 protocols           every protocol at 1,000 to 100,000 parties (real labels: census weeks, two rows each, as far as they
-                    go; needs FEDERATION_DATA; for label_sums, where every party sends X'X, in 16 dimensions).
+                    go; needs FEDERATION_DATA; for label_sums, where every party sends X'X, in 16 dimensions);
+sharing             `scale` with 20,000 parties by two workers of Ray beside two processes of half of them each, inline
+                    and at the same time, in turn, three times each: how many parties a second of collecting takes.
 
 Every run is `federation run` in a process of its own. Prints the whole run, seconds and bytes per party, what a further
 party costs beyond the count before, and the peak of the memory of all processes together (pages that several share are
@@ -25,8 +27,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import psutil
 
@@ -35,7 +39,9 @@ COUNTS = {
     "million-parties": (10_000, 100_000, 1_000_000),
     "ten-million-parties": (100_000, 1_000_000, 10_000_000),
 }
-PROTOCOLS = "protocols"
+PROTOCOLS, SHARING = "protocols", "sharing"
+LEAST_SHARE = 0.9  # of the rate of two processes that have nothing in common, by two workers
+TOGETHER, TURNS = 20_000, 3  # parties of `sharing`, and measurements of either kind
 FEW = (1_000, 10_000, 100_000)
 _EVERY = 0.2  # seconds between two looks at memory
 _CROWD = ("source=crowd", "auxiliary=2000", "test=20000")
@@ -58,10 +64,11 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one run: seconds of the whole by the clock, those that parties cost, bytes that one sends, peak memory."""
+    """Of one run: seconds of the whole and of collecting by the clock, what parties cost, bytes of one, peak memory."""
 
     parties: int
     whole: float
+    collected: float
     spent: float
     bytes_per_party: float
     peak_mebibytes: float
@@ -86,8 +93,9 @@ def measure(scenario: str, settings: list[str], parties: int, engine: str) -> Co
         run = json.loads((Path(folder) / "run" / "run.json").read_text())
         with (Path(folder) / "run" / "results.csv").open() as file:
             sent = [float(row["value"]) for row in csv.DictReader(file) if row["metric"] == "bytes_per_party"]
-    spent = _processor_seconds() - before if engine == "inline" else run["seconds"]["collect"]
-    return Cost(parties, whole, spent, max(sent), peak / 2**20)
+    collected = run["seconds"]["collect"]
+    spent = _processor_seconds() - before if engine == "inline" else collected
+    return Cost(parties, whole, collected, spent, max(sent), peak / 2**20)
 
 
 def _processor_seconds() -> float:
@@ -127,6 +135,22 @@ def told(name: str, costs: Iterator[Cost]) -> list[Cost]:
     return done
 
 
+def sharing() -> None:
+    """Print how Ray's two workers compare with two processes that have nothing in common."""
+    half = TOGETHER // 2
+    of_ray, of_two = [], []
+    for _ in range(TURNS):
+        of_ray.append(measure("scale", ["engine.workers=2"], TOGETHER, "ray").collected)
+        with ThreadPoolExecutor(2) as pool:
+            both = [pool.submit(measure, "scale", [], half, "inline") for _ in range(2)]
+            of_two.append(max(one.result().collected for one in both))
+    ratio = median(of_two) / median(of_ray)
+    print(f"\n{SHARING}: {TOGETHER} parties, seconds of collecting, medians of {TURNS}")
+    print(f"  ray {median(of_ray):.2f}, two inline at once {median(of_two):.2f}, ray has {ratio:.2f} of their rate")
+    at_least = "met" if ratio >= LEAST_SHARE else "MISSED"
+    print(f"  bar: at least {LEAST_SHARE}: {at_least}", flush=True)
+
+
 def of_protocol(name: str, counts: list[int]) -> Iterator[Cost]:
     """One of the protocols with two rows of each party, or four in two bags where it estimates ratios."""
     protocol, data = KINDS[name]
@@ -141,7 +165,7 @@ def draw(curves: dict[str, list[Cost]], file: Path, spent: str) -> None:
     """What was `spent`, and memory, against the number of parties."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 3.4), layout="constrained")
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
     seconds, memory = figure.subplots(1, 2)
     for name, costs in curves.items():
         parties = [cost.parties for cost in costs]
@@ -149,7 +173,7 @@ def draw(curves: dict[str, list[Cost]], file: Path, spent: str) -> None:
         memory.loglog(parties, [cost.peak_mebibytes for cost in costs], marker="o", label=name)
     seconds.set(xlabel="parties", ylabel=spent)
     memory.set(xlabel="parties", ylabel="MiB of all processes")
-    seconds.legend(fontsize=7)
+    figure.legend(*seconds.get_legend_handles_labels(), loc="outside right upper", fontsize=7)
     for axes in (seconds, memory):
         axes.grid(alpha=0.3)
     figure.savefig(file, dpi=150)
@@ -158,19 +182,20 @@ def draw(curves: dict[str, list[Cost]], file: Path, spent: str) -> None:
 def main() -> None:
     """Print the parts that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[[], *COUNTS, PROTOCOLS], metavar="PART")
+    parser.add_argument("parts", nargs="*", choices=[[], *COUNTS, PROTOCOLS, *KINDS, SHARING], metavar="PART")
     parser.add_argument("--engine", choices=("inline", "ray"), default="ray")
     parser.add_argument("--most", type=int, default=10**9, help="parties at most")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    if PROTOCOLS in arguments.parts and len(arguments.parts) > 1:
-        parser.error(f"{PROTOCOLS} costs processor seconds, and is measured by itself")
-    curves: dict[str, list[Cost]] = {}
-    inline = arguments.engine == "inline" or PROTOCOLS in arguments.parts
-    if PROTOCOLS in arguments.parts:
-        counts = [count for count in FEW if count <= arguments.most]
-        curves = {name: told(name, of_protocol(name, counts)) for name in KINDS}
-    for part in [part for part in arguments.parts or COUNTS if part != PROTOCOLS]:
+    protocols = [name for name in KINDS if name in arguments.parts or PROTOCOLS in arguments.parts]
+    if protocols and {*COUNTS, SHARING} & {*arguments.parts}:
+        parser.error("protocols cost processor seconds, and are measured by themselves")
+    if SHARING in arguments.parts:
+        sharing()
+    inline = arguments.engine == "inline" or bool(protocols)
+    counts = [count for count in FEW if count <= arguments.most]
+    curves = {name: told(name, of_protocol(name, counts)) for name in protocols}
+    for part in [part for part in arguments.parts or COUNTS if part in COUNTS]:
         counts = [count for count in COUNTS[part] if count <= arguments.most]
         curves[part] = told(part, (measure(part, [], count, arguments.engine) for count in counts))
     if arguments.out is not None:

@@ -3,9 +3,11 @@
 Run from the repository root: python -m benchmarks.voting [--data-dir DIR] [--parties COUNT]
 
 First the vote phase (votes at the parties, packing, unpacking, counting at the aggregator) at the size of the largest
-KDD-99 scenario, over a floor of plain products of the same precision and plain counts of bits that are already there;
-then what a party costs at the size of HAR, beside a loop over scikit-learn. One thread, processor time. Rows of the
-same shape are drawn where the data is not at hand.
+KDD-99 scenario, over a floor of plain products of the same precision and plain counts of bits that are already there,
+both of all public rows, and over one of the different rows, as parties vote once on rows that are equal; beside it the
+share of the statistic that the default asks for. Then what a party costs at the size of HAR, beside a loop over
+scikit-learn; and what it costs outside training and votes, in the scenarios of many small parties. One thread,
+processor time. Rows of the same shape are drawn where the data is not at hand.
 """
 
 from __future__ import annotations
@@ -22,24 +24,29 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
+from aggregator.ensembles.share_answers import share_question
 from aggregator.ensembles.tally import VoteTally
-from aggregator.world.fitting import fit
-from benchmarks.common import command_line
+from aggregator.world.fitting import fit_rows
+from aggregator.world.public_rows import PublicRows
+from benchmarks.common import bar, command_line, fastest
 from federation.contract.reference import Reference
 from federation.grids.codec import decode_submission, encode_submission
 from federation.grids.nodes import cohort_size, most_per_node
 from federation.questions.votes import Training, VotesQuestion
-from parties.answers import votes
+from parties.answers import statistic, votes
 from parties.holdings.cohort import Cohort, Holdings
 from parties.training import linear
 from parties.training.loading import load
 from parties.training.training import trained
+from scenarios.data.drawn import DRAWN_SETS
 from scenarios.runs.world import split_of
 from scenarios.settings.schema import resolve
 from scenarios.simulated.simulation import split
 
 REGULARISATION = 1e-4
 WORKERS = 2  # that the automatic cohort size is chosen for
+MANY = ("ten-million-parties", "million-parties")
+FEW_NUMBERS = 100  # of a party: more of them cannot be read and transformed in 10 us
 TILES = (256, 512, 1024, 4096)
 DEFAULT_MAP = ["scale", {"whiten": 10}, "constant", "unit_norm"]
 
@@ -66,16 +73,18 @@ class Drawn:
 
 @dataclass(frozen=True)
 class World:
-    """Parties, where their rows come from, and what they are asked."""
+    """Parties and how many numbers each holds, where these come from, the public rows, and what is asked of them."""
 
     title: str
+    numbers: int
     parties: int
     holdings: str
+    public: PublicRows
     question: VotesQuestion
 
     def cohort(self, wanted: int | None) -> int:
         """Parties per cohort, the automatic size for None."""
-        return cohort_size(self.parties, WORKERS, wanted, most_per_node(True, len(self.question.rows)))
+        return cohort_size(self.parties, WORKERS, wanted, most_per_node(True, len(self.public.rows)))
 
     def cohorts(self, size: int) -> Iterator[Cohort]:
         """All parties in cohorts."""
@@ -88,16 +97,18 @@ def world(
 ) -> World:
     """The first split of a library scenario, or rows drawn in its shape when its data is not in the folder `data`."""
     source = resolve(name).data.source
-    if data is not None and (Path(data) / f"{source}.npz").exists():
+    if any(one.name == source for one in DRAWN_SETS) or (data is not None and (Path(data) / f"{source}.npz").exists()):
         spec = split_of(resolve(name, [f"parties.count={parties}"]), 0, data)
         holdings, table = spec.reference("SimulatedParties"), spec.reference("public_rows").call()
         rows, text, classes, title = table.rows, table.text_columns, len(split(spec).table.classes), source
     else:
         holdings, text, classes = Reference("benchmarks.voting:Drawn", drawn), (), drawn["classes"]
         rows, title = Drawn(**drawn).some(-1, public).rows, f"rows drawn in the shape of {source}"
-    feature_map = fit(stages, rows, text)
+    behind = PublicRows(*fit_rows(stages, rows, text), stages)
+    feature_map = behind.feature_map
     training = Training(feature_map, classes, {"name": "logistic", "parameters": {"regularisation": REGULARISATION}}, 0)
-    return World(title, parties, holdings.to_json(), VotesQuestion(training, feature_map.transform(rows)))
+    numbers = feature_map.columns * drawn["rows"]
+    return World(title, numbers, parties, holdings.to_json(), behind, VotesQuestion(training, behind.different[0]))
 
 
 class Clock:
@@ -134,9 +145,9 @@ def vote(cohort: Cohort, question: VotesQuestion, tally: VoteTally, clock: Clock
 class Floor:
     """What cannot be avoided: one float32 product per vote, and the addition of bits that are there already."""
 
-    def __init__(self, question: VotesQuestion, together: int) -> None:
-        self._columns = np.ascontiguousarray(question.rows.T, dtype=np.float32)
-        self._bits = np.random.default_rng(0).integers(0, 2, (together, len(question.rows)), dtype=np.uint8)
+    def __init__(self, rows: np.ndarray, together: int) -> None:
+        self._columns = np.ascontiguousarray(rows.T, dtype=np.float32)
+        self._bits = np.random.default_rng(0).integers(0, 2, (together, len(rows)), dtype=np.uint8)
         some = np.random.default_rng(1).normal(size=(together, len(self._columns))).astype(np.float32)
         clock = Clock()
         for tile in 2 * TILES:
@@ -163,13 +174,16 @@ def vote_phase(world: World, size: int) -> None:
     """Prints the vote phase of a world of two classes over its floor, measured cohort by cohort, side by side."""
     question = world.question
     clock, tally = Clock(), VoteTally(question, world.parties)
-    floor, counts = Floor(question, size), np.zeros(len(question.rows), dtype=np.int64)
+    whole, fewer = (Floor(rows, size) for rows in (world.public.rows, question.rows))
+    counts, few = (np.zeros(len(rows), dtype=np.int64) for rows in (world.public.rows, question.rows))
+    of_different = Clock()
     for cohort in world.cohorts(size):
         with clock("training"):
             outcome = trained(cohort, question.training)
         vote(cohort, question, tally, clock)
         weights = [group.weights for group in outcome.groups if isinstance(group, linear.LinearGroup)]
-        floor.serve(np.concatenate(weights), counts, clock)
+        whole.serve(np.concatenate(weights), counts, clock)
+        fewer.serve(np.concatenate(weights), few, of_different)
     cohort = next(world.cohorts(size))
     trained(cohort, question.training)
     tracemalloc.start()
@@ -177,14 +191,49 @@ def vote_phase(world: World, size: int) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     phase, least = clock.of("votes", "packing", "unpacking", "counting"), clock.of("products", "bits")
-    cast, (rows, columns) = tally.answered * len(question.rows), question.rows.shape
-    print(f"{world.title}: {world.parties} parties in cohorts of {size}, {rows} auxiliary rows, {columns} dimensions")
+    cast, (rows, columns) = tally.answered * len(world.public.rows), world.public.rows.shape
+    print(f"{world.title}: {world.parties} parties in cohorts of {size}, {rows} auxiliary rows, of which")
+    print(f"  {len(question.rows)} differ, {columns} dimensions")
     print(f"  vote phase {phase:.3f} s, {cast / phase:.3g} votes/s; floor {least:.3f} s; ratio {phase / least:.2f}")
+    smaller = of_different.of("products", "bits")
+    print(f"  floor of the different rows {smaller:.3f} s; ratio {phase / smaller:.2f}")
+    bar("vote phase over its floor", phase / least, 2.0)
     nanoseconds = {name: f"{name} {1e9 * seconds / cast:.3f}" for name, seconds in clock.seconds.items()}
     print(f"  ns per vote: {', '.join(nanoseconds[name] for name in ('votes', 'packing', 'unpacking', 'counting'))}")
-    print(f"  ns per vote of the floor: {nanoseconds['products']} (tiles of {floor.tile} rows), {nanoseconds['bits']}")
+    print(f"  ns per vote of the floor: {nanoseconds['products']} (tiles of {whole.tile} rows), {nanoseconds['bits']}")
     print(f"  loading and training {1e6 * clock.of('training') / world.parties:.1f} us per party")
+    print(
+        f"  the default share of the same cohort: {1e9 * _share(world, cohort) / (len(cohort.parties) * rows):.3f} ns"
+    )
     print(f"  memory allocated at the peak of one cohort, from its votes to the counts: {peak / 2**20:.1f} MiB")
+
+
+def _share(world: World, cohort: Cohort) -> float:
+    """Processor seconds of a cohort's default shares of the statistic, which take the place of its votes."""
+    asked = share_question(world.question.training, world.public, world.public.whitening, "probabilities", "both")
+    trained(cohort, asked.training)
+    return fastest(lambda: statistic.answer(cohort, asked), 2, time.process_time)[0]
+
+
+def outside(world: World, size: int) -> None:
+    """Prints what a party costs outside training and votes: its rows, the feature map, packing, unpacking, counting."""
+    question, clock, tally = world.question, Clock(), VoteTally(world.question, world.parties)
+    for cohort in world.cohorts(size):
+        with clock("loading"):
+            load(cohort, question.training)
+        with clock("training"):
+            trained(cohort, question.training)  # of rows that are read already
+        vote(cohort, question, tally, clock)
+    costs = {name: 1e6 * seconds / world.parties for name, seconds in clock.seconds.items()}
+    print(f"{world.title}: {world.parties} parties in cohorts of {size}, {len(question.rows)} auxiliary rows")
+    print(f"  us per party: {', '.join(f'{name} {cost:.1f}' for name, cost in costs.items())}")
+    beside = sum(costs.values()) - costs["training"] - costs["votes"]
+    if world.numbers <= FEW_NUMBERS:
+        bar("us per party outside training and votes", beside, 10.0)
+    else:
+        print(
+            f"  outside training and votes {beside:.1f}, {1e3 * beside / world.numbers:.1f} ns for each number it holds"
+        )
 
 
 def per_party(world: World, size: int) -> None:
@@ -234,6 +283,11 @@ def main() -> None:
         shape = {"columns": 561, "classes": 6, "rows": 6}
         small = world("har-soft-vote", 1000, shape, 1352, [{"whiten": 10}, "unit_norm"], chosen.data_dir)
         per_party(small, small.cohort(chosen.cohort))
+        for name in MANY:
+            scenario = resolve(name)
+            held = {"rows": scenario.parties.rows or 0}  # its rows are drawn wherever it runs
+            many = world(name, chosen.parties, held, 0, scenario.data.stages, chosen.data_dir)
+            outside(many, many.cohort(chosen.cohort))
 
 
 if __name__ == "__main__":

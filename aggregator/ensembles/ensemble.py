@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import EllipsisType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,10 +18,11 @@ Labels = Literal["soft", "majority"]
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Votes of K declared parties on public rows."""
+    """Votes of K declared parties on public rows; `places` (N,) says which row that was voted on each of them is."""
 
     public: PublicRows
     tally: VoteTally
+    places: np.ndarray | EllipsisType = ...
     recipe: ClassVar[tuple[Any, ...]] = ()  # votes are counted in one way
     _minimisers: dict[tuple[Labels, float], np.ndarray] = field(default_factory=dict)
 
@@ -43,6 +45,10 @@ class Ensemble:
         """Number of classes C."""
         return self.tally.counts.shape[1]
 
+    def shares(self) -> np.ndarray:
+        """Soft labels (N, C) of all public rows (`VoteTally.shares`)."""
+        return self.tally.shares()[self.places]
+
     def gradient_tolerance(self, regularisation: float) -> float:
         """The public tolerance of a minimiser: a millionth of what one party can move the gradient.
 
@@ -57,7 +63,7 @@ class Ensemble:
         """
         key = (labels, regularisation)
         if key not in self._minimisers:
-            shares = self.tally.shares() if labels == "soft" else self.tally.majority()
+            shares = self.shares() if labels == "soft" else self.tally.majority()[self.places]
             tolerance = self.gradient_tolerance(regularisation)
             self._minimisers[key] = risk_minimiser(self.public.rows, shares, regularisation, tolerance)
         return self._minimisers[key]

@@ -86,8 +86,8 @@ class FlatVotes(TrustedWorstCase):
         return ()
 
     def sent(self, there: bool, question: Question) -> Mapping[str, np.ndarray]:
-        """The votes (M, N)."""
-        rows = len(self.public)
+        """The votes (M, N) on the rows that are asked about: equal ones once, or all of them."""
+        rows = question.fields()["votes"].numbers
         votes = np.zeros((self.parties, rows), dtype=np.uint8)
         votes[:, : rows // 2] = votes[:, -1] = 1
         votes[0, :-1] = not there

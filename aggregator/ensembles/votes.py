@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import EllipsisType
 from typing import Any, Literal
+
+import numpy as np
 
 from aggregator.contract.perturbable import Decoder
 from aggregator.contract.promise import Sent
@@ -97,8 +100,15 @@ class VoteProtocol(CollectedProtocol):
             share = "probabilities" if self.share == "both" and not public.whitened else self.share
             return share_question(training, public, public.coordinates(self.shape), self.ballot, share)
         if self.ballot == "probabilities":
-            return ProbabilitiesQuestion(training, public.rows)
-        return VotesQuestion(training, public.rows)
+            return ProbabilitiesQuestion(training, self._voted_on(public)[0])
+        return VotesQuestion(training, self._voted_on(public)[0])
+
+    def _voted_on(self, public: PublicRows) -> tuple[np.ndarray, np.ndarray | EllipsisType]:
+        """The rows that parties vote on, and which of them each public row is: each once, unless that says something.
+
+        Where an auxiliary row is protected, how many of them differ is nobody's business.
+        """
+        return (public.rows, ...) if self.protect == "party_and_auxiliary_row" else public.different
 
     def summand(self, public: PublicRows, question: StatisticQuestion) -> Summand:
         """Its share of the statistic, in the ball that the aggregator would bring it into."""
@@ -116,7 +126,7 @@ class VoteProtocol(CollectedProtocol):
         if isinstance(question, StatisticQuestion):
             return ShareAnswers(public.coordinates(self.shape), question, parties)
         tally = ProbabilityTally if isinstance(question, ProbabilitiesQuestion) else VoteTally
-        return Ensemble(public, tally(question, parties))
+        return Ensemble(public, tally(question, parties), self._voted_on(public)[1])
 
 
 def contrasts_of(public: PublicNumbers) -> int | None:

@@ -14,6 +14,7 @@ from federation.contract.numbers import apart
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import OneHot
 from federation.mechanisms.accounting import sensitivity
+from federation.numerics.equal_rows import equal_rows
 
 Shape = Literal["whitened", "isotropic"]
 
@@ -93,6 +94,12 @@ class PublicRows:
         directions, variances = self._eigen
         rows = self.rows @ directions / scale
         return Coordinates(directions, variances, scale, rows, sensitivity.reach(rows))
+
+    @cached_property
+    def different(self) -> tuple[np.ndarray, np.ndarray]:
+        """The different rows (k, d), and which of them each row is (N,): equal rows have equal votes."""
+        first, twins = equal_rows(self.rows)
+        return (self.rows if len(first) == len(twins) else self.rows[first]), twins
 
     @cached_property
     def reach(self) -> float:

@@ -91,6 +91,21 @@ class FeatureMap:
         """Numbers of columns before, between and after the steps."""
         return list(accumulate(self.steps, lambda columns, step: step.width(columns), initial=self.columns))
 
+    def parted(self) -> tuple[FeatureMap, FeatureMap]:
+        """Two maps that are this one when they follow each other: what keeps columns apart, and the rest.
+
+        Maps that differ in how many directions they keep have the first in common.
+
+        Examples:
+            >>> FeatureMap(2, (SignedLog(), Affine(np.zeros(2), np.ones((2, 1))), UnitNorm())).parted()
+            (FeatureMap(2 -> 2: signed_log), FeatureMap(2 -> 1: affine, unit_norm))
+        """
+        mixing = (i for i, step in enumerate(self.steps) if not isinstance(step, OneHot | Impute | SignedLog | Affine))
+        directions = (i for i, step in enumerate(self.steps) if isinstance(step, Affine) and step.factor.ndim == 2)
+        end = min(next(mixing, len(self.steps)), next(directions, len(self.steps)))
+        first = FeatureMap(self.columns, self.steps[:end])
+        return first, FeatureMap(first.dimension, self.steps[end:])
+
     def apply(self, rows: np.ndarray) -> np.ndarray:
         """All steps in turn on rows (n, columns), whatever comes out; `transform` refuses what is not finite."""
         with np.errstate(over="ignore", invalid="ignore"):

@@ -17,12 +17,17 @@ from ray._private.services import canonicalize_bootstrap_address
 
 from federation.contract.errors import FederationError, InputError
 from federation.grids.consoles import hush
+from federation.grids.last_words import LastWords, answers
 from federation.grids.nodes import processors
 
 _OBJECT_STORE = 1 << 30  # bytes; Ray's default takes a third of the machine
 _REACHABLE = 5.0  # seconds for a cluster's port to answer; Ray itself tries for minutes and then ends the process
 _LOOK = 0.05  # seconds between looks at a cluster, each of which is two connections
 _ESSENTIAL = ("gcs_server", "raylet")  # Ray's names of what a head and a node consist of
+_ENDED = (
+    "Ray has ended in the midst of this run: look for lack of memory, or for who ended it; finished worlds, if any, "
+    "are kept, and --resume goes on with them"
+)
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "INFO", "configure_logging": True}
 _OFF = ("ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "ENABLE_UV_RUN_RUNTIME_ENV", "DEDUP_LOGS")  # of Ray's
 
@@ -95,7 +100,8 @@ def _join(address: str) -> None:
 class Head:
     """The processes of Ray that this one cannot do without: those that it has started, or the cluster's that it joined.
 
-    Where they end, Ray ends this process at its next step, without a word; so they must be looked at before it.
+    Where they end, Ray ends this process at its next step, without a word; so they must be looked at before it. Where
+    it is faster, another process says why.
     """
 
     def __init__(self) -> None:
@@ -105,6 +111,7 @@ class Head:
         [here] = [node for node in ray.nodes() if node["NodeID"] == context.get_node_id()]
         self._addresses = [context.gcs_address, f"{here['NodeManagerAddress']}:{here['NodeManagerPort']}"]
         self._looked = time.monotonic()
+        self._last_words = None if self._own else LastWords(_ENDED, self._addresses)
         self.lost = False
 
     def require(self) -> None:
@@ -112,22 +119,15 @@ class Head:
         if self._own:
             self.lost = any(process.poll() is not None for process in self._own)
         elif time.monotonic() > self._looked + _LOOK:
-            self.lost = not all(map(_answers, self._addresses))
+            self.lost = not all(map(answers, self._addresses))
             self._looked = time.monotonic()
         if self.lost:
-            raise FederationError(
-                "Ray has ended in the midst of this run: look for lack of memory, or for who ended it; finished "
-                "worlds, if any, are kept, and --resume goes on with them"
-            )
+            raise FederationError(_ENDED)
 
-
-def _answers(address: str) -> bool:
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), timeout=_REACHABLE).close()
-    except OSError:
-        return False
-    return True
+    def release(self) -> None:
+        """Nothing of Ray is needed any more."""
+        if self._last_words is not None:
+            self._last_words.release()
 
 
 def _first_line(error: BaseException) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
@@ -30,10 +31,9 @@ from federation.grids.packing import pack, packed_length, unpack
 
 Q = TypeVar("Q", bound=Question)
 
-# The latest questions, by type and id of their records, which are held for the id to stay theirs: an own grid hands the
-# same records to all nodes of a process, one question after another, and then they need to be read once.
-_latest: dict[tuple[Any, int], tuple[RecordDict, Any]] = {}
-_MOST_KEPT = 8
+# Questions that have been read, by type and id of their records, for as long as these live: an own grid hands the same
+# records to all nodes of a process, and then they need to be read once.
+_read_before: dict[tuple[Any, int], Any] = {}
 
 
 def _records(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> RecordDict:
@@ -175,7 +175,7 @@ def decode_question(records: RecordDict, question_type: type[Q]) -> Q:
         TypeError("draws must be int, got 'many'")
     """
     key = question_type, id(records)
-    if key not in _latest:
+    if key not in _read_before:
         settings, arrays = _parts(records)
         for name, array in arrays.items():
             if array.dtype.kind not in "biuf":
@@ -191,10 +191,9 @@ def decode_question(records: RecordDict, question_type: type[Q]) -> Q:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"a {question_type.__name__} cannot be read: {error!r}") from error
-        while len(_latest) >= _MOST_KEPT:
-            _latest.pop(next(iter(_latest)))
-        _latest[key] = records, question
-    decoded: Q = _latest[key][1]
+        _read_before[key] = question
+        weakref.finalize(records, _read_before.pop, key).atexit = False
+    decoded: Q = _read_before[key]
     return decoded
 
 

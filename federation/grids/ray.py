@@ -316,3 +316,4 @@ class RayGrid(QueueGrid):
         if self._owns_ray:
             ray.shutdown()
             self._owns_ray = False
+        self._head.release()

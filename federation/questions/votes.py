@@ -92,12 +92,6 @@ class VotesQuestion(AuxiliaryQuestion):
 
     kind: ClassVar[str] = "votes"
 
-    @cached_property
-    def different(self) -> tuple[np.ndarray, np.ndarray]:
-        """The different ones of `rows` (k, d), and which of these each row is (N,): equal rows get equal votes."""
-        first, twins = equal_rows(self.rows)
-        return self.rows[first], twins
-
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
         return {"votes": Field((len(self.rows),), levels=self.training.classes)}
@@ -141,6 +135,24 @@ class StatisticQuestion(AuxiliaryQuestion):
             raise InputError(f"coordinates must be ({len(self.rows)}, r) numbers, got shape {self.coordinates.shape}")
         if self.share != "raw" and self.training.over != "declared":
             raise InputError("shares of norm 1 are of classifiers over all declared classes; train over: declared")
+
+    @cached_property
+    def summed(self) -> tuple[np.ndarray, np.ndarray]:
+        """The different rows (k, d) and, for each, the sum of the coordinates of all that equal it, (k, r).
+
+        Any sum over all rows of what follows from a row times its coordinates is one over these.
+        """
+        first, twins = equal_rows(self.rows)
+        if len(first) == len(twins):
+            return self.rows, self.coordinates
+        order = np.argsort(twins, kind="stable")
+        starts = np.searchsorted(twins[order], np.arange(len(first)))
+        return self.rows[first], np.add.reduceat(self.coordinates[order], starts)
+
+    @cached_property
+    def moments(self) -> np.ndarray:
+        """X'Y/N of the rows and their coordinates, (d, r)."""
+        return np.asarray(self.rows.T @ self.coordinates / len(self.rows))
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""

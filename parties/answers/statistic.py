@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.special import expit
 
 from federation.contract.submission import Submission
 from federation.features.steps import UnitNorm
@@ -85,27 +86,32 @@ def _of_softmax(group: LinearGroup, question: StatisticQuestion) -> Floats:
 
     The bits may be others on another processor, as those of every product with the coordinates.
     """
-    basis, rows, weights = contrasts(question.training.classes), question.rows, group.class_weights
-    sums = np.zeros((len(basis), len(weights), question.coordinates.shape[1]))
+    weights, (rows, summed) = group.class_weights, question.summed
+    basis = contrasts(weights.shape[1])
+    sums = np.zeros((len(basis), len(weights), summed.shape[1]))
     for tile in row_tiles(len(rows), len(basis), _TILE_ENTRIES):
-        transposed, coordinates = np.ascontiguousarray(rows[tile].T), question.coordinates[tile]
+        transposed, coordinates = np.ascontiguousarray(rows[tile].T), summed[tile]
         for first in range(0, len(weights), _TOGETHER):
             some = slice(first, first + _TOGETHER)
             shares = _shares(weights[some], transposed)
             products = row_products(shares.reshape(-1, shares.shape[2]), coordinates)
-            sums[:, some] += products.reshape(*shares.shape[:2], -1)
-    return np.asarray(basis.T @ sums.transpose(1, 0, 2) / len(rows))
+            sums[-len(shares) :, some] += products.reshape(*shares.shape[:2], -1)
+    if len(basis) == 2:
+        sums[0] = -sums[1]
+    return np.asarray(basis.T @ sums.transpose(1, 0, 2) / len(question.rows))
 
 
 def _shares(weights: Floats, rows: Floats) -> Floats:
-    """Of weights (P, C, d) on rows (d, n), (C, P, n): probabilities, or for two classes what they differ by from 1/2.
+    """Of weights (P, C, d) on rows (d, n), (C, P, n): probabilities.
 
+    For two classes (1, P, n), what that of the second differs by from 1/2: as much as that of the first, the other way.
     That is all that contrasts see, and takes half of the operations.
     """
     if weights.shape[1] == 2:
-        half: Floats = np.tanh(row_products(weights[:, 1], rows))
-        half /= 2
-        return np.stack([-half, half])
+        beyond = row_products(weights[:, 1] - weights[:, 0], rows)
+        expit(beyond, out=beyond)
+        beyond -= 0.5
+        return beyond[None]
     by_class = weights.transpose(1, 0, 2)
     shares = row_products(by_class.reshape(-1, len(rows)), rows).reshape(*by_class.shape[:2], rows.shape[1])
     shares -= shares.max(axis=0)
@@ -116,9 +122,8 @@ def _shares(weights: Floats, rows: Floats) -> Floats:
 
 def _of_scores(group: LinearGroup, question: StatisticQuestion) -> Floats:
     """B'W X'Y/N of weights W (P, C, d): no pass over the public rows for each party."""
-    moments = question.rows.T @ question.coordinates / len(question.rows)
     weights = contrasts(question.training.classes).T @ group.class_weights
-    return np.asarray(weights @ moments)
+    return np.asarray(weights @ question.moments)
 
 
 def _direction(shares: Floats) -> Floats:

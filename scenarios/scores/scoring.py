@@ -33,6 +33,7 @@ class Scoring(ABC):
     def __init__(self, table: Table, private: NDArray[np.int64] | range, test: NDArray[np.int64]) -> None:
         self.table, self.private, self.test = table, private, test
         self._tested: dict[str, NDArray[np.float64]] = {}
+        self._begun: dict[str, NDArray[np.float64]] = {}
 
     def releases(self, path: Path) -> Iterator[tuple[Mapping[str, Any], list[Metrics]]]:
         """The guarantee of each release in a file, and the metrics of its noise draws. Raises `InputError`."""
@@ -70,10 +71,19 @@ class Scoring(ABC):
         """The test rows (T, D) behind a map; each map is applied once."""
         name = digest(*feature_map.to_arrays())
         if name not in self._tested:
-            kept = len(self.test) * len(self.table.columns) <= _KEPT_CELLS
-            behind = feature_map.transform(self.tested_rows) if kept else self.table.behind(feature_map, self.test)
-            self._tested[name] = behind
+            if len(self.test) * len(self.table.columns) <= _KEPT_CELLS:
+                first, further = feature_map.parted()
+                self._tested[name] = further.transform(self._through(first, self.tested_rows))
+            else:
+                self._tested[name] = self.table.behind(feature_map, self.test)
         return self._tested[name]
+
+    def _through(self, first: FeatureMap, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Raw test rows through what maps of different dimensions begin with; the latest is kept."""
+        name = digest(*first.to_arrays())
+        if name not in self._begun:
+            self._begun = {name: first.transform(rows) if first.steps else rows}
+        return self._begun[name]
 
     @cached_property
     def tested_rows(self) -> NDArray[np.float64]:

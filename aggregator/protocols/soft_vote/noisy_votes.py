@@ -29,7 +29,7 @@ def perturb_votes(ensemble: Ensemble, regularisation: float) -> Perturbable:
     line 3 on).
     """
     rows, classes = ensemble.public.rows, ensemble.classes
-    value = ensemble.tally.shares() @ contrasts(classes)
+    value = ensemble.shares() @ contrasts(classes)
     rounding = 2 * contrast_rounding(classes) * float(np.sqrt(len(rows)))  # a row of shares has norm at most 1
     return Perturbable(
         value.ravel(),

@@ -24,7 +24,7 @@ def perturb_statistic(ensemble: Ensemble, coordinates: Coordinates, decoder: Dec
     their directions. Directions outside the range of the rows are not released at all.
     """
     basis = contrasts(ensemble.classes)
-    value = basis.T @ (ensemble.tally.shares().T @ coordinates.rows) / len(coordinates.rows)
+    value = basis.T @ (ensemble.shares().T @ coordinates.rows) / len(coordinates.rows)
     return Perturbable(
         value.ravel(),
         sensitivity.statistic(ensemble.parties, coordinates.reach) + 2 * coordinates.rounding(ensemble.classes),

@@ -19,6 +19,7 @@ from aggregator.world.plan import VariantPlan
 from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
+from federation.contract.submission import Submission
 from federation.grids.launch import open_grid
 from federation.questions.votes import ProbabilitiesQuestion, StatisticQuestion, Training, VotesQuestion
 
@@ -164,3 +165,20 @@ def test_scores_count_by_default_behind_whitened_features_only(stages, chosen, a
     feature_map = fit(stages, rows)
     public = PublicRows(feature_map, feature_map.transform(rows), stages)
     assert SoftVote(share=chosen).question(public, Training(feature_map, 3, {}, 0)).share == asked
+
+
+def test_equal_public_rows_are_voted_on_once_and_count_as_often_as_they_are_there(rng):
+    few = rng.normal(size=(5, 2))
+    again = np.array([3, 0, 0, 4, 1, 2, 3])
+    feature_map = fit(["unit_norm"], few)
+    public = PublicRows(feature_map, feature_map.transform(few[again]), ["unit_norm"])
+    training = Training(feature_map, 3, {"name": "logistic", "parameters": {}}, 0)
+    protocol = SoftVote(perturb="output")
+    asked = protocol.question(public, training)
+    world = protocol.collector(public, asked, 2)
+    cast = rng.integers(0, 3, (2, 5)).astype(np.uint8)
+    world.add(Submission("votes", np.array([0, 1]), {"votes": cast}))
+    places = [int(np.flatnonzero((asked.rows == row).all(axis=1))[0]) for row in public.rows]
+    np.testing.assert_array_equal(world.shares(), np.eye(3)[cast].mean(axis=0)[places])
+    everything = SoftVote(perturb="output", protect=BOTH)  # how many rows differ follows from what is protected
+    np.testing.assert_array_equal(everything.question(public, training).rows, public.rows)

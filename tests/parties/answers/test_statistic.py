@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -159,3 +161,16 @@ def test_shares_of_norm_one_need_classifiers_over_all_classes(public):
     asked, coordinates = question(public)
     with pytest.raises(InputError, match="over: declared"):
         StatisticQuestion(asked.training, asked.rows, coordinates.rows, 1.0, "probabilities", "both")
+
+
+def test_rows_that_come_again_count_as_often_as_they_are_there(public):
+    asked, _ = question(public, share="probabilities")
+    again = np.arange(300) % 7
+    often = replace(asked, rows=asked.rows[again], coordinates=asked.coordinates[again])
+    few, summed = often.summed
+    assert len(few) == 7
+    counts = np.bincount(again)[:, None]
+    np.testing.assert_allclose(summed, counts * asked.coordinates[:7], rtol=1e-13)
+    once = replace(asked, rows=few, coordinates=summed)
+    found, expected = (shares.answer(cohort(), one).arrays["statistic"] for one in (often, once))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

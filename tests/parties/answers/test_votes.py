@@ -32,29 +32,6 @@ def test_votes_agree_with_the_classifier_they_come_from(public):
     assert (submission.arrays["votes"] == labels).mean() > 0.5  # three classes, six rows each
 
 
-@pytest.mark.parametrize(("different", "asked_of"), [(5, 5), (90, 90), (91, 120), (120, 120)])
-def test_rows_that_come_again_get_the_votes_that_they_had(public, different, asked_of, monkeypatch):
-    asked, again = make_training(public), np.arange(120) % different
-    rows = asked.feature_map.transform(public.rows)[again]
-    [group] = training.trained(cohort(1, 1), asked).groups
-    [expected] = group.votes(rows)
-    lengths, voted = [], type(group).votes
-    monkeypatch.setattr(type(group), "votes", lambda self, rows: lengths.append(len(rows)) or voted(self, rows))
-    [found] = votes.answer(cohort(1, 1), VotesQuestion(asked, rows)).arrays["votes"]
-    np.testing.assert_array_equal(found, expected)
-    assert len(set(found)) > 1
-    assert lengths == [asked_of]  # copies of three quarters and more are not worth it
-
-
-def test_other_classifiers_see_every_row(public, monkeypatch):
-    """Whose vote on a row may depend on those beside it."""
-    scripted(monkeypatch, np.arange(120) % 3)
-    asked = replace(make_training(public, trial=42), classifier={"name": "GaussianNB", "parameters": {}})
-    rows = asked.feature_map.transform(public.rows)[np.arange(120) % 5]
-    submission = votes.answer(cohort(0, 2), VotesQuestion(asked, rows))
-    assert submission.arrays["votes"].tolist() == [[0, 1, 2] * 40] * 2
-
-
 class Scripted:
     """An estimator that predicts what it was told."""
 

@@ -1,0 +1,54 @@
+"""Says why a process has ended that could not say it itself: Ray ends whoever has joined a cluster whose head is lost.
+
+It does so from any of its steps and at once, so that no code of that process runs any more. Run as a file by another
+process, this one needs nothing but Python.
+"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+
+_REACHABLE = 5.0  # seconds for a port to answer
+_RELEASED = b"."
+
+
+def answers(address: str) -> bool:
+    """Whether somebody listens at HOST:PORT."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=_REACHABLE).close()
+    except OSError:
+        return False
+    return True
+
+
+class LastWords:
+    """A process that waits for the end of this one, and then says the sentence where an address answers no more.
+
+    It says nothing once it is released, and where this process ends while all addresses answer.
+    """
+
+    def __init__(self, sentence: str, addresses: Sequence[str]) -> None:
+        command = [sys.executable, "-I", "-S", __file__, sentence, *addresses]
+        # In a session of its own: what interrupts this process is nothing to it.
+        self._waiting = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
+        )
+
+    def release(self) -> None:
+        """End it: this process can speak for itself."""
+        if self._waiting.poll() is None:
+            self._waiting.communicate(_RELEASED)
+
+
+def _wait() -> None:
+    sentence, *addresses = sys.argv[1:]
+    if not sys.stdin.buffer.read() and not all(map(answers, addresses)):
+        print(f"error: {sentence}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    _wait()

@@ -93,7 +93,7 @@ class BagClassifier(ScaledRows):
         Returns posteriors (N, C) by classifiers that have not seen the rows, likelihoods (N, C) of each class, of the
         bag that the row came from, and the proportions (M, C) as they are expected, given the noise.
         """
-        rows, sizes = self._fit_rows(bags), np.array([len(bag) for bag in bags])
+        rows, sizes = self._fit_rows(bags, self.bandwidth), np.array([len(bag) for bag in bags])
         expected = expected_proportions(proportions, sizes, noise)
         transition = Transition.of(expected, sizes)
         numbers = np.repeat(np.arange(len(bags)), sizes)

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
+from aggregator.learners.class_ratios.bandwidth_selection import selected_bandwidth
 from aggregator.learners.class_ratios.scaled_rows import ScaledRows
 from aggregator.learners.inputs.validation import require_integer, require_number
 from federation.contract.errors import InputError
@@ -38,7 +39,8 @@ class ProportionSVM(ScaledRows):
         cost: C > 0 of the hinge losses of single rows.
         proportion_cost: > 0, of a bag whose guessed share misses its proportion.
         features: the number of random Fourier features, at least 2; None for the rows themselves.
-        bandwidth: gamma of the Fourier features times the median squared distance of the rows, positive.
+        bandwidth: gamma of the Fourier features times the median squared distance of the rows, positive; or "auto" to
+            select it by held-out bags (`bandwidth_selection`).
         restarts: first guesses to begin from, at least 2.
         seed: of guesses and features, at least 0.
 
@@ -63,7 +65,7 @@ class ProportionSVM(ScaledRows):
     cost: float = 0.01
     proportion_cost: float = 100.0
     features: int | None = None
-    bandwidth: float = 1.0
+    bandwidth: float | str = 1.0
     restarts: int = 3
     seed: int = 0
 
@@ -78,7 +80,9 @@ class ProportionSVM(ScaledRows):
         return np.asarray(counts / counts.sum())
 
     def _fit(self, bags: list[np.ndarray], proportions: np.ndarray, noise: np.ndarray | None) -> None:
-        rows = self._fit_rows(bags)
+        selected = self.bandwidth == "auto"
+        bandwidth = selected_bandwidth(self, bags, proportions, noise) if selected else float(self.bandwidth)
+        rows = self._fit_rows(bags, bandwidth)
         edges = np.cumsum([len(bag) for bag in bags])[:-1]
         proportions = simplex.project(proportions)
         self.classes_ = proportions.shape[1]
@@ -128,6 +132,10 @@ class ProportionSVM(ScaledRows):
         require_number("cost", self.cost, 0.01)
         require_number("proportion_cost", self.proportion_cost, 100.0)
         require_integer("restarts", self.restarts, 2, 3)
+        if self.bandwidth != "auto":
+            require_number("bandwidth, unless it is auto,", self.bandwidth, 1.0)
+        elif self.features is None:
+            raise InputError("bandwidth: auto is that of Fourier features; give features, an even number such as 512")
 
 
 def guessed(

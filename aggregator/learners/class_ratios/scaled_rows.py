@@ -18,7 +18,7 @@ from federation.contract.errors import InputError
 
 
 class ScaledRows(RatioEstimator):
-    """An estimator with the parameters `features`, `bandwidth` and `seed`, which scores rows one by one.
+    """An estimator with the parameters `features` and `seed`, which scores rows one by one.
 
     Columns keep their relative scales, so they should share a unit, as they do behind a feature map that scales them;
     a common shift and factor of all rows changes nothing.
@@ -32,7 +32,6 @@ class ScaledRows(RatioEstimator):
     fitted: ClassVar[tuple[str, ...]] = ("centre_", "scale_", "frequencies_")
 
     features: int | None
-    bandwidth: float
 
     def embedding_key(self) -> str:
         """The digest of all that is fitted: no other fit gives the same scores."""
@@ -40,14 +39,17 @@ class ScaledRows(RatioEstimator):
         description, arrays = self.to_arrays()
         return digest(json.dumps(description, sort_keys=True), arrays)
 
-    def _fit_rows(self, bags: Sequence[np.ndarray]) -> np.ndarray:
-        """Learns the scaling from the bags; their scaled rows (N, D), bag after bag."""
+    def _fit_rows(self, bags: Sequence[np.ndarray], bandwidth: float) -> np.ndarray:
+        """Learns the scaling from the bags; their scaled rows (N, D), bag after bag.
+
+        `bandwidth` is gamma of the Fourier features times the median squared distance of the rows, if there are any.
+        """
         rows = np.concatenate(bags)
         self.frequencies_: np.ndarray | None = None
         if self.features is not None:
             require_integer("features", self.features, 2, 512)
-            require_number("bandwidth", self.bandwidth, 1.0)
-            gamma = self.bandwidth / median_squared_distance(rows, int(self.seed))
+            require_number("bandwidth", bandwidth, 1.0)
+            gamma = bandwidth / median_squared_distance(rows, int(self.seed))
             self.frequencies_ = FourierKernel.draw(rows.shape[1], gamma, int(self.features), int(self.seed)).frequencies
         rows = self._kernel().features(rows)
         self.centre_ = rows.mean(axis=0)

@@ -82,7 +82,7 @@ class CommonSession(RatioSession):
             return CountTotalsQuestion(noise, self._bags, contributors, release=release, **self._answered)
         weight = self._label_weight if options.protect == "row" else 0.0
         # Other features are another release, from which equal noise would cancel.
-        release = self._named(noise, "common", weight, options.dimensions, options.bandwidth or 1.0)
+        release = self._named(noise, "common", weight, options.dimensions, options.embedded_bandwidth)
         return EmbeddingTotalsQuestion(
             noise,
             self._bags,

@@ -105,6 +105,8 @@ class Fitting:
             kernel = "linear" if options.submit == "embedding" else options.kernel
             automatic = "auto" if options.estimator == "mmd" else 1.0
             found = {"kernel": kernel, "bandwidth": options.bandwidth or automatic, "features": options.dimensions}
+        if options.estimator == "proportion_svm" and options.bandwidth is not None:
+            found = {"bandwidth": options.bandwidth, "features": options.dimensions}
         if options.estimator in CORRECTED_ESTIMATORS:
             found["corrected"] = options.corrected
         if options.estimator == "whitened":

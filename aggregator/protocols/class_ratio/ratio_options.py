@@ -34,9 +34,10 @@ class RatioOptions:
         its `embedding`, the mean of random Fourier features.
     protect: one `label`, features being public; or with `submit: embedding` and Gaussian noise one whole `row`.
     kernel: of `submit: rows`: `fourier`, `nystrom` or `exact`, or for `regression` also `linear`, the rows themselves.
-    dimensions: of the random features.
-    bandwidth: gamma of the kernel exp(-gamma |x-y|^2) times the median squared distance; null for the choice of the
-        estimator: 1, or for `mmd` the published selection by held-out bags.
+    dimensions: of the random features, which `proportion_svm` has where its `bandwidth` is said.
+    bandwidth: gamma of the kernel exp(-gamma |x-y|^2) times the median squared distance, or with `submit: rows` `auto`
+        for the published selection by held-out bags and their released counts; null for the choice of the estimator: 1,
+        for `mmd` that selection, for `proportion_svm` no kernel but the rows themselves.
     ridge: of `whitened`, what is added to the covariance, in mean variances.
     corrected: of `whitened`, `class_means` and `energy`: account for the known noise of the counts.
     label_share: of `protect: row`, the part of the noise's budget that labels get.
@@ -56,7 +57,7 @@ class RatioOptions:
     protect: Literal["label", "row"] = "label"
     kernel: Literal["fourier", "nystrom", "exact", "linear"] = "fourier"
     dimensions: int = 512
-    bandwidth: float | None = None
+    bandwidth: float | Literal["auto"] | None = None
     ridge: float = 1.0
     corrected: bool = True
     label_share: float = 0.5
@@ -65,7 +66,7 @@ class RatioOptions:
 
     def __post_init__(self) -> None:
         require_waves(self.dimensions)
-        if self.bandwidth is not None:
+        if self.bandwidth is not None and self.bandwidth != "auto":
             require_positive("bandwidth", self.bandwidth)
         require_positive("ridge", self.ridge)
         if not 0 < self.label_share < 1:
@@ -82,6 +83,12 @@ class RatioOptions:
         refuse_misplaced(self, ("corrected",), "estimator: whitened, class_means or energy", corrected)
         refuse_misplaced(self, ("label_share",), "protect: row", self.protect == "row")
 
+    @property
+    def embedded_bandwidth(self) -> float:
+        """Of the random features whose means parties send, which are drawn before anything is known of bags."""
+        assert self.bandwidth != "auto"
+        return self.bandwidth or 1.0
+
     def _check_kernel(self) -> None:
         embedded, kernelled = self.submit == "embedding", self.estimator in _KERNELLED
         refuse_misplaced(self, ("kernel",), "submit: rows", not embedded)
@@ -89,11 +96,15 @@ class RatioOptions:
             raise InputError(f"estimator: {self.estimator} needs explicit features; use kernel: fourier or nystrom")
         if self.kernel == "linear" and self.estimator != "regression":
             raise InputError("kernel: linear is for estimator: regression; use kernel: fourier or nystrom")
-        home = "estimator: whitened, class_means, mmd or regression"
-        refuse_misplaced(self, ("kernel", "bandwidth"), home, embedded or kernelled)
+        home, machine = "estimator: whitened, class_means, mmd or regression", self.estimator == "proportion_svm"
+        refuse_misplaced(self, ("kernel",), home, embedded or kernelled)
+        refuse_misplaced(self, ("bandwidth",), f"{home}, or proportion_svm", embedded or kernelled or machine)
         refuse_misplaced(self, ("bandwidth",), "kernel: fourier, nystrom or exact", self.kernel != "linear")
-        featured = embedded or (kernelled and self.kernel in ("fourier", "nystrom"))
-        refuse_misplaced(self, ("dimensions",), f"{home} with features", featured)
+        if self.bandwidth == "auto" and embedded:
+            raise InputError("bandwidth: auto needs the rows of bags; use submit: rows, or give a number")
+        explicit = kernelled and self.kernel in ("fourier", "nystrom")
+        featured = embedded or explicit or (machine and self.bandwidth is not None)
+        refuse_misplaced(self, ("dimensions",), f"{home} with features, or proportion_svm with a bandwidth", featured)
 
     def _check_noise(self) -> None:
         for name, noise in (("floor", "dirichlet_floor"), ("pseudo_count", "dirichlet_shifted")):

@@ -115,7 +115,7 @@ class RatioSession(OneRound):
         feature_map, options = self._view.public.feature_map, self._options
         if options.submit == "rows":
             return feature_map
-        gamma = (options.bandwidth or 1.0) / median_squared_distance(self._view.public.rows)
+        gamma = options.embedded_bandwidth / median_squared_distance(self._view.public.rows)
         return with_fourier(feature_map, gamma, options.dimensions, self._world.plan.split)
 
     @property
@@ -135,7 +135,7 @@ class RatioSession(OneRound):
             weight = self._label_weight
             joint = JointNoise("gaussian", epsilon, delta)
             # Other features are another release, from which equal noise would cancel.
-            parts = (options.label_share, options.dimensions, options.bandwidth or 1.0)
+            parts = (options.label_share, options.dimensions, options.embedded_bandwidth)
             release = self._named(joint, *parts)
             return NoisyEmbeddingsQuestion(joint, self._bags, self._features, weight, release=release, **asked)
         noise = CountsNoise(options.noise, epsilon, delta, options.floor, options.pseudo_count)

@@ -71,6 +71,27 @@ def test_overlapping_classes_bias_it_towards_the_bags_where_matching_is_not():
     assert l1(counted, ratios) > 2 * l1(matched, ratios)
 
 
+def test_a_kernel_counts_what_no_line_separates_and_held_out_bags_choose_its_bandwidth(monkeypatch):
+    """A disc within a ring; the selection sees bags and the proportions that it is given, no label of a row."""
+    monkeypatch.setattr("aggregator.learners.class_ratios.bandwidth_selection.CANDIDATES", (64.0, 1.0))
+    rng, shares = np.random.default_rng(0), np.array([[0.1, 0.9], [0.9, 0.1]] * 2)
+
+    def draw(share, size):
+        radius = np.where(np.arange(size) < share * size, 1.0, 4.0) + 0.2 * rng.normal(size=size)
+        angle = rng.uniform(0, 2 * np.pi, size)
+        return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+
+    bags, rows = [draw(share, 30) for share in shares[:, 1]], draw(0.2, 300)
+    lines, kernel, chosen = (
+        ProportionSVM(features=features, bandwidth=bandwidth, restarts=2).fit(bags, shares)
+        for features, bandwidth in ((None, 1.0), (16, 1.0), (16, "auto"))
+    )
+    assert l1(lines.predict(rows), [0.8, 0.2]) > 0.2
+    assert l1(chosen.predict(rows), [0.8, 0.2]) < 0.05
+    assert np.array_equal(chosen.coefficients_, kernel.coefficients_)
+    assert chosen.get_params()["bandwidth"] == "auto"
+
+
 def test_equal_guesses_are_refused_and_not_counted():
     """Bags of two rows of which a twentieth is in class 1: the nearest number of rows is none."""
     world, rng = Mixtures(2), np.random.default_rng(0)
@@ -116,7 +137,8 @@ def test_noisy_proportions_are_projected():
 def test_what_is_written_down_is_all_that_it_knows(features):
     world, rng = Mixtures(3, distance=4.0), np.random.default_rng(0)
     shares = skewed(3, 0.1)
-    model = ProportionSVM(features=features).fit(world.bags(shares, 40, rng), shares)
+    bandwidth = 1.0 if features is None else "auto"
+    model = ProportionSVM(features=features, bandwidth=bandwidth).fit(world.bags(shares, 40, rng), shares)
     description, arrays = model.to_arrays()
     again = ProportionSVM.from_arrays(json.loads(json.dumps(description)), arrays)
     rows = world.rows(np.full(3, 1 / 3), 100, rng)
@@ -143,6 +165,8 @@ def test_it_is_a_scikit_learn_estimator():
         ({"proportion_cost": np.inf}, "proportion_cost must be"),
         ({"restarts": 1}, "restarts must be an integer from 2"),
         ({"features": 3}, "features must be an even number"),
+        ({"features": 16, "bandwidth": 0.0}, "bandwidth, unless it is auto, must be a positive and finite number"),
+        ({"bandwidth": "auto"}, "bandwidth: auto is that of Fourier features; give features"),
     ],
 )
 def test_parameters_that_cannot_be_used_are_refused(changes, message):

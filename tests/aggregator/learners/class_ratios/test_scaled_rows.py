@@ -23,7 +23,7 @@ class Means(ScaledRows):
     seed: int = 0
 
     def _fit(self, bags, proportions, noise):
-        self.learned = self._fit_rows(bags)
+        self.learned = self._fit_rows(bags, self.bandwidth)
 
     def embed(self, rows):
         return np.concatenate(list(self._tiles(rows))).mean(axis=0)

@@ -115,7 +115,11 @@ def test_whatever_goes_together_leads_to_estimates(make_plan):
         ({**ROWS, "estimator": "mmd"}, {"estimator", "noise", "kernel", "dimensions", "bandwidth"}),
         ({**ROWS, "estimator": "mmd", "kernel": "exact"}, {"estimator", "noise", "kernel", "bandwidth"}),
         ({**ROWS, "estimator": "energy"}, {"estimator", "noise", "corrected"}),
-        ({**ROWS, "estimator": "proportion_svm"}, {"estimator", "noise"}),
+        ({**ROWS, "estimator": "proportion_svm"}, {"estimator", "noise", "bandwidth"}),
+        (
+            {**ROWS, "estimator": "proportion_svm", "bandwidth": [1.0, "auto"]},
+            {"estimator", "noise", "dimensions", "bandwidth"},
+        ),
     ],
 )
 def test_only_options_that_make_a_difference_are_shown(entry, shown):

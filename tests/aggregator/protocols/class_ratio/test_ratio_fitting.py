@@ -81,6 +81,14 @@ def test_options_of_the_kernel_reach_the_estimator(kernel):
     assert known["features"] == options.dimensions
 
 
+@pytest.mark.parametrize(
+    ("chosen", "known"), [({}, (None, 1.0)), ({"bandwidth": "auto", "dimensions": 8}, (8, "auto"))]
+)
+def test_the_proportion_svm_has_a_kernel_where_its_bandwidth_is_said(chosen, known):
+    found = fitting(RatioOptions(estimator="proportion_svm", **chosen)).fit(labelled(), 0).get_params()
+    assert (found["features"], found["bandwidth"]) == known
+
+
 def test_the_linear_kernel_is_for_the_regression():
     found = fitting(RatioOptions(estimator="regression", kernel="linear")).fit(labelled(), 0)
     own = DistributionRegression("linear").fit(BAGS, PROPORTIONS)

@@ -41,8 +41,9 @@ from federation.contract.errors import InputError
         ({"kernel": "nystrom"}, "kernel belongs to submit: rows"),
         ({"kernel": "exact", **ROWS}, "estimator: whitened needs explicit features; use kernel: fourier or nystrom"),
         ({"kernel": "exact", "estimator": "energy", **ROWS}, "kernel belongs to estimator: whitened"),
-        ({"bandwidth": 2.0, "estimator": "proportion_svm", **ROWS}, "bandwidth belongs to estimator: whitened"),
-        ({"kernel": "exact", "bandwidth": 2.0, "estimator": "bag_classifier", **ROWS}, "kernel and bandwidth belong"),
+        ({"kernel": "exact", "bandwidth": 2.0, "estimator": "bag_classifier", **ROWS}, "kernel belongs to estimator"),
+        ({"kernel": "nystrom", "bandwidth": 2.0, "estimator": "proportion_svm", **ROWS}, "kernel belongs to estimator"),
+        ({"bandwidth": "auto"}, "bandwidth: auto needs the rows of bags; use submit: rows, or give a number"),
         (
             {"kernel": "exact", "estimator": "regression", **ROWS},
             "estimator: regression needs explicit features; use kernel: fourier or nystrom",
@@ -59,6 +60,10 @@ from federation.contract.errors import InputError
         ({"corrected": False, "estimator": "mmd", **ROWS}, "corrected belongs to estimator: whitened, class_means or"),
         ({"label_share": 0.4}, "label_share belongs to protect: row"),
         ({"dimensions": 64, "estimator": "energy", **ROWS}, "dimensions belongs to estimator: whitened"),
+        (
+            {"dimensions": 64, "estimator": "proportion_svm", **ROWS},
+            "dimensions belongs to estimator: .* or proportion_svm with a bandwidth; remove it or choose that",
+        ),
         ({"dimensions": 64, "estimator": "bag_classifier_em", **ROWS}, "dimensions belongs to estimator: whitened"),
         (
             {"dimensions": 64, "estimator": "mmd", "kernel": "exact", **ROWS},

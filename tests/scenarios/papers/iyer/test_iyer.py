@@ -66,6 +66,7 @@ def test_published_estimators_choose_their_bandwidth():
         published_ones = [options for name, options in known.items() if name.startswith("mmd")]
         assert published_ones
         assert all((one["estimator"], one["bandwidth"]) == ("mmd", None) for one in published_ones)
+        assert "psvm" not in known or known["psvm"]["bandwidth"] == "auto"
 
 
 def test_kept_distortions_come_out_again():

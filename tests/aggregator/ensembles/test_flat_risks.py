@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from aggregator.ensembles.flat_risks import FlatRisk, flat_risk, flat_votes
+from federation.features.feature_map import FeatureMap
 from federation.mechanisms.accounting.sensitivity import radius
+from federation.questions.votes import Training, VotesQuestion
+
+
+def asked(flat: FlatRisk) -> VotesQuestion:
+    """For the votes on all its rows."""
+    return VotesQuestion(Training(FeatureMap(2, ()), 2, {"name": "logistic", "parameters": {}}, 0), flat.rows)
 
 
 def shares(votes):
@@ -22,7 +29,7 @@ def moved(flat: FlatRisk, lam: float) -> float:
     pair = flat_votes(flat, 1000)
     found = []
     for there in (False, True):
-        alpha = shares(pair.sent(there, None)["votes"])
+        alpha = shares(pair.sent(there, asked(flat))["votes"])
 
         def risk(w, alpha=alpha):
             scores = pair.public @ w
@@ -74,7 +81,7 @@ def test_one_row_is_better_for_strong_regularisation() -> None:
 def test_one_party_changes_its_votes() -> None:
     flat = flat_risk(1e-4)
     assert flat is not None
-    here, there = (flat_votes(flat, 1).sent(side, None)["votes"] for side in (False, True))
+    here, there = (flat_votes(flat, 1).sent(side, asked(flat))["votes"] for side in (False, True))
     assert here.shape == (flat.parties, len(flat.rows))
     np.testing.assert_array_equal(here[1:], there[1:])
     assert (here[0] != there[0]).tolist() == [True] * (len(flat.rows) - 1) + [False]

@@ -24,7 +24,7 @@ from federation.contract.reference import Reference
 
 collect_ignore = ["plugins/complete", "plugins/incomplete"]  # packages of others, which their tests install
 
-LONG = ("deployment", "plugins", "federation/grids", "scenarios/testing", "documentation")  # rooms, the longest first
+LONG = ("deployment", "federation/grids", "scenarios/testing", "documentation", "plugins")  # rooms that take long
 
 # How long an example takes depends on what else the machine does, and speed is for benchmarks.
 settings.register_profile("suite", deadline=None)
@@ -38,10 +38,25 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     return found if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else found + 1
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes long or waits for other processes begins first, beside all else: at the end it would be waited for."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What takes long or waits for others begins first, at different workers: at the end it would be waited for.
+
+    A worker begins with its share of the list, in one piece, and gives away what stands last of it.
+    """
+    workers = getattr(config, "workerinput", {"workercount": 1})["workercount"]
     rooms = [f"{Path(__file__).parent / room}{os.sep}" for room in LONG]
-    items.sort(key=lambda item: [not str(item.path).startswith(room) for room in rooms])
+    long: list[list[pytest.Item]] = [[] for _ in rooms]
+    others = []
+    for item in items:
+        room = next((place for place, room in enumerate(rooms) if str(item.path).startswith(room)), None)
+        (others if room is None else long[room]).append(item)
+    share, dealt = -(-len(items) // workers), []
+    for worker in range(workers):
+        first = [item for room in long[worker::workers] for item in room]
+        kept = max(share - len(first), 0)
+        dealt += first + others[:kept]
+        others = others[kept:]
+    items[:] = dealt + others
 
 
 @pytest.hookimpl(wrapper=True)

@@ -79,6 +79,7 @@ def test_held_processors_are_a_clear_error(cluster, monkeypatch):
         ray.shutdown()
 
 
+@pytest.mark.slow
 def test_one_free_processor_is_enough(make_plan, cluster):
     ray.init(address=cluster.address, log_to_driver=False)
     try:

@@ -126,6 +126,7 @@ def test_a_dying_worker_costs_its_parties_one_retry(make_plan, ray_grid, tmp_pat
     assert run(ray_grid, plan, per_node, dying) == expected
 
 
+@pytest.mark.slow
 def test_a_worker_killed_at_work_costs_its_parties_one_retry(make_plan, ray_grid, tmp_path):
     flag = tmp_path / "pid"
 

@@ -87,7 +87,7 @@ def test_private_variants_of_regressions_are_audited_and_all_others_listed(audit
         "{kind: pooled}",
         SMALL,
     ]
-    code, found = audited(REGRESSIONS, entries, 8000)
+    code, found = audited(REGRESSIONS, entries, 4000)
     assert code == 5
     assert {"label_sums-off", "weighted_lba-size=2-published", "pooled"} < exposed(found)
     assert len(exposed(found)) == 4  # and the sigma that is too small

@@ -4,7 +4,9 @@ Side by side in one process, the fastest of several rounds of each:
 (a) an empty question: milliseconds per message;
 (b) 1000 parties of 6 rows train and vote on 1352 public rows: our engines, one party and many behind a node, beside a
     warm round of Flower's simulation that runs scikit-learn at one party per node, beside pfl-research's backend with
-    the same (extra `benchmark`; left out without it), and beside a plain loop of scikit-learn on one core;
+    the same (extra `benchmark`; left out without it), and beside a plain loop of scikit-learn on one core; and our
+    engines with the default of `soft_vote`, where every party sends a share of probabilities, which none of the others
+    compute;
 (c) 10,000 parties: ray over inline.
 Uses HAR where its data is at hand, rows of the same shape otherwise; (c) has too many parties for HAR.
 """
@@ -18,7 +20,7 @@ import time
 from collections.abc import Iterator
 from importlib import util
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from flwr.app import Message, RecordDict
@@ -42,6 +44,7 @@ from scenarios.runs.world import World
 from scenarios.runs.world import worlds as worlds_of
 from scenarios.settings.schema import resolve
 
+Submit = Literal["votes", "statistic"]  # what a party sends
 PARTIES, ROWS, AUXILIARY = 1000, 6, 1352
 MANY = 10_000
 NODES = 200  # of the empty question
@@ -73,21 +76,21 @@ def worlds(data: dict[str, Any], parties: int, splits: int, data_dir: str | None
     yield from worlds_of(scenario, data_dir)
 
 
-def question(plan: WorldPlan) -> tuple[Question, Collector]:
+def question(plan: WorldPlan, submit: Submit) -> tuple[Question, Collector]:
     """What soft votes ask in this world, and where they collect the answers."""
-    chosen = SoftVote()
+    chosen = SoftVote(submit=submit)
     view = Views(plan).at(chosen.noise, 1.0)
     asked = chosen.question(view.public, view.training)
     return asked, chosen.collector(view.public, asked, plan.parties)
 
 
-def collect(world: World, grid: SimulationGrid, per_node: int | None) -> float:
-    """Seconds from the question to the counted votes of all parties."""
+def collect(world: World, grid: SimulationGrid, per_node: int | None, submit: Submit = "votes") -> float:
+    """Seconds from the question to the counted answers of all parties."""
     parties = world.split.cut.parties
     cohort = grid.cohort(parties, per_node, most_per_node(True, AUXILIARY))
     plan = world.plan(Path(), cohort)
     grid.assign(Placement(parties, cohort, world.spec.reference("SimulatedParties"), 1))
-    asked, collector = question(plan)  # after the nodes know whom they serve, as in every run
+    asked, collector = question(plan, submit)  # after the nodes know whom they serve, as in every run
     started = time.perf_counter()
     failures = Failures(True)
     Asking(parties, cohort, None).ask(grid, [(asked, [collector])], failures)
@@ -167,7 +170,8 @@ def main() -> None:
                 (collect(world, inline, None), collect(world, ray, None))
                 for world in worlds(many, MANY, rounds + 1, None)
             ][1:]
-            best: dict[tuple[str, int | None], float] = {}
+            jobs: list[tuple[int | None, Submit]] = [(1, "votes"), (None, "votes"), (None, "statistic")]
+            best: dict[tuple[str, int | None, Submit], float] = {}
             loop, pfl = float("inf"), None
             for world in worlds(data, PARTIES, rounds + 1, data_dir):  # the first pays for starting up
                 prepared(world, folder)
@@ -177,9 +181,10 @@ def main() -> None:
 
                     pfl = min(pfl or float("inf"), plain_pfl.ask(folder, classes=6))
                 for kind, grid in ours.items():
-                    for per_node in (1, None):
-                        seconds = collect(world, grid, per_node)
-                        best[kind, per_node] = min(seconds, best.get((kind, per_node), float("inf")))
+                    for per_node, submit in jobs:
+                        seconds = collect(world, grid, per_node, submit)
+                        job = kind, per_node, submit
+                        best[job] = min(seconds, best.get(job, float("inf")))
         os.environ[FOLDER] = name
         with contextlib.closing(FlowerGrid("benchmarks.plain_flower:app", workers)) as stock:
             messages({"flower": stock}, 1)
@@ -190,8 +195,8 @@ def main() -> None:
     others = {"scikit-learn loop": loop, "Flower's simulation, scikit-learn, 1 per node": flower}
     for text, seconds in (others if pfl is None else others | {"pfl-research, scikit-learn": pfl}).items():
         print(f"    {text:46} {1e3 * seconds / PARTIES:8.3f} ms per party")
-    for (kind, per_node), taken in best.items():
-        text = f"{kind}, {per_node or 'automatic number'} per node"
+    for (kind, per_node, submit), taken in best.items():
+        text = f"{kind}, {per_node or 'automatic number'} per node, {'votes' if submit == 'votes' else 'shares'}"
         gain = f"{loop / taken:6.1f} x the loop, {flower / taken:7.1f} x Flower's simulation"
         print(f"    {text:46} {1e3 * taken / PARTIES:8.3f} ms per party, {gain}")
     fastest = [min(seconds) for seconds in zip(*pairs, strict=True)]

@@ -17,7 +17,7 @@ def test_cohorts_cover_all_parties_and_share_out_evenly(parties, workers, wanted
     size = cohort_size(parties, workers, wanted, most)
     assert 1 <= size <= (most if wanted is None else wanted)
     nodes = Placement(parties, size, SYNTHETIC, 1).contexts()
-    assert wanted or len(nodes) <= 2 * workers or parties > 2 * workers * most
+    assert wanted or len(nodes) <= workers or parties > workers * most
     held = [(node.node_config["first-party"], node.node_config["parties"]) for node in nodes]
     assert [first for first, _ in held] == list(np.cumsum([0, *(count for _, count in held[:-1])]))
     assert sum(count for _, count in held) == parties

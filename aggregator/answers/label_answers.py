@@ -8,68 +8,44 @@ from collections.abc import Mapping
 import numpy as np
 
 from aggregator.answers.honest_range import REACH
-from aggregator.answers.label_sum_range import LabelSumRange
 from aggregator.answers.local_answers import LocalAnswers
-from aggregator.answers.robust_sums import BOUNDED, Changes, Robustness
 from federation.contract.guarantee import Guarantee
 from federation.mechanisms.bag_sums.laplace import LaplaceBagSums
 from federation.mechanisms.labels.binned_response import BinnedResponse
 from federation.questions.labels import (
     BagSumsQuestion,
     LabelQuestion,
-    LabelSumsQuestion,
     PrivateLabelsQuestion,
     WeightedSumsQuestion,
 )
 
 _ROUNDING = 1e-9  # relative, of sums over the rows of a party
 _GRID = 1e-5  # of the range, times a bag's weights: noise of a bag is never finer than a small part of it
-_TRACE = 2.0  # noise in the best shape has at most this multiple of the variance of a ball, and mostly much less
 
 Arrays = Mapping[str, np.ndarray]
 
 
 class LabelAnswers(LocalAnswers):
-    """Answers of K parties to one question about real labels.
+    """Answers of K parties to one question about real labels, of rows or of bags.
 
-    Public are the range of labels, the rows, weights and X'X that come with an answer, and the law of the noise: what
-    is said of labels can lie 40 standard deviations beyond the largest honest value, and no further. Sums of rows under
-    secret weights have no such bound. Sums X'y within that, but longer than honest ones are by their noise, are scaled
-    to what those reach, unless `robustness` says otherwise.
+    Public are the range of labels, the rows and weights that come with an answer, and the law of the noise: what is
+    said of labels can lie 40 standard deviations beyond the largest honest value, and no further. Sums of rows under
+    secret weights have no such bound.
     """
 
     question: LabelQuestion
 
-    def __init__(
-        self, question: LabelQuestion, parties: int, promise: Guarantee | None, robustness: Robustness = BOUNDED
-    ) -> None:
+    def __init__(self, question: LabelQuestion, parties: int, promise: Guarantee | None) -> None:
         super().__init__(question, parties, promise)
-        bounded = isinstance(question, LabelSumsQuestion) and question.noise.aims and robustness.bounded
-        self.recipe, self._scaled = (robustness,), 0
-        self._range = LabelSumRange(question) if bounded and isinstance(question, LabelSumsQuestion) else None
         low, high = question.rows.label_range
         self._middle, self._half, self._largest = low + (high - low) / 2, (high - low) / 2, max(abs(low), abs(high))
         self._deviation, self._values = self._noise(question) if question.noise.aims else (0.0, (low, high))
-
-    @property
-    def changes(self) -> Changes | None:
-        """How many answers were scaled; None where they are taken as they come."""
-        return None if self._range is None else Changes(self.answered, self._scaled, 0)
-
-    def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
-        if self._range is not None:
-            moments, scaled = self._range.bounded(arrays)
-            arrays = {**arrays, "moment": moments}
-            self._scaled += int(np.count_nonzero(scaled))
-        super()._keep(parties, arrays)
 
     def _well_formed(self, arrays: Arrays) -> np.ndarray:
         """Which parties' answers can be those of honest parties, (P,)."""
         question = self.question
         if isinstance(question, PrivateLabelsQuestion):
             return self._labels(arrays)
-        if isinstance(question, LabelSumsQuestion):
-            return self._moments(arrays, question)
         if isinstance(question, WeightedSumsQuestion):
             spread = math.hypot(question.design.size**0.5 * self._largest, self._deviation)
             return _whole(arrays["formed"]) & (np.abs(arrays["label_sums"]) <= REACH * spread).all(axis=(1, 2))
@@ -85,9 +61,6 @@ class LabelAnswers(LocalAnswers):
                 return 0.0, (min(mechanism.values), max(mechanism.values))
             deviation = float(np.max(mechanism.variance())) ** 0.5
             return deviation, (low - REACH * deviation, high + REACH * deviation)
-        if isinstance(question, LabelSumsQuestion):
-            # As for rows in all directions: fewer have no more noise.
-            return question.mechanism(np.eye(question.rows.feature_map.dimension)).variance() ** 0.5, (low, high)
         if isinstance(question, WeightedSumsQuestion):
             return question.mechanism().tau, (low, high)
         assert isinstance(question, BagSumsQuestion)
@@ -119,38 +92,6 @@ class LabelAnswers(LocalAnswers):
         if question.design.weights == "signs":
             fine &= (np.abs(weights) == formed[:, None, :, None]).all(axis=(1, 2, 3))
         return np.asarray(fine & _whole(arrays["formed"]))
-
-    def _moments(self, arrays: Arrays, question: LabelSumsQuestion) -> np.ndarray:
-        """X'X that is one, and sums and noise that can come with it: |x'y| <= |x| |y| for every column x."""
-        fine = _whole(arrays["size"]) & _second_moments(arrays["gram"])
-        squares = np.diagonal(arrays["gram"], axis1=1, axis2=2).clip(0.0)
-        norms, root = np.sqrt(squares), np.sqrt(arrays["size"])[:, None] * (1 + _ROUNDING)
-        if question.shape == "isotropic":
-            longest = np.sqrt(squares.sum(axis=1, keepdims=True))
-        else:
-            longest = np.sqrt(_TRACE * norms.shape[1]) * norms
-        deviation = self._deviation * longest
-        reach = root * self._largest * norms + REACH * deviation
-        reach += _ROUNDING * reach.max(axis=1, keepdims=True)  # noise comes back in all columns, those of zeros too
-        fine &= (np.abs(arrays["moment"]) <= reach[:, None]).all(axis=(1, 2))
-        if "covariance" not in arrays:
-            return np.asarray(fine)
-        deviation = deviation + _ROUNDING * deviation.max(axis=1, keepdims=True)
-        fine &= (np.diagonal(arrays["covariance"], axis1=1, axis2=2) <= deviation**2).all(axis=1)
-        fine &= (np.abs(arrays["row_sum"]) <= root * norms).all(axis=1)
-        return np.asarray(fine & _second_moments(arrays["covariance"]))
-
-
-def _second_moments(matrices: np.ndarray) -> np.ndarray:
-    """Which of (P, d, d) are symmetric and positive semidefinite but for rounding, in units of their diagonals."""
-    squares = np.diagonal(matrices, axis1=1, axis2=2)
-    scale = np.sqrt(np.where(squares > 0, squares, 1.0))
-    scaled = matrices / scale[:, :, None] / scale[:, None, :]
-    rounding = _ROUNDING * scaled.shape[1]
-    fine = (squares >= 0).all(axis=1) & (np.abs(scaled - scaled.swapaxes(1, 2)) <= rounding).all(axis=(1, 2))
-    fine &= (np.abs(scaled) <= 1 + rounding).all(axis=(1, 2))
-    fine[fine] = np.linalg.eigvalsh(scaled[fine])[:, 0] >= -rounding
-    return np.asarray(fine)
 
 
 def _whole(sizes: np.ndarray) -> np.ndarray:

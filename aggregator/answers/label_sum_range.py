@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 import numpy as np
 
@@ -29,14 +28,16 @@ class LabelSumRange:
     def __init__(self, question: LabelSumsQuestion) -> None:
         low, high = question.rows.label_range
         self._middle, self._half = low + (high - low) / 2, (high - low) / 2
+        self._question = question
+        self._known: dict[int, tuple[float, float]] = {}
 
-        @lru_cache
-        def reaches(rank: int) -> tuple[float, float]:
-            noise = question.mechanism(np.eye(rank))
+    def _reaches(self, rank: int) -> tuple[float, float]:
+        """Of an entry and of the norm of noise of this rank, in standard deviations."""
+        if rank not in self._known:
+            noise = self._question.mechanism(np.eye(rank))
             entry, norm = additive_reaches(noise.additive, BEYOND)
-            return entry / noise.variance() ** 0.5, norm / noise.variance() ** 0.5
-
-        self._reaches = reaches
+            self._known[rank] = entry / noise.variance() ** 0.5, norm / noise.variance() ** 0.5
+        return self._known[rank]
 
     def bounded(self, arrays: Arrays) -> tuple[Floats, Booleans]:
         """The sums X'y (P, draws, d) within the range, and whose were not, (P,)."""

@@ -23,7 +23,7 @@ from federation.mechanisms.noise import gaussian
 from federation.questions.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
 
 if TYPE_CHECKING:
-    from aggregator.answers.label_answers import LabelAnswers
+    from aggregator.answers.label_sum_answers import LabelSumAnswers
     from aggregator.contract.session import OneRound
     from aggregator.regressions.worst_labels import WorstLabels
     from aggregator.regressions.worst_rows import WorstRows
@@ -205,14 +205,13 @@ class NoisyLabelSums(LabelProtocol):
 
         return worst_labels(units, public, RUNS_OF_SUMS)
 
-    def learn(self, answers: LabelAnswers, draw: int, seed: int) -> Described:
+    def learn(self, answers: LabelSumAnswers, draw: int, seed: int) -> Described:
         """The model of one noise draw from the sums of all parties that answered, and of their noise."""
         from aggregator.regressions.models import from_moments, shrunk
 
-        present, label_range = answers.present, answers.question.rows.label_range
-        gram = answers.array("gram")[present].sum(axis=0)
-        moment = answers.array("moment")[present, draw].sum(axis=0)
+        label_range = answers.question.rows.label_range
+        gram, moment = answers.total("gram"), answers.total("moment")[draw]
         if self.noise == "off" or not self.shrink:
             return from_moments(gram, moment, label_range)
-        noise, row_sum = (answers.array(name)[present].sum(axis=0) for name in ("covariance", "row_sum"))
-        return shrunk(gram, moment, noise, row_sum, answers.array("size")[present].sum(), label_range)
+        noise, row_sum, rows = (answers.total(name) for name in ("covariance", "row_sum", "size"))
+        return shrunk(gram, moment, noise, row_sum, float(rows), label_range)

@@ -14,7 +14,6 @@ from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Uni
 from federation.contract.question import OFF, Noise, ReleaseId
 
 if TYPE_CHECKING:
-    from aggregator.answers.label_answers import LabelAnswers
     from aggregator.releases.released_estimators import Described
     from aggregator.world.world import World
     from federation.questions.labels import LabelledRows, LabelQuestion
@@ -50,8 +49,11 @@ class LabelProtocol(Protocol):
         """What parties are asked, of whom each has `least` rows or more. Raises `InputError`."""
 
     @abstractmethod
-    def learn(self, answers: LabelAnswers, draw: int, seed: int) -> Described:
-        """The model of one noise draw. Raises `FederationError`s."""
+    def learn(self, answers: Any, draw: int, seed: int) -> Described:
+        """The model of one noise draw from the `LabelSumAnswers` of X'X and X'y, or the `LabelAnswers` of what else.
+
+        Raises `FederationError`s.
+        """
 
     @abstractmethod
     def sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
@@ -95,10 +97,11 @@ class LabelSession(OneRound):
 
     def __init__(self, world: World, options: LabelProtocol, epsilon: float, draws: int) -> None:
         from aggregator.answers.label_answers import LabelAnswers
+        from aggregator.answers.label_sum_answers import LabelSumAnswers
         from aggregator.answers.local_answers import CHECKED
         from aggregator.answers.robust_sums import Robustness
         from aggregator.contract.premises import local_guarantee
-        from federation.questions.labels import LabelledRows
+        from federation.questions.labels import LabelledRows, LabelSumsQuestion
 
         plan, view = world.plan, world.views.at(OFF, math.inf)
         self._options, self._seed = options, plan.split
@@ -113,16 +116,23 @@ class LabelSession(OneRound):
         )
         promised = local_guarantee(plan, question.promise())
         promise = promised if isinstance(promised, Guarantee) else None
-        answers = LabelAnswers(question, plan.parties, promise, Robustness(plan.robust, plan.alike))
+        answers: LabelAnswers | LabelSumAnswers
+        if isinstance(question, LabelSumsQuestion):
+            answers = LabelSumAnswers(question, plan.parties, promise, Robustness(plan.robust, plan.alike))
+        else:
+            answers = LabelAnswers(question, plan.parties, promise)
         asked = [Asked(question, view.training, answers)]
         super().__init__(view.public.feature_map, asked, promised, question.release, (CHECKED,))
 
     @property
     def checks(self) -> tuple[str, ...]:
         """What was verified at run time, and how many answers were scaled."""
+        from aggregator.answers.label_sum_answers import LabelSumAnswers
         from aggregator.answers.robust_sums import Changes
 
-        return (*super().checks, *Changes.of([self.answers[0].changes]))
+        answers = self.answers[0]
+        summed = [answers.changes] if isinstance(answers, LabelSumAnswers) else []
+        return (*super().checks, *Changes.of(summed))
 
     def learn(self, draw: int) -> Described:
         """The model of one noise draw."""

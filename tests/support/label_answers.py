@@ -5,11 +5,12 @@ from __future__ import annotations
 from support import linear_labels
 
 from aggregator.answers.label_answers import LabelAnswers
+from aggregator.answers.label_sum_answers import LabelSumAnswers
 from aggregator.world.fitting import fit
 from federation.contract.guarantee import Guarantee
 from federation.contract.question import ReleaseId
 from federation.contract.reference import Reference
-from federation.questions.labels import LabelledRows
+from federation.questions.labels import LabelledRows, LabelSumsQuestion
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 
@@ -28,7 +29,8 @@ def collected(options, epsilon=1.0, delta=1e-3, draws=1, broken=()):
     """Their answers, all of them well formed; `broken` parties give none."""
     asked = question(options, epsilon, delta, draws)
     promised = asked.promise()
-    answers = LabelAnswers(asked, PARTIES, promised if isinstance(promised, Guarantee) else None)
+    collector = LabelSumAnswers if isinstance(asked, LabelSumsQuestion) else LabelAnswers
+    answers = collector(asked, PARTIES, promised if isinstance(promised, Guarantee) else None)
     holdings = Reference("support.linear_labels:Parties", {"broken": list(broken)}).to_json()
     assert answers.add(answered(Cohort(holdings, 0, PARTIES, 1), asked)) == {}
     assert answers.answered == PARTIES - len(broken)

@@ -14,6 +14,7 @@ from support.two_class_questions import marginals, moment
 from aggregator.answers.bag_answers import BagAnswers
 from aggregator.answers.collecting import Answers
 from aggregator.answers.label_answers import LabelAnswers
+from aggregator.answers.label_sum_answers import LabelSumAnswers
 from aggregator.answers.moment_answers import MomentAnswers
 from aggregator.answers.vector_answers import VectorAnswers
 from aggregator.ensembles.tally import ProbabilityTally, VoteTally
@@ -25,7 +26,13 @@ from federation.contract.reference import Reference
 from federation.contract.submission import Submission
 from federation.features.ball import Ball
 from federation.questions.bags import Bags, CountsNoise, CountsQuestion
-from federation.questions.labels import LabelledRows, LabelsNoise, PrivateLabelsQuestion
+from federation.questions.labels import (
+    LabelledRows,
+    LabelsNoise,
+    LabelSumsNoise,
+    LabelSumsQuestion,
+    PrivateLabelsQuestion,
+)
 from federation.questions.votes import (
     IndividualQuestion,
     ParametersQuestion,
@@ -116,6 +123,16 @@ QUESTIONS = {
             seeded=True,
         ),
     ),
+    "label sums": (
+        "linear_labels",
+        LabelSumsQuestion(
+            LabelSumsNoise("pure", 1.0, 0.0),
+            LabelledRows(fit(["constant"], linear_labels.public_table().rows), *linear_labels.RANGE, most=90),
+            "optimal",
+            release=RELEASE,
+            seeded=True,
+        ),
+    ),
     "moments": ("two_class_parties", replace(moment(), most=two_class_parties.ROWS + 7)),
     "marginals": ("two_class_parties", marginals()),
 }
@@ -126,6 +143,7 @@ COLLECTORS = {
     "scores": lambda question: IndividualScores(question, DECLARED),
     "bags": lambda question: BagAnswers(question, DECLARED, ROWS_OF_A_BAG, question.promise(), 1e3),
     "labels": lambda question: LabelAnswers(question, DECLARED, question.promise()),
+    "label sums": lambda question: LabelSumAnswers(question, DECLARED, question.promise()),
     "moments": lambda question: MomentAnswers(question, DECLARED, question.promise()),
     "marginals": lambda question: MarginalAnswers(question, DECLARED, 100, question.promise()),
 }

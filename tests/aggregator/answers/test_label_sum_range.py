@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.answers import label_sum_range
-from aggregator.answers.label_answers import LabelAnswers
+from aggregator.answers.label_sum_answers import LabelSumAnswers
 from aggregator.answers.label_sum_range import LabelSumRange, _gauges
 from federation.contract.question import ReleaseId
 from federation.contract.randomness import NoiseBits
@@ -115,8 +115,14 @@ def test_shapes_that_are_indefinite_by_rounding_cost_nobody_else_an_answer():
     good = sent(asked, asked.mechanism(ROWS).release(ROWS, np.zeros(SIZE), NoiseBits(1, "sums"), 1))
     zeros = {"moment": np.full((1, 1, WIDTH), 20.0), "row_sum": np.zeros((1, WIDTH))}
     bad = {**zeros, "size": np.array([float(SIZE)]), "gram": 10 * odd[None], "covariance": 1e-2 * odd[None]}
-    answers = LabelAnswers(asked, 2, asked.promise())
+
+    def alone(arrays):
+        only = LabelSumAnswers(asked, 1, asked.promise())
+        assert only.add(Submission(asked.kind, np.array([0]), arrays, asked.promise())) == {}
+        return only.total("moment")
+
+    answers = LabelSumAnswers(asked, 2, asked.promise())
     arrays = {name: np.concatenate([good[name], bad[name]]) for name in good}
     assert answers.add(Submission(asked.kind, np.array([0, 1]), arrays, asked.promise())) == {}
-    np.testing.assert_array_equal(answers.array("moment")[0], good["moment"][0])
-    assert np.isfinite(answers.array("moment")).all()
+    assert np.isfinite(answers.total("moment")).all()
+    np.testing.assert_allclose(answers.total("moment") - alone(bad), good["moment"][0], rtol=1e-9)

@@ -116,13 +116,16 @@ def fit_rows(
         raise InputError(f"features: impute must be the first stage, got {list(stages)}")
     _require_finite_squares(rows)
     plain = [stage for stage in takewhile(lambda stage: isinstance(stage, str), stages) if isinstance(stage, str)]
-    key = digest(json.dumps([list(map(int, text_columns)), list(map(int, left_out)), plain]), {"rows": rows})
+    held = digest(json.dumps([list(map(int, text_columns)), list(map(int, left_out))]), {"rows": rows})
+    keys = [(held, *plain[:count]) for count in range(len(plain) + 1)]
     with np.errstate(over="ignore", invalid="ignore"):
-        if key not in _latest:
+        if keys[-1] not in _latest:
+            begun = max((count for count, key in enumerate(keys) if key in _latest), default=None)
+            fitted = _begin(rows, text_columns, left_out) if begun is None else _latest[keys[begun]]
             while len(_latest) >= _MOST_KEPT:
                 _latest.pop(next(iter(_latest)))
-            _latest[key] = _further(_begin(rows, text_columns, left_out), plain)
-        found = _further(_latest[key], stages[len(plain) :])
+            _latest[keys[-1]] = _further(fitted, plain[begun or 0 :])
+        found = _further(_latest[keys[-1]], stages[len(plain) :])
         return FeatureMap(rows.shape[1], found.steps), found.rows
 
 
@@ -137,7 +140,7 @@ class _Fitted(NamedTuple):
 
 # By public rows and the stages without a size at the beginning, which the maps of a world have in common: those of its
 # releases, and those of its baselines.
-_latest: dict[str, _Fitted] = {}
+_latest: dict[tuple[str, ...], _Fitted] = {}
 _MOST_KEPT = 3
 
 

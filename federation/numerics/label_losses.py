@@ -27,9 +27,9 @@ _BLOCK_ENTRIES = 1 << 18  # weighted rows are formed in blocks of about 2 MB, wh
 class LabelLoss(ABC):
     """A smooth risk, `regularisation`-strongly convex, known through its derivatives; made by `label_loss`.
 
-    Weights w and gradients are flat, (unknowns,). `curvature` is the largest eigenvalue of the loss's Hessian with
-    respect to the scores of one row, `start_gradient` the largest possible |grad R(0)| over all labels, in units of the
-    largest row norm; both hold for `weights` (N,) of the rows, too, whose mean is 1.
+    Weights w and gradients are flat, (unknowns,), of the `shape` of mu. `curvature` is the largest eigenvalue of the
+    loss's Hessian with respect to the scores of one row, `start_gradient` the largest possible |grad R(0)| over all
+    labels, in units of the largest row norm; both hold for `weights` (N,) of the rows, too, whose mean is 1.
     """
 
     curvature: float
@@ -37,7 +37,7 @@ class LabelLoss(ABC):
 
     def __init__(self, rows: Floats, mu: Floats, regularisation: float, weights: Floats | None = None) -> None:
         self.rows, self.mu, self.regularisation = rows, mu.ravel(), regularisation
-        self.unknowns, self._shape = mu.size, mu.shape
+        self.unknowns, self.shape = mu.size, mu.shape
         self._weights = weights
         self._stretched = rows if weights is None else rows * np.sqrt(weights)[:, None]  # their squares are weighted
 
@@ -117,7 +117,7 @@ class MultinomialLoss(LabelLoss):
         self.start_gradient = math.sqrt(1.0 - 1.0 / len(mu))  # |1/C - alpha| <= |1/C - e_k|
 
     def _probabilities(self, w: Floats) -> Floats:
-        p: Floats = w.reshape(self._shape).dot(self.rows.T)
+        p: Floats = w.reshape(self.shape).dot(self.rows.T)
         p -= np.maximum.reduce(p, axis=0)  # the largest exponential is 1: no overflow
         np.exp(p, out=p)
         p /= np.add.reduce(p, axis=0)
@@ -125,7 +125,7 @@ class MultinomialLoss(LabelLoss):
 
     def hessian(self, probabilities: Floats) -> Floats:
         """(1/N) sum_i (diag(p_i) - p_i p_i') (x) x_i x_i' + lam I."""
-        classes, dimension = self._shape
+        classes, dimension = self.shape
         shares = np.ascontiguousarray(probabilities.T)[:, :, None]
         moments = (self._moments(shares, block) for block in _blocks(len(self.rows), self.unknowns))
         outer, inner = next(moments)
@@ -147,7 +147,7 @@ class MultinomialLoss(LabelLoss):
 
     def product(self, probabilities: Floats, v: Floats) -> Floats:
         """Hessian times v through the scores of v: p_ik (u_ik - sum_j p_ij u_ij)."""
-        u = probabilities * v.reshape(self._shape).dot(self._stretched.T)
+        u = probabilities * v.reshape(self.shape).dot(self._stretched.T)
         u -= probabilities * np.add.reduce(u, axis=0)
         return np.asarray(u.dot(self._stretched).ravel() / u.shape[1] + self.regularisation * v)
 

@@ -154,7 +154,8 @@ class Table:
             return np.arange(len(indices)), np.ones(len(indices), dtype=np.int64)
         stored = [self.labels, *(block.codes if isinstance(block, CodedTexts) else block for block in self.blocks)]
         parts = [np.ascontiguousarray(part[indices]).reshape(len(indices), -1).view(np.uint8) for part in stored]
-        first, twins = equal_rows(np.hstack(parts))
+        padding = np.zeros((len(indices), -sum(part.shape[1] for part in parts) % 8), np.uint8)  # to whole words
+        first, twins = equal_rows(np.hstack([*parts, padding]))
         return first, np.bincount(twins, minlength=len(first))
 
     def class_counts(self, indices: Integers | range) -> Integers:

@@ -354,3 +354,24 @@ def test_fit_labels_counts_a_row_as_often_as_it_has_copies(classes, width, rng):
     expected = model.fit(rows, labels, sample_weight=copies).coef_
     np.testing.assert_allclose(np.atleast_2d(found), expected, atol=1e-5)
     assert np.abs(found - fit_labels(rows, labels, classes, 1e-2, 1e-11)).max() > 0.01
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("counted", [False, True])
+def test_many_rows_are_begun_with_some_of_them_and_the_minimiser_is_that_of_all(classes, counted, rng, monkeypatch):
+    rows = unit_rows(rng, 3000, 4)
+    labels = (rows[:, 0] + rng.normal(size=3000) > 0).astype(int) + (classes == 3) * (rows[:, 1] > 0.5)
+    labels[::16] = 0  # what the first rows that are looked at say is not what all say
+    copies = rng.integers(1, 5, 3000) if counted else None
+    solve = (rows, labels, classes, 1e-3, 1e-10, copies)
+    expected = fit_labels(*solve)
+    steps = []
+
+    def counting(loss, *rest, newton=erm._newton):
+        steps.append(len(loss.rows))
+        return newton(loss, *rest)
+
+    monkeypatch.setattr(erm, "_newton", counting)
+    monkeypatch.setattr(erm, "_MANY_ROWS", 3000)
+    np.testing.assert_allclose(fit_labels(*solve), expected, atol=2e-10 / 1e-3)
+    assert steps == [188, 3000]

@@ -35,16 +35,15 @@ _MAPPED = 1 << 28  # bytes from which an array is rather mapped than read
 _SAVE_AGAIN = "save it again with numpy.savez"
 
 
-def header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """The shape and the type that the header of an npy file declares, read from its start; nothing else is.
+def header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """What the header of an npy file declares: the shape, whether columns come first, and the type; no more is read.
 
     Raises one of `DAMAGED` for what is no header.
     """
     try:
-        shape, _, dtype = _HEADERS[npy.read_magic(member)](member)
+        return _HEADERS[npy.read_magic(member)](member)
     except MemoryError as error:  # the parser's word for brackets in brackets, thousands deep
         raise ValueError("the header is no description of an array") from error
-    return shape, dtype
 
 
 def fills(shape: tuple[int, ...], dtype: np.dtype[Any], size: int) -> bool:
@@ -174,7 +173,7 @@ class NpzFile:
 
     def _require_plain(self, name: str, member: IO[bytes], size: int) -> None:
         """Refuse an array of anything but numbers or texts, and a header that claims more or less of them."""
-        shape, dtype = header(member)
+        shape, _, dtype = header(member)
         if dtype.hasobject:  # numpy's advice is to load them as pickles, which run code
             raise InputError(
                 f"{self.path}: array '{name}' holds Python objects; save it as numbers or as text, {name}.astype(str)"

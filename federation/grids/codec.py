@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar, get_origin, get_type_hints
 
 import numpy as np
@@ -31,13 +31,20 @@ from federation.grids.packing import pack, packed_length, unpack
 
 Q = TypeVar("Q", bound=Question)
 
+_LENGTH = slice(
+    8, 10
+)  # where an npy file of version 1, the one that numpy writes for numbers, says its header's length
+_STORED = Array.from_numpy_ndarray(np.empty(0)).stype  # how Flower calls such a file
+
 # Questions that have been read, by type and id of their records, for as long as these live: an own grid hands the same
 # records to all nodes of a process, and then they need to be read once.
 _read_before: dict[tuple[Any, int], Any] = {}
 
 
 def _records(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> RecordDict:
-    record = ArrayRecord({name: Array(np.ascontiguousarray(array)) for name, array in arrays.items()})
+    record = ArrayRecord(
+        {name: Array.from_numpy_ndarray(np.ascontiguousarray(array)) for name, array in arrays.items()}
+    )
     return RecordDict({"settings": ConfigRecord({"json": json.dumps(settings)}), "arrays": record})
 
 
@@ -57,13 +64,20 @@ def _read(array: Array) -> np.ndarray:
 
     A header of a few bytes can promise any number of terabytes, which numpy would allocate before it misses them.
     """
-    sent = io.BytesIO(array.data)
-    shape, dtype = header(sent)
-    there = len(array.data) - sent.tell()
-    if dtype.hasobject or not fills(shape, dtype, there):
-        raise ValueError(f"an array of {dtype} and shape {shape!s:.80} came with {there} bytes")
-    values: np.ndarray = array.numpy()
-    return values
+    data = array.data
+    shape, by_column, dtype, end = _declared(data[: _LENGTH.stop + int.from_bytes(data[_LENGTH], "little")])
+    there = len(data) - end
+    if array.stype != _STORED or dtype.hasobject or not fills(shape, dtype, there):
+        raise ValueError(f"an array of {dtype} and shape {shape!s:.80} came with {there} bytes of {array.stype!s:.80}")
+    values = np.frombuffer(data, dtype, offset=end) if there else np.empty(0, dtype)
+    return values.reshape(shape, order="F" if by_column else "C").copy(order="K")
+
+
+@lru_cache(maxsize=256)
+def _declared(start: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """What the header of an npy file declares, and where it ends: that of most messages is one of a few."""
+    sent = io.BytesIO(start)
+    return *header(sent), sent.tell()
 
 
 def _contents(message: Any, prefix: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -13,17 +13,21 @@ from parties.holdings.cohort import Holdings
 
 
 class Witnessed(Parties):
-    """Notes which Ray node serves a party: one file per party in `folder`, holding the node's id."""
+    """Notes which Ray node serves a party: one file per party in `folder`, holding the node's id.
+
+    The first waits until another node serves a party, too: a busy machine may give one of them all the time.
+    """
 
     def __init__(self, folder: str) -> None:
         super().__init__()
-        self._folder = Path(folder)
+        self._folder, self._end = Path(folder), time.monotonic() + 60
 
     def holdings(self, party: int) -> Holdings:
         import ray
 
-        time.sleep(0.02)  # long enough that no worker serves everybody
         (self._folder / str(party)).write_text(ray.get_runtime_context().get_node_id())
+        while len({path.read_text() for path in self._folder.iterdir()} - {""}) < 2 and time.monotonic() < self._end:
+            time.sleep(0.02)
         return super().holdings(party)
 
 

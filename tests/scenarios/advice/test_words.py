@@ -58,7 +58,7 @@ def test_a_verdict_needs_a_constant_to_compare_with():
 
 def test_every_formula_says_what_it_assumes_and_how_far_it_is_to_be_believed():
     for wish, part in (
-        (LABEL, "a fit to measured releases"),
+        (LABEL, "but for one unknown that was measured"),
         (PARTY, "a guess"),
         (replace(LABEL, task="regression", label_range=(0.0, 1.0)), "exact to first order"),
     ):

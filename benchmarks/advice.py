@@ -51,7 +51,7 @@ from benchmarks.defaults.sets import (
 from federation.contract.errors import InputError
 from scenarios.advice.pilot import DRAWS, FEW, crossing, levelled
 from scenarios.advice.standings import choice, standings
-from scenarios.advice.subject import numbers_of, traces_of
+from scenarios.advice.subject import numbers_of, spectrum_of, traces_of
 from scenarios.advice.words import named
 from scenarios.runs.world import worlds
 from scenarios.scores.tasks import ACCURACY, L1, MSE
@@ -135,7 +135,9 @@ def wish_of(unit: UnitOf, scenario: Mapping[str, object]) -> Wish:
         world,
         Wish("ratio" if unit.bags else "binary", unit.protect, unit.trusts[-1], unit.protect == "label", delta=DELTA),
     )
-    return replace(wish, traces=traces_of(world)) if wish.task == "regression" else wish
+    if wish.task == "regression":
+        return replace(wish, traces=traces_of(world))
+    return replace(wish, spectrum=spectrum_of(world)) if wish.task == "binary" else wish
 
 
 def variants_of(wish: Wish, trusts: Sequence[Trust]) -> list[Variant]:
@@ -200,24 +202,29 @@ def judged(setting: Setting, table: Table) -> Iterator[tuple[str, Regret]]:
     """(way of choosing, regret) at every epsilon, by stage 1 and by pilots."""
     metric = _METRICS.get(setting.wish.task, ACCURACY)
     for epsilon in _JUDGED:
-        ranked = [named(one) for one in setting.ranked(epsilon)]
         cell = Cell(setting.name, setting.world, "", epsilon)
-        values = {name: found for name in ranked if (found := table.by_split(cell, name, metric.name))}
-        if len(values) < 2:
-            continue
-        splits = sorted(set.intersection(*(set(found) for found in values.values())))
         constant = table.reference(cell, MEAN if metric is L1 else "constant", metric.name)
         pooled = table.reference(cell, "pooled", metric.name)
         majority = constant if metric is ACCURACY else None
-        for way, known in (
-            ("stage 1", {}),
-            ("stage 1, largest class known", {"majority": majority}),
-            ("stage 1, without public rows", {"traces": {}}),
-            ("stage 1, pooled accuracy known", {"attainable": pooled} if metric is ACCURACY else {}),
-        ):
-            first = next(named(one) for one in setting.ranked(epsilon, **known) if named(one) in values)
-            yield way, regret(first, values, splits, constant, metric.name)
-        first = next(name for name in ranked if name in values)
+        ways: dict[str, dict[str, object]] = {
+            "stage 1": {},
+            "stage 1, largest class known": {"majority": majority},
+            "stage 1, without public rows": {"traces": {}, "spectrum": ()},
+            "stage 1, pooled accuracy known": {"attainable": pooled} if metric is ACCURACY else {},
+        }
+        ranked = {way: [named(one) for one in setting.ranked(epsilon, **known)] for way, known in ways.items()}
+        # What is the same as something else, and so no candidate, hangs on what is known.
+        candidates = {
+            way: {name: found for name in names if (found := table.by_split(cell, name, metric.name))}
+            for way, names in ranked.items()
+        }
+        if min(map(len, candidates.values())) < 2:
+            continue
+        for way, values in candidates.items():
+            splits = sorted(set.intersection(*map(set, values.values())))
+            yield way, regret(next(iter(values)), values, splits, constant, metric.name)
+        values = candidates["stage 1"]
+        first, splits = next(iter(values)), sorted(set.intersection(*map(set, values.values())))
         for seen in (1, 2):
             for some in itertools.combinations(splits, seen):
                 others = [split for split in splits if split not in some]

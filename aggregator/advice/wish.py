@@ -39,7 +39,7 @@ class Wish:
     bags, bag_rows: of a party, for `ratio`.
     rows_per_person: the most that one person has; 1 makes a person a row.
     person_is_party: whether every person is a party, so that to hide a party is to hide a person.
-    majority, attainable, residual, traces: as of `PublicNumbers`.
+    majority, attainable, residual, traces, spectrum: as of `PublicNumbers`.
 
     Raises `InputError` for numbers out of range and such as contradict each other.
 
@@ -70,6 +70,7 @@ class Wish:
     attainable: float | None = None
     residual: float | None = None
     traces: Mapping[str, float] = field(default_factory=dict)
+    spectrum: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         require_one_of("task", self.task, get_args(Task))
@@ -125,6 +126,7 @@ class Wish:
             majority=self.majority,
             residual=self.residual,
             traces=self.traces,
+            spectrum=self.spectrum,
         )
 
     @property

@@ -19,7 +19,7 @@ class Expected:
     error: the share of rows that are told wrongly (`classification`), the mean squared error beyond that of the best
         linear model (`regression`), or the summed error of a set's class ratios (`class_ratio`).
     noise: the size of the noise as a share of the largest signal that the rows can give; None where that is not known.
-    basis: whether the formula is `exact`, a fit to `measured` releases, or a `guess`.
+    basis: whether the formula is `exact`, rests on what was `measured` of other releases, or is a `guess`.
     assuming: what it takes for granted, in words that go behind "if".
     constant: the same error of the best answer that is the same for all rows; None where public numbers do not tell it.
 

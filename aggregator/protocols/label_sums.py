@@ -176,7 +176,13 @@ class NoisyLabelSums(LabelProtocol):
                 return None
             usual: risk.Shape = "whitened" if self.shape == "whitened" else "optimal"
             trace = public.traces[self.shape] if known else risk.typical_trace(rank, rows, usual)
-            each = self._variance(rank, width, epsilon, public.delta) * trace / rank
+            own, share = rank, trace / rank
+            if self.place is not Place.SHARES:
+                # A party of few rows adds noise in their directions only, and if these are whitened no more than noise
+                # on each of their labels would be: all parties together one label's noise in every direction.
+                own = max(1, min(rank, rows // parties))
+                share = share if self.shape == "isotropic" else min(share, 1 / parties)
+            each = self._variance(own, width, epsilon, public.delta) * share
             assuming = f"the noise has {'the shape of the public rows' if known else 'a shape as on usual tables'}"
         noise = copies * each
         error = risk.least_squares(rank, rows, risk.residual(public, width))

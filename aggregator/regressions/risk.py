@@ -110,19 +110,23 @@ def typical_trace(rank: int, rows: int, shape: Shape) -> float:
 
 
 def shrunk(rank: int, rows: int, noise: float, width: float) -> float:
-    """tr[A - A (A + S)^{-1} A]/N of a model that knows the covariance S = s I of the noise in whitened coordinates.
+    """E |A (A + S)^{-1} z - w|²/N of a model that knows the covariance S = s I of the noise in whitened coordinates.
 
     `noise` is s, `width` D that of the labels' range. A is what `aggregator.learners.shrinkage` takes labels for before
     it has seen any, with the rows explaining .02 D^2 of them: N D^2/12 along the constant, and in every other of the r
-    directions N .02 D^2/(r - 1). Where noise is faint this is the r s/N of least squares, and never more than all of A.
+    directions N .02 D^2/(r - 1). The answers w are as large as A says but along the constant, where their variance is
+    half of it: a mean label is nearer to the middle of its range than any place of it, and with less than half more
+    noise would be expected to err less. Where noise is faint this is the r s/N of least squares, and never more than
+    (1/24 + .02) D^2.
 
     Examples:
         >>> shrunk(rank=10, rows=1000, noise=2.0, width=1.0), shrunk(rank=10, rows=1000, noise=2000.0, width=1.0)
-        (0.01, 0.1)
+        (0.01, 0.06)
     """
     around = rows * _SIGNAL * width**2 / max(1, rank - 1)
     constant = rows * _MIDDLE * width**2
-    kept = constant * noise / (constant + noise) + (rank - 1) * around * noise / (around + noise)
+    along = (constant / 2 * noise**2 + constant**2 * noise) / (constant + noise) ** 2
+    kept = along + (rank - 1) * around * noise / (around + noise)
     return kept / rows
 
 

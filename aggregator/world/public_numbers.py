@@ -21,7 +21,8 @@ class PublicNumbers:
     The others are for expectations alone. `rows` are the private rows of all parties together, `quorum` and `colluding`
     as in that plan. What somebody knows of the data from elsewhere: `attainable`, the accuracy that can be had without
     noise, `majority`, the share of the most frequent class, `residual`, the variance of labels around the best linear
-    model, and `traces`, by shape that of the noise on label sums over public rows.
+    model, `traces`, by shape that of the noise on label sums over public rows, and `spectrum`, of public rows of norm 1
+    behind the map of `mean_operator` the second moments along their principal directions.
     """
 
     delta: float
@@ -43,6 +44,7 @@ class PublicNumbers:
     majority: float | None = None
     residual: float | None = None
     traces: Mapping[str, float] = field(default_factory=dict)
+    spectrum: tuple[float, ...] = ()
 
 
 def product(*sizes: int | None) -> int | None:

@@ -8,9 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from aggregator.advice.wish import Task, Wish
 from aggregator.contract.protocol import Trust
 from federation.contract.errors import InputError
+from federation.features.feature_map import completed
 from federation.mechanisms.labels.shaped_gaussian import fit_shape
 from scenarios.data.catalogue import entry, is_file_name, names
 from scenarios.data.profile import Profile
@@ -25,6 +28,7 @@ from scenarios.settings.schema import Scenario, resolve
 Entries = Sequence[Mapping[str, Any]]
 _STAGES = ("impute", "standardise")  # behind which columns are counted
 _OF_SUMS = ("impute", "scale", "standardise", "constant")  # of the rows that noise on label sums is shaped by
+_OF_MEANS = ("impute", "standardise", "constant")  # of the rows of `mean_operator`
 _FEW = {"splits": 3, "noise": 4}  # of a scenario without data at hand
 
 
@@ -185,9 +189,11 @@ def numbers_of(world: World, wish: Wish, kinds: Sequence[str] = ()) -> Wish:
     task: Task = "regression" if not table.classes else "binary" if len(table.classes) == 2 else "multiclass"
     if (kinds and task_of(kinds).targets) or wish.task == "ratio":
         task = "ratio"
-    traces = {}
-    if task == "regression" and is_file_name(data.auxiliary):
-        traces = traces_of(world)
+    traces: dict[str, float] = {}
+    spectrum: tuple[float, ...] = ()
+    if is_file_name(data.auxiliary):
+        traces = traces_of(world) if task == "regression" else {}
+        spectrum = spectrum_of(world) if task == "binary" else ()
     return replace(
         wish,
         task=task,
@@ -203,6 +209,7 @@ def numbers_of(world: World, wish: Wish, kinds: Sequence[str] = ()) -> Wish:
         quorum=world.scenario.parties.quorum,
         colluding=world.scenario.parties.colluding,
         traces=traces,
+        spectrum=spectrum,
     )
 
 
@@ -211,6 +218,14 @@ def traces_of(world: World) -> dict[str, float]:
     public = world.feature_map(_OF_SUMS).transform(world.split.public.rows)
     scale = len(public) / len(world.split.cut.order)
     return {shape: fit_shape(public, shape).trace * scale for shape in ("optimal", "whitened", "isotropic")}
+
+
+def spectrum_of(world: World) -> tuple[float, ...]:
+    """The second moments of a world's public rows along their principal directions, of norm 1 behind the usual map."""
+    rows = completed(world.feature_map(_OF_MEANS)).transform(world.split.public.rows)
+    moments = np.square(np.linalg.svd(rows, compute_uv=False)) / len(rows)
+    lacking = (0.0,) * (rows.shape[1] - len(moments))
+    return *moments.tolist(), *lacking
 
 
 def in_order(whole: Mapping[str, Any]) -> dict[str, Any]:

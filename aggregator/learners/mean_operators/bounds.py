@@ -49,10 +49,10 @@ def predicted_accuracy(noise_norm: float, without_noise: float = USUAL, chance: 
     """The accuracy to expect of two classes where noise in the mean operator has this root mean square norm b.
 
     1/2 + (A - 1/2) / (1 + (b/.42)^.8), A being the accuracy `without_noise`: a fit to measured accuracies of rows of
-    norm 1 on six data sets, of the lost share of A - 1/2 with a root mean square error of about .1, and of .17 when
-    five sets were measured again. It is no bound, and too low where classes are far apart (.62 for .90 on tumours at
-    b = 1.3). `chance` takes the place of 1/2 where there are more classes, for which nothing was measured. Raises
-    `InputError` for a negative norm.
+    norm 1 on six data sets, of the lost share of A - 1/2 with a root mean square error of about .1, and of .2 when
+    eight sets were measured again. It is no bound, and too low where classes are far apart (.62 for .90 on tumours at
+    b = 1.3); `noisy_accuracy` is nearer where the kind of noise is known. `chance` takes the place of 1/2 where there
+    are more classes, for which nothing was measured. Raises `InputError` for a negative norm.
 
     Examples:
         >>> [round(predicted_accuracy(norm), 2) for norm in (0.0, 0.05, 0.2, 0.8)]

@@ -89,7 +89,7 @@ class ErrorMarginals(ExchangeOptions, Protocol):
         """
         if public.features is None or public.rows is None or public.parties is None or self.noise not in _CALIBRATED:
             return None
-        from aggregator.contract.expected_accuracy import expected_accuracy
+        from aggregator.contract.expected_accuracy import expected_of_means
         from federation.mechanisms.marginals.noise import calibrate
 
         noise = calibrate(
@@ -105,7 +105,13 @@ class ErrorMarginals(ExchangeOptions, Protocol):
         if self.place is Place.SHARES:
             copies /= honest(public.parties, public.quorum, public.colluding)
         loud = math.sqrt(_BINS * copies) * noise.deviation / public.rows
-        found = expected_accuracy(loud, public, "guess", "counts in bins tell as much as means")
+        told = "counts in bins tell as much as means"
+        # Noise in bins is neither that of a sum nor that of responses, and is taken for the one that costs more.
+        both = [
+            expected_of_means(loud, public, "guess", told, responses=responses, shrunk=self.protect == "label")
+            for responses in (False, True)
+        ]
+        found = max(both, key=lambda one: one.error)
         if found.constant is None or self.protect == "label":
             return found
         return replace(found, error=min(found.error, found.constant))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from aggregator.contract.expected import Expected
@@ -127,14 +127,21 @@ class MeanOperator(MomentOptions, Protocol):
         return whole if self.expansion == "none" else math.comb(whole + self.degree - 1, self.degree)
 
     def expected_error(self, public: PublicNumbers, epsilon: float) -> Expected | None:
-        """By the exact size of the noise on the mean of y x, which says what is lost as was measured."""
+        """By the exact size of the noise on the mean of y x, and the directions in which rows of this kind vary."""
         dimension = public.features if self.expansion == "none" else self._features(public)
         if dimension is None or public.rows is None or public.parties is None or self.noise == OFF:
             return None
-        from aggregator.contract.expected_accuracy import expected_accuracy
+        from aggregator.contract.expected_accuracy import expected_of_means
 
         noise = self.expected_noise(public, epsilon, dimension, shared=self.place is Place.SHARES)
-        return expected_accuracy(noise, public, "measured")
+        known = replace(public, features=dimension, spectrum=public.spectrum if self.expansion == "none" else ())
+        found = expected_of_means(noise.norm, known, "measured", responses=noise.responses, shrunk=self.denoises)
+        if self.may_respond and self.noise in ("sums", RESPONSE):
+            # Which of the two is better the rule of `auto` tells more surely than the difference of both expectations.
+            auto = replace(self, noise="auto").expected_error(public, epsilon)
+            assert auto is not None, "it needs the same numbers"
+            found = replace(found, error=max(found.error, auto.error))
+        return found
 
     def begin(self, world: World, epsilon: float, draws: int) -> MomentSession:
         """A session that asks once, and minimises for each noise draw."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
 
 from aggregator.contract.option_rules import refuse_misplaced, require_positive
 from aggregator.learners.inputs.limits import require_waves
@@ -20,6 +22,13 @@ if TYPE_CHECKING:
 
 _LEAST_REGULARISATION = 1e-8
 _BY_L1 = ("auto", "sums", "laplace", "published_laplace")
+
+
+class ExpectedNoise(NamedTuple):
+    """The root mean square norm of the noise on the mean of y x, and whether it is that of randomised responses."""
+
+    norm: float
+    responses: bool
 
 
 @dataclass(frozen=True)
@@ -118,24 +127,28 @@ class MomentOptions:
         """Whether `auto` may take randomised response: labels alone are protected, and rows are sent as they are."""
         return self.protect == "label" and self.unlabelled_rows == "own"
 
-    def expected_noise(self, public: PublicNumbers, epsilon: float, dimension: int, *, shared: bool) -> float:
-        """The root mean square norm of the noise on the mean of y x, parties having as many rows as each other.
+    def expected_noise(self, public: PublicNumbers, epsilon: float, dimension: int, *, shared: bool) -> ExpectedNoise:
+        """The noise on the mean of y x, parties having as many rows as each other.
 
-        `public` tells rows and parties, `shared` whether these share one noise. Without a look at public rows errors of
-        responses count as those of a sum.
+        `public` tells rows and parties, and perhaps the spectrum of public rows: without it errors of responses count
+        as those of a sum. `shared` tells whether parties share one noise.
         Raises `InputError` for numbers that a noise cannot work with.
         """
+        from aggregator.protocols.mean_operator.response_weight import weight_along
         from federation.mechanisms.moments import summed_response
         from federation.mechanisms.moments.calibrated_moments import calibrate
 
         rows, parties = public.rows or 1, public.parties or 1
-        responses = math.inf
+        responses, weight = math.inf, 1.0
         if epsilon >= summed_response.LEAST_EPSILON and (
             self.noise == RESPONSE or (self.noise == "auto" and self.may_respond)
         ):
-            responses = rows * summed_response.calibrate(epsilon).label_variance
+            variance = summed_response.calibrate(epsilon).label_variance
+            responses = rows * variance
+            if public.spectrum and self.expansion == "none":
+                weight = weight_along(np.array(public.spectrum), dimension, variance / rows)
         if self.noise == "randomised_response" or self.noise == "off":
-            return math.sqrt(responses) / rows if self.noise == RESPONSE else 0.0
+            return ExpectedNoise(math.sqrt(responses) / rows if self.noise == RESPONSE else 0.0, self.noise == RESPONSE)
         shares = honest(parties, public.quorum, public.colluding) if shared else 0
         noise = calibrate(
             "auto" if self.noise == "sums" else self.noise,
@@ -146,8 +159,9 @@ class MomentOptions:
             l1_bound=self.l1_bound,
             contributors=shares,
         )
-        wholes = parties / shares if shares else parties
-        return math.sqrt(min(wholes * noise.noise_norm() ** 2, responses)) / rows
+        summed = (parties / shares if shares else parties) * noise.noise_norm() ** 2
+        responds = weight * responses < summed
+        return ExpectedNoise(math.sqrt(responses if responds else summed) / rows, responds)
 
     def asked(self, shared: bool) -> tuple[str | float | None, ...]:
         """The options that decide what is asked, its noise aside: with equal ones, noise is keyed alike.

@@ -32,8 +32,18 @@ def response_weight(rows: Floats, noise_variance: float) -> float:
     some = rows[:: -(-len(rows) // _ROWS)]
     # Directions without rows have no scores, and count among the dimensions only.
     spectrum = np.square(np.linalg.svd(some, compute_uv=False)) / len(some)
+    return weight_along(spectrum, rows.shape[1], noise_variance)
+
+
+def weight_along(spectrum: Floats, features: int, noise_variance: float) -> float:
+    """The same of rows of so many `features` with these second moments along their principal directions, up to all.
+
+    Examples:
+        >>> weight_along(np.array([0.75, 0.25]), 2, 1.0)
+        1.2
+    """
     if not spectrum.sum():
         return 1.0
     model = 1 / (_CURVATURE * spectrum + 2 * regularisation(noise_variance))
     harm = np.square(spectrum * model).sum() / (spectrum * model**2).sum()
-    return float(np.clip(rows.shape[1] * harm / spectrum.sum(), 1 / LARGEST_WEIGHT, LARGEST_WEIGHT))
+    return float(np.clip(features * harm / spectrum.sum(), 1 / LARGEST_WEIGHT, LARGEST_WEIGHT))

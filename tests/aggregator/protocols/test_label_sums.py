@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.label_answers import PARTIES, collected, question
@@ -13,6 +15,9 @@ from aggregator.protocols.label_sums import NoisyLabelSums
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee, Unit
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.labels.shaped_gaussian import calibrate, fit_shape
 from scenarios.testing.checks import checks
 
 
@@ -140,12 +145,6 @@ KNOWN = PublicNumbers(1e-6, parties=4, features=6, rows=4000, label_range=(-1.0,
 
 @pytest.mark.parametrize("noise", ["pure", "gaussian"])
 def test_the_excess_that_is_expected_is_what_noise_adds_to_least_squares(noise):
-    from dataclasses import replace
-
-    from federation.contract.randomness import NoiseBits
-    from federation.mechanisms.labels.label_range import LabelRange
-    from federation.mechanisms.labels.shaped_gaussian import calibrate, fit_shape
-
     random = np.random.default_rng(2)
     parts = [np.column_stack([random.standard_t(6, (1000, 5)), np.ones(1000)]) for _ in range(4)]
     rows = np.concatenate(parts)
@@ -162,6 +161,20 @@ def test_the_excess_that_is_expected_is_what_noise_adds_to_least_squares(noise):
     assert found.error == pytest.approx(excess, rel=0.25)
 
 
+def test_parties_of_few_rows_are_not_louder_than_noise_on_each_of_their_labels():
+    """Each has a row: the noise is along it, as large as on its label, and no shape of noise has less."""
+    random = np.random.default_rng(2)
+    rows, labels = random.normal(size=(400, 6)), LabelRange(0.0, 1.0)
+    law = {"rows": 1, "epsilon": 1.0, "delta": 1e-6, "labels": labels}
+    noise = sum(calibrate(fit_shape(row), "gaussian", **law).covariance() for row in rows[:, None])
+    measured = np.trace(np.linalg.solve(rows.T @ rows, noise)) / 400
+    known = PublicNumbers(1e-6, features=6, rows=400, parties=400, label_range=(0.0, 1.0), residual=0.0)
+    found = NoisyLabelSums(noise="gaussian", shrink=False).expected_error(known, 1.0)
+    assert found.error == pytest.approx(measured, rel=1e-3)
+    usual = replace(known, parties=4)
+    assert NoisyLabelSums(noise="gaussian", shrink=False).expected_error(usual, 1.0).error < found.error
+
+
 def test_what_is_expected_without_a_formula_is_nothing():
     assert NoisyLabelSums(shape="isotropic").expected_error(KNOWN, 1.0) is None
     assert NoisyLabelSums(noise="off").expected_error(KNOWN, 1.0) is None
@@ -169,8 +182,6 @@ def test_what_is_expected_without_a_formula_is_nothing():
 
 
 def test_shares_of_one_noise_are_expected_to_cost_less_and_shrinking_never_more():
-    from dataclasses import replace
-
     known = replace(KNOWN, parties=50)
     alone, shared = (NoisyLabelSums(protect="row", trust=how).expected_error(known, 1.0) for how in ("none", "secure"))
     assert shared.error < alone.error

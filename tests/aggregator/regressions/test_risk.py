@@ -117,11 +117,15 @@ def test_what_knows_its_noise_errs_as_a_posterior_mean_does():
     random, rank, rows, width, noise = np.random.default_rng(3), 5, 400, 2.0, 30.0
     spread = np.sqrt([rows * width**2 / 12, *[rows * 0.02 * width**2 / (rank - 1)] * (rank - 1)])
     answers = random.standard_normal((20_000, rank)) * spread
+    answers[:, 0] /= math.sqrt(2)  # mean labels are nearer to the middle than the model allows for
     seen = answers + random.standard_normal((20_000, rank)) * math.sqrt(noise)
     errors = seen * (spread**2 / (spread**2 + noise)) - answers
     measured = np.square(errors).sum(axis=1).mean() / rows
     assert measured == pytest.approx(risk.shrunk(rank, rows, noise, width), rel=0.03)
     assert risk.shrunk(rank, rows, 1e-9, width) == pytest.approx(rank * 1e-9 / rows)
+    risks = [risk.shrunk(rank, rows, noise, width) for noise in np.geomspace(1e-3, 1e6, 40)]
+    assert risks == sorted(risks)
+    assert risks[-1] == pytest.approx((1 / 24 + 0.02) * width**2, rel=1e-2)
 
 
 def test_an_expectation_is_hopeless_beyond_what_rows_explain():

@@ -80,6 +80,19 @@ def test_traces_are_those_of_public_rows_in_a_file(rows, tmp_path):
     assert found.traces["optimal"] <= found.traces["whitened"] * 1.02
 
 
+def test_a_spectrum_is_that_of_public_rows_in_a_file(rows, tmp_path):
+    (tmp_path / "public.csv").write_text("a,b\n" + "1,2\n3,5\n2,9\n" * 9)
+    for auxiliary, features in (("0.25", 0), (tmp_path / "public.csv", 3)):
+        (tmp_path / "one.yaml").write_text(
+            f"data: {{source: {rows}, label: c, drop: [z, y], auxiliary: {auxiliary}}}\nparties: {{count: 4}}\n"
+            "privacy: {epsilon: 1}\nprotocols: [{kind: mean_operator}]\n"
+        )
+        found = of_scenario(tmp_path / "one.yaml", LABEL, None).wish
+        assert (found.task, found.features, len(found.spectrum)) == ("binary", 2, features)
+    assert sum(found.spectrum) == pytest.approx(1.0)
+    assert list(found.spectrum) == sorted(found.spectrum, reverse=True)
+
+
 def test_a_deployment_is_one_and_a_sweep_is_refused(tmp_path):
     (tmp_path / "scenario.yaml").write_text(
         "data: {source: digits}\nparties: {count: 20}\nprivacy: {epsilon: 1}\nprotocols: [{kind: soft_vote}]\n"

@@ -60,7 +60,7 @@ def test_people_read_the_same_in_sentences(advise):
     code, printed = advise(*TWO, *SIZE, "--majority", "0.6")
     assert (code, printed.err) == (0, "")
     for part in (
-        "Use mean_operator: accuracy 0.87 if 0.9",
+        "Use mean_operator: accuracy 0.89 if 0.9",
         "Who sees what:",
         "Who must be trusted: nobody with a label",
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -79,13 +80,25 @@ def test_the_expected_noise_is_the_least_that_parties_may_choose():
         MomentOptions(noise=noise).expected_noise(KNOWN, 1.0, 51, shared=False)
         for noise in ("sums", "randomised_response", "auto")
     )
-    assert responses == pytest.approx(1 / math.sinh(0.5) / math.sqrt(12_000), rel=1e-6)
-    assert auto == min(sums, responses)
-    assert MomentOptions(noise="gaussian").expected_noise(KNOWN, 1.0, 51, shared=False) == pytest.approx(sums, rel=1e-9)
+    assert responses.norm == pytest.approx(1 / math.sinh(0.5) / math.sqrt(12_000), rel=1e-6)
+    assert auto == responses
+    assert responses.norm < sums.norm
+    assert (responses.responses, sums.responses) == (True, False)
+    normal = MomentOptions(noise="gaussian").expected_noise(KNOWN, 1.0, 51, shared=False)
+    assert normal.norm == pytest.approx(sums.norm, rel=1e-9)
+
+
+def test_public_rows_tell_where_parties_take_the_louder_noise_that_harms_less():
+    """At 600 rows of a party responses are less loud than a sum; along one direction that has all rows they are not."""
+    even = replace(KNOWN, rows=100 * 600, spectrum=(1 / 51,) * 51)
+    along_one = replace(even, spectrum=(1 - 50e-6, *[1e-6] * 50))
+    found = [MomentOptions().expected_noise(known, 0.1, 51, shared=False) for known in (even, along_one)]
+    assert [one.responses for one in found] == [True, False]
+    assert found[0].norm < found[1].norm
 
 
 def test_a_shared_noise_is_that_of_a_quorum_less_those_who_collude():
     alone = MomentOptions(protect="row").expected_noise(KNOWN, 1.0, 51, shared=False)
     shared = MomentOptions(protect="row").expected_noise(KNOWN, 1.0, 51, shared=True)
-    assert shared == pytest.approx(alone / math.sqrt(40), rel=1e-6)  # 50 answer, of whom 10 may collude
-    assert MomentOptions(noise="off").expected_noise(KNOWN, 1.0, 51, shared=False) == 0.0
+    assert shared.norm == pytest.approx(alone.norm / math.sqrt(40), rel=1e-6)  # 50 answer, of whom 10 may collude
+    assert MomentOptions(noise="off").expected_noise(KNOWN, 1.0, 51, shared=False) == (0.0, False)

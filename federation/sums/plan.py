@@ -203,10 +203,14 @@ class Terms:
     adversary: Adversary = "active"
     second: bytes = b""
 
+    @cached_property
+    def _corrupt(self) -> int:
+        """How many parties of the roster may collude."""
+        return colluders(len(self.roster), self.colluding)
+
     def require(self, plan: SumPlan) -> None:
         """Raises `InputError` unless the plan hides this party's part as well as these terms say."""
-        parties = len(self.roster)
-        corrupt = colluders(parties, self.colluding)
+        parties, corrupt = len(self.roster), self._corrupt
         if plan.roster != self.roster.digest.hex() or plan.parties != parties:
             raise InputError("the plan of this sum is for other parties than this party's roster names; refuse it")
         if plan.adversary != self.adversary or plan.second != self.second.hex():

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from federation.numerics.arrays import Floats
 
 _BITS = 24  # of a place: 2^(53 - 24) arrays can be added before a place would round
+_TOGETHER = 1 << 16  # numbers that are taken apart at once: they stay in cache
 _LOWEST = -40  # the last place; what lies below 2^-960 is left out
 
 
@@ -31,7 +34,11 @@ class ExactTotal:
 
     def add(self, arrays: Floats) -> None:
         """Add arrays (P, *shape), finite."""
-        rest = np.array(arrays, dtype=np.float64)
+        step = max(1, _TOGETHER // max(1, math.prod(self._shape)))
+        for start in range(0, len(arrays), step):
+            self._add(np.array(arrays[start : start + step], dtype=np.float64))
+
+    def _add(self, rest: Floats) -> None:
         while (place := _place(float(np.abs(rest).max(initial=0.0)))) >= _LOWEST:
             unit = 2.0 ** (_BITS * place)
             whole = np.trunc(rest / unit)

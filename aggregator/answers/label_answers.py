@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,6 +34,7 @@ class LabelAnswers(LocalAnswers):
     secret weights have no such bound.
     """
 
+    changes: ClassVar[None] = None  # of what was said: all of it is taken as it comes
     question: LabelQuestion
 
     def __init__(self, question: LabelQuestion, parties: int, promise: Guarantee | None) -> None:

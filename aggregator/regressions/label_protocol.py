@@ -127,12 +127,9 @@ class LabelSession(OneRound):
     @property
     def checks(self) -> tuple[str, ...]:
         """What was verified at run time, and how many answers were scaled."""
-        from aggregator.answers.label_sum_answers import LabelSumAnswers
         from aggregator.answers.robust_sums import Changes
 
-        answers = self.answers[0]
-        summed = [answers.changes] if isinstance(answers, LabelSumAnswers) else []
-        return (*super().checks, *Changes.of(summed))
+        return (*super().checks, *Changes.of([self.answers[0].changes]))
 
     def learn(self, draw: int) -> Described:
         """The model of one noise draw."""

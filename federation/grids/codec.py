@@ -31,9 +31,7 @@ from federation.grids.packing import pack, packed_length, unpack
 
 Q = TypeVar("Q", bound=Question)
 
-_LENGTH = slice(
-    8, 10
-)  # where an npy file of version 1, the one that numpy writes for numbers, says its header's length
+_LENGTH = slice(8, 10)  # where an npy file of version 1, as numpy writes numbers, says how long its header is
 _STORED = Array.from_numpy_ndarray(np.empty(0)).stype  # how Flower calls such a file
 
 # Questions that have been read, by type and id of their records, for as long as these live: an own grid hands the same

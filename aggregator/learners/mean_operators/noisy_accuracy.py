@@ -106,11 +106,11 @@ def noisy_accuracies(
         kept = prior / (prior + noise)
     else:
         kept = moments / (moments + 4 * square)
+    offset = square if majority != 0.5 else 0.0
     found = []
     for alignment in ALIGNMENTS:
         signal = moments**alignment
         signal = most * signal / signal.sum()
         explained = (kept @ signal) ** 2 / (kept**2 @ (signal + noise))
-        known = majority != 0.5
-        found.append(score_accuracy(float(explained), majority, square if known else 0.0))
+        found.append(score_accuracy(float(explained), majority, offset))
     return np.minimum(found, without_noise)

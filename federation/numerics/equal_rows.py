@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from federation.numerics.arrays import Integers
 
-_HALF = np.uint64(32)  # bits
+_SHIFT, _SPREAD = np.uint64(33), np.uint64(0xFF51AFD7ED558CCD)  # of the last step of MurmurHash3
 _BLOCK_BYTES = 1 << 18  # of rows that are looked at together, so that they stay in cache
 
 
@@ -46,5 +46,8 @@ def _words(rows: NDArray[Any]) -> NDArray[np.uint64]:
 def _keys(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """A number for each row of words (n, w), the same for equal rows and hardly ever for others."""
     factors = np.random.default_rng(0).integers(0, 1 << 64, words.shape[1], dtype=np.uint64) | np.uint64(1)
-    # A product forgets what its highest bits said, and those are all that small whole numbers have.
-    return np.asarray((words ^ words >> _HALF) @ factors)
+    # A product forgets what highest bits said, and those are all that small whole numbers have in each half of a word.
+    mixed = words ^ words >> _SHIFT
+    mixed *= _SPREAD
+    mixed ^= mixed >> _SHIFT
+    return np.asarray(mixed @ factors)

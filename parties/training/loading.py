@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from federation.numerics.arrays import all_finite
 from federation.questions.votes import Training
 from parties.holdings.cohort import Cohort, Holdings
 from parties.holdings.held import Held, ManyHoldings
@@ -72,7 +73,8 @@ def _all_usable(held: Held, classes: int) -> bool:
     """Whether `Holdings` would take the rows of every party, and their labels as codes of so many classes."""
     labels, sizes = held.labels, held.counts
     codes = len(sizes) > 0 and sizes.min() > 0 and labels.dtype == np.int64
-    return bool(codes and 0 <= labels.min() <= labels.max() < classes and not np.isinf(held.rows).any())
+    usable = codes and 0 <= labels.min() <= labels.max() < classes
+    return bool(usable and (all_finite(held.rows) or not np.isinf(held.rows).any()))
 
 
 def _one_by_one(cohort: Cohort, classes: int) -> tuple[_Raw, Mapping[int, str]]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from federation.numerics.arrays import numbers, require_finite
+from federation.numerics.arrays import all_finite, numbers, require_finite
 
 
 @pytest.mark.parametrize("values", [[1, 2], (1.0, 2.0), np.array([1, 2], dtype=np.uint8), ["1", "2"], [True, 2]])
@@ -26,6 +26,23 @@ def test_any_shape_is_kept_and_doubles_are_not_copied():
 def test_what_are_no_numbers_is_refused_by_name(values):
     with pytest.raises(InputError, match="the labels must be numbers: "):
         numbers(values, "the labels")
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (5, 7), (300, 41)])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_one_number_that_is_not_finite_is_not_overlooked(shape, value, rng):
+    rows = rng.normal(size=shape)
+    assert all_finite(rows)
+    for place in range(0, rows.size, 11):
+        spoilt = rows.copy()
+        spoilt.flat[place] = value
+        assert not all_finite(spoilt)
+
+
+def test_numbers_whose_squares_overflow_are_looked_at_one_by_one():
+    rows = np.full((2, 2), 1e200)
+    assert not all_finite(rows)
+    require_finite(rows, "rows")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

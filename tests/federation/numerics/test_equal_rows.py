@@ -27,9 +27,10 @@ def test_numbers_that_differ_in_one_bit_are_different():
     assert len(equal_rows(np.array([[0.0], [-0.0]]))[0]) == 2
 
 
-def test_whole_numbers_hardly_share_keys():
-    """Their lowest bits are all 0, which a product alone would make the only ones that count."""
-    rows = np.stack(np.meshgrid(*[np.arange(40.0)] * 3), axis=-1).reshape(-1, 3)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_whole_numbers_hardly_share_keys(dtype):
+    """The lowest bits of floats are all 0, which a product alone would make the only ones that count."""
+    rows = np.stack(np.meshgrid(*[np.arange(14)] * 4), axis=-1).reshape(-1, 4).astype(dtype)
     assert len(np.unique(module._keys(module._words(rows)))) == len(rows)
 
 

@@ -28,7 +28,8 @@ from benchmarks.defaults.records import DONE, Record, Store
 from federation.contract.errors import FederationError
 from federation.grids.launch import open_grid
 from scenarios.data.catalogue import digest
-from scenarios.runs.world import Costs, World, worlds
+from scenarios.runs.costs import Costs
+from scenarios.runs.world import World, worlds
 from scenarios.scores.tasks import L1, MSE
 from scenarios.settings.protocol_options import BASELINES
 from scenarios.settings.schema import resolve

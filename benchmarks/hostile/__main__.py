@@ -26,7 +26,8 @@ from benchmarks.common import print_tables
 from benchmarks.hostile.parties import HostileParties
 from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
-from scenarios.runs.world import Costs, World, worlds
+from scenarios.runs.costs import Costs
+from scenarios.runs.world import World, worlds
 from scenarios.settings.schema import resolve
 
 TENTH, SLACK = 0.1, 0.02

@@ -21,7 +21,8 @@ from threadpoolctl import threadpool_limits
 
 from federation.contract.errors import FederationError, InputError, writing
 from federation.grids.launch import open_grid
-from scenarios.runs.world import Costs, World, worlds
+from scenarios.runs.costs import Costs
+from scenarios.runs.world import World, worlds
 from scenarios.settings.protocol_options import BASELINES
 from scenarios.settings.schema import resolve
 

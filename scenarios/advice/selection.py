@@ -38,7 +38,8 @@ from federation.numerics.arrays import Floats
 from scenarios.advice.subject import Subject
 from scenarios.advice.words import named
 from scenarios.data.catalogue import is_file_name
-from scenarios.runs.world import Costs, World, worlds
+from scenarios.runs.costs import Costs
+from scenarios.runs.world import World, worlds
 from scenarios.settings.division import partition_kind
 from scenarios.settings.schema import resolve
 from scenarios.settings.words import BY, BY_CLASS

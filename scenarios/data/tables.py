@@ -26,6 +26,7 @@ _ROWS_READ = 1 << 16  # at a time, where one column is wanted
 _ROWS_COUNTED = 1 << 20  # at a time, where classes are
 _CELLS_COMPARED = 1 << 26  # of rows that are looked through for equal ones: 512 MiB
 _CELLS_READ = 1 << 21  # at a time, where rows are only passed on: 16 MiB
+_ROWS_PACKED = 1 << 10  # at a time, where they are brought together to be compared: they stay in cache
 
 Outside = Literal["refuse", "clip"]  # what becomes of real labels outside the declared range
 
@@ -153,9 +154,13 @@ class Table:
         if self.drawn or len(indices) * len(self.columns) > _CELLS_COMPARED:
             return np.arange(len(indices)), np.ones(len(indices), dtype=np.int64)
         stored = [self.labels, *(block.codes if isinstance(block, CodedTexts) else block for block in self.blocks)]
-        parts = [np.ascontiguousarray(part[indices]).reshape(len(indices), -1).view(np.uint8) for part in stored]
-        padding = np.zeros((len(indices), -sum(part.shape[1] for part in parts) % 8), np.uint8)  # to whole words
-        first, twins = equal_rows(np.hstack([*parts, padding]))
+        packed = []
+        for start in range(0, len(indices), _ROWS_PACKED):
+            some = indices[start : start + _ROWS_PACKED]
+            parts = [np.ascontiguousarray(part[some]).reshape(len(some), -1).view(np.uint8) for part in stored]
+            padding = np.zeros((len(some), -sum(part.shape[1] for part in parts) % 8), np.uint8)  # to whole words
+            packed.append(np.hstack([*parts, padding]))
+        first, twins = equal_rows(np.concatenate(packed))
         return first, np.bincount(twins, minlength=len(first))
 
     def class_counts(self, indices: Integers | range) -> Integers:

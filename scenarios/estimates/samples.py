@@ -17,7 +17,8 @@ import numpy as np
 from aggregator.answers.collecting import Answers
 from federation.grids.launch import CLIENT_APP
 from federation.grids.measured import MeasuredGrid
-from scenarios.runs.world import Costs, World
+from scenarios.runs.costs import Costs
+from scenarios.runs.world import World
 from scenarios.settings.protocol_options import INDIVIDUAL
 
 

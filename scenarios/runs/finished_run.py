@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scenarios.reports.summary import summarise
 from scenarios.reports.tables import results as as_table
 from scenarios.reports.verdicts import Finding, Verdict
-from scenarios.runs.world import Costs
+from scenarios.runs.costs import Costs
 from scenarios.scores.results import COLUMNS, Row
 
 if TYPE_CHECKING:  # imported where it is used, because it brings scikit-learn

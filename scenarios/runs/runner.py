@@ -24,11 +24,12 @@ from scenarios.data.tables import Table, describe
 from scenarios.reports.verdict_words import constant_answer, told
 from scenarios.reports.verdicts import Known, verdicts
 from scenarios.runs.checksums import replaced
+from scenarios.runs.costs import Costs
 from scenarios.runs.directory import RunDirectory
 from scenarios.runs.finished_run import Run
 from scenarios.runs.over_time import over_time, releases_about
 from scenarios.runs.progress import Progress
-from scenarios.runs.world import Costs, World, worlds
+from scenarios.runs.world import World, worlds
 from scenarios.scores.results import NOBODY, Row, write_results
 from scenarios.settings.baselines import noise_free
 from scenarios.settings.default_rules import recorded

@@ -1,17 +1,15 @@
-"""Runs one world: one split of one sweep point, through the two apps, to scored rows; and what that costs."""
+"""Runs one world: one split of one sweep point, through the two apps, to scored rows."""
 
 from __future__ import annotations
 
 import json
-import logging
-import resource
-import sys
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -30,6 +28,7 @@ from federation.grids.simulation import SimulationGrid
 from parties.training.classifiers import LOGISTIC
 from scenarios.data.catalogue import contents, entry, is_file_name
 from scenarios.data.hashing import hashings
+from scenarios.runs.costs import Costs
 from scenarios.runs.over_time import length, releases_about
 from scenarios.scores.classification_scoring import ClassificationScoring
 from scenarios.scores.references import Stages, reference_stages
@@ -44,6 +43,7 @@ from scenarios.settings.protocol_options import (
     CONSTANT,
     INDIVIDUAL,
     NOISE_FREE,
+    POOLED,
     default_kind,
     requires,
     task,
@@ -57,33 +57,9 @@ from scenarios.simulated.secure_summation import NAME as SUMMATION
 from scenarios.simulated.simulation import Split, SplitSpec, period_names, split
 from scenarios.simulated.targets import Target, target_sets
 
-_log = logging.getLogger(__name__)
-_RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes in which the peak memory of a process is told
+T = TypeVar("T")
 INDIVIDUAL_SAMPLE = 1000  # parties whose own classifiers are scored
 _NOBODY = {**protection({"non_private": True}), "noise": 0}
-
-
-@dataclass
-class Costs:
-    """Accumulates over phases and worlds; memory is this process's peak so far, in MiB."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-    peak_mebibytes: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Add the time spent inside to `name`."""
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.add(name, time.perf_counter() - started)
-
-    def add(self, name: str, seconds: float) -> None:
-        """Add seconds measured elsewhere to `name`, and note the peak memory reached."""
-        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
-        self.peak_mebibytes[name] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT / 2**20
-        _log.info("phase %s: %.2f s, peak memory %.0f MiB", name, seconds, self.peak_mebibytes[name])
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,14 +216,27 @@ class World:
         for phase, seconds in summary["seconds"].items():
             costs.add(phase, seconds)
         with costs.phase("scoring"), threadpool_limits(1):
-            released = [variant for variant in self.variants if variant.name not in summary["failed_variants"]]
-            unscored, rows = FailedVariants(variant.name for variant in released), []
-            scored = self.scoring()
-            for variant in released:
-                with unscored.sparing_others(variant.name):
-                    rows += list(self._rows(variant, scored, directory, summary))
-        summary["failed_variants"] |= unscored.causes
+            rows, causes = self._scored(directory, summary)
+        summary["failed_variants"] |= causes
         return rows, summary
+
+    def _scored(self, directory: Path, summary: dict[str, Any]) -> tuple[list[Row], dict[str, str]]:
+        """Rows of the released variants in their order, and why some have none.
+
+        All rows pooled are trained on while the others are scored.
+        """
+        released = [variant for variant in self.variants if variant.name not in summary["failed_variants"]]
+        unscored, scored = FailedVariants(variant.name for variant in released), self.scoring()
+        rows: dict[str, list[Row]] = {}
+
+        def found(variant: Variant) -> list[Row]:
+            return list(self._rows(variant, scored, directory, summary))
+
+        aside = {variant.name: _aside(partial(found, variant)) for variant in released if variant.kind == POOLED}
+        for variant in sorted(released, key=lambda variant: variant.name in aside):
+            with unscored.sparing_others(variant.name):
+                rows[variant.name] = aside[variant.name].result() if variant.name in aside else found(variant)
+        return [row for variant in released for row in rows.get(variant.name, [])], unscored.causes
 
     def _rows(self, variant: Variant, scored: Scoring, directory: Path, summary: dict[str, Any]) -> Iterator[Row]:
         base: Row = {
@@ -294,6 +283,20 @@ class World:
             return found
         random = generator(self.scenario.seed, "pooled", trial=self.spec.split)
         return scored.pooled(self._fitted(self.reference), leading(self.scenario.parties.classifier), random)
+
+
+def _aside(act: Callable[[], T]) -> Future[T]:
+    """What `act` makes in a thread of its own, which nobody has to wait for who interrupts the run."""
+    made: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            made.set_result(act())
+        except BaseException as error:
+            made.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return made
 
 
 def split_of(scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec:

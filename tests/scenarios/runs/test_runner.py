@@ -1,4 +1,5 @@
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from federation.contract.errors import BudgetExceededError, FederationError, Inp
 from scenarios.runs import runner
 from scenarios.runs.preview import preview
 from scenarios.runs.world import World, worlds
+from scenarios.scores.classification_scoring import ClassificationScoring
 from scenarios.scores.results import read_results
 from scenarios.settings.schema import resolve
 
@@ -115,6 +117,36 @@ def test_a_failing_world_keeps_the_finished_ones(tmp_path, monkeypatch, undrawn)
         scenarios.run(document(), out=tmp_path / "out")
     assert read_results(tmp_path / "out" / "results.csv")
     assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "failed"
+
+
+POOLED_FIRST = {"protocols": [{"kind": "pooled"}, {"kind": "soft_vote"}], "baselines": False}
+
+
+def test_releases_are_scored_while_the_pooled_baseline_is_trained(tmp_path, monkeypatch, undrawn):
+    begun, train, score = threading.Event(), ClassificationScoring.pooled, ClassificationScoring.scored
+
+    def pooled(self, *arguments):
+        assert begun.wait(60), "the releases wait for the baseline"
+        return train(self, *arguments)
+
+    def scored(self, *arguments):
+        begun.set()
+        return score(self, *arguments)
+
+    expected = scenarios.run(document(**POOLED_FIRST), out=tmp_path / "alone").rows
+    monkeypatch.setattr(ClassificationScoring, "pooled", pooled)
+    monkeypatch.setattr(ClassificationScoring, "scored", scored)
+    assert scenarios.run(document(**POOLED_FIRST), out=tmp_path / "together").rows == expected
+
+
+def test_a_pooled_baseline_that_fails_is_told_and_ends_no_other(tmp_path, monkeypatch, undrawn):
+    def pooled(self, *arguments):
+        raise InputError("the rows cannot be pooled")
+
+    monkeypatch.setattr(ClassificationScoring, "pooled", pooled)
+    with pytest.raises(runner.IncompleteRunError, match="the rows cannot be pooled"):
+        scenarios.run(document(**POOLED_FIRST), out=tmp_path / "out")
+    assert {row["variant"] for row in read_results(tmp_path / "out" / "results.csv")} == {"soft_vote"}
 
 
 def test_a_sweep_is_one_world_per_value(tmp_path, undrawn):

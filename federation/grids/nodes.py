@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,18 @@ def node_config(context: Context) -> Mapping[str, Any]:
     except OSError:
         return config
     return Placement(parties, per_node, Reference.from_json(holdings), seed).config(int(config["partition-id"]))
+
+
+def in_company(contexts: Sequence[Context]) -> list[Context]:
+    """The same nodes, told whose parties are served by their process in a row: those may be trained together.
+
+    Nodes of consecutive parties, in order; of others each is told nothing.
+    """
+    served = [(int(node.node_config["first-party"]), int(node.node_config["parties"])) for node in contexts]
+    if not served or any(first + count != following for (first, count), (following, _) in pairwise(served)):
+        return list(contexts)
+    company = {"first-of-company": served[0][0], "company": sum(count for _, count in served)}
+    return [replace(context, node_config={**context.node_config, **company}) for context in contexts]
 
 
 def halves(context: Context) -> list[Context]:

@@ -12,6 +12,9 @@ from flwr.supercore.run import Run
 from federation.grids.nodes import Placement
 from federation.grids.simulation import Progress, SimulationGrid
 
+_TOGETHER = 64  # parties that small nodes make up together in one call, as each call and each training has its price
+_SHARES = 8  # calls that a process has before it at least, where several nodes go to it together
+
 
 class QueueGrid(SimulationGrid):
     """A Flower grid in this process."""
@@ -89,6 +92,12 @@ class QueueGrid(SimulationGrid):
         """The node that has waited longest, and all its messages, taken off the queue."""
         node = next(iter(self._queue))
         return node, self._queue.pop(node)
+
+    def _next_few(self, busy: int) -> list[tuple[int, list[Message]]]:
+        """The next nodes for one of `busy` processes: one, or several small ones while there are many."""
+        each = int(self.nodes[next(iter(self._queue))].node_config["parties"])
+        together = min(_TOGETHER // each, (len(self._queue) - 1) // (_SHARES * busy))
+        return [self._next() for _ in range(max(1, together))]
 
     @abstractmethod
     def _advance(self) -> None:

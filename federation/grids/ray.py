@@ -25,14 +25,13 @@ from federation.contract.digest import digest
 from federation.contract.errors import FederationError, InputError, QuorumError
 from federation.contract.reference import Reference
 from federation.grids.cluster import Head, connect
-from federation.grids.nodes import Placement
+from federation.grids.nodes import Placement, in_company
 from federation.grids.queue import QueueGrid
 from federation.grids.recovery import Recovery
 from federation.grids.replies import PREPARE, handle
 from federation.grids.simulation import Progress
 
 _AHEAD = 2  # bundles of works in flight per worker: one running, one waiting
-_BUNDLE = 16  # parties that small nodes make up together in one call, as each call costs half a millisecond
 _MOST_DEATHS = 200  # of workers in one world, before it is given up
 _LATE = 3  # times what bundles usually take, after which an idle worker gets a copy
 _WAIT = 1.0  # seconds, after which the aggregator may look at its own time limit
@@ -66,7 +65,8 @@ class _Worker:
         held = self._contents
         self._contents = {one: held[one] if one in held else ray.get(one) for one in references}
         answers = []
-        for context, letters in bundle:
+        contexts = in_company([context for context, _ in bundle])
+        for context, (_, letters) in zip(contexts, bundle, strict=True):
             replies = []
             for metadata, number in letters:
                 message = Message(content=self._contents[references[number]], metadata=metadata)
@@ -199,10 +199,8 @@ class RayGrid(QueueGrid):
         bundle.copies += 1
 
     def _bundle(self) -> _Bundle:
-        """The next nodes for one worker: one, or several small ones while there are many."""
-        each = int(self.nodes[next(iter(self._queue))].node_config["parties"])
-        together = min(_BUNDLE // each, (len(self._queue) - 1) // (4 * _AHEAD * len(self._load)))
-        taken = [self._next() for _ in range(max(1, together))]
+        """The next nodes for one worker."""
+        taken = self._next_few(busy=len(self._load))
         return _Bundle([_Work(self.nodes[node], Recovery(messages)) for node, messages in taken])
 
     def _fill(self) -> None:

@@ -121,7 +121,8 @@ class Cohort:
     In a deployment `public_features` says that a party's rows may leave it without their labels, `declared` what the
     site knows of its data, `limits` how large an answer may be, and `paid` that its accounts have been charged for the
     one answer that is asked: without it nothing is answered. `masked` says that what is answered leaves it in a secure
-    sum only: a share of a noise is given then, and nothing else.
+    sum only: a share of a noise is given then, and nothing else. In a simulation `company` are the parties that the
+    same process serves in a row, these among them, where they stand behind several nodes.
     """
 
     reference: str
@@ -133,11 +134,12 @@ class Cohort:
     limits: Limits = CODE
     paid: bool = False
     masked: bool = False
+    company: range | None = None
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Cohort:
         """Of a simulation, from a Flower node configuration: `holdings` (a reference as JSON), `first-party`,
-        `parties` and `seed`.
+        `parties` and `seed`; where the node has company, `first-of-company` and `company`, how many parties that is.
 
         Raises `InputError` when a key is missing or malformed.
         """
@@ -147,7 +149,11 @@ class Cohort:
             reference, first, count = str(config["holdings"]), int(config["first-party"]), int(config["parties"])
             whole("first-party of a node's configuration", first, 0, MOST_ROWS)
             whole("parties of a node's configuration", count, 1, MOST_ROWS)
-            return cls(reference, first, count, int(config["seed"]), limits=SIMULATED)
+            begin, many = int(config.get("first-of-company", first)), int(config.get("company", count))
+            whole("first-of-company of a node's configuration", begin, max(0, first + count - many), first)
+            whole("company of a node's configuration", many, count, MOST_ROWS)
+            company = range(begin, begin + many) if many > count else None
+            return cls(reference, first, count, int(config["seed"]), limits=SIMULATED, company=company)
         except KeyError as error:
             raise InputError(f"the node's configuration lacks {error}") from error
         except InputError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -26,6 +26,10 @@ class Group(Protocol):
     @property
     def parties(self) -> np.ndarray:
         """Ids (P,), int64."""
+        ...
+
+    def part(self, chosen: np.ndarray) -> Group:
+        """Some of the parties: boolean `chosen` (P,)."""
         ...
 
     @property
@@ -64,6 +68,10 @@ class ConstantGroup:
     seen: np.ndarray
     classes: int
     gives_probabilities: ClassVar[bool] = True
+
+    def part(self, chosen: np.ndarray) -> ConstantGroup:
+        """Some of the parties (`Group.part`)."""
+        return replace(self, parties=self.parties[chosen], seen=self.seen[chosen])
 
     def votes(self, rows: np.ndarray) -> np.ndarray:
         """The one class (`Group.votes`)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -46,6 +46,10 @@ class EstimatorGroup:
     parties: np.ndarray
     estimator: Any
     classes: int
+
+    def part(self, chosen: np.ndarray) -> EstimatorGroup:
+        """The one party (`Group.part`)."""
+        return replace(self, parties=self.parties[chosen])
 
     @property
     def gives_probabilities(self) -> bool:

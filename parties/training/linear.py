@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -36,6 +36,10 @@ class LinearGroup:
     @property
     def _stacked(self) -> np.ndarray:
         return self.weights if self.weights.ndim == 3 else self.weights[:, None, :]
+
+    def part(self, chosen: np.ndarray) -> LinearGroup:
+        """Some of the parties (`Group.part`)."""
+        return replace(self, parties=self.parties[chosen], seen=self.seen[chosen], weights=self.weights[chosen])
 
     @property
     def class_weights(self) -> np.ndarray:

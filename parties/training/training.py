@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,14 @@ class Trained:
     groups: tuple[Group, ...]
     failures: dict[int, str]
 
+    def of(self, parties: range) -> Trained:
+        """The same of some parties only."""
+        chosen = [(group, (group.parties >= parties.start) & (group.parties < parties.stop)) for group in self.groups]
+        failures = {party: cause for party, cause in self.failures.items() if party in parties}
+        return Trained(tuple(group.part(theirs) for group, theirs in chosen if theirs.any()), failures)
 
+
+_SMALL = 1 << 16  # numbers of a node that is trained in company: the rows of all of it are held at once
 # The latest cohort only: a grid puts all questions of a world to one cohort in a row.
 _latest: dict[str, Trained] = {}
 
@@ -53,21 +61,44 @@ def world_key(cohort: Cohort, training: Training) -> str:
 def trained(cohort: Cohort, training: Training) -> Trained:
     """Train every party of the cohort, or return what the last question of this world trained.
 
-    What goes wrong at a party costs no other; a party's classifier is the same bits whoever is trained with it. Raises
-    `InputError` for a classifier of another form.
+    What goes wrong at a party costs no other; a party's classifier is the same bits whoever is trained with it: where a
+    simulation has few rows behind each of many nodes, one batch serves several of them. Raises `InputError` for a
+    classifier of another form.
     """
-    key = f"{cohort.first}+{cohort.count}|{world_key(cohort, training)}"
-    if key not in _latest:
-        require_form(training.classifier)
-        loaded, failures = load(cohort, training)
-        groups: list[Group] = []
-        for classifier, part in _by_member(cohort, training, loaded):
-            found, failed = _train(cohort, training, classifier, part)
-            groups += found
-            failures |= failed
-        _latest.clear()
-        _latest[key] = Trained(tuple(groups), failures)
-    return _latest[key]
+    require_form(training.classifier)
+    world = world_key(cohort, training)
+    key = f"{cohort.parties}|{world}"
+    if key in _latest:
+        return _latest[key]
+    own = None
+    if cohort.company is not None and training.classifier["name"] == LOGISTIC:
+        known = _company(cohort.reference, cohort.company)
+        own = None if known else load(cohort, training)
+        if own is None or own[0].rows.size <= _SMALL:
+            if world not in known:
+                together = replace(cohort, first=cohort.company.start, count=len(cohort.company), company=None)
+                known[world] = _trained(together, training, load(together, training))
+            return known[world].of(cohort.parties)
+    found = _trained(cohort, training, own or load(cohort, training))
+    _latest.clear()
+    _latest[key] = found
+    return found
+
+
+@lru_cache(maxsize=1)
+def _company(reference: str, parties: range) -> dict[str, Trained]:
+    """Of nodes that are served in a row, the trainings so far: each of them is asked the same questions in turn."""
+    return {}
+
+
+def _trained(cohort: Cohort, training: Training, loaded: tuple[Held, dict[int, str]]) -> Trained:
+    held, failures = loaded
+    groups: list[Group] = []
+    for classifier, part in _by_member(cohort, training, held):
+        found, failed = _train(cohort, training, classifier, part)
+        groups += found
+        failures |= failed
+    return Trained(tuple(groups), failures)
 
 
 def _by_member(cohort: Cohort, training: Training, loaded: Held) -> list[tuple[Mapping[str, Any], Held]]:

@@ -7,7 +7,7 @@ from support.flower_nodes import RUN
 from support.worlds import SYNTHETIC
 
 from federation.contract.reference import Reference
-from federation.grids.nodes import Placement, cohort_size, halves, most_per_node, node_config
+from federation.grids.nodes import Placement, cohort_size, halves, in_company, most_per_node, node_config
 
 
 @pytest.mark.parametrize("parties", [1, 5, 1000, 12345])
@@ -48,6 +48,18 @@ def test_a_node_that_knows_its_parties_asks_for_no_placement():
 @pytest.mark.usefixtures("flower_process")
 def test_without_a_published_placement_a_configuration_is_what_it_is():
     assert node_config(Context(RUN, 1, {"partition-id": 0}, RecordDict(), {})) == {"partition-id": 0}
+
+
+def test_nodes_of_consecutive_parties_are_told_of_their_company():
+    nodes = Placement(10, 3, SYNTHETIC, 1).contexts()
+    together = in_company(nodes[1:])
+    told = [(node.node_config["first-of-company"], node.node_config["company"]) for node in together]
+    assert told == [(3, 7)] * 3
+    for node, before in zip(together, nodes[1:], strict=True):
+        assert node.state is before.state  # a node keeps what it has noted
+        assert node.node_config.items() >= before.node_config.items()
+    assert in_company([nodes[0], nodes[2]]) == [nodes[0], nodes[2]]
+    assert in_company([]) == []
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 8, 13])

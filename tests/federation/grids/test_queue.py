@@ -46,6 +46,25 @@ def test_all_questions_to_a_node_are_answered_in_a_row_the_longest_waiting_first
     assert list(grid.pull_messages(identifiers)) == []
 
 
+@pytest.mark.parametrize(
+    ("nodes", "parties", "busy", "together"),
+    [
+        (1000, 1, 1, 64),
+        (1000, 1, 4, 31),
+        (1000, 30, 1, 2),
+        (1000, 100, 1, 1),
+        (8, 1, 1, 1),
+        (1, 1, 1, 1),
+        (17, 1, 1, 2),
+    ],
+)
+def test_small_nodes_go_together_while_there_are_many(nodes, parties, busy, together):
+    grid = Echo()
+    grid.assign(Placement(nodes * parties, parties, SYNTHETIC, 1))
+    pushed(grid, *((node, "query.a") for node in grid.get_node_ids()))
+    assert [node for node, _ in grid._next_few(busy)] == list(range(1, together + 1))
+
+
 def test_replies_wait_for_whoever_asked(grid):
     mine, theirs = pushed(grid, (1, "query.a"), (1, "query.b"))
     assert [reply.metadata.reply_to_message_id for reply in grid.pull_messages([theirs])] == [theirs]

@@ -111,6 +111,16 @@ def test_a_cohort_reads_the_nodes_own_configuration():
         Cohort.from_config({})
 
 
+def test_a_cohort_has_company_where_its_configuration_names_more_parties_than_its_own():
+    config = {**CONFIG, "first-party": 3, "parties": 2}
+    assert Cohort.from_config(config).company is None
+    assert Cohort.from_config({**config, "first-of-company": 3, "company": 2}).company is None
+    assert Cohort.from_config({**config, "first-of-company": 1, "company": 4}).company == range(1, 5)
+    for first, count in ((1, 3), (4, 4), (3, 1), (-1, 9)):  # without them, or of nobody
+        with pytest.raises(InputError, match="company of a node's configuration"):
+            Cohort.from_config({**config, "first-of-company": first, "company": count})
+
+
 @pytest.mark.parametrize(
     "changes", [{"first-party": "x"}, {"first-party": -1}, {"first-party": []}, {"parties": 0}, {"parties": 10**12},
                 {"parties": float("inf")}, {"seed": "x"}, {"seed": None}],

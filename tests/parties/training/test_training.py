@@ -106,6 +106,53 @@ def test_only_the_latest_cohort_is_kept(training):
     assert trained(cohort(0, 3), training) is not first
 
 
+@pytest.fixture
+def loads(monkeypatch):
+    """How many parties were loaded at a time."""
+    counts = []
+    original = module.load
+    monkeypatch.setattr(module, "load", lambda cohort, *rest: counts.append(cohort.count) or original(cohort, *rest))
+    return counts
+
+
+@pytest.mark.parametrize("broken", [[], [3, 9]])
+def test_nodes_in_company_are_trained_once_and_answer_as_they_would_alone(public, broken, loads):
+    asked = make_training(public, trial=78)
+    rows = asked.feature_map.transform(public.rows)
+    alone = {first: trained(cohort(first, 2, broken=broken), asked) for first in range(2, 14, 2)}
+    loads.clear()
+    for first, expected in alone.items():
+        found = trained(replace(cohort(first, 2, broken=broken), company=range(2, 14)), asked)
+        assert found.failures == expected.failures
+        assert found.failures.keys() == set(broken) & {first, first + 1}
+        both = votes(found, rows), votes(expected, rows)
+        assert both[0].keys() == both[1].keys() == {first, first + 1} - set(broken)
+        assert all((one == both[1][party]).all() for party, one in both[0].items())
+    assert loads == [2, 12]  # the first node, to see how much it holds, and all of them
+
+
+def test_nodes_in_company_are_trained_once_for_every_training_that_they_are_asked_about(public, loads):
+    several = [make_training(public, trial=trial) for trial in (81, 82, 83)]
+    for first in (0, 2, 4):
+        for asked in several:
+            found = trained(replace(cohort(first, 2), company=range(6)), asked)
+            assert votes(found, asked.feature_map.transform(public.rows)).keys() == {first, first + 1}
+    assert loads == [2, 6, 6, 6]
+
+
+def test_nodes_that_hold_much_are_trained_by_themselves_and_once(public, loads, monkeypatch):
+    monkeypatch.setattr(module, "_SMALL", 2)
+    for first in (0, 0, 2):
+        trained(replace(cohort(first, 2), company=range(4)), make_training(public, trial=79))
+    assert loads == [2, 2]
+
+
+def test_classifiers_that_are_trained_one_by_one_gain_nothing_from_company(training, loads):
+    for first in (0, 2):
+        trained(replace(cohort(first, 2), company=range(4)), replace(training, classifier=TREE))
+    assert loads == [2, 2]
+
+
 def test_all_questions_of_a_world_share_one_training(public, monkeypatch):
     asked = make_training(public, trial=77)
     calls = []

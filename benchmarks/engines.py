@@ -24,6 +24,7 @@ from typing import Any, Literal
 
 import numpy as np
 from flwr.app import Message, RecordDict
+from threadpoolctl import threadpool_limits
 
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.world.plan import WorldPlan
@@ -90,7 +91,8 @@ def collect(world: World, grid: SimulationGrid, per_node: int | None, submit: Su
     cohort = grid.cohort(parties, per_node, most_per_node(True, AUXILIARY))
     plan = world.plan(Path(), cohort)
     grid.assign(Placement(parties, cohort, world.spec.reference("SimulatedParties"), 1))
-    asked, collector = question(plan, submit)  # after the nodes know whom they serve, as in every run
+    with threadpool_limits(1):  # threads of a larger product would keep a processor busy for a tenth of a second
+        asked, collector = question(plan, submit)  # after the nodes know whom they serve, as in every run
     started = time.perf_counter()
     failures = Failures(True)
     Asking(parties, cohort, None).ask(grid, [(asked, [collector])], failures)

@@ -204,13 +204,15 @@ class RayGrid(QueueGrid):
         return _Bundle([_Work(self.nodes[node], Recovery(messages)) for node, messages in taken])
 
     def _fill(self) -> None:
-        for worker, load in list(self._load.items()):
-            if self._suspects:
-                if load == 0:  # a suspect runs alone, so that it cannot take others down again
-                    self._submit(worker, _Bundle([self._suspects.popleft()]))
-                continue
-            while self._queue and self._load[worker] < _AHEAD:
-                self._submit(worker, self._bundle())
+        """Every worker has something to do before any has something waiting."""
+        for ahead in range(1, _AHEAD + 1):
+            for worker in list(self._load):
+                if self._suspects:
+                    if not self._load[worker]:  # a suspect runs alone, so that it cannot take others down again
+                        self._submit(worker, _Bundle([self._suspects.popleft()]))
+                elif self._queue and self._load[worker] < ahead:
+                    self._submit(worker, self._bundle())
+        for worker in [] if self._suspects else list(self._load):
             if not self._load[worker] and (late := self._late()) is not None:
                 self._submit(worker, late)
 

@@ -154,6 +154,28 @@ def test_what_is_late_when_nothing_else_is_left_is_given_to_an_idle_worker(make_
     assert run(ray_grid, plan, 5) == expected
 
 
+def test_everyone_has_something_to_do_before_anyone_has_something_waiting(ray_grid, monkeypatch):
+    sent = []
+
+    def submit(worker, bundle):
+        sent.append(worker)
+        ray_grid._load[worker] += 1
+
+    while len(ray_grid._load) < 2:
+        ray_grid._advance()  # until both have started
+    monkeypatch.setattr(ray_grid, "_submit", submit)
+    for nodes, served in ((1, [0]), (2, [0, 1]), (3, [0, 1, 0]), (4, [0, 1, 0, 1]), (5, [0, 1, 0, 1])):
+        ray_grid.assign(Placement(100 * nodes, 100, Reference("support.synthetic:Parties"), 1))
+        ray_grid.push_messages(
+            [ray_grid.create_message(RecordDict(), "query.a", node, "") for node in ray_grid.get_node_ids()]
+        )
+        sent.clear()
+        ray_grid._fill()
+        workers = list(ray_grid._load)
+        assert [workers.index(worker) for worker in sent] == served
+        ray_grid._load = dict.fromkeys(workers, 0)
+
+
 def test_a_copy_is_sent_once_and_never_of_what_has_killed_a_worker():
     node = Recovery([])
     usual, suspect = _Bundle([_Work(None, node)]), _Bundle([_Work(None, node, suspect=True)])

@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.common import fastest
 from federation.numerics.links import Link, Logistic, Softmax
-from parties.training import batched, truncated_newton
+from parties.training import batched, elimination
 
 PARTIES, WIDTHS, REGULARISATION, TOLERANCE = 1000, (11, 50, 120), 1e-4, 1e-8
 SAMPLE, TILE = 40, 300  # parties whose operations are counted, and whose calls are timed
@@ -103,6 +103,7 @@ def operations(rows: np.ndarray, labels: np.ndarray, classes: int) -> tuple[floa
     with ExitStack() as stack:
         for link in (Logistic, Softmax):
             stack.enter_context(patch.object(batched, link.__name__, counting(link)))
+        stack.enter_context(patch.object(elimination, "_LINK", counting(Logistic)()))
         for x, y in zip(rows, labels, strict=True):
             train(x[None], y[None], classes)
     _, count, width = rows.shape
@@ -113,12 +114,19 @@ def operations(rows: np.ndarray, labels: np.ndarray, classes: int) -> tuple[floa
     single = conjugate * ((1 if gram else 2) * product + 7 * scores + 11 * weights)
     # Each evaluation belongs to a gradient and to the scores of a direction; the last one is the certificate.
     double = evaluations * (2 * product + 12 * scores + 8 * weights) + 4 * channels * count * width
-    if channels == 1 and unknowns <= truncated_newton._DIRECT:
-        assembled = count**2 if gram else 2 * count * width**2
-        double += evaluations * (assembled + 2 * unknowns**3 / 3 + 2 * unknowns**2)
+    if eliminated(count, width, classes):
+        assembled = count**2 if gram else count * width**2
+        double += evaluations * (assembled + unknowns**3 / 3 + 2 * unknowns**2)
     if gram:  # inner products of the rows, and weights as sums of rows
         double += 2 * width * count**2 + 2 * channels * count * width
     return conjugate, evaluations, single, double
+
+
+def eliminated(count: int, width: int, classes: int) -> bool:
+    """Whether the equations of such parties are solved by elimination."""
+    unknowns = min(count, width)
+    numbers = int(batched._shared_lengths(np.array([count]))[0]) * unknowns
+    return classes == 2 and unknowns <= batched._FEW_UNKNOWNS and numbers <= batched._FEW_NUMBERS
 
 
 def calls(count: int, width: int, classes: int, conjugate: float, evaluations: float) -> float:
@@ -137,13 +145,15 @@ def calls(count: int, width: int, classes: int, conjugate: float, evaluations: f
         factors: tuple[np.ndarray, np.ndarray] = vectors.astype(precision), known.astype(precision).transpose(0, 2, 1)
         return seconds(lambda: factors[0] @ factors[1])
 
-    total = evaluations * (2 * product(np.float64) + seconds(lambda: link.probabilities(scores)))
-    if channels == 1 and known.shape[2] <= truncated_newton._DIRECT:
-        systems = known if gram else turned @ rows
-        regular, right = systems + np.eye(systems.shape[1]), vectors.transpose(0, 2, 1)
-        total += evaluations * seconds(lambda: np.linalg.solve(regular, right))
-        total += 0 if gram else evaluations * seconds(lambda: turned @ rows)
+    if eliminated(count, width, classes):  # as it goes there, with the parties along the last axis
+        last, vector, score = (np.ascontiguousarray(np.moveaxis(one, 0, -1)) for one in (known, vectors[:, 0], scores))
+        system = known if gram else turned @ rows
+        equations = np.moveaxis(np.concatenate([system + np.eye(len(system[0])), vectors], axis=1), 0, -1)
+        solving = seconds(lambda: elimination._solved(np.array(equations, order="C")))
+        each = 2 * seconds(lambda: elimination._products(last, vector)) + seconds(lambda: link.probabilities(score))
+        total = evaluations * (each + solving)
     else:
+        total = evaluations * (2 * product(np.float64) + seconds(lambda: link.probabilities(scores)))
         total += conjugate * (1 if gram else 2) * product(np.float32)
     return total + (seconds(lambda: rows @ turned) if gram else 0)
 

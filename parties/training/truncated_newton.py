@@ -14,17 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.numerics.links import Link
+from parties.training.line_search import LIVE_SHARE, NEWTON_STEPS, SLOPE_REDUCTION, TRIALS, further
 
 Array = NDArray[Any]  # of single or double precision, or of places or marks of parties
 
-_NEWTON_STEPS = 60
 _SINGLE_STEPS = 20  # directions of later steps are found in double precision
 _CONJUGATE_STEPS = 250
 _LOOSEST, _TIGHTEST = 0.5, 1e-2  # relative residual of a direction
-_TRIALS = 20
-_SLOPE_REDUCTION = 0.5
-_LIVE_SHARE = 0.75  # a batch is packed when no more of it than this still works
-_DIRECT = 12  # unknowns of two classes up to which a party's Newton equations are solved by elimination
 
 
 class _Batch(NamedTuple):
@@ -84,9 +80,8 @@ def minimise_many(
     everyone, nowhere = np.ones(len(rows), dtype=bool), link.probabilities(scores) - members
     known = np.arange(len(rows)), rows, members, counts.astype(np.float64), targets
     batch = _Batch(*known, weights, scores, nowhere, np.full(len(rows), np.nan), everyone)
-    direct = weights.shape[1] == 1 and weights.shape[2] <= _DIRECT
-    found, direction_rows = np.zeros_like(weights), rows if direct else rows.astype(np.float32)
-    for step in range(_NEWTON_STEPS):
+    found, direction_rows = np.zeros_like(weights), rows.astype(np.float32)
+    for step in range(NEWTON_STEPS):
         gradient = batch.residuals / batch.counts[:, None, None]
         gradient = gradient if gram else np.matmul(gradient, batch.rows)
         gradient += regularisation * batch.weights
@@ -101,42 +96,16 @@ def minimise_many(
         if len(finished):  # they go along until the batch is packed
             found[batch.places[finished]] = batch.weights[finished]
             batch.live[:] = working
-            if np.count_nonzero(working) <= _LIVE_SHARE * len(working):
+            if np.count_nonzero(working) <= LIVE_SHARE * len(working):
                 kept = np.flatnonzero(working)
                 if not len(kept):
                     return found
                 batch = _Batch(*_take(kept, *batch))
                 gradient, squared, direction_rows = _take(kept, gradient, squared, direction_rows)
-        if direct:
-            direction = _eliminated(batch, problem, gradient)
-        else:
-            direction = _directions(batch, problem, gradient, squared, direction_rows)
+        direction = _directions(batch, problem, gradient, squared, direction_rows)
         batch = _moved(batch, problem, gradient, direction)
     found[batch.places[batch.live]] = batch.weights[batch.live]
     return found
-
-
-def _eliminated(batch: _Batch, problem: _Problem, gradient: Array) -> Array:
-    """Newton directions (T, 1, m) of two classes by elimination.
-
-    With H the curvatures in the scores, (X'HX + lam) v = -g; for g = X'c that is v = X'b with (HK + lam) b = -c.
-    """
-    curvature = problem.link.curvature(batch.residuals + batch.members, batch.counts[:, None, None])[0]
-    curved = curvature.transpose(0, 2, 1) * batch.rows
-    matrices = curved if problem.gram else np.matmul(batch.rows.transpose(0, 2, 1), curved)
-    diagonal = np.arange(matrices.shape[1])
-    matrices[:, diagonal, diagonal] += problem.regularisation
-    return _solutions(matrices, -gradient)
-
-
-def _solutions(matrices: Array, right: Array) -> Array:
-    """Solutions (T, 1, m) of systems (T, m, m); NaN where elimination meets a zero."""
-    try:
-        return np.asarray(np.linalg.solve(matrices, right.transpose(0, 2, 1)).transpose(0, 2, 1))
-    except np.linalg.LinAlgError:
-        if len(matrices) == 1:
-            return np.full_like(right, np.nan)
-        return np.concatenate([_solutions(matrices[i : i + 1], right[i : i + 1]) for i in range(len(right))])
 
 
 def _directions(batch: _Batch, problem: _Problem, gradient: Array, squared: Array, rows: Array) -> Array:
@@ -171,7 +140,7 @@ def _directions(batch: _Batch, problem: _Problem, gradient: Array, squared: Arra
         if (left := int(np.count_nonzero(live))) < going:  # who has finished goes along until the others are packed
             finished, going = before & ~live, left
             found[places[finished]] = x[finished]
-            if going <= _LIVE_SHARE * len(live):
+            if going <= LIVE_SHARE * len(live):
                 if not going:
                     return found * norms
                 kept = np.flatnonzero(live)
@@ -189,22 +158,17 @@ def _directions(batch: _Batch, problem: _Problem, gradient: Array, squared: Arra
 
 
 def _moved(batch: _Batch, problem: _Problem, gradient: Array, direction: Array) -> _Batch:
-    """The parties after a step along their directions to where the slope of the risk has halved.
-
-    The risk is convex along a direction, so the root of its slope lies between a length where it falls and one
-    where it rises. Looking for that root, not for a smaller risk, is immune to rounding near the minimum, and
-    lengths above 1 save steps while the weights of separable rows still grow.
-    """
+    """The parties after a step along their directions to where the slope of the risk has halved."""
     link, lam = problem.link, problem.regularisation
     d_scores = np.matmul(direction, batch.rows.transpose(0, 2, 1))
     image = d_scores if problem.gram else direction
     linear = lam * dots(batch.weights, image)
     quadratic = lam * dots(direction, image)
-    bound = _SLOPE_REDUCTION * np.abs(dots(gradient, image))
+    bound = SLOPE_REDUCTION * np.abs(dots(gradient, image))
     scores, residuals = np.empty_like(batch.scores), np.empty_like(batch.residuals)
     lengths, low, high = np.ones(len(direction)), np.zeros(len(direction)), np.full(len(direction), np.inf)
     open_: Any = slice(None)  # parties whose length is still looked for; most find it at once, all together
-    for _ in range(_TRIALS):
+    for _ in range(TRIALS):
         t, step = lengths[open_], d_scores[open_]
         tried = step * t[:, None, None]
         tried += batch.scores[open_]
@@ -219,11 +183,8 @@ def _moved(batch: _Batch, problem: _Problem, gradient: Array, direction: Array) 
         t, step, p, slope = _take(refused, t, step, p, slope)
         curved = np.empty_like(step)
         link.curve(link.curvature(p, batch.counts[open_, None, None]), step, out=curved)
-        below = low[open_] = np.where(slope < 0, t, low[open_])
-        above = high[open_] = np.where(slope > 0, t, high[open_])
-        newton = t - slope / (dots(curved, step) + quadratic[open_])
-        middle = (below + np.minimum(above, 4 * below + 1)) / 2
-        lengths[open_] = np.minimum(np.where((below < newton) & (newton < above), newton, middle), 4 * t)
+        second = dots(curved, step) + quadratic[open_]
+        lengths[open_], low[open_], high[open_] = further(t, slope, second, low[open_], high[open_])
     else:
         lengths[open_], scores[open_], residuals[open_] = 0.0, batch.scores[open_], batch.residuals[open_]
     direction *= lengths[:, None, None]

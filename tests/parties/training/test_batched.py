@@ -185,7 +185,8 @@ def test_a_party_that_the_batch_cannot_certify_is_solved_alone(classes, monkeypa
     counts = np.full(5, 8)
     rows, labels = rng.normal(size=(40, 4)), rng.integers(0, classes, 40)
     expected = fit_many(rows, labels, counts, classes, 1e-2, 1e-9)
-    solve, alone = batched.minimise_many, []
+    solver = "minimise_small" if classes == 2 else "minimise_many"
+    solve, alone = getattr(batched, solver), []
 
     def spoiled(*arguments):
         found = solve(*arguments)
@@ -196,7 +197,7 @@ def test_a_party_that_the_batch_cannot_certify_is_solved_alone(classes, monkeypa
         alone.append(1)
         return fit_labels(*arguments, **options)
 
-    monkeypatch.setattr(batched, "minimise_many", spoiled)
+    monkeypatch.setattr(batched, solver, spoiled)
     monkeypatch.setattr(batched, "fit_labels", counted)
     found = fit_many(rows, labels, counts, classes, 1e-2, 1e-9)
     assert len(alone) == 2
@@ -208,10 +209,31 @@ def test_a_party_that_cannot_be_certified_at_all_is_named(monkeypatch):
     def impossible(*arguments, **options):
         raise FederationError("rounding")
 
-    monkeypatch.setattr(batched, "minimise_many", lambda *arguments: np.full((3, 1, 1), np.nan))
+    monkeypatch.setattr(batched, "minimise_small", lambda *arguments: np.full((3, 1), np.nan))
     monkeypatch.setattr(batched, "fit_labels", impossible)
     with pytest.raises(FederationError, match="party 0 of the batch: rounding"):
         fit_many(np.ones((3, 2)), np.array([0, 1, 1]), np.ones(3, int), 2, 0.1, 1e-8)
+
+
+@pytest.mark.parametrize(
+    ("count", "columns", "solver"),
+    [(5, 50, "minimise_small"), (24, 10, "minimise_small"), (13, 50, "minimise_many"), (100, 11, "minimise_many")],
+)
+def test_small_systems_of_two_classes_are_eliminated(count, columns, solver, monkeypatch):
+    """Both ways end at the same weights, and each is taken where it is the faster one."""
+    rng = np.random.default_rng(8)
+    rows, labels, counts = rng.normal(size=(9 * count, columns)), rng.integers(0, 2, 9 * count), np.full(9, count)
+    expected, taken = fit_many(rows, labels, counts, 2, 1e-3, 1e-10), []
+    for name in ("minimise_small", "minimise_many"):
+        solve = getattr(batched, name)
+        monkeypatch.setattr(batched, name, lambda *a, name=name, solve=solve: taken.append(name) or solve(*a))
+    np.testing.assert_array_equal(fit_many(rows, labels, counts, 2, 1e-3, 1e-10), expected)
+    assert taken == [solver]
+    for unknowns in (0, 10**6):
+        monkeypatch.setattr(batched, "_FEW_UNKNOWNS", unknowns)
+        monkeypatch.setattr(batched, "_FEW_NUMBERS", 10**6)
+        np.testing.assert_allclose(fit_many(rows, labels, counts, 2, 1e-3, 1e-10), expected, atol=1e-6)
+    assert taken == [solver, "minimise_many", "minimise_small"]
 
 
 def test_regular_parties_need_no_single_solver(monkeypatch):

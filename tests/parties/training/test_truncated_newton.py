@@ -40,7 +40,7 @@ def test_either_precision_reaches_the_minimiser(classes, single_steps, monkeypat
 def test_packing_changes_no_bit(classes, share, monkeypatch):
     rows, members, link = problem(classes)
     expected = solve(rows, members, link)
-    monkeypatch.setattr(truncated_newton, "_LIVE_SHARE", share)
+    monkeypatch.setattr(truncated_newton, "LIVE_SHARE", share)
     np.testing.assert_array_equal(solve(rows, members, link), expected)
 
 
@@ -49,7 +49,7 @@ def test_double_precision_takes_over_where_single_precision_stalls(monkeypatch):
     rows[:, :, 0] = 1e5
     weights = solve(rows, members, link, 1e-4, 1e-6)
     assert gradient_norms(rows, members, link, 1e-4, weights).max() < 2e-6
-    monkeypatch.setattr(truncated_newton, "_SINGLE_STEPS", truncated_newton._NEWTON_STEPS)
+    monkeypatch.setattr(truncated_newton, "_SINGLE_STEPS", truncated_newton.NEWTON_STEPS)
     weights = solve(rows, members, link, 1e-4, 1e-6)
     assert gradient_norms(rows, members, link, 1e-4, weights).max() > 1e-5
 
@@ -66,26 +66,13 @@ def test_rows_of_zeros_change_nothing():
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("n", [3, 12, 30])
 def test_inner_products_give_the_same_minimisers(classes, n):
-    """By elimination and by conjugate gradients; against scikit-learn in `test_batched`."""
+    """Against scikit-learn in `test_batched`."""
     rows, members, link = problem(classes, n=n, d=40)
     products = rows @ rows.transpose(0, 2, 1)
     counts, targets = np.full(len(rows), n), np.full(len(rows), 1e-10)
     found = minimise_many(products, members, counts, link, 1e-3, targets, gram=True) @ rows
     assert gradient_norms(rows, members, link, 1e-3, found).max() < 2e-10
     np.testing.assert_allclose(found, solve(rows, members, link, 1e-3), atol=1e-6)
-
-
-def test_elimination_that_meets_a_zero_costs_its_own_party_only():
-    """Two equal rows, so large that the regularisation is lost: their equations have no pivot."""
-    rows, members, link = problem(2, n=2, d=5)
-    expected = rows @ rows.transpose(0, 2, 1)
-    spoilt = expected.copy()
-    spoilt[4] = 2.0**200
-    counts, targets = np.full(len(rows), 2), np.full(len(rows), 1e-10)
-    sound = minimise_many(expected, members, counts, link, 1e-3, targets, gram=True)
-    found = minimise_many(spoilt, members, counts, link, 1e-3, targets, gram=True)
-    others = np.arange(len(rows)) != 4
-    np.testing.assert_array_equal(found[others], sound[others])
 
 
 def test_parties_that_cannot_finish_are_returned_and_hold_nobody_up(monkeypatch):
@@ -95,7 +82,7 @@ def test_parties_that_cannot_finish_are_returned_and_hold_nobody_up(monkeypatch)
     found = solve(rows, members, link)
     others = np.arange(20) != 3
     np.testing.assert_array_equal(found[others], expected[others])
-    monkeypatch.setattr(truncated_newton, "_NEWTON_STEPS", 2)
+    monkeypatch.setattr(truncated_newton, "NEWTON_STEPS", 2)
     unfinished = solve(*problem(2))
     assert np.isfinite(unfinished).all()
     assert gradient_norms(*problem(2), 1e-4, unfinished).max() > 1e-10

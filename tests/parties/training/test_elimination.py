@@ -1,4 +1,4 @@
-"""Newton's method by elimination: its equations beside LAPACK, its minimisers beside their gradients, and their bits."""
+"""Newton's method by elimination: its equations beside LAPACK, its minimisers by their gradients, and their bits."""
 
 from __future__ import annotations
 

@@ -124,9 +124,8 @@ def operations(rows: np.ndarray, labels: np.ndarray, classes: int) -> tuple[floa
 
 def eliminated(count: int, width: int, classes: int) -> bool:
     """Whether the equations of such parties are solved by elimination."""
-    unknowns = min(count, width)
-    numbers = int(batched._shared_lengths(np.array([count]))[0]) * unknowns
-    return classes == 2 and unknowns <= batched._FEW_UNKNOWNS and numbers <= batched._FEW_NUMBERS
+    length = int(batched._shared_lengths(np.array([count]))[0])
+    return classes == 2 and elimination.small(length, min(length, width))
 
 
 def calls(count: int, width: int, classes: int, conjugate: float, evaluations: float) -> float:

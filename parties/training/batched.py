@@ -18,12 +18,11 @@ from federation.numerics.arrays import Floats, Integers
 from federation.numerics.erm import check_tolerance, fit_labels, gradient_floor
 from federation.numerics.label_losses import check_labels, check_regularisation
 from federation.numerics.links import Logistic, Softmax
-from parties.training.elimination import minimise_small
+from parties.training.elimination import minimise_small, small
 from parties.training.truncated_newton import dots, minimise_many
 
 _TILE_ENTRIES = 1 << 20
 _LARGEST_TILE = 2048
-_FEW_UNKNOWNS, _FEW_NUMBERS = 12, 256  # of a party of two classes up to which elimination is faster
 _EXACT_BITS = 3  # numbers of rows above 2^3 are rounded up by at most 1/4 to share tiles
 
 
@@ -131,7 +130,7 @@ def _fit(tile: _Tile, regularisation: float, tolerances: Floats) -> Floats:
     # A computed gradient of half the tolerance leaves the other half for its rounding error.
     certified, targets = tolerances / 2, 0.4 * tolerances
     with np.errstate(all="ignore"):  # what overflows is not certified
-        if tile.members.shape[1] == 1 and rows.shape[2] <= _FEW_UNKNOWNS and rows[0].size <= _FEW_NUMBERS:
+        if tile.members.shape[1] == 1 and small(*rows[0].shape):
             weights = minimise_small(rows, tile.members[:, 0], tile.counts, regularisation, targets, gram)[:, None]
         else:
             weights = minimise_many(rows, tile.members, tile.counts, link, regularisation, targets, gram)

@@ -18,6 +18,7 @@ from parties.training.line_search import LIVE_SHARE, NEWTON_STEPS, SLOPE_REDUCTI
 
 Array = NDArray[Any]  # of numbers, or of places or marks of parties
 _LINK = Logistic()
+_MOST_UNKNOWNS, _MOST_NUMBERS = 12, 256  # up to which elimination is faster than conjugate gradients
 
 
 class _Batch(NamedTuple):
@@ -32,6 +33,16 @@ class _Batch(NamedTuple):
     targets: Array  # (T,)
     places: Array  # (T,) in the result
     live: Array  # (T,) whether not yet converged
+
+
+def small(length: int, unknowns: int) -> bool:
+    """Whether risks of so many rows, (T, n, m) with zeros or their inner products, are minimised faster here.
+
+    Examples:
+        >>> small(5, 5), small(24, 10), small(13, 13), small(100, 11)
+        (True, True, False, False)
+    """
+    return unknowns <= _MOST_UNKNOWNS and length * unknowns <= _MOST_NUMBERS
 
 
 def minimise_small(

@@ -154,15 +154,17 @@ class Table:
         if self.drawn or len(indices) * len(self.columns) > _CELLS_COMPARED:
             return np.arange(len(indices)), np.ones(len(indices), dtype=np.int64)
         stored = [self.labels, *(block.codes if isinstance(block, CodedTexts) else block for block in self.blocks)]
-        packed = np.empty((len(indices), 0), np.uint8)
-        for start in range(0, len(indices), _ROWS_PACKED):
-            some = indices[start : start + _ROWS_PACKED]
+
+        def packed(some: Integers | range) -> NDArray[np.uint8]:
             parts = [np.ascontiguousarray(part[some]).reshape(len(some), -1).view(np.uint8) for part in stored]
             padding = np.zeros((len(some), -sum(part.shape[1] for part in parts) % 8), np.uint8)  # to whole words
-            words = np.hstack([*parts, padding])
-            packed = packed if start else np.empty((len(indices), words.shape[1]), np.uint8)
-            packed[start : start + len(some)] = words
-        first, twins = equal_rows(packed)
+            return np.hstack([*parts, padding])
+
+        together = np.empty((len(indices), packed(indices[:1]).shape[1]), np.uint8)
+        for start in range(0, len(indices), _ROWS_PACKED):
+            some = slice(start, start + _ROWS_PACKED)
+            together[some] = packed(indices[some])
+        first, twins = equal_rows(together)
         return first, np.bincount(twins, minlength=len(first))
 
     def class_counts(self, indices: Integers | range) -> Integers:

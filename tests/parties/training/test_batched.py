@@ -229,9 +229,8 @@ def test_small_systems_of_two_classes_are_eliminated(count, columns, solver, mon
         monkeypatch.setattr(batched, name, lambda *a, name=name, solve=solve: taken.append(name) or solve(*a))
     np.testing.assert_array_equal(fit_many(rows, labels, counts, 2, 1e-3, 1e-10), expected)
     assert taken == [solver]
-    for unknowns in (0, 10**6):
-        monkeypatch.setattr(batched, "_FEW_UNKNOWNS", unknowns)
-        monkeypatch.setattr(batched, "_FEW_NUMBERS", 10**6)
+    for always in (False, True):
+        monkeypatch.setattr(batched, "small", lambda *shape, always=always: always)
         np.testing.assert_allclose(fit_many(rows, labels, counts, 2, 1e-3, 1e-10), expected, atol=1e-6)
     assert taken == [solver, "minimise_many", "minimise_small"]
 

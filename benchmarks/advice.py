@@ -37,17 +37,7 @@ from benchmarks.defaults.cells import Cell, Table
 from benchmarks.defaults.jobs import DELTA, MEAN, Job, Variant, job, measured, run_all
 from benchmarks.defaults.part import Bar
 from benchmarks.defaults.records import Store
-from benchmarks.defaults.sets import (
-    AUXILIARY,
-    CLASSES,
-    REAL,
-    TEST,
-    TWO_CLASSES,
-    Prepared,
-    Readers,
-    of_folder,
-    prepared,
-)
+from benchmarks.defaults.sets import AUXILIARY, CLASSES, REAL, TEST, TWO_CLASSES, Prepared, Readers, of_folder, prepared
 from federation.contract.errors import InputError
 from scenarios.advice.pilot import DRAWS, FEW, crossing, levelled
 from scenarios.advice.standings import choice, standings

@@ -10,8 +10,8 @@ import numpy as np
 
 from aggregator.world.fitting import fit
 from federation.contract.randomness import NoiseBits, generator
-from federation.mechanisms.counts.count_mechanism import CountMechanism
-from federation.mechanisms.counts.published_dirichlet import published_release
+from federation.mechanisms.counts.additive import CountMechanism
+from federation.mechanisms.counts.calibration import published_release
 from scenarios.data.catalogue import load
 from scenarios.data.tables import Table
 

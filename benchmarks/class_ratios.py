@@ -30,7 +30,7 @@ from benchmarks.common import bar, print_tables, standard_error
 from benchmarks.ratios import ADULT, FRACTIONS, HIGGS
 from federation.contract.errors import InputError
 from federation.contract.randomness import generator
-from federation.mechanisms.counts.calibrated_counts import calibrate
+from federation.mechanisms.counts.calibration import calibrate
 from federation.numerics import simplex
 from scenarios.data.catalogue import load
 

@@ -30,10 +30,9 @@ from ray.cluster_utils import Cluster
 
 from aggregator.world.plan import VariantPlan, WorldPlan
 from benchmarks.common import command_line
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid, run_server_app
-from federation.grids.nodes import Placement
-from federation.grids.simulation import SimulationGrid
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid, run_server_app
+from federation.engines.nodes import Placement, SimulationGrid
 from parties.holdings.cohort import Holdings
 
 PARTIES, PER_NODE, ROWS, COLUMNS, PUBLIC = 240, 4, 6, 20, 5_000

@@ -31,16 +31,12 @@ from aggregator.world.plan import WorldPlan
 from aggregator.world.views import Views
 from benchmarks.common import command_line
 from benchmarks.plain_flower import FOLDER, ask, fit_and_vote
-from federation.contract.collector import Collector
-from federation.contract.question import Question
-from federation.contract.reference import Reference
-from federation.grids.asking import Asking
-from federation.grids.failures import Failures
-from federation.grids.flower import FlowerGrid
-from federation.grids.launch import open_grid
-from federation.grids.nodes import Placement, most_per_node
-from federation.grids.simulation import SimulationGrid
-from federation.grids.stock import ROLL_CALL
+from federation.contract.plugins import Reference
+from federation.contract.query import Collector, Question
+from federation.engines.flower import FlowerGrid
+from federation.engines.inline import open_grid
+from federation.engines.nodes import ROLL_CALL, Placement, SimulationGrid, most_per_node
+from federation.engines.sending import Asking, Failures
 from scenarios.runs.world import World
 from scenarios.runs.world import worlds as worlds_of
 from scenarios.settings.schema import resolve

@@ -13,10 +13,10 @@ import numpy as np
 
 from aggregator.ensembles.tally import VoteTally
 from benchmarks.common import command_line, fastest
-from federation.contract.submission import Submission
+from federation.contract.query import Submission
+from federation.engines.codec import bytes_per_party, decode_submission, encode_submission
 from federation.features.feature_map import FeatureMap
-from federation.grids.codec import bytes_per_party, decode_submission, encode_submission
-from federation.questions.votes import Training, VotesQuestion
+from federation.queries.votes import Training, VotesQuestion
 
 SHAPES = {"ten-million-parties": (2000, 4096), "million-parties": (10_000, 1677)}  # public rows, parties of a node
 

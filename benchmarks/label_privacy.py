@@ -26,9 +26,8 @@ from aggregator.world.public_numbers import PublicNumbers
 from benchmarks.common import print_tables
 from federation.contract.randomness import NoiseBits, generator
 from federation.mechanisms.labels import shaped_gaussian
-from federation.mechanisms.labels.calibrated_labels import LabelNoise, calibrate
-from federation.mechanisms.labels.label_mechanism import LabelMechanism
-from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.labels.calibration import LabelNoise, calibrate
+from federation.mechanisms.labels.mechanism import LabelMechanism, LabelRange
 from federation.mechanisms.labels.shaped_gaussian import Shape, ShapeKind, fit_shape
 from federation.mechanisms.noise.additive import Noise
 from scenarios.data.catalogue import load

@@ -13,7 +13,9 @@ import numpy as np
 
 from benchmarks.common import fastest
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.noise import discrete_gaussian, discrete_laplace, l2_gamma
+from federation.mechanisms.noise import discrete as discrete_gaussian
+from federation.mechanisms.noise import discrete as discrete_laplace
+from federation.mechanisms.noise import l2_gamma
 from federation.mechanisms.noise.additive import calibrate
 
 DRAWS = 1_000_000
@@ -33,8 +35,8 @@ def main() -> None:
     print(f"{'sampler':40} {'seconds / 1e6':>14} {'numpy float':>12} {'ratio':>7}")
     for scale in (1, 2**16, 2**26):
         for name, sampler, baseline in (
-            ("discrete Laplace", discrete_laplace.sample, laplace),
-            ("discrete Gaussian", discrete_gaussian.sample, normal),
+            ("discrete Laplace", discrete_laplace.sample_discrete_laplace, laplace),
+            ("discrete Gaussian", discrete_gaussian.sample_discrete_gaussian, normal),
         ):
             seconds = best_seconds(partial(sampler, bits, scale, DRAWS))
             print(f"{f'{name}, scale {scale}':40} {seconds:14.4f} {baseline:12.4f} {seconds / baseline:7.1f}")

@@ -17,7 +17,7 @@ from flwr.app import Array, ArrayRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid
 
-from federation.grids.stock import ROLL_CALL, present
+from federation.engines.nodes import ROLL_CALL, present
 
 FOLDER = "BENCHMARK_FOLDER"
 app = ClientApp()

@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from aggregator.learners.class_ratios.catalogue import estimator_class
 from benchmarks.bags import Bags, World, line, skewed
 from benchmarks.common import bar, print_tables, standard_error
-from federation.mechanisms.counts.calibrated_counts import CountNoise, calibrate
+from federation.mechanisms.counts.calibration import CountNoise, calibrate
 
 Method = Callable[[Bags], Callable[[np.ndarray], np.ndarray]]  # fitted to bags, it gives ratios of sets
 

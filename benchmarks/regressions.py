@@ -28,18 +28,18 @@ from aggregator.regressions.models import from_labels, from_moments, from_sums, 
 from aggregator.releases.released_estimators import Described
 from benchmarks.common import bar, print_tables
 from benchmarks.label_privacy import DELTA, PARTIES, Split, split
-from federation.contract.question import ReleaseId
+from federation.contract.query import ReleaseId
 from federation.contract.randomness import NoiseBits, generator
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Append
 from federation.mechanisms.bag_sums.noisy_labels import NoisyBagSums
 from federation.mechanisms.labels import shaped_gaussian
-from federation.mechanisms.labels.calibrated_labels import LabelNoise, calibrate
-from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.labels.calibration import LabelNoise, calibrate
+from federation.mechanisms.labels.mechanism import LabelRange
 from federation.mechanisms.labels.shaped_gaussian import fit_shape
 from federation.mechanisms.noise.additive import Noise
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, sign_weights
-from federation.questions.labels import LabelledRows, WeightedSumsQuestion
+from federation.queries.labels import LabelledRows, WeightedSumsQuestion
 
 BagProtocol = NoisyWeightedLLP | WeightedLBA
 SETS = ("diabetes", "housing", "protein", "weeks", "friedman1", "friedman2", "friedman3", "sparse")

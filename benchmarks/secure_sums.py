@@ -29,14 +29,12 @@ from aggregator.sums.masked_sum import MaskedSum, Total
 from benchmarks.common import heads, print_tables
 from benchmarks.sum_curve import show_curve, show_neighbours
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.moments.colluders import weakened
-from federation.mechanisms.moments.shares import draw, variance
 from federation.mechanisms.noise.additive import calibrate, calibrate_laplace
-from federation.numerics.arrays import Integers
-from federation.sums import keys
-from federation.sums.messages import MASKED
-from federation.sums.plan import SumPlan, Terms, planned
-from federation.sums.thresholds import Adversary
+from federation.mechanisms.sums.shares import draw, variance, weakened
+from federation.numerics.rows import Integers
+from federation.secure_aggregation import masks as keys
+from federation.secure_aggregation.messages import MASKED
+from federation.secure_aggregation.plan import Adversary, SumPlan, Terms, planned
 from parties.second.unmasking import UnmaskingServer
 from parties.sums.memory import ProcessMemory
 from parties.sums.uploading import UploadingParty

@@ -28,8 +28,8 @@ from benchmarks.common import command_line
 from benchmarks.defaults.sets import TEST, Prepared, prepared
 from federation.contract.guarantee import Adjacency
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.accounting.random_stopping import RandomStopping, weakest_curve
-from federation.numerics.arrays import Floats
+from federation.mechanisms.accounting.private_selection import RandomStopping, weakest_curve
+from federation.numerics.rows import Floats
 from scenarios.advice.measuring import Bench, Deadline, OutOfTimeError
 from scenarios.advice.selection import MOST_CANDIDATES
 from scenarios.scores.tasks import ACCURACY, MSE

@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from benchmarks.common import fastest
-from federation.numerics.links import Link, Logistic, Softmax
+from federation.numerics.label_losses import Link, Logistic, Softmax
 from parties.training import batched, elimination
 
 PARTIES, WIDTHS, REGULARISATION, TOLERANCE = 1000, (11, 50, 120), 1e-4, 1e-8

@@ -29,10 +29,10 @@ from aggregator.ensembles.tally import VoteTally
 from aggregator.world.fitting import fit_rows
 from aggregator.world.public_rows import PublicRows
 from benchmarks.common import bar, command_line, fastest
-from federation.contract.reference import Reference
-from federation.grids.codec import decode_submission, encode_submission
-from federation.grids.nodes import cohort_size, most_per_node
-from federation.questions.votes import Training, VotesQuestion
+from federation.contract.plugins import Reference
+from federation.engines.codec import decode_submission, encode_submission
+from federation.engines.nodes import cohort_size, most_per_node
+from federation.queries.votes import Training, VotesQuestion
 from parties.answers import statistic, votes
 from parties.holdings.cohort import Cohort, Holdings
 from parties.training import linear

@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from federation.contract.public import PublicNames
+from federation.contract.plugins import PublicNames
 
 # Read when Flower is imported and when Ray starts, which happens below here only; processes of theirs inherit it.
 for _name in ("FLWR_TELEMETRY_ENABLED", "RAY_USAGE_STATS_ENABLED"):

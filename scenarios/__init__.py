@@ -7,7 +7,7 @@ as `run`, where some variants failed. `load` gives a released model as an estima
 from typing import Any
 
 from federation.contract.errors import BudgetExceededError, FederationError, InputError, QuorumError
-from federation.contract.public import PublicNames
+from federation.contract.plugins import PublicNames
 
 _PUBLIC = PublicNames(
     __name__,

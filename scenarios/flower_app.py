@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from federation.grids.failures import describe
-from federation.grids.simulation import SimulationGrid
+from federation.engines.nodes import SimulationGrid
+from federation.engines.sending import describe
 from scenarios.runs.progress import Progress
 
 

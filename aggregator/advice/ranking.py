@@ -15,7 +15,7 @@ from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Protocol, Refused, Trust
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee, Unit
-from federation.mechanisms.accounting.conversions import group_delta
+from federation.mechanisms.accounting.composition import group_delta
 
 Options = Mapping[str, Any]
 

@@ -12,7 +12,7 @@ from aggregator.learners.inputs.validation import require_one_of
 from aggregator.world.public_numbers import QUORUM, PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import require_delta, require_epsilon
-from federation.contract.roster import COLLUDING
+from federation.contract.trust import COLLUDING
 
 Task = Literal["binary", "multiclass", "regression", "ratio"]
 Protect = Literal["party", "person", "row", "label"]

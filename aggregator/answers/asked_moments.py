@@ -9,8 +9,8 @@ from aggregator.contract.premises import LOCAL, local_guarantee, summed
 from aggregator.contract.session import Asked
 from aggregator.world.plan import WorldPlan
 from federation.contract.guarantee import Guarantee, NoGuarantee
-from federation.questions.moments import SummedQuestion
-from federation.questions.votes import Training
+from federation.queries.row_sums import SummedQuestion
+from federation.queries.votes import Training
 
 
 def asked_moments(

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 
 from federation.mechanisms.accounting.sensitivity import radius
-from federation.mechanisms.noise.checks import require_known, require_positive, require_whole
+from federation.mechanisms.noise.mechanism import require_known, require_positive, require_whole
 
 FORMS = ("published", "tight", "diameter")
 

@@ -8,7 +8,7 @@ from aggregator.answers.count_range import CountRange
 from aggregator.answers.local_answers import LocalAnswers
 from aggregator.answers.robust_sums import Changes
 from federation.contract.guarantee import Guarantee
-from federation.contract.question import Question
+from federation.contract.query import Question
 
 _ROUNDING = 1e-9  # of a bag's size: what counts in units of grid steps may miss in their sum
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from federation.contract.question import Question
-from federation.contract.submission import Submission, check_submission
+from federation.contract.query import Question, Submission, check_submission
 
 
 class Answers(ABC):

@@ -6,8 +6,8 @@ import numpy as np
 
 from aggregator.answers.honest_range import BEYOND, Range
 from federation.mechanisms.counts.additive import AdditiveCounts
-from federation.mechanisms.noise.tails import Tail, entry_reach, norm_reach
-from federation.numerics.arrays import Booleans, Floats
+from federation.mechanisms.noise.reach import Tail, entry_reach, norm_reach
+from federation.numerics.rows import Booleans, Floats
 
 _POINTS = 2**14  # of a tail, between which it is taken for what it is at the lower one
 _NEVER = 1e-30  # a probability

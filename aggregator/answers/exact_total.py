@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 
 _BITS = 24  # of a place: 2^(53 - 24) arrays can be added before a place would round
 _TOGETHER = 1 << 16  # numbers that are taken apart at once: they stay in cache

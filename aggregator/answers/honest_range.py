@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from federation.mechanisms.noise.tails import additive_reaches
-from federation.numerics.arrays import Booleans, Floats
-from federation.questions.moments import SummedQuestion
+from federation.mechanisms.noise.reach import additive_reaches
+from federation.numerics.rows import Booleans, Floats
+from federation.queries.row_sums import SummedQuestion
 
 BEYOND = 1e-6  # of a party, a question and a noise draw
 REACH = 40.0  # standard deviations: Laplace noise goes further with a probability below e^-56

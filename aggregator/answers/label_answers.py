@@ -11,14 +11,9 @@ import numpy as np
 from aggregator.answers.honest_range import REACH
 from aggregator.answers.local_answers import LocalAnswers
 from federation.contract.guarantee import Guarantee
-from federation.mechanisms.bag_sums.laplace import LaplaceBagSums
-from federation.mechanisms.labels.binned_response import BinnedResponse
-from federation.questions.labels import (
-    BagSumsQuestion,
-    LabelQuestion,
-    PrivateLabelsQuestion,
-    WeightedSumsQuestion,
-)
+from federation.mechanisms.bag_sums.noisy_labels import LaplaceBagSums
+from federation.mechanisms.labels.randomised_response import BinnedResponse
+from federation.queries.labels import BagSumsQuestion, LabelQuestion, PrivateLabelsQuestion, WeightedSumsQuestion
 
 _ROUNDING = 1e-9  # relative, of sums over the rows of a party
 _GRID = 1e-5  # of the range, times a bag's weights: noise of a bag is never finer than a small part of it

@@ -12,8 +12,8 @@ from aggregator.answers.label_sum_range import LabelSumRange
 from aggregator.answers.local_answers import CheckedAnswers
 from aggregator.answers.robust_sums import BOUNDED, Changes, Robustness
 from federation.contract.guarantee import Guarantee
-from federation.numerics.arrays import Booleans, Floats
-from federation.questions.labels import LabelSumsQuestion
+from federation.numerics.rows import Booleans, Floats
+from federation.queries.labels import LabelSumsQuestion
 
 _ROUNDING = 1e-9  # relative, of sums over the rows of a party
 _TRACE = 2.0  # noise in the best shape has at most this multiple of the variance of a ball, and mostly much less

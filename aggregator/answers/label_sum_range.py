@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from aggregator.answers.honest_range import BEYOND, ROUNDING
-from federation.mechanisms.noise.tails import additive_reaches
-from federation.numerics.arrays import Booleans, Floats
-from federation.questions.labels import LabelSumsQuestion
+from federation.mechanisms.noise.reach import additive_reaches
+from federation.numerics.rows import Booleans, Floats
+from federation.queries.labels import LabelSumsQuestion
 
 _RIDGE = 1e-9  # of the square of an entry: directions that rows and noise lack have some, or nothing could be in them
 _SPLITS = np.geomspace(1e-3, 1e3, 61)  # between what rows and what noise reach

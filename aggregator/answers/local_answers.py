@@ -6,8 +6,7 @@ import numpy as np
 
 from aggregator.answers.collecting import Answers
 from federation.contract.guarantee import Guarantee
-from federation.contract.question import Question
-from federation.contract.submission import Submission
+from federation.contract.query import Question, Submission
 
 CHECKED = "answers were checked on arrival; those out of form were left out"  # as a ledger puts it
 _REFUSED = "answer refused: values outside the declared range"

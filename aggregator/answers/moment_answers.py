@@ -10,7 +10,7 @@ from aggregator.answers.honest_range import REACH, ROUNDING, SumRange
 from aggregator.answers.local_answers import CHECKED, SummedAnswers
 from aggregator.answers.robust_sums import BOUNDED, Changes, GatedSum, Robustness
 from federation.contract.guarantee import Guarantee
-from federation.questions.moments import SummedQuestion
+from federation.queries.row_sums import SummedQuestion
 
 
 class MomentTotals(ABC):

@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass
 import numpy as np
 
 from aggregator.answers.spectral_gate import LEAST_PARTIES, MOST_DIRECTIONS, MOST_NUMBERS, gated
-from federation.numerics.arrays import Floats, Integers
+from federation.numerics.rows import Floats, Integers
 
 # Of the second moment of vectors of norm 1, in a direction: what one row adds to the variance of honest sums.
 _SAMPLED = 0.3

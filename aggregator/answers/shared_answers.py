@@ -10,11 +10,10 @@ from aggregator.answers.local_answers import CheckedAnswers
 from aggregator.sums.summation import Summation, summation_of
 from aggregator.world.plan import WorldPlan
 from federation.contract.errors import FederationError, InputError
-from federation.contract.question import PrivateQuestion
-from federation.contract.submission import Submission, check_submission
-from federation.numerics.arrays import Integers
-from federation.sums.encoding import MOST_STEPS
-from federation.sums.servers import SAID
+from federation.contract.query import PrivateQuestion, Submission, check_submission
+from federation.numerics.rows import Integers
+from federation.secure_aggregation.masks import MOST_STEPS
+from federation.secure_aggregation.plan import SAID
 
 # As a ledger puts it.
 UNSEEN = "nobody saw a party's answer, so that none was checked: one that breaks its bounds may move the sum at will"

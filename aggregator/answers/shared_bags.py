@@ -9,8 +9,8 @@ import numpy as np
 from aggregator.answers.honest_range import REACH, ROUNDING
 from aggregator.answers.shared_answers import SharedAnswers, require_reachable
 from aggregator.world.plan import WorldPlan
-from federation.questions.bag_totals import BagTotalsQuestion
-from federation.sums.encoding import require_room
+from federation.queries.bags import BagTotalsQuestion
+from federation.secure_aggregation.masks import require_room
 
 
 class SharedBags(SharedAnswers):

@@ -6,7 +6,7 @@ import numpy as np
 
 from aggregator.answers.honest_range import ROUNDING
 from aggregator.answers.shared_moments import SharedMoments
-from federation.contract.submission import Submission
+from federation.contract.query import Submission
 
 _ROUNDED = 2.0**-25  # what parties may have rounded entries of public sums by
 

@@ -10,8 +10,8 @@ from aggregator.answers.honest_range import REACH, ROUNDING
 from aggregator.answers.moment_answers import MomentTotals
 from aggregator.answers.shared_answers import SharedAnswers, require_reachable
 from aggregator.world.plan import WorldPlan
-from federation.contract.submission import Submission
-from federation.questions.moments import SummedQuestion
+from federation.contract.query import Submission
+from federation.queries.row_sums import SummedQuestion
 
 
 class SharedMoments(SharedAnswers, MomentTotals):

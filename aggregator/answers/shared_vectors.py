@@ -9,9 +9,9 @@ import numpy as np
 
 from aggregator.answers.honest_range import REACH, ROUNDING
 from aggregator.answers.shared_answers import SharedAnswers, require_reachable
-from federation.mechanisms.moments import shares
 from federation.mechanisms.noise.additive import AdditiveMechanism
-from federation.questions.vector_sums import VectorSumQuestion
+from federation.mechanisms.sums import shares
+from federation.queries.votes import VectorSumQuestion
 
 
 class SharedVectors(SharedAnswers):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.numerics.arrays import Booleans, Floats
+from federation.numerics.rows import Booleans, Floats
 
 LEAST_PARTIES = 8  # of fewer no middle half tells anything
 MOST_NUMBERS = 2**23  # of all answers together: 64 MiB are kept until a question closes

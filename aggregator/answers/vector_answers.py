@@ -10,10 +10,9 @@ import numpy as np
 from aggregator.answers.average_sensitivity import clipped_mean
 from aggregator.answers.collecting import Answers
 from federation.contract.guarantee import Assumption, Check
-from federation.contract.question import Question
-from federation.contract.submission import Submission
-from federation.features.ball import UNIT_ROUNDOFF, Ball
-from federation.numerics.arrays import require_finite
+from federation.contract.query import Question, Submission
+from federation.features.feature_map import UNIT_ROUNDOFF, Ball
+from federation.numerics.rows import require_finite
 
 VECTOR_CHECKS = ("answers were checked and clipped on arrival; refused and missing ones count as zero",)
 _FINEST = 52  # fractional bits; more would say nothing about a double

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from aggregator.world.plan import WorldPlan
 from federation.contract.guarantee import Assumption, Check, Guarantee, Keeper, NoGuarantee
-from federation.contract.roster import colluders, honest
-from federation.mechanisms.moments.colluders import weakened
+from federation.contract.trust import colluders, honest
 from federation.mechanisms.noise.additive import AdditiveMechanism
-from federation.sums.servers import SAID
+from federation.mechanisms.sums.shares import weakened
+from federation.secure_aggregation.plan import SAID
 
 COUNTED_ONCE = Assumption(
     "every party counts once, and a node answers for its own parties only; that a node's parties are different "

@@ -11,8 +11,8 @@ from aggregator.contract.protocol import Protocol, Refused, Rule
 from aggregator.contract.task import Task
 from aggregator.releases.model_files import ReleasedFile
 from federation.contract.errors import InputError
-from federation.contract.installed import Installed, find, installed
-from federation.contract.typed import typed
+from federation.contract.plugins import Installed, find, installed
+from federation.contract.validation import typed
 
 PROTOCOLS, MODELS, TASKS = "federation.protocols", "federation.models", "federation.tasks"
 _DECLARED = ("requires", "task", "model")

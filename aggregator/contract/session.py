@@ -11,9 +11,9 @@ from aggregator.contract.outlook import Outlook
 from aggregator.contract.perturbable import Perturbable
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee
-from federation.contract.question import Question, ReleaseId
+from federation.contract.query import Question, ReleaseId
 from federation.features.feature_map import FeatureMap
-from federation.questions.votes import Training
+from federation.queries.votes import Training
 
 
 @dataclass(frozen=True, eq=False)

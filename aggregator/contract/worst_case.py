@@ -9,9 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from federation.contract.question import PrivateQuestion, Question
-from federation.contract.roster import COLLUDING, honest
-from federation.contract.submission import Submission
+from federation.contract.query import PrivateQuestion, Question, Submission
+from federation.contract.trust import COLLUDING, honest
 from federation.mechanisms.noise.additive import AdditiveMechanism
 
 Seen = Mapping[str, np.ndarray]  # what somebody sees of many runs, by name, with the runs on the first axis

@@ -25,9 +25,8 @@ from aggregator.world.public_rows import PublicRows
 from aggregator.world.views import View
 from aggregator.world.world import World
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
-from federation.contract.question import OFF, Question
-from federation.questions.vector_sums import VectorNoise
-from federation.questions.votes import Training
+from federation.contract.query import OFF, Question
+from federation.queries.votes import Training, VectorNoise
 
 _PLENTY = 10_000  # public rows, where nobody says how many there are
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from aggregator.ensembles.tally import VoteTally
 from aggregator.world.public_rows import PublicRows
-from federation.contract.submission import Submission
+from federation.contract.query import Submission
 from federation.numerics.erm import gradient_floor, risk_minimiser
 
 Labels = Literal["soft", "majority"]

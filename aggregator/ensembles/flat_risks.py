@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aggregator.contract.worst_case import Rows, TrustedWorstCase
-from federation.contract.question import Question
+from federation.contract.query import Question
 
 _MOST = 10**6  # parties; with 1/lam of them one moves the scores by less than 1
 _KINDS = 6  # copies of a kind of rows, at most

@@ -13,7 +13,7 @@ from aggregator.ensembles.ensemble import Ensemble, Labels
 from federation.contract.guarantee import Assumption, Check, Keeper, Unit
 from federation.mechanisms.accounting import sensitivity
 from federation.mechanisms.noise.additive import AdditiveMechanism
-from federation.numerics.contrasts import contrast_rounding, contrasts
+from federation.numerics.rows import contrast_rounding, contrasts
 
 Protect = Literal["party", "party_and_auxiliary_row"]
 PUBLISHED_REGULARISATION = 1e-4  # of Hamm et al.'s experiments

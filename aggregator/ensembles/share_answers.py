@@ -11,8 +11,8 @@ from aggregator.contract.perturbable import Decoder, Perturbable
 from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE
 from aggregator.ensembles.decoding import PUBLIC_ROWS
 from aggregator.world.public_rows import Coordinates, PublicRows
-from federation.features.ball import Ball
-from federation.questions.votes import StatisticQuestion, Training
+from federation.features.feature_map import Ball
+from federation.queries.votes import StatisticQuestion, Training
 
 Ballot = Literal["labels", "probabilities"]
 Share = Literal["both", "probabilities", "scores", "raw"]

@@ -18,11 +18,10 @@ from aggregator.ensembles.aim import Aim
 from aggregator.ensembles.decoding import PUBLIC_ROWS
 from aggregator.ensembles.refinement import Refinement
 from aggregator.world.world import World
-from federation.contract.roster import honest
-from federation.features.ball import Ball
-from federation.grids.codec import question_digest
-from federation.questions.vector_sums import VectorNoise, VectorSumQuestion
-from federation.questions.votes import ClassifierQuestion
+from federation.contract.trust import honest
+from federation.engines.codec import question_digest
+from federation.features.feature_map import Ball
+from federation.queries.votes import ClassifierQuestion, VectorNoise, VectorSumQuestion
 
 
 @dataclass(frozen=True, eq=False)

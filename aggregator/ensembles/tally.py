@@ -6,9 +6,9 @@ import numpy as np
 
 from aggregator.answers.collecting import Answers
 from federation.contract.errors import InputError
-from federation.contract.submission import Submission
-from federation.numerics.memory import keep_freed_memory
-from federation.questions.votes import BALLOT_PARTS, ProbabilitiesQuestion, VotesQuestion
+from federation.contract.query import Submission
+from federation.numerics.rows import keep_freed_memory
+from federation.queries.votes import BALLOT_PARTS, ProbabilitiesQuestion, VotesQuestion
 
 _PARTIES_PER_BYTE = 255  # so many votes are counted in a byte without overflow
 _ROWS = 1 << 16  # rows counted at a time, and
@@ -23,7 +23,7 @@ class VoteTally(Answers):
 
     Examples:
         >>> from aggregator.world.fitting import fit
-        >>> from federation.questions.votes import Training
+        >>> from federation.queries.votes import Training
         >>> rows = np.eye(2)
         >>> asked = VotesQuestion(Training(fit([], rows), 3, {"name": "logistic"}, trial=0), rows)
         >>> tally = VoteTally(asked, parties=4)

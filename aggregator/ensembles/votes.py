@@ -20,8 +20,13 @@ from aggregator.ensembles.tally import ProbabilityTally, VoteTally
 from aggregator.world.public_numbers import PublicNumbers, product
 from aggregator.world.public_rows import Coordinates, PublicRows, Shape, refuse_fitted
 from federation.contract.guarantee import Unit
-from federation.questions.vector_sums import StatisticSumQuestion
-from federation.questions.votes import ProbabilitiesQuestion, StatisticQuestion, Training, VotesQuestion
+from federation.queries.votes import (
+    ProbabilitiesQuestion,
+    StatisticQuestion,
+    StatisticSumQuestion,
+    Training,
+    VotesQuestion,
+)
 
 Submit = Literal["votes", "statistic"]
 VoteQuestion = VotesQuestion | ProbabilitiesQuestion | StatisticQuestion

@@ -18,10 +18,9 @@ from aggregator.contract.worst_case import (
 )
 from aggregator.ensembles.worst_votes import FEW_CLASSES, REGULARISATION, TWO_ROWS, farthest_rows, why_loose
 from federation.contract.errors import InputError
-from federation.contract.question import PrivateQuestion, Question
-from federation.contract.submission import Submission
+from federation.contract.query import PrivateQuestion, Question, Submission
 from federation.mechanisms.accounting.sensitivity import radius
-from federation.questions.vector_sums import VectorSumQuestion
+from federation.queries.votes import VectorSumQuestion
 
 RUNS = 200_000
 

@@ -13,7 +13,7 @@ from aggregator.answers.average_sensitivity import parameter_average
 from aggregator.contract.worst_case import Rows, TrustedWorstCase
 from aggregator.ensembles.ensemble import Labels
 from aggregator.ensembles.flat_risks import flat_risk, flat_votes
-from federation.contract.question import Question
+from federation.contract.query import Question
 from federation.mechanisms.accounting.sensitivity import majority_vote, radius, soft_vote
 
 PARTIES = 5  # odd, so that one party can tip a majority

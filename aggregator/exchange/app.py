@@ -29,8 +29,8 @@ from aggregator.world.plan import WorldPlan
 from federation.contract.errors import FederationError, InputError, QuorumError, of_disk, told
 from federation.contract.files import alone, read_object, sync_folder, write_lasting
 from federation.contract.guarantee import Guarantee
-from federation.letters.agreement import Agreement
-from federation.letters.keys import load_key
+from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.keys import load_key
 
 AGREEMENT, WORLD_PLAN, SIGNING_KEY = "plan.json", "world-plan.json", "signing.key"  # in the folder
 NODES, LEDGER = "nodes.json", "ledger.json"

@@ -19,10 +19,9 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from federation import __version__
 from federation.contract.errors import InputError
 from federation.contract.files import read_object, write_lasting
-from federation.letters.agreement import Agreement
-from federation.letters.keys import fingerprint, load_key, raw_public, save_key
-from federation.letters.letters import NOTHING_KNOWN, Head, SealedAnswer, SignedQuestion
-from federation.letters.packets import JOURNAL, kind_of
+from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.keys import fingerprint, load_key, raw_public, save_key
+from federation.signed_messages.messages import JOURNAL, NOTHING_KNOWN, Head, SealedAnswer, SignedQuestion, kind_of
 
 QUESTION, REPLY, LEFT_OUT = ".question", ".reply", ".left"  # files of an exchange, after the numbers that they are for
 RECORD = "exchange.json"  # of an exchange: its identifier, and what it was begun with

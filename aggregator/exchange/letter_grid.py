@@ -18,8 +18,7 @@ from flwr.supercore.run import Run
 from aggregator.exchange.exchange import Exchange
 from aggregator.exchange.pulling import Pulling
 from federation.contract.errors import InputError, refusing
-from federation.letters.letters import SealedAnswer
-from federation.letters.packets import LETTER, Status, packet_of, read_reply
+from federation.signed_messages.messages import LETTER, SealedAnswer, Status, packet_of, read_reply
 
 _PAUSE = 0.5  # seconds that replies are waited for at a time
 _AWAY = 3.0  # seconds before a letter is tried again that was not taken

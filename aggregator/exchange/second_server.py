@@ -14,9 +14,9 @@ from flwr.app import Message
 from aggregator.exchange.letter_grid import LetterGrid
 from aggregator.sums.adding import AddingServer
 from federation.contract.errors import InputError, QuorumError
-from federation.letters.agreement import Agreement
-from federation.letters.sum_letters import MASKS, SUM, SumAnswer, SumQuery
-from federation.sums.keys import Words
+from federation.secure_aggregation.masks import Words
+from federation.signed_messages.aggregation_messages import MASKS, SUM, SumAnswer, SumQuery
+from federation.signed_messages.agreement import Agreement
 
 
 def sum_message(letters: LetterGrid, query: SumQuery, member: int) -> Message:

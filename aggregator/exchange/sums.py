@@ -23,24 +23,15 @@ from aggregator.exchange.letter_grid import LetterGrid
 from aggregator.exchange.second_server import sum_message, unmasked
 from aggregator.sums.adding import AddingServer
 from aggregator.sums.masked_sum import MaskedSum, Total
-from federation.contract.collector import Collector
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.files import read_object, write_lasting
-from federation.contract.question import PrivateQuestion, Question
-from federation.contract.submission import Submission
-from federation.grids.failures import Failures
-from federation.letters.packets import kind_of, question_packet
-from federation.letters.sum_letters import (
-    LEAVE,
-    SumAnswer,
-    SumQuery,
-    read_opened,
-    roster_of,
-    sum_plan,
-)
-from federation.numerics.arrays import Integers
-from federation.sums.messages import KEYS, MASKED, queries
-from federation.sums.plan import SumPlan
+from federation.contract.query import Collector, PrivateQuestion, Question, Submission
+from federation.engines.sending import Failures
+from federation.numerics.rows import Integers
+from federation.secure_aggregation.messages import KEYS, MASKED, queries
+from federation.secure_aggregation.plan import SumPlan
+from federation.signed_messages.aggregation_messages import LEAVE, SumAnswer, SumQuery, read_opened, roster_of, sum_plan
+from federation.signed_messages.messages import kind_of, question_packet
 
 SUMS = "sums"  # folder of an exchange, in which each sum has one
 OVER, CLOSED = "over.json", ".closed"  # files of a sum; the second after the number of a query

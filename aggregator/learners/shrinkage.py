@@ -16,8 +16,7 @@ from scipy.linalg import eigh
 from scipy.special import softmax
 
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Floats
-from federation.numerics.whitening import whitening
+from federation.numerics.rows import Floats, whitening
 
 GRID = 25  # strengths of the prior, for each family
 

@@ -25,14 +25,12 @@ from aggregator.node.variants import Variants
 from aggregator.world.plan import WorldPlan
 from aggregator.world.views import Views
 from aggregator.world.world import World
-from federation.contract.collector import Collector
 from federation.contract.errors import FederationError
-from federation.contract.question import Question
-from federation.contract.reference import Reference
-from federation.grids.asking import Asking, require_quorum
-from federation.grids.failures import Failures
-from federation.grids.stock import StockGrid
-from federation.questions.votes import IndividualQuestion
+from federation.contract.plugins import Reference
+from federation.contract.query import Collector, Question
+from federation.engines.nodes import StockGrid
+from federation.engines.sending import Asking, Failures, require_quorum
+from federation.queries.votes import IndividualQuestion
 
 app = ServerApp()
 _log = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from aggregator.answers.collecting import Answers
-from federation.contract.submission import Submission
-from federation.questions.votes import IndividualQuestion
+from federation.contract.query import Submission
+from federation.queries.votes import IndividualQuestion
 
 
 class IndividualScores(Answers):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from federation.contract.collector import Collector
 from federation.contract.errors import InputError
-from federation.contract.question import PrivateQuestion, Question, ReleaseId
-from federation.grids.codec import question_digest
-from federation.questions.votes import Training
+from federation.contract.query import Collector, PrivateQuestion, Question, ReleaseId
+from federation.engines.codec import question_digest
+from federation.queries.votes import Training
 
 C = TypeVar("C", bound=Collector)
 

@@ -24,8 +24,8 @@ from aggregator.world.plan import VariantPlan
 from aggregator.world.world import World
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee, levels_apart
-from federation.contract.question import OFF, Question
-from federation.grids.codec import bytes_per_party
+from federation.contract.query import OFF, Question
+from federation.engines.codec import bytes_per_party
 
 _ROUNDING = 1e-9  # relative slack between what is promised and what is charged
 

@@ -16,11 +16,11 @@ from aggregator.regressions.label_protocol import LabelProtocol
 from aggregator.world.public_numbers import PublicNumbers, product
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
-from federation.contract.question import OFF, ReleaseId
-from federation.contract.roster import honest
-from federation.mechanisms.moments.row_statistic import RowStatistic
+from federation.contract.query import OFF, ReleaseId
+from federation.contract.trust import honest
 from federation.mechanisms.noise import gaussian
-from federation.questions.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
+from federation.mechanisms.sums.row_sums import RowStatistic
+from federation.queries.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
 
 if TYPE_CHECKING:
     from aggregator.answers.label_sum_answers import LabelSumAnswers
@@ -108,7 +108,7 @@ class NoisyLabelSums(LabelProtocol):
         """A session that asks once, and learns a model from each noise draw. Raises `InputError` without a range."""
         if self.protect == "label" and self.place is not Place.SHARES:
             return super().begin(world, epsilon, draws)
-        from federation.questions.row_moments import RowMomentsNoise
+        from federation.queries.row_sums import RowMomentsNoise
 
         if self.protect == "label":
             from aggregator.regressions.label_totals_session import LabelTotalsSession

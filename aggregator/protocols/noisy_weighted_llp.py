@@ -13,9 +13,9 @@ from aggregator.regressions.bag_options import BAGS_APART, bags_of_size, require
 from aggregator.regressions.label_protocol import LabelProtocol
 from aggregator.world.public_numbers import PublicNumbers, product
 from federation.contract.errors import InputError
-from federation.contract.question import ReleaseId
+from federation.contract.query import ReleaseId
 from federation.numerics.bag_weights import noisy_count
-from federation.questions.labels import BagSums, BagSumsNoise, BagSumsQuestion, LabelledRows
+from federation.queries.labels import BagSums, BagSumsNoise, BagSumsQuestion, LabelledRows
 
 if TYPE_CHECKING:
     from aggregator.answers.label_answers import LabelAnswers

@@ -26,15 +26,13 @@ from aggregator.world.public_numbers import PublicNumbers, product
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
-from federation.contract.numbers import required
-from federation.features.ball import Ball
-from federation.features.feature_map import FeatureMap
+from federation.contract.validation import required
+from federation.features.feature_map import Ball, FeatureMap
 from federation.features.steps import ClipNorm, UnitNorm
 from federation.mechanisms.accounting.sensitivity import radius, solver_slack
-from federation.numerics.contrasts import contrasts
 from federation.numerics.erm import gradient_floor
-from federation.questions.vector_sums import ParameterSumQuestion
-from federation.questions.votes import ParametersQuestion, Training
+from federation.numerics.rows import contrasts
+from federation.queries.votes import ParametersQuestion, ParameterSumQuestion, Training
 
 _RUNS = 400_000  # of an audit
 _LOGISTIC = "logistic"

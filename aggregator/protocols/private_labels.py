@@ -16,12 +16,12 @@ from aggregator.contract.protocol import Refused, Rule, Trust
 from aggregator.regressions import risk
 from aggregator.regressions.label_protocol import LabelProtocol
 from aggregator.world.public_numbers import PublicNumbers, product
-from federation.contract.question import ReleaseId
-from federation.mechanisms.labels import unbiased_design
-from federation.mechanisms.labels.binned_response import BinnedResponse, mean_errors
-from federation.mechanisms.labels.calibrated_labels import LabelNoise, calibrate
+from federation.contract.query import ReleaseId
+from federation.mechanisms.labels import unbiased_response as unbiased_design
+from federation.mechanisms.labels.calibration import LabelNoise, calibrate
+from federation.mechanisms.labels.randomised_response import BinnedResponse, mean_errors
 from federation.mechanisms.labels.unbiased_response import MOST_EPSILON
-from federation.questions.labels import LabelledRows, LabelsNoise, PrivateLabelsQuestion
+from federation.queries.labels import LabelledRows, LabelsNoise, PrivateLabelsQuestion
 
 if TYPE_CHECKING:
     from aggregator.answers.label_answers import LabelAnswers

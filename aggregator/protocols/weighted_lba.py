@@ -12,8 +12,8 @@ from aggregator.contract.protocol import Refused, Rule
 from aggregator.regressions.bag_options import BAGS_APART, bags_of_size, require_size
 from aggregator.regressions.label_protocol import LabelProtocol
 from aggregator.world.public_numbers import PublicNumbers, product
-from federation.contract.question import ReleaseId
-from federation.questions.labels import BagSums, LabelledRows, WeightedSumsNoise, WeightedSumsQuestion
+from federation.contract.query import ReleaseId
+from federation.queries.labels import BagSums, LabelledRows, WeightedSumsNoise, WeightedSumsQuestion
 
 if TYPE_CHECKING:
     from aggregator.answers.label_answers import LabelAnswers

@@ -11,10 +11,10 @@ import numpy as np
 from aggregator.learners.shrinkage import shrink
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Append
-from federation.mechanisms.bag_sums.laplace import LaplaceBagSums
-from federation.mechanisms.bag_sums.repaired import RepairedBagSums
-from federation.numerics.whitening import whitening
-from federation.questions.labels import BagSumsQuestion, WeightedSumsQuestion
+from federation.mechanisms.bag_sums.noisy_labels import LaplaceBagSums
+from federation.mechanisms.bag_sums.weighted_sums import RepairedBagSums
+from federation.numerics.rows import whitening
+from federation.queries.labels import BagSumsQuestion, WeightedSumsQuestion
 
 FREE = 10  # sums beyond the rank of the rows that are enough to tell how noisy they are
 

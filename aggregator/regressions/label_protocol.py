@@ -11,12 +11,12 @@ from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Tru
 from aggregator.contract.session import Asked, OneRound
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
-from federation.contract.question import OFF, Noise, ReleaseId
+from federation.contract.query import OFF, Noise, ReleaseId
 
 if TYPE_CHECKING:
     from aggregator.releases.released_estimators import Described
     from aggregator.world.world import World
-    from federation.questions.labels import LabelledRows, LabelQuestion
+    from federation.queries.labels import LabelledRows, LabelQuestion
 
 
 class LabelProtocol(Protocol):
@@ -101,7 +101,7 @@ class LabelSession(OneRound):
         from aggregator.answers.local_answers import CHECKED
         from aggregator.answers.robust_sums import Robustness
         from aggregator.contract.premises import local_guarantee
-        from federation.questions.labels import LabelledRows, LabelSumsQuestion
+        from federation.queries.labels import LabelledRows, LabelSumsQuestion
 
         plan, view = world.plan, world.views.at(OFF, math.inf)
         self._options, self._seed = options, plan.split

@@ -14,13 +14,13 @@ from aggregator.regressions.unit_rows import LEAST_PUBLIC_ROWS
 from aggregator.releases.released_estimators import Described
 from aggregator.world.world import World
 from federation.contract.errors import InputError
-from federation.contract.question import OFF
-from federation.contract.roster import honest
+from federation.contract.query import OFF
+from federation.contract.trust import honest
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine
 from federation.mechanisms.labels.shaped_gaussian import ShapeKind, fit_shape
-from federation.questions.labels import LabelledRows
-from federation.questions.row_moments import RowMomentsNoise, RowMomentsQuestion
+from federation.queries.labels import LabelledRows
+from federation.queries.row_sums import RowMomentsNoise, RowMomentsQuestion
 
 
 class LabelTotalsSession(OneRound):

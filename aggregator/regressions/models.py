@@ -16,9 +16,9 @@ from aggregator.releases.regression_models import linear, neural
 from aggregator.releases.released_estimators import Described
 from federation.contract.errors import InputError
 from federation.contract.randomness import generator
-from federation.mechanisms.labels.label_mechanism import LabelMechanism
-from federation.numerics.whitening import whitening
-from federation.questions.labels import BagSumsQuestion, WeightedSumsQuestion
+from federation.mechanisms.labels.mechanism import LabelMechanism
+from federation.numerics.rows import whitening
+from federation.queries.labels import BagSumsQuestion, WeightedSumsQuestion
 
 Learner = Literal["linear", "network"]
 Ends = tuple[float, float]

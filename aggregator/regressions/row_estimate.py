@@ -9,9 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from aggregator.learners.shrinkage import shrink
-from federation.mechanisms.moments.row_statistic import RowStatistic
-from federation.numerics.arrays import Floats
-from federation.numerics.whitening import whitening
+from federation.mechanisms.sums.row_sums import RowStatistic
+from federation.numerics.rows import Floats, whitening
 
 PUBLIC_ENOUGH = 0.8  # a share of the public second moment from which on that of private rows is not worth its noise
 

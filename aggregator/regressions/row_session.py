@@ -15,12 +15,12 @@ from aggregator.releases.regression_models import linear
 from aggregator.releases.released_estimators import Described
 from aggregator.world.plan import WorldPlan
 from aggregator.world.world import World
-from federation.contract.question import OFF
-from federation.contract.roster import honest
+from federation.contract.query import OFF
+from federation.contract.trust import honest
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Append
-from federation.questions.labels import LabelledRows
-from federation.questions.row_moments import RowMomentsNoise, RowMomentsQuestion
+from federation.queries.labels import LabelledRows
+from federation.queries.row_sums import RowMomentsNoise, RowMomentsQuestion
 
 
 class RowSession(OneRound):

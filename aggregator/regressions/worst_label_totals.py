@@ -9,8 +9,8 @@ import numpy as np
 from aggregator.contract.worst_case import ROWS, Rows, Statistic, in_one_sum
 from aggregator.regressions.worst_rows import WorstRows, asked_of, worst_rows
 from aggregator.world.public_numbers import PublicNumbers
-from federation.contract.question import PrivateQuestion, Question
-from federation.questions.row_moments import RowMomentsQuestion
+from federation.contract.query import PrivateQuestion, Question
+from federation.queries.row_sums import RowMomentsQuestion
 
 CHANGE = "one label moves from one end of its declared range to the other"
 

@@ -11,11 +11,10 @@ from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, Statist
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
-from federation.contract.question import PrivateQuestion, Question
-from federation.contract.submission import Submission
-from federation.mechanisms.labels.label_mechanism import LabelMechanism
+from federation.contract.query import PrivateQuestion, Question, Submission
+from federation.mechanisms.labels.mechanism import LabelMechanism
 from federation.mechanisms.labels.unbiased_response import UnbiasedResponse
-from federation.questions.labels import BagSumsQuestion, LabelSumsQuestion, PrivateLabelsQuestion, WeightedSumsQuestion
+from federation.queries.labels import BagSumsQuestion, LabelSumsQuestion, PrivateLabelsQuestion, WeightedSumsQuestion
 
 CHANGED = 4  # so many labels with random weights move a sum as one does whose range is twice as wide
 DESCRIBED = "one party, 2 features, one label moves from one end of its declared range to the other"

@@ -10,10 +10,9 @@ import numpy as np
 from aggregator.contract.worst_case import PARTIES, QUORUM, ROWS, Rows, Seen, Statistic, SummedWorstCase, in_one_sum
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
-from federation.contract.question import PrivateQuestion, Question
-from federation.contract.submission import Submission
-from federation.numerics.norms import within_norm
-from federation.questions.row_moments import RowMomentsQuestion
+from federation.contract.query import PrivateQuestion, Question, Submission
+from federation.numerics.rows import within_norm
+from federation.queries.row_sums import RowMomentsQuestion
 
 RUNS = 200_000
 CHANGE = "one row turns into its opposite with the same label"

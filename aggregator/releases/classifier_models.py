@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from aggregator.releases.released_estimators import Described, ReleasedEstimators
 from federation.contract.errors import InputError
-from federation.questions.hypotheses import Hypothesis
+from federation.queries.marginals import Hypothesis
 
 _LEARNER = "network"
 _CLASSES = 2

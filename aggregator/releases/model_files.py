@@ -17,10 +17,10 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
 
-from federation.contract.digest import digest
 from federation.contract.errors import InputError
-from federation.contract.limits import whole
 from federation.contract.npz_files import DAMAGED, NpzFile
+from federation.contract.query import whole
+from federation.contract.randomness import digest
 from federation.features.feature_map import FeatureMap
 
 Release = TypeVar("Release", bound=Sized)  # of one epsilon: an entry for each noise draw

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from aggregator.releases.model_files import Arrays, ReleasedFile, kept_once
-from federation.contract.digest import digest
 from federation.contract.npz_files import NpzFile
+from federation.contract.randomness import digest
 
 Described = tuple[dict[str, Any], dict[str, np.ndarray]]
 

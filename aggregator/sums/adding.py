@@ -8,11 +8,9 @@ import numpy as np
 
 from aggregator.sums.masked_sum import Total
 from federation.contract.errors import InputError, QuorumError
-from federation.sums.encoding import decoded
-from federation.sums.keys import Words
-from federation.sums.messages import KEYS, Table, packed_bits
-from federation.sums.plan import Roster, SumPlan
-from federation.sums.two_servers import MOST_RECEIPTS, RECEIPT, Uploaded, vouched
+from federation.secure_aggregation.masks import Words, decoded
+from federation.secure_aggregation.messages import KEYS, MOST_RECEIPTS, RECEIPT, Table, Uploaded, packed_bits, vouched
+from federation.secure_aggregation.plan import Roster, SumPlan
 
 
 class AddingServer:

@@ -14,11 +14,10 @@ import numpy as np
 
 from aggregator.sums.recovery import Revealed, remaining_masks
 from federation.contract.errors import InputError, QuorumError
-from federation.numerics.arrays import Booleans, Integers
-from federation.sums import keys
-from federation.sums.encoding import decoded
-from federation.sums.keys import CHECK, SIGNATURE
-from federation.sums.messages import (
+from federation.numerics.rows import Booleans, Integers
+from federation.secure_aggregation import masks as keys
+from federation.secure_aggregation.masks import CHECK, SIGNATURE, decoded
+from federation.secure_aggregation.messages import (
     AGREE,
     KEYS,
     LETTER,
@@ -38,8 +37,7 @@ from federation.sums.messages import (
     require_size,
     unpacked_bits,
 )
-from federation.sums.neighbours import neighbours
-from federation.sums.plan import Roster, SumPlan
+from federation.secure_aggregation.plan import Roster, SumPlan, neighbours
 
 
 @dataclass(frozen=True, eq=False)

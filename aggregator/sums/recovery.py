@@ -8,11 +8,12 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from federation.contract.errors import InputError, QuorumError
-from federation.numerics.arrays import Booleans, Integers
-from federation.sums import keys, shamir
-from federation.sums.keys import Words
-from federation.sums.messages import PAIR, SELF, Table
-from federation.sums.plan import KEY, SumPlan
+from federation.numerics.rows import Booleans, Integers
+from federation.secure_aggregation import masks as keys
+from federation.secure_aggregation import masks as shamir
+from federation.secure_aggregation.masks import Words
+from federation.secure_aggregation.messages import PAIR, SELF, Table
+from federation.secure_aggregation.plan import KEY, SumPlan
 
 _ATTEMPTS = 2000  # at random: they find t true shares almost surely where 4 of 19 are false and t is 11
 

@@ -6,9 +6,9 @@ import hashlib
 from typing import Protocol, cast
 
 from aggregator.world.plan import WorldPlan
-from federation.contract.question import PrivateQuestion
-from federation.contract.reference import Reference
-from federation.numerics.arrays import Booleans, Integers
+from federation.contract.plugins import Reference
+from federation.contract.query import PrivateQuestion
+from federation.numerics.rows import Booleans, Integers
 
 
 class Summation(Protocol):

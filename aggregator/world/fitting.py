@@ -12,8 +12,8 @@ import numpy as np
 
 from aggregator.learners.kernels.distances import median_squared_distance
 from aggregator.world.text_columns import indicators
-from federation.contract.digest import digest
 from federation.contract.errors import InputError, nearest_name
+from federation.contract.randomness import digest
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import (
     DEGREE,

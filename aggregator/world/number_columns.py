@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from aggregator.world.plan import PublicTable
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 
 _IDENTIFIER = re.compile(r"(^|[^a-z])(id|ids|key|index|uuid|nr|number|row)([^a-z]|$)|^unnamed|^rownum")
 ROWS_OF_IDENTIFIERS = 20  # in fewer, different whole numbers may be anything

@@ -14,11 +14,11 @@ import numpy as np
 from federation.contract.errors import InputError
 from federation.contract.files import read_object
 from federation.contract.guarantee import Guarantee, Unit, require_delta, require_epsilon
-from federation.contract.limits import MOST_DRAWS, MOST_ROWS, whole
-from federation.contract.reference import Reference
-from federation.contract.roster import COLLUDING
-from federation.contract.typed import typed
-from federation.sums.servers import Servers
+from federation.contract.plugins import Reference
+from federation.contract.query import MOST_DRAWS, MOST_ROWS, whole
+from federation.contract.trust import COLLUDING
+from federation.contract.validation import typed
+from federation.secure_aggregation.plan import Servers
 
 T = TypeVar("T")
 
@@ -71,7 +71,7 @@ class WorldPlan:
     texts of failures. `class_names` says where the class names come from, for the ledger. Real labels have no `classes`
     but a public `label_range` [lo, hi], and `class_names` says where that comes from. `bags` is the most bags of a
     party, `largest_bag` and `smallest_bag` the most and fewest rows of one, and `rows_per_person` as in
-    `federation.questions.bags.Bags`; all are public. With `common_bags` the bags are the same at all parties, and there
+    `federation.queries.bags.Bags`; all are public. With `common_bags` the bags are the same at all parties, and there
     are `bags` of them. So are `private_rows`, the rows of all parties together, where a
     guarantee is for replaced rows or labels, and is used by nothing else. `shifted` says that the public rows are drawn
     otherwise than the private ones. `sparing` lets a variant that cannot begin fail alone, as one that fails later.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from federation.contract.roster import COLLUDING
+from federation.contract.trust import COLLUDING
 
 QUORUM = 0.5  # of the parties, unless another share is declared
 

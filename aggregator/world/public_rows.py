@@ -10,11 +10,11 @@ from typing import Any, Literal
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.numbers import apart
+from federation.contract.validation import apart
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import OneHot
 from federation.mechanisms.accounting import sensitivity
-from federation.numerics.equal_rows import equal_rows
+from federation.numerics.rows import equal_rows
 
 Shape = Literal["whitened", "isotropic"]
 

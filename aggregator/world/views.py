@@ -22,9 +22,9 @@ from aggregator.world.plan import PublicTable, WorldPlan
 from aggregator.world.public_rows import PublicRows
 from aggregator.world.text_columns import indicators
 from aggregator.world.text_columns import remarks as of_texts
-from federation.contract.digest import digest
+from federation.contract.randomness import digest
 from federation.features.feature_map import FeatureMap
-from federation.questions.votes import Training
+from federation.queries.votes import Training
 
 AUTO = {"whiten": "auto"}
 

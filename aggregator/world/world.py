@@ -11,7 +11,7 @@ from aggregator.world.plan import VariantPlan, WorldPlan
 from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.views import Views
 from federation.contract.errors import InputError
-from federation.contract.question import Noise, ReleaseId
+from federation.contract.query import Noise, ReleaseId
 
 T = TypeVar("T")
 

@@ -29,17 +29,7 @@ from benchmarks.defaults import class_ratio, mean_operator, natural, party, regr
 from benchmarks.defaults.jobs import run_all
 from benchmarks.defaults.part import Asked, Bar, Part
 from benchmarks.defaults.records import Store
-from benchmarks.defaults.sets import (
-    CLASSES,
-    NATURAL,
-    RATIOS,
-    REAL,
-    TWO_CLASSES,
-    Prepared,
-    Readers,
-    of_folder,
-    prepared,
-)
+from benchmarks.defaults.sets import CLASSES, NATURAL, RATIOS, REAL, TWO_CLASSES, Prepared, Readers, of_folder, prepared
 from federation.contract.errors import InputError, nearest_name
 
 _GROUPED = 150_000  # rows of a set whose groups are parties: of many unequal ones small ones are left

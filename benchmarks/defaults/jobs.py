@@ -26,7 +26,7 @@ from aggregator.contract.registry import model
 from aggregator.releases.model_files import head
 from benchmarks.defaults.records import DONE, Record, Store
 from federation.contract.errors import FederationError
-from federation.grids.launch import open_grid
+from federation.engines.inline import open_grid
 from scenarios.data.catalogue import digest
 from scenarios.runs.costs import Costs
 from scenarios.runs.world import World, worlds

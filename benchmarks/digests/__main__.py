@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from federation.contract.digest import digest
+from federation.contract.randomness import digest
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

@@ -26,17 +26,11 @@ from benchmarks.fuzz.inputs import Input, Target
 from benchmarks.fuzz.mutation import Mutation
 from benchmarks.fuzz.records import changed, from_bytes, to_bytes
 from benchmarks.fuzz.worlds import PER_NODE, WORLDS, SmallWorld
-from federation.contract.collector import Collector
-from federation.contract.declared import Declared
-from federation.contract.question import PrivateQuestion, Question
-from federation.contract.reference import Reference
-from federation.contract.submission import check_submission
-from federation.grids.codec import decode_question, decode_submission, encode_question
-from federation.grids.failures import Failures, describe
-from federation.grids.nodes import Placement, node_config
-from federation.grids.queue import QueueGrid
-from federation.grids.replies import handle
-from federation.grids.stock import ROLL_CALL, StockGrid, present
+from federation.contract.plugins import Reference
+from federation.contract.query import Collector, Declared, PrivateQuestion, Question, check_submission
+from federation.engines.codec import decode_question, decode_submission, encode_question
+from federation.engines.nodes import ROLL_CALL, Placement, QueueGrid, StockGrid, handle, node_config, present
+from federation.engines.sending import Failures, describe
 from parties.guard.answering import answered
 from parties.guard.registry import question_type
 from parties.holdings.cohort import Cohort

@@ -21,15 +21,14 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from benchmarks.fuzz.inputs import Input, Target
 from benchmarks.fuzz.mutation import Mutation
-from federation.contract.question import ReleaseId
-from federation.letters.agreement import Agreement, terms
-from federation.letters.keys import fingerprint, masks_key, public_text, raw_public, save_key, sums_key
-from federation.letters.letters import NOTHING_KNOWN, Head, SignedQuestion
-from federation.letters.sum_letters import MASKS, SumQuery, roster_of, sum_plan
-from federation.questions.bags import Bags, CountsNoise, CountsQuestion
-from federation.sums.keys import signature
-from federation.sums.messages import Table, as_cells, packed_bits
-from federation.sums.two_servers import RECEIPT, SAYS
+from federation.contract.query import ReleaseId
+from federation.queries.bags import Bags, CountsNoise, CountsQuestion
+from federation.secure_aggregation.masks import signature
+from federation.secure_aggregation.messages import RECEIPT, SAYS, Table, as_cells, packed_bits
+from federation.signed_messages.aggregation_messages import MASKS, SumQuery, roster_of, sum_plan
+from federation.signed_messages.agreement import Agreement, terms
+from federation.signed_messages.keys import fingerprint, masks_key, public_text, raw_public, save_key, sums_key
+from federation.signed_messages.messages import NOTHING_KNOWN, Head, SignedQuestion
 from parties.second.server import SecondServer
 from parties.site.approvals import APPROVED, Decision
 from parties.site.journal import Journal

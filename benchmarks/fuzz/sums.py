@@ -19,15 +19,12 @@ from aggregator.sums.masked_sum import MaskedSum
 from benchmarks.fuzz.inputs import Input, Target
 from benchmarks.fuzz.mutation import Mutation
 from federation.contract.errors import InputError
-from federation.letters.keys import raw_public
-from federation.letters.letters import Head
-from federation.letters.packets import read_reply
-from federation.letters.sum_letters import SumAnswer, SumQuery
-from federation.sums import keys
-from federation.sums.messages import SHARES
-from federation.sums.plan import Roster, SumPlan, Terms, planned
-from federation.sums.thresholds import Adversary
-from federation.sums.two_servers import SAYS, Uploaded, mask_key
+from federation.secure_aggregation import masks as keys
+from federation.secure_aggregation.messages import SAYS, SHARES, Uploaded, mask_key
+from federation.secure_aggregation.plan import Adversary, Roster, SumPlan, Terms, planned
+from federation.signed_messages.aggregation_messages import SumAnswer, SumQuery
+from federation.signed_messages.keys import raw_public
+from federation.signed_messages.messages import Head, read_reply
 from parties.second.unmasking import UnmaskingServer
 from parties.sums.masking import MaskedAnswers, Own
 from parties.sums.memory import ProcessMemory, Record

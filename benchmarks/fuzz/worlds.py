@@ -16,7 +16,7 @@ from aggregator.node.variants import Variants
 from aggregator.world.plan import WorldPlan
 from aggregator.world.views import Views
 from aggregator.world.world import World
-from federation.grids.nodes import Placement
+from federation.engines.nodes import Placement
 
 PER_NODE = 2  # parties
 

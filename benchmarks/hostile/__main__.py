@@ -24,8 +24,8 @@ import numpy as np
 
 from benchmarks.common import print_tables
 from benchmarks.hostile.parties import HostileParties
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid
 from scenarios.runs.costs import Costs
 from scenarios.runs.world import World, worlds
 from scenarios.settings.schema import resolve

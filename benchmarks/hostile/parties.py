@@ -17,14 +17,13 @@ from aggregator.answers.moment_answers import MomentAnswers
 from aggregator.answers.robust_sums import Robustness
 from aggregator.protocols.error_marginals.marginal_answers import MarginalAnswers
 from federation.contract.guarantee import Guarantee, Unit
-from federation.contract.question import PrivateQuestion, Question
-from federation.contract.submission import Submission
-from federation.grids.codec import question_digest
-from federation.numerics.norms import within_norm
-from federation.questions.bags import CountsQuestion
-from federation.questions.labels import LabelSumsQuestion
-from federation.questions.marginals import MarginalsQuestion
-from federation.questions.moments import MomentQuestion
+from federation.contract.query import PrivateQuestion, Question, Submission
+from federation.engines.codec import question_digest
+from federation.numerics.rows import within_norm
+from federation.queries.bags import CountsQuestion
+from federation.queries.labels import LabelSumsQuestion
+from federation.queries.marginals import MarginalsQuestion
+from federation.queries.row_sums import MomentQuestion
 from parties.answers.error_marginals import counts as in_bins
 from scenarios.simulated.simulation import SimulatedParties
 

@@ -2,19 +2,19 @@
 
 from typing import Any
 
-from federation.contract.public import PublicNames
+from federation.contract.plugins import PublicNames
 
 _PUBLIC = PublicNames(
     __name__,
     {
-        "declared": "Declared",
+        "query": (
+            "Declared Limits OFF Field Noise PrivateQuestion PublicQuestion Question ReleaseId "
+            "TrustedQuestion Submission"
+        ),
         "errors": "BudgetExceededError FederationError InputError QuorumError",
         "guarantee": "Adjacency Assumption Check Guarantee Keeper NoGuarantee Unit",
-        "limits": "Limits",
-        "question": "OFF Field Noise PrivateQuestion PublicQuestion Question ReleaseId TrustedQuestion",
         "randomness": "NoiseBits generator",
-        "reference": "Reference",
-        "submission": "Submission",
+        "plugins": "Reference",
     },
 )
 __all__ = _PUBLIC.all

@@ -3,17 +3,20 @@
 Two kinds: `generator` for what need not be secret (splits, classifier seeds), and `NoiseBits`, a ChaCha20
 stream, for privacy noise. With `seed=None` both take their key from the operating system; a seeded run is a
 simulation, and its releases must not be published.
+
+A name for contents: equal texts and arrays have equal digests, wherever they lie.
 """
 
 from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Mapping
 
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.numbers import shown
+from federation.contract.validation import shown
 
 
 def _key(seed: int | None, purpose: str, party: int, trial: int) -> bytes:
@@ -59,3 +62,18 @@ class NoiseBits:
     def words(self, count: int) -> np.ndarray:
         """`count` independent uniform 64-bit words, shape (count,), dtype uint64."""
         return np.frombuffer(self._stream.update(bytes(8 * count)), dtype="<u8")
+
+
+def digest(text: str, arrays: Mapping[str, np.ndarray]) -> str:
+    """SHA-256, in hexadecimal, of a text and of named arrays: their types, shapes and bytes in row order.
+
+    Examples:
+        >>> digest("map", {"a": np.arange(3)})[:16]
+        'd72b83ec12c4d22d'
+    """
+    found = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        found.update(f"|{name}|{array.dtype.str}|{array.shape}|".encode())
+        found.update(array.data if array.size else b"")
+    return found.hexdigest()

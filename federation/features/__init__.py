@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from federation.contract.public import PublicNames
+from federation.contract.plugins import PublicNames
 
 _PUBLIC = PublicNames(
     __name__,

@@ -18,7 +18,7 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import generator
-from federation.numerics.arrays import numbers, require_finite
+from federation.numerics.rows import numbers, require_finite
 
 DEGREES = (2, 3)
 DEGREE = f"the degree {' or '.join(map(str, DEGREES))}"  # that a polynomial needs

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.numerics.arrays import Booleans, Floats, Integers
+from federation.numerics.rows import Booleans, Floats, Integers
 
 _BLOCK = 1 << 20  # words at a time
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Floats, Integers, numbers
+from federation.numerics.rows import Floats, Integers, numbers
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -15,8 +15,7 @@ import numpy as np
 from scipy.linalg.lapack import dgeqrf, dorgqr, dposv
 
 from federation.contract.errors import FederationError, InputError
-from federation.contract.numbers import apart
-from federation.numerics.arrays import Floats, Integers
+from federation.contract.validation import apart
 from federation.numerics.label_losses import (
     BinaryLoss,
     LabelLoss,
@@ -27,6 +26,7 @@ from federation.numerics.label_losses import (
     label_loss,
     of_mean_one,
 )
+from federation.numerics.rows import Floats, Integers
 
 _DENSE_UNKNOWNS = 600  # up to here a Cholesky factor is cheaper than conjugate gradients
 _NEWTON_STEPS = 200

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from federation.contract.errors import FederationError, InputError
-from federation.contract.numbers import apart
-from federation.numerics.arrays import Booleans, Floats, numbers
+from federation.contract.validation import apart
+from federation.numerics.rows import Booleans, Floats, numbers
 
 _ACCURACY = 1e-10  # certified, of the range of the objective
 _SETTLED = 1e-13  # a problem is left alone from there

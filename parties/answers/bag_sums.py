@@ -8,9 +8,9 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.bag_sums.laplace import LaplaceBagSums
+from federation.mechanisms.bag_sums.noisy_labels import LaplaceBagSums
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, noisy_rows, sign_weights, stratified_noise
-from federation.questions.labels import BagSumsQuestion, WeightedSumsQuestion
+from federation.queries.labels import BagSumsQuestion, WeightedSumsQuestion
 from parties.answers.rows import labelled
 from parties.answers.sketch import label_sums, sketches
 from parties.guard.answering import Arrays, NoisyAct

@@ -8,11 +8,16 @@ from __future__ import annotations
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.question import OFF
+from federation.contract.query import OFF
 from federation.contract.randomness import NoiseBits
-from federation.numerics.arrays import Floats
-from federation.questions.bag_totals import SUM_STEP, BagTotalsQuestion, CountTotalsQuestion, EmbeddingTotalsQuestion
-from federation.questions.bags import largest_bag
+from federation.numerics.rows import Floats
+from federation.queries.bags import (
+    SUM_STEP,
+    BagTotalsQuestion,
+    CountTotalsQuestion,
+    EmbeddingTotalsQuestion,
+    largest_bag,
+)
 from parties.answers.bags import PartyBags, bags_of
 from parties.answers.rows import private_features, rows_at_a_time
 from parties.guard.answering import Arrays, NoisyAct

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.questions.bags import Bags
+from federation.queries.bags import Bags
 from parties.holdings.cohort import Cohort, Holdings
 
 _log = logging.getLogger(__name__)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.contract.question import OFF
+from federation.contract.query import OFF
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.counts.published_dirichlet import published_release
-from federation.questions.bags import PUBLISHED, CountsQuestion
+from federation.mechanisms.counts.calibration import published_release
+from federation.queries.bags import PUBLISHED, CountsQuestion
 from parties.answers.bags import bags_of
 from parties.guard.answering import Arrays, NoisyAct
 from parties.holdings.cohort import Cohort

@@ -6,7 +6,7 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.questions.bags import EmbeddingsQuestion, NoisyEmbeddingsQuestion, RowsQuestion, largest_bag
+from federation.queries.bags import EmbeddingsQuestion, NoisyEmbeddingsQuestion, RowsQuestion, largest_bag
 from parties.answers.bags import bags_of
 from parties.answers.rows import private_features, rows_at_a_time
 from parties.guard.answering import Arrays, NoisyAct, PlainAct

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.contract.guarantee import Unit
-from federation.contract.question import OFF
+from federation.contract.guarantee import Unit, protected
+from federation.contract.query import OFF
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.marginals.published import PublishedRates
 from federation.numerics.binning import Bins
-from federation.questions.marginals import ExchangeNoise, MarginalsQuestion
-from federation.questions.row_premises import protected
+from federation.queries.marginals import ExchangeNoise, MarginalsQuestion
 from parties.answers.rows import two_classes
 from parties.guard.answering import Arrays, NoisyAct
 from parties.holdings.cohort import Cohort

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.submission import Submission
-from federation.questions.votes import IndividualQuestion, Training
+from federation.contract.query import Submission
+from federation.queries.votes import IndividualQuestion, Training
 from parties.holdings.cohort import Cohort
 from parties.holdings.groups import Group, asked, stacked
 from parties.training.ordering import auc

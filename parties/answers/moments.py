@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.question import OFF
+from federation.contract.guarantee import protected
+from federation.contract.query import OFF
 from federation.contract.randomness import NoiseBits
-from federation.numerics.norms import within_norm
-from federation.questions.moments import MomentQuestion, SummedQuestion
-from federation.questions.row_premises import protected
+from federation.numerics.rows import within_norm
+from federation.queries.row_sums import MomentQuestion, SummedQuestion
 from parties.answers.rows import two_classes
 from parties.guard.answering import Arrays, NoisyAct
 from parties.holdings.cohort import Cohort

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.submission import Submission
-from federation.numerics.contrasts import contrasts
-from federation.questions.votes import ParametersQuestion
+from federation.contract.query import Submission
+from federation.numerics.rows import contrasts
+from federation.queries.votes import ParametersQuestion
 from parties.holdings.cohort import Cohort
 from parties.holdings.groups import stacked
 from parties.holdings.isolation import jointly

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.contract.question import OFF
+from federation.contract.query import OFF
 from federation.contract.randomness import NoiseBits
-from federation.questions.labels import LabelSumsQuestion, PrivateLabelsQuestion
+from federation.queries.labels import LabelSumsQuestion, PrivateLabelsQuestion
 from parties.answers.rows import labelled
 from parties.guard.answering import Arrays, NoisyAct
 from parties.holdings.cohort import Cohort

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.contract.submission import Submission
-from federation.questions.votes import BALLOT_PARTS, ProbabilitiesQuestion
+from federation.contract.query import Submission
+from federation.queries.votes import BALLOT_PARTS, ProbabilitiesQuestion
 from parties.holdings.cohort import Cohort
 from parties.holdings.groups import Group
 from parties.training.training import answered_by_groups

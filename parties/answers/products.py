@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from federation.contract.randomness import generator
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 
 _TILE = 8  # rows in one product, which the innermost loop of a matrix product takes together
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from federation.contract.randomness import NoiseBits
-from federation.numerics.norms import within_norm
-from federation.questions.row_moments import RowMomentsQuestion
+from federation.numerics.rows import within_norm
+from federation.queries.row_sums import RowMomentsQuestion
 from parties.answers.moments import GRID, noisy_sum, require_declared
 from parties.answers.rows import from_minus_one, labelled, real_labels
 from parties.guard.answering import Arrays, NoisyAct

@@ -9,7 +9,7 @@ import numpy as np
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.features.feature_map import FeatureMap
-from federation.questions.labels import LabelledRows
+from federation.queries.labels import LabelledRows
 from parties.holdings.cohort import Cohort
 
 TILE = 1024  # rows at a time: what lies between two steps stays in cache

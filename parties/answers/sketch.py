@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Floats, Integers
-from federation.numerics.memory import keep_freed_memory
+from federation.numerics.rows import Floats, Integers, keep_freed_memory
 
 _TILE_ENTRIES = 1 << 18  # of float64: 2 MiB
 _LEAST_TILE = 256

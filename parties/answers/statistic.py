@@ -7,11 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import expit
 
-from federation.contract.submission import Submission
+from federation.contract.query import Submission
 from federation.features.steps import UnitNorm
-from federation.numerics.arrays import Floats
-from federation.numerics.contrasts import contrasts
-from federation.questions.votes import StatisticQuestion
+from federation.numerics.rows import Floats, contrasts
+from federation.queries.votes import StatisticQuestion
 from parties.answers.probabilities import row_tiles
 from parties.answers.products import row_products
 from parties.holdings.cohort import Cohort

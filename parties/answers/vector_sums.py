@@ -11,12 +11,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from federation.contract.question import OFF
+from federation.contract.query import OFF, Submission
 from federation.contract.randomness import NoiseBits
-from federation.contract.submission import Submission
-from federation.grids.codec import question_digest
-from federation.questions.vector_sums import ParameterSumQuestion, StatisticSumQuestion, VectorSumQuestion
-from federation.questions.votes import ClassifierQuestion
+from federation.engines.codec import question_digest
+from federation.queries.votes import ClassifierQuestion, ParameterSumQuestion, StatisticSumQuestion, VectorSumQuestion
 from parties.answers import parameters, statistic
 from parties.guard.answering import Arrays, NoisyAct
 from parties.holdings.cohort import Cohort

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from federation.contract.submission import Submission
-from federation.numerics.memory import keep_freed_memory
-from federation.questions.votes import VotesQuestion
+from federation.contract.query import Submission
+from federation.numerics.rows import keep_freed_memory
+from federation.queries.votes import VotesQuestion
 from parties.holdings.cohort import Cohort
 from parties.training.training import answered_by_groups
 

@@ -15,9 +15,8 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee
-from federation.contract.question import PrivateQuestion, PublicQuestion, Question, TrustedQuestion
+from federation.contract.query import PrivateQuestion, PublicQuestion, Question, Submission, TrustedQuestion
 from federation.contract.randomness import NoiseBits
-from federation.contract.submission import Submission
 from parties.guard.registry import answerer
 from parties.holdings.cohort import Cohort
 from parties.holdings.isolation import alone
@@ -28,7 +27,7 @@ PlainAct: TypeAlias = Callable[[int], Arrays]
 
 
 def answered(cohort: Cohort, question: Question) -> Submission:
-    """The answer of every party behind a node to a question of an installed kind (entry points `federation.questions`).
+    """The answer of every party behind a node to a question of an installed kind (entry points `federation.queries`).
 
     A party whose data fails is named among the failures, and costs no other party. Raises `InputError` as `permitted`,
     and outside a simulation where the site has not paid for the answer.

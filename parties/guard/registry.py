@@ -10,10 +10,10 @@ from functools import cache
 from typing import Any, get_type_hints
 
 from federation.contract.errors import InputError
-from federation.contract.installed import find, installed
-from federation.contract.question import PrivateQuestion, PublicQuestion, Question, TrustedQuestion
+from federation.contract.plugins import find, installed
+from federation.contract.query import PrivateQuestion, PublicQuestion, Question, TrustedQuestion
 
-GROUP = "federation.questions"
+GROUP = "federation.queries"
 _KINDS = (PrivateQuestion, PublicQuestion, TrustedQuestion)
 
 

@@ -9,12 +9,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from federation.contract.declared import NOTHING, Declared
 from federation.contract.errors import InputError
-from federation.contract.limits import CODE, MOST_ROWS, SIMULATED, Limits, whole
-from federation.contract.question import Question
-from federation.contract.reference import Reference
-from federation.contract.submission import Submission
+from federation.contract.plugins import Reference
+from federation.contract.query import CODE, MOST_ROWS, NOTHING, SIMULATED, Declared, Limits, Question, Submission, whole
 
 
 @dataclass(frozen=True, repr=False)

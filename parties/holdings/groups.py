@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from federation.contract.question import Field, Question
-from federation.contract.submission import Submission
+from federation.contract.query import Field, Question, Submission
 from parties.holdings.cohort import Cohort
 from parties.holdings.isolation import alone
 

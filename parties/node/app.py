@@ -2,8 +2,8 @@
 
 Messages cross the trust boundary here as they do at a site (`parties.site`). Whom a node serves stands in its own
 configuration (`parties.holdings.cohort.Cohort`), never in a message; a question is checked against its types as it is
-read (`federation.grids.codec`) and against the node's limits before a row is touched (`parties.guard.answering`). Real
-rows are not served by it: Flower's own node runs whatever app a submitted run brings along.
+read (`federation.engines.codec`) and against the node's limits before a row is touched (`parties.guard.answering`).
+Real rows are not served by it: Flower's own node runs whatever app a submitted run brings along.
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ from collections.abc import Callable
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
-from federation.contract.submission import check_submission
-from federation.grids.codec import decode_question, encode_submission
-from federation.grids.nodes import node_config
-from federation.grids.replies import PREPARE, failed
-from federation.grids.stock import ROLL_CALL, present
+from federation.contract.query import check_submission
+from federation.engines.codec import decode_question, encode_submission
+from federation.engines.nodes import PREPARE, ROLL_CALL, failed, node_config, present
 from parties.guard.answering import answered
 from parties.guard.registry import kinds, question_type
 from parties.holdings.cohort import Cohort, Tampering

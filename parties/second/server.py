@@ -16,14 +16,13 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from federation.contract.errors import InputError
-from federation.contract.roster import COLLUDING
-from federation.letters.agreement import Agreement
-from federation.letters.keys import masks_key
-from federation.letters.letters import Head, SealedAnswer
-from federation.letters.packets import Status, kind_of
-from federation.letters.sum_letters import MASKS, SUM, SumAnswer, SumQuery, require_followed
-from federation.sums.messages import unpacked_bits
-from federation.sums.plan import SumPlan, Terms
+from federation.contract.trust import COLLUDING
+from federation.secure_aggregation.messages import unpacked_bits
+from federation.secure_aggregation.plan import SumPlan, Terms
+from federation.signed_messages.aggregation_messages import MASKS, SUM, SumAnswer, SumQuery, require_followed
+from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.keys import masks_key
+from federation.signed_messages.messages import Head, SealedAnswer, Status, kind_of
 from parties.second.unmasking import UnmaskingServer
 from parties.site.belief import Belief
 from parties.site.correspondent import Approval, Correspondent

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from federation.contract.errors import InputError
-from federation.letters.agreement import Agreement
-from federation.letters.keys import load_key
+from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.keys import load_key
 from parties.second.server import SecondServer
 from parties.site.policy import objections_of_second
 from parties.site.serving import Serving

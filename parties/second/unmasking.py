@@ -6,12 +6,11 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from federation.contract.errors import InputError, QuorumError
-from federation.numerics.arrays import Booleans
-from federation.sums import keys
-from federation.sums.keys import Words
-from federation.sums.messages import Table, unpacked_bits
-from federation.sums.plan import KEY, SumPlan, Terms
-from federation.sums.two_servers import MOST_RECEIPTS, RECEIPT, mask_key, vouched
+from federation.numerics.rows import Booleans
+from federation.secure_aggregation import masks as keys
+from federation.secure_aggregation.masks import Words
+from federation.secure_aggregation.messages import MOST_RECEIPTS, RECEIPT, Table, mask_key, unpacked_bits, vouched
+from federation.secure_aggregation.plan import KEY, SumPlan, Terms
 from parties.sums.memory import Memory, Record
 
 

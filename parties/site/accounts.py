@@ -13,8 +13,7 @@ from typing import Any
 
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit, levels_apart
-from federation.mechanisms.accounting.composition import compose
-from federation.mechanisms.accounting.conversions import converted
+from federation.mechanisms.accounting.composition import compose, converted
 from parties.site.journal import Journal
 
 CHARGED = "charged"  # the event of a journal's line that is one

@@ -15,8 +15,8 @@ from typing import Literal, get_type_hints
 
 from federation.contract.errors import InputError, refusing
 from federation.contract.files import read_object, write_lasting
-from federation.contract.typed import typed
-from federation.letters.agreement import LAST_SECOND
+from federation.contract.validation import typed
+from federation.signed_messages.agreement import LAST_SECOND
 
 Rule = Literal["each", "plan", "auto"]
 PENDING, APPROVED, DENIED = "pending", "approved", "denied"

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from federation.contract.errors import InputError
-from federation.contract.roster import COLLUDING
-from federation.letters.agreement import Agreement
-from federation.letters.sum_letters import masks_for, roster_of
-from federation.sums.plan import Terms
-from federation.sums.servers import ADVERSARY, SAID, Servers
+from federation.contract.trust import COLLUDING
+from federation.secure_aggregation.plan import ADVERSARY, SAID, Servers, Terms
+from federation.signed_messages.aggregation_messages import masks_for, roster_of
+from federation.signed_messages.agreement import Agreement
 
 _RISK: dict[Servers, str] = {
     "one": "",

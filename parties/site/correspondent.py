@@ -19,10 +19,16 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from federation.contract.errors import FederationError, InputError
 from federation.contract.files import write_lasting
-from federation.letters.agreement import Agreement
-from federation.letters.keys import fingerprint
-from federation.letters.letters import Head, SealedAnswer, SignedQuestion
-from federation.letters.packets import SHORTEST_REPLY, Status, status_packet
+from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.keys import fingerprint
+from federation.signed_messages.messages import (
+    SHORTEST_REPLY,
+    Head,
+    SealedAnswer,
+    SignedQuestion,
+    Status,
+    status_packet,
+)
 from parties.site.journal import Journal
 from parties.site.worker import Busy
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.files import write_lasting
-from federation.letters.keys import require_private
+from federation.signed_messages.keys import require_private
 from parties.holdings.cohort import Holdings
 from parties.site.journal import Journal
 

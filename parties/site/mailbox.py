@@ -42,7 +42,7 @@ from flwr.supernode.fleet_http_client import FleetHttpClient
 from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
 from federation.contract.errors import InputError
-from federation.letters.packets import LETTER
+from federation.signed_messages.messages import LETTER
 from parties.site.words import printable
 
 T = TypeVar("T")

@@ -9,10 +9,10 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from federation import __version__
 from federation.contract.errors import InputError, nearest_name
-from federation.contract.roster import colluders
-from federation.letters.agreement import Agreement, unlike
-from federation.letters.keys import fingerprint, masks_key, raw_public, sums_key
-from federation.letters.sum_letters import roster_of, sum_plan
+from federation.contract.trust import colluders
+from federation.signed_messages.aggregation_messages import roster_of, sum_plan
+from federation.signed_messages.agreement import Agreement, unlike
+from federation.signed_messages.keys import fingerprint, masks_key, raw_public, sums_key
 from parties.guard.registry import question_type
 from parties.site.settings import SecondSettings, Settings
 

@@ -15,13 +15,13 @@ from typing import Protocol
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-from federation.contract.declared import Declared
 from federation.contract.errors import InputError
-from federation.contract.reference import Reference
-from federation.contract.roster import honest as counted_on
-from federation.letters.agreement import Agreement
-from federation.letters.keys import load_key
-from federation.letters.letters import Head
+from federation.contract.plugins import Reference
+from federation.contract.query import Declared
+from federation.contract.trust import honest as counted_on
+from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.keys import load_key
+from federation.signed_messages.messages import Head
 from parties.guard.registry import answerer
 from parties.holdings.cohort import Cohort, Elsewhere, Holdings
 from parties.site import worker

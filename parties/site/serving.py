@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from federation.contract.errors import InputError
 from federation.contract.files import read_text
-from federation.letters.agreement import Agreement
-from federation.letters.letters import Head
+from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.messages import Head
 from parties.site.approvals import APPROVED, DENIED, PENDING, Approvals, Decision
 from parties.site.correspondent import Correspondent
 from parties.site.journal import Journal

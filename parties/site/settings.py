@@ -18,9 +18,9 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.guarantee import Adjacency, Unit
-from federation.contract.roster import COLLUDING
-from federation.letters.keys import require_private
-from federation.sums.servers import Servers
+from federation.contract.trust import COLLUDING
+from federation.secure_aggregation.plan import Servers
+from federation.signed_messages.keys import require_private
 from parties.site.accounts import Account, Allowances
 from parties.site.belief import Belief
 from parties.site.worker import Means

@@ -19,10 +19,9 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from federation.contract.errors import InputError
 from federation.contract.files import write_lasting
 from federation.contract.guarantee import Guarantee
-from federation.letters.agreement import Agreement
-from federation.letters.letters import Head, SealedAnswer
-from federation.letters.packets import Status, kind_of, status_packet
-from federation.letters.sum_letters import SUM
+from federation.signed_messages.aggregation_messages import SUM
+from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.messages import Head, SealedAnswer, Status, kind_of, status_packet
 from parties.holdings.cohort import Cohort
 from parties.site.accounts import Accounts
 from parties.site.belief import Belief

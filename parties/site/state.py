@@ -9,7 +9,7 @@ from pathlib import Path
 
 from federation.contract.errors import InputError
 from federation.contract.files import alone
-from federation.letters.keys import require_private
+from federation.signed_messages.keys import require_private
 from parties.site.journal import Journal
 
 JOURNAL = "journal.jsonl"

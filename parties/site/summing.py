@@ -17,15 +17,13 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from federation.contract.errors import InputError
 from federation.contract.files import write_lasting
 from federation.contract.guarantee import Guarantee
-from federation.letters.agreement import Agreement
-from federation.letters.keys import sums_key
-from federation.letters.letters import Head
-from federation.letters.packets import Status, status_packet
-from federation.letters.sum_letters import LEAVE, SumAnswer, SumQuery, read_part, require_planned
-from federation.numerics.arrays import Integers
-from federation.sums.messages import AGREE, KEYS, MASKED, SHARES, UNMASK, keys_width
-from federation.sums.plan import SumPlan
-from federation.sums.two_servers import upload_width
+from federation.numerics.rows import Integers
+from federation.secure_aggregation.messages import AGREE, KEYS, MASKED, SHARES, UNMASK, keys_width, upload_width
+from federation.secure_aggregation.plan import SumPlan
+from federation.signed_messages.aggregation_messages import LEAVE, SumAnswer, SumQuery, read_part, require_planned
+from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.keys import sums_key
+from federation.signed_messages.messages import Head, Status, status_packet
 from parties.holdings.cohort import Cohort
 from parties.site.accounts import Accounts
 from parties.site.belief import Belief

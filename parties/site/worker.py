@@ -33,12 +33,11 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
-from federation.contract.question import PrivateQuestion, Question, TrustedQuestion
-from federation.contract.reference import Reference
-from federation.contract.submission import Submission, check_submission
-from federation.letters.agreement import Agreement, require_agreed
-from federation.letters.packets import answer_packet, kind_of, read_question, reply_length
-from federation.letters.sum_letters import open_length, part_packet
+from federation.contract.plugins import Reference
+from federation.contract.query import PrivateQuestion, Question, Submission, TrustedQuestion, check_submission
+from federation.signed_messages.aggregation_messages import open_length, part_packet
+from federation.signed_messages.agreement import Agreement, require_agreed
+from federation.signed_messages.messages import answer_packet, kind_of, read_question, reply_length
 from parties.guard.answering import answered, permitted
 from parties.guard.registry import kinds, question_type
 from parties.holdings.cohort import Cohort, Elsewhere, Holdings, Provider, provider_of

@@ -17,9 +17,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from federation.contract.errors import InputError
-from federation.sums import keys, shamir
-from federation.sums.keys import Words
-from federation.sums.messages import (
+from federation.secure_aggregation import masks as keys
+from federation.secure_aggregation import masks as shamir
+from federation.secure_aggregation.masks import Words
+from federation.secure_aggregation.messages import (
     LETTER,
     PAIR,
     SELF,
@@ -37,8 +38,7 @@ from federation.sums.messages import (
     require_size,
     unpacked_bits,
 )
-from federation.sums.neighbours import neighbours
-from federation.sums.plan import KEY, Roster, SumPlan
+from federation.secure_aggregation.plan import KEY, Roster, SumPlan, neighbours
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ class Own:
 
 
 class MaskedAnswers:
-    """One party in one sum. `answers` what it is asked, in the order of `federation.sums.messages.queries`.
+    """One party in one sum. `answers` what it is asked, in the order of
+    `federation.secure_aggregation.messages.queries`.
 
     `root`: 32 secret bytes of this sum alone. `vector`: its noisy integers modulo 2^64 (d,). Everything else follows:
     another object that is asked the same questions gives the same answers, byte for byte.

@@ -10,11 +10,10 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Floats, Integers
-from federation.sums.encoding import encoded
-from federation.sums.keys import Words
-from federation.sums.messages import KEYS, MASKED, queries
-from federation.sums.plan import SumPlan, Terms
+from federation.numerics.rows import Floats, Integers
+from federation.secure_aggregation.masks import Words, encoded
+from federation.secure_aggregation.messages import KEYS, MASKED, queries
+from federation.secure_aggregation.plan import SumPlan, Terms
 from parties.sums.masking import MaskedAnswers, Own
 from parties.sums.memory import Memory, Record
 

@@ -8,9 +8,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from federation.contract.errors import InputError
-from federation.sums import keys
-from federation.sums.plan import SumPlan, Terms
-from federation.sums.two_servers import SAYS, Uploaded, mask_key
+from federation.secure_aggregation import masks as keys
+from federation.secure_aggregation.messages import SAYS, Uploaded, mask_key
+from federation.secure_aggregation.plan import SumPlan, Terms
 from parties.sums.memory import Memory, Record
 from parties.sums.party import Contribute, part_of
 

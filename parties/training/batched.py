@@ -14,10 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from federation.contract.errors import FederationError, InputError
-from federation.numerics.arrays import Floats, Integers
 from federation.numerics.erm import check_tolerance, fit_labels, gradient_floor
-from federation.numerics.label_losses import check_labels, check_regularisation
-from federation.numerics.links import Logistic, Softmax
+from federation.numerics.label_losses import Logistic, Softmax, check_labels, check_regularisation
+from federation.numerics.rows import Floats, Integers
 from parties.training.elimination import minimise_small, small
 from parties.training.truncated_newton import dots, minimise_many
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.numerics.arrays import Floats, Integers
-from federation.numerics.links import Logistic
+from federation.numerics.label_losses import Logistic
+from federation.numerics.rows import Floats, Integers
 from parties.training.line_search import LIVE_SHARE, NEWTON_STEPS, SLOPE_REDUCTION, TRIALS, further
 
 Array = NDArray[Any]  # of numbers, or of places or marks of parties

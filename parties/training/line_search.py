@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 
 NEWTON_STEPS = 60
 TRIALS = 20  # of a length

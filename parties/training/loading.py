@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from federation.numerics.arrays import all_finite
-from federation.questions.votes import Training
+from federation.numerics.rows import all_finite
+from federation.queries.votes import Training
 from parties.holdings.cohort import Cohort, Holdings
 from parties.holdings.held import Held, ManyHoldings
 from parties.holdings.isolation import alone, jointly

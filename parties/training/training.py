@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from federation.contract.digest import digest
-from federation.contract.randomness import generator
-from federation.contract.submission import Submission
-from federation.questions.votes import ClassifierQuestion, Training
+from federation.contract.query import Submission
+from federation.contract.randomness import digest, generator
+from federation.queries.votes import ClassifierQuestion, Training
 from parties.holdings.cohort import Cohort
 from parties.holdings.groups import ConstantGroup, Group, asked, stacked
 from parties.holdings.held import Held

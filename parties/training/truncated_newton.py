@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.numerics.links import Link
+from federation.numerics.label_losses import Link
 from parties.training.line_search import LIVE_SHARE, NEWTON_STEPS, SLOPE_REDUCTION, TRIALS, further
 
 Array = NDArray[Any]  # of single or double precision, or of places or marks of parties
@@ -65,7 +65,7 @@ def minimise_many(
     A party that misses its target in 60 Newton steps is returned as it stands: the caller checks the gradient.
 
     Examples:
-        >>> from federation.numerics.links import Logistic
+        >>> from federation.numerics.label_losses import Logistic
         >>> rows, ones = np.array([[[1.0], [-1.0]], [[2.0], [-1.0]]]), np.array([[[1.0, 0.0]], [[1.0, 0.0]]])
         >>> found = minimise_many(rows, ones, np.array([2, 2]), Logistic(), 0.1, np.full(2, 1e-10))
         >>> found.ravel().round(4)

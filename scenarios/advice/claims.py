@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from federation.contract.errors import InputError
-from federation.mechanisms.accounting.conversions import group_delta
+from federation.mechanisms.accounting.composition import group_delta
 from federation.mechanisms.accounting.sampled_gaussian import SampledGaussian
 from federation.mechanisms.noise import gaussian
 

@@ -20,7 +20,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from federation.contract.errors import FederationError, InputError, writing
-from federation.grids.launch import open_grid
+from federation.engines.inline import open_grid
 from scenarios.runs.costs import Costs
 from scenarios.runs.world import World, worlds
 from scenarios.settings.protocol_options import BASELINES

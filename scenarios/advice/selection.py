@@ -3,8 +3,8 @@
 A try draws one of the candidates, runs it with fresh noise of the operating system, and scores its model on units that
 it did not learn from, with noise as well. A unit is in one of both parts, so that a try costs the larger of both
 (McSherry 2009, Theorem 4). The number of tries is random, drawn before a row is read, and never told; what the best of
-them costs is proved in `federation.mechanisms.accounting.random_stopping`. The model and the noisy score are paid for,
-too.
+them costs is proved in `federation.mechanisms.accounting.private_selection`. The model and the noisy score are paid
+for, too.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from aggregator.releases.model_files import ReleasedFile, head
 from federation.contract.errors import FederationError, InputError
 from federation.contract.guarantee import SEEDED, Adjacency, Assumption, Check, Guarantee, Keeper, Unit
 from federation.contract.randomness import NoiseBits
-from federation.grids.launch import open_grid
-from federation.grids.simulation import SimulationGrid
-from federation.mechanisms.accounting.random_stopping import GEOMETRIC, RandomStopping, weakest_curve
+from federation.engines.inline import open_grid
+from federation.engines.nodes import SimulationGrid
+from federation.mechanisms.accounting.private_selection import GEOMETRIC, RandomStopping, weakest_curve
 from federation.mechanisms.noise.additive import AdditiveMechanism, calibrate_laplace, summation_error
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 from scenarios.advice.subject import Subject
 from scenarios.advice.words import named
 from scenarios.data.catalogue import is_file_name

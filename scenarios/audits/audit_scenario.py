@@ -12,7 +12,7 @@ from rich.table import Column, Table
 
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
-from federation.mechanisms.audit.estimate import CurvePoint
+from federation.mechanisms.audits import CurvePoint
 from scenarios.audits.auditor import CONFIDENCE, VariantAudit, audit_variant
 from scenarios.data.catalogue import entry, load
 from scenarios.reports.summary import NON_PRIVATE, broken, name_width

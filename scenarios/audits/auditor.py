@@ -18,11 +18,10 @@ from aggregator.contract.worst_case import PrivateWorstCase, Seen, TrustedWorstC
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee
-from federation.contract.question import OFF, Curve, Noise, PrivateQuestion, Question, ReleaseId
+from federation.contract.query import OFF, Curve, Noise, PrivateQuestion, Question, ReleaseId, Submission
 from federation.contract.randomness import NoiseBits
-from federation.contract.submission import Submission
-from federation.mechanisms.accounting.gaussian_curve import GaussianCurve
-from federation.mechanisms.audit.estimate import AuditResult, audit
+from federation.mechanisms.accounting.composition import GaussianCurve
+from federation.mechanisms.audits import AuditResult, audit
 from federation.mechanisms.noise.additive import AdditiveMechanism, calibrate
 from parties.guard.answering import answered
 from scenarios.audits.small_worlds import begun, chosen_of, cohort

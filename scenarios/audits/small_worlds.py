@@ -17,7 +17,7 @@ from aggregator.contract.worst_case import Rows, WorstCase
 from aggregator.world.plan import VariantPlan, WorldPlan
 from aggregator.world.views import Views
 from aggregator.world.world import World
-from federation.contract.reference import Reference
+from federation.contract.plugins import Reference
 from parties.holdings.cohort import Cohort, Holdings
 from scenarios.settings.classifier import LOGISTIC
 from scenarios.settings.sweep import Variant

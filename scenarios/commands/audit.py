@@ -17,7 +17,7 @@ from scenarios.commands.options import AsJson
 from scenarios.commands.output import tell
 
 if TYPE_CHECKING:
-    from federation.mechanisms.audit.audited import Verdict
+    from federation.mechanisms.audits import Verdict
 
 _DIMENSION = re.compile(r"_\d+d$")
 _OTHER_NAMES = {"gaussian": "discrete_gaussian"}
@@ -40,7 +40,7 @@ def audit(
     An audit of a scenario has power if it refutes the same claim, by as many runs, of a twin with half the noise, or
     with half the shares of a noise. That of a mechanism must refute all its twins, and show half of the claim.
     """
-    from federation.mechanisms.audit.audited import RUNS, audited_mechanisms, judge
+    from federation.mechanisms.audits import RUNS, audited_mechanisms, judge
     from scenarios.audits.audit_scenario import audit_scenario, exit_code, tested
 
     mechanisms = audited_mechanisms()

@@ -19,7 +19,7 @@ def scenarios(incomplete: str) -> list[str]:
 
 def scenarios_and_protocols(incomplete: str) -> list[str]:
     """The same, and installed protocols, none of which is loaded."""
-    from federation.contract.installed import installed
+    from federation.contract.plugins import installed
 
     return _beginning(incomplete, [*_library(), *installed(_PROTOCOLS)]) + _files(incomplete)
 

@@ -176,7 +176,7 @@ def _lasts(releases: int) -> str:
 
 def _seal(folder: Folder, keys: Path, as_json: bool) -> None:
     from aggregator.exchange.app import AGREEMENT
-    from federation.letters.keys import fingerprint
+    from federation.signed_messages.keys import fingerprint
 
     agreement = folder.seal(keys)
     found = [
@@ -225,7 +225,7 @@ def parsed_sites(text: str) -> tuple[str, ...]:
     from pydantic import ValidationError
 
     from federation.contract.errors import InputError
-    from federation.letters.agreement import Member
+    from federation.signed_messages.agreement import Member
 
     names = tuple(_listed(text))
     for name in names:
@@ -246,7 +246,7 @@ def parsed_second(text: str) -> str:
         'ombud'
     """
     from federation.contract.errors import InputError
-    from federation.letters.agreement import Member
+    from federation.signed_messages.agreement import Member
 
     try:
         return Member(name=text).name

@@ -7,11 +7,9 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from federation.contract.errors import InputError
-from federation.contract.roster import colluders
-from federation.sums import keys
-from federation.sums.plan import KEY, Roster, SumPlan, planned
-from federation.sums.servers import ADVERSARY, SAID
-from federation.sums.thresholds import BITS, neighbourhood
+from federation.contract.trust import colluders
+from federation.secure_aggregation import masks as keys
+from federation.secure_aggregation.plan import ADVERSARY, BITS, KEY, SAID, Roster, SumPlan, neighbourhood, planned
 from scenarios.simulated.sum_costs import seconds, sum_costs, timed
 
 

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from aggregator.learners.mean_operators.bounds import loss_in_words
-from federation.mechanisms.moments import summed_response
-from federation.mechanisms.moments.bounds import regularisation
-from federation.mechanisms.moments.calibrated_moments import SumNoiseKind, calibrate
+from federation.mechanisms.sums import row_sums as summed_response
+from federation.mechanisms.sums.row_sums import SumNoiseKind, regularisation
+from federation.mechanisms.sums.row_sums import calibrate_row_sums as calibrate
 
 RESPONSE = "randomised_response"
 _KINDS: tuple[SumNoiseKind, ...] = ("pure", "laplace", "gaussian", "published_laplace")
@@ -34,7 +34,7 @@ def moment_noises(
     public: dict[str, Any] = {"dimension": dimension, "epsilon": epsilon, "delta": delta}
     given = {**public, "rows": rows, "l1_bound": l1_bound, "contributors": shares}
     noises = {kind: calibrate(kind, **given) for kind in _KINDS if delta or kind != "gaussian"}
-    least, response = calibrate("auto", **given), summed_response.calibrate(epsilon)
+    least, response = calibrate("auto", **given), summed_response.calibrate_summed_response(epsilon)
     wholes, of_labels = parties / shares if shares else parties, rows * response.label_variance
     below = response.rows_for(least, weight)
     responds = weight * of_labels < wholes * least.noise_norm() ** 2

@@ -19,7 +19,7 @@ from scenarios.commands.options import AsJson
 from scenarios.commands.output import tell
 
 if TYPE_CHECKING:
-    from federation.letters.agreement import Agreement
+    from federation.signed_messages.agreement import Agreement
     from parties.site.settings import SecondSettings, Settings
     from scenarios.deployment.site_words import Outlook
 
@@ -50,8 +50,8 @@ def init(
 
     The second server of a plan that has two begins so, too: it holds no rows.
     """
-    from federation.letters.agreement import Agreement
-    from federation.letters.keys import (
+    from federation.signed_messages.agreement import Agreement
+    from federation.signed_messages.keys import (
         fingerprint,
         masks_key,
         new_site_key,
@@ -162,7 +162,7 @@ def log(
     ] = None,
 ) -> None:
     """Print what has happened at this site, line by line; every line vouches for all before it."""
-    from federation.letters.packets import plain
+    from federation.signed_messages.messages import plain
     from parties.site.settings import configuration
     from parties.site.site import OPEN
     from parties.site.state import State
@@ -247,7 +247,7 @@ def newest_state(site: SiteFile) -> None:
 
 
 def _loaded(site: Path) -> tuple[Settings | SecondSettings, Agreement]:
-    from federation.letters.agreement import Agreement
+    from federation.signed_messages.agreement import Agreement
     from parties.site.settings import configuration
 
     settings = configuration(site)

@@ -13,7 +13,7 @@ import typer
 from typer import Option
 
 from federation.contract.errors import InputError
-from federation.contract.roster import COLLUDING, honest
+from federation.contract.trust import COLLUDING, honest
 from scenarios.commands.options import RANGE, AsJson, parsed_range
 from scenarios.commands.output import tell
 
@@ -115,11 +115,10 @@ def llp(
     as_json: AsJson = False,
 ) -> None:
     """Exact delta of noisy-wtd-LLP, the published theorem's value, and what several releases cost."""
-    from federation.mechanisms.bag_sums.accounting import delta as exact_delta
-    from federation.mechanisms.bag_sums.calibrated_sums import smallest_sigma
-    from federation.mechanisms.bag_sums.composition import composed_delta
+    from federation.mechanisms.bag_sums.calibration import composed_delta, smallest_sigma
+    from federation.mechanisms.bag_sums.calibration import delta as exact_delta
     from federation.mechanisms.bag_sums.design import BagDesign
-    from federation.mechanisms.bag_sums.theorem import theorem_delta
+    from federation.mechanisms.bag_sums.noisy_labels import theorem_delta
     from federation.numerics.bag_weights import noisy_count
 
     if (rho is None) == (per_bag is None):
@@ -173,8 +172,8 @@ def lba(
 
     from aggregator.world.fitting import fit
     from federation.contract.randomness import NoiseBits
-    from federation.mechanisms.bag_sums import repaired
-    from federation.mechanisms.bag_sums.per_instance import per_instance_delta
+    from federation.mechanisms.bag_sums import weighted_sums as repaired
+    from federation.mechanisms.bag_sums.weighted_sums import per_instance_delta
     from federation.numerics.bag_weights import disjoint_bags
     from scenarios.data.files import read_table
 

@@ -104,7 +104,7 @@ def _tell(finished: Run, as_json: bool, quiet: bool, following: str) -> None:
     from rich.text import Text
 
     from federation.contract.files import read_object
-    from federation.grids.failures import describe
+    from federation.engines.sending import describe
     from scenarios.reports.bag_remarks import bag_remarks
     from scenarios.reports.over_periods import spent_over_periods
     from scenarios.reports.summary import summarise

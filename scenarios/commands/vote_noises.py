@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from federation.features.ball import Ball
+from federation.features.feature_map import Ball
 from federation.mechanisms.accounting import sensitivity
-from federation.mechanisms.moments import shares, vector_sums
 from federation.mechanisms.noise.additive import AdditiveMechanism, Noise, calibrate
+from federation.mechanisms.sums import shared_sums as vector_sums
+from federation.mechanisms.sums import shares
 
 _NOISES: tuple[tuple[Noise, Literal["scale", "sigma"]], ...] = (("pure", "scale"), ("gaussian", "sigma"))
 _UNIT = "shares of norm 1, trust:"
@@ -58,7 +59,7 @@ def vote_noises(
             "contributors": contributors,
             **target,
         }
-        wholes = [vector_sums.calibrate(noise, **known).additive for noise, _ in _NOISES]
+        wholes = [vector_sums.calibrate_vector_sums(noise, **known).additive for noise, _ in _NOISES]
         rows.append(_row(f"{_UNIT} secure", [shares.in_mean(whole, contributors, parties) for whole in wholes]))
         text.append(f"Of the shares of noise {contributors} are whole, and all {parties} parties add theirs.")
     return {**target, "rows": rows}, text

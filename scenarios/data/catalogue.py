@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from federation.contract.errors import InputError, nearest_name
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 from scenarios.data.archive_sets import BREAST_CANCER, CLASS_ARCHIVES, DIABETES, DIGITS, REAL_ARCHIVES
 from scenarios.data.data_sets import DataSet
 from scenarios.data.drawn import DRAWN_SETS

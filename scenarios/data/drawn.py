@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.contract.randomness import generator
-from federation.numerics.arrays import Integers
+from federation.numerics.rows import Integers
 from scenarios.data.data_sets import DataSet
 from scenarios.data.tables import Table
 

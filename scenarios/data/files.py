@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from aggregator.world.number_columns import are_identifiers
 from federation.contract.errors import InputError, nearest_name
-from federation.numerics.arrays import Floats, Integers
+from federation.numerics.rows import Floats, Integers
 from scenarios.data.archives import Archive
 from scenarios.data.hashing import HashedRows, Hashing, read_for
 from scenarios.data.parquet import read_parquet

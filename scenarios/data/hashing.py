@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.contract.errors import InputError
-from federation.contract.limits import MOST_COLUMNS
-from federation.numerics.arrays import Floats, Integers
+from federation.contract.query import MOST_COLUMNS
+from federation.numerics.rows import Floats, Integers
 
 if TYPE_CHECKING:  # imported where it is used, because it takes a while
     from scipy.sparse import csr_matrix

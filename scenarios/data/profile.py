@@ -15,13 +15,7 @@ from aggregator.world.number_columns import are_identifiers, names_somebody
 from aggregator.world.text_columns import LARGEST_VOCABULARY
 from federation.contract.errors import InputError, nearest_name
 from scenarios.data.archives import Archive
-from scenarios.data.files import (
-    CLASSES_OF_A_SMALL_FILE,
-    open_sheet,
-    suffix,
-    too_many_classes,
-    too_many_texts,
-)
+from scenarios.data.files import CLASSES_OF_A_SMALL_FILE, open_sheet, suffix, too_many_classes, too_many_texts
 from scenarios.data.sheets import Sheet, is_missing
 from scenarios.data.tables import cut, listed
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 from scenarios.data.hashing import read_for
 from scenarios.data.scratch import mapped_rows
 from scenarios.data.sheets import NO_TEXT, Sheet

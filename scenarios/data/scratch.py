@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from federation.contract.digest import digest
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Floats
+from federation.contract.randomness import digest
+from federation.numerics.rows import Floats
 
 
 def mapped_rows(what: Any, shape: tuple[int, int], fill: Callable[[Floats], None]) -> Floats:

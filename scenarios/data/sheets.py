@@ -15,7 +15,7 @@ import numpy as np
 
 from federation.contract.errors import InputError, nearest_name
 from federation.features.feature_map import text_code
-from federation.numerics.arrays import Floats, Integers
+from federation.numerics.rows import Floats, Integers
 from scenarios.data.hashing import HashedRows, Hashing, hashed_texts, made_from
 from scenarios.data.stored import Stored, said
 from scenarios.data.tables import CodedTexts, cut, listed

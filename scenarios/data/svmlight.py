@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from federation.contract.errors import InputError, nearest_name
-from federation.contract.limits import MOST_COLUMNS
-from federation.numerics.arrays import Integers
+from federation.contract.query import MOST_COLUMNS
+from federation.numerics.rows import Integers
 from scenarios.data.hashing import MOST_CELLS, HashedRows, Hashing, SparseHasher, made_from
 from scenarios.data.patterns import files_of
 from scenarios.data.sheets import Sheet

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.contract.errors import InputError, nearest_name
-from federation.contract.numbers import apart
+from federation.contract.validation import apart
 from federation.features.feature_map import FeatureMap
-from federation.numerics.arrays import Floats, Integers
-from federation.numerics.equal_rows import equal_rows
+from federation.numerics.rows import Floats, Integers, equal_rows
 from scenarios.data.hashing import HashedRows
 
 _CLASSES_SHOWN, _TEXTS_SHOWN = 8, 6

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 from scenarios.data.tables import Table, cut
 
 FORMS = "a number, an ISO date or time, or a month (2023-02), quarter (2023-Q1) or week (2023-W07)"

@@ -18,7 +18,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from federation.contract.errors import InputError
 from federation.contract.files import write_lasting
-from federation.letters.keys import load_key, new_site_key, save_key
+from federation.signed_messages.keys import load_key, new_site_key, save_key
 
 AUTHORITY, AUTHORITY_KEY = "ca.crt", "ca.key"
 SERVER, SERVER_KEY = "server.crt", "server.key"

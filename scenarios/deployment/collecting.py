@@ -17,7 +17,7 @@ from aggregator.exchange.sums import SUMS, last_sum, over
 from aggregator.world.plan import WorldPlan
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.files import alone, read_object, write_lasting
-from federation.letters.agreement import Agreement
+from federation.signed_messages.agreement import Agreement
 from scenarios.deployment.folder import Folder
 from scenarios.deployment.plans import begun
 from scenarios.deployment.superlink import STATE, SuperLink, superlink

@@ -16,8 +16,9 @@ from aggregator.exchange.app import AGREEMENT, EXCHANGES, LEDGER, NODES, RELEASE
 from aggregator.exchange.exchange import JOURNALS
 from federation.contract.errors import InputError
 from federation.contract.files import is_folder, read_text, write_lasting
-from federation.letters.agreement import Agreement, Member, Second
-from federation.letters.keys import (
+from federation.signed_messages.aggregation_messages import roster_of
+from federation.signed_messages.agreement import Agreement, Member, Second
+from federation.signed_messages.keys import (
     ed25519_key_from_text,
     load_key,
     public_text,
@@ -25,7 +26,6 @@ from federation.letters.keys import (
     save_key,
     site_key_from_text,
 )
-from federation.letters.sum_letters import roster_of
 from scenarios.deployment.certificates import make_authority, make_server
 from scenarios.deployment.plans import Deployment, Terms, deployment
 from scenarios.deployment.sum_words import compared

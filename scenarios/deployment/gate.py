@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
 from typing import Any
 
-from federation.contract.limits import CODE
+from federation.contract.query import CODE
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -22,12 +22,12 @@ from aggregator.world.views import Views
 from aggregator.world.world import World
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
-from federation.contract.question import PrivateQuestion, Question, TrustedQuestion
-from federation.contract.reference import Reference
-from federation.letters.agreement import Agreement, Asked, Bags, Label, Member, Promise, Public, Second, terms
-from federation.letters.packets import question_packet, reply_length
-from federation.letters.sum_letters import part_length, sum_plan
-from federation.sums.plan import KEY, Roster
+from federation.contract.plugins import Reference
+from federation.contract.query import PrivateQuestion, Question, TrustedQuestion
+from federation.secure_aggregation.plan import KEY, Roster
+from federation.signed_messages.aggregation_messages import part_length, sum_plan
+from federation.signed_messages.agreement import Agreement, Asked, Bags, Label, Member, Promise, Public, Second, terms
+from federation.signed_messages.messages import question_packet, reply_length
 from scenarios.data.catalogue import is_file_name
 from scenarios.data.hashing import Hashing, hashings
 from scenarios.deployment.public_file import feature_columns, public_rows, sha256

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.letters.agreement import Column
+from federation.signed_messages.agreement import Column
 from scenarios.data.archives import Archive
 from scenarios.data.files import open_sheet, read_rows, suffix
 from scenarios.data.hashing import Hashing

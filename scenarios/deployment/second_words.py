@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-from federation.letters.agreement import Agreement
-from federation.letters.keys import load_key, masks_key, raw_public
+from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.keys import load_key, masks_key, raw_public
 from parties.site.policy import objections_of_second
 from parties.site.settings import SecondSettings
 from parties.site.state import State

@@ -6,9 +6,9 @@ import json
 import re
 from pathlib import Path
 
-from federation.letters.agreement import Agreement, Column
-from federation.letters.keys import fingerprint
-from federation.sums.servers import Servers
+from federation.secure_aggregation.plan import Servers
+from federation.signed_messages.agreement import Agreement, Column
+from federation.signed_messages.keys import fingerprint
 from parties.site.words import printable
 from scenarios.data.hashing import read_for
 from scenarios.data.tables import cut

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from federation.contract.errors import InputError
-from federation.contract.reference import Reference
-from federation.letters.agreement import Agreement
+from federation.contract.plugins import Reference
+from federation.signed_messages.agreement import Agreement
 from parties.holdings.cohort import Holdings
 from parties.site.settings import Table as Where
 from scenarios.deployment.sources import require_there, source

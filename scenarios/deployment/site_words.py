@@ -12,9 +12,9 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from federation.contract.errors import BudgetExceededError, FederationError, InputError
-from federation.contract.question import PublicQuestion, TrustedQuestion
-from federation.letters.agreement import Agreement
-from federation.letters.keys import fingerprint, load_key
+from federation.contract.query import PublicQuestion, TrustedQuestion
+from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.keys import fingerprint, load_key
 from parties.guard.registry import question_type
 from parties.holdings.cohort import Holdings
 from parties.site.accounts import Accounts

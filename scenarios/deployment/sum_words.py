@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from federation.contract.roster import colluders
-from federation.letters.agreement import Agreement
+from federation.contract.trust import colluders
+from federation.signed_messages.agreement import Agreement
 
 
 def promised(agreement: Agreement) -> str:

@@ -35,7 +35,7 @@ from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 
 from federation.contract.errors import FederationError, InputError
 from federation.contract.files import read_object, write_lasting
-from federation.letters.agreement import Agreement
+from federation.signed_messages.agreement import Agreement
 from scenarios.deployment.certificates import AUTHORITY, SERVER, SERVER_KEY, require_valid
 from scenarios.deployment.folder import Folder
 

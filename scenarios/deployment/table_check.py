@@ -15,10 +15,10 @@ import numpy as np
 
 from federation.contract.errors import nearest_name
 from federation.contract.guarantee import Adjacency, Unit
-from federation.contract.numbers import apart
+from federation.contract.validation import apart
 from federation.features.feature_map import text_code
-from federation.letters.agreement import Agreement
-from federation.numerics.arrays import Floats, Integers
+from federation.numerics.rows import Floats, Integers
+from federation.signed_messages.agreement import Agreement
 from parties.holdings.cohort import Holdings
 from parties.site.settings import Table as Where
 from scenarios.data.hashing import made_from, read_for

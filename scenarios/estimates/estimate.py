@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aggregator.contract.protocol import Place
-from federation.grids.nodes import cohort_size, processors
+from federation.engines.nodes import cohort_size, processors
 from scenarios.estimates.costs import PHASES, Site, Span, WorldCost, beside, cost, total
 from scenarios.estimates.rates import Rates, calibrated
 from scenarios.runs.world import World, worlds

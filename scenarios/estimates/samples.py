@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from aggregator.answers.collecting import Answers
-from federation.grids.launch import CLIENT_APP
-from federation.grids.measured import MeasuredGrid
+from federation.engines.inline import CLIENT_APP, MeasuredGrid
 from scenarios.runs.costs import Costs
 from scenarios.runs.world import World
 from scenarios.settings.protocol_options import INDIVIDUAL

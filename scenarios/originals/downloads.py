@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Integers
+from federation.numerics.rows import Integers
 
 if TYPE_CHECKING:  # imported where it is used, because it takes a while
     import pyarrow

@@ -13,7 +13,7 @@ from aggregator.contract.protocol import Place
 from federation.contract.errors import FederationError, InputError, refusing
 from federation.contract.files import is_file, read_object, read_text
 from federation.contract.guarantee import Guarantee, NoGuarantee
-from federation.sums.servers import Servers
+from federation.secure_aggregation.plan import Servers
 from scenarios.data.catalogue import is_file_name
 from scenarios.reports.over_periods import spent_over_periods
 from scenarios.scores.results import Row

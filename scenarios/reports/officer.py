@@ -11,8 +11,8 @@ from aggregator.contract.promise import Sent
 from aggregator.contract.protocol import Place
 from federation.contract.errors import refusing, writing
 from federation.contract.guarantee import SEEDED, Adjacency, Check, Guarantee, Keeper, Unit
-from federation.mechanisms.accounting.odds import Odds
-from federation.sums.servers import Servers
+from federation.mechanisms.accounting.composition import Odds
+from federation.secure_aggregation.plan import Servers
 from scenarios.reports.evidence import Evidence, Reality, Release, World, evidence
 from scenarios.reports.readings import MEANINGFUL_EPSILON, listed
 from scenarios.reports.template import template

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from federation.contract.guarantee import Guarantee, Unit
-from federation.mechanisms.accounting.windows import most_releases, spent_over_periods
+from federation.mechanisms.accounting.composition import most_releases, spent_over_periods
 from scenarios.settings.schema import Scenario
 from scenarios.settings.sections import Privacy, Trials
 from scenarios.settings.words import ALL, PERIOD

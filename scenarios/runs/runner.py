@@ -16,8 +16,8 @@ from aggregator.contract.ledger import Budget
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import FederationError
 from federation.contract.guarantee import Guarantee
-from federation.grids.launch import open_grid
-from federation.grids.simulation import SimulationGrid
+from federation.engines.inline import open_grid
+from federation.engines.nodes import SimulationGrid
 from scenarios.data.catalogue import citations
 from scenarios.data.frames import as_file
 from scenarios.data.tables import Table, describe

@@ -19,12 +19,11 @@ from aggregator.releases.model_files import head
 from aggregator.world.fitting import imputes
 from aggregator.world.plan import VariantPlan, WorldPlan
 from aggregator.world.views import fitted
+from federation.contract.plugins import Reference
 from federation.contract.randomness import generator
-from federation.contract.reference import Reference
+from federation.engines.inline import run_server_app
+from federation.engines.nodes import Placement, SimulationGrid, most_per_node
 from federation.features.feature_map import FeatureMap
-from federation.grids.launch import run_server_app
-from federation.grids.nodes import Placement, most_per_node
-from federation.grids.simulation import SimulationGrid
 from parties.training.classifiers import LOGISTIC
 from scenarios.data.catalogue import contents, entry, is_file_name
 from scenarios.data.hashing import hashings

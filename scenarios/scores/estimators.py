@@ -17,7 +17,7 @@ from aggregator.learners.inputs.validation import doubles, require_integer
 from aggregator.releases.model_files import ReleasedFile
 from federation.contract.errors import InputError
 from federation.features.feature_map import text_code
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 from scenarios.data.frames import is_frame, sheet
 from scenarios.data.raw_rows import features_of
 from scenarios.data.sheets import is_missing

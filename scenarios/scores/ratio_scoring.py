@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from aggregator.learners.class_ratios.estimator import RatioEstimator
 from aggregator.releases.model_files import ReleasedFile
 from aggregator.releases.ratio_models import ReleasedRatios
-from federation.contract.digest import digest
+from federation.contract.randomness import digest
 from federation.features.feature_map import FeatureMap
 from scenarios.data.tables import Table
 from scenarios.scores.adjusted_count import AdjustedCount

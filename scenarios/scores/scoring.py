@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from aggregator.contract.registry import model
 from aggregator.releases.model_files import ReleasedFile, head
-from federation.contract.digest import digest
 from federation.contract.errors import InputError
+from federation.contract.randomness import digest
 from federation.features.feature_map import FeatureMap
 from scenarios.data.tables import Table
 

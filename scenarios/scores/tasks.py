@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aggregator.contract.registry import TASKS, task
 from aggregator.contract.task import Metric, Task
 from federation.contract.errors import InputError
-from federation.contract.installed import installed
+from federation.contract.plugins import installed
 
 if TYPE_CHECKING:
     from scenarios.scores.scoring import Scoring

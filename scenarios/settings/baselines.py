@@ -9,7 +9,7 @@ from typing import Any
 from aggregator.contract import registry
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import FederationError
-from federation.contract.question import OFF
+from federation.contract.query import OFF
 from scenarios.settings.protocol_options import (
     BASELINES,
     CONSTANT,

@@ -10,7 +10,7 @@ from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Refused
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.guarantee import Guarantee, NoGuarantee
-from federation.sums.servers import SAID, Servers
+from federation.secure_aggregation.plan import SAID, Servers
 from scenarios.settings.protocol_options import place as placed
 from scenarios.settings.protocol_options import promise
 from scenarios.settings.schema import Scenario

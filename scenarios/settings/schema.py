@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 
 from aggregator.contract import registry
 from federation.contract.errors import InputError
-from federation.sums.servers import Servers
+from federation.secure_aggregation.plan import Servers
 from scenarios.data.patterns import is_there
 from scenarios.settings.baselines import baselines_beside, unfounded
 from scenarios.settings.classifier import LOGISTIC, single_classifiers

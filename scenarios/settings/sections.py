@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from aggregator.learners.inputs.limits import MOST_TRIALS
 from federation.contract.errors import nearest_name
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
-from federation.contract.roster import COLLUDING
+from federation.contract.query import MOST_TRIALS
+from federation.contract.trust import COLLUDING
 from scenarios.data.hashing import Hashing, hashings, is_hashing
 from scenarios.data.tables import Outside
 from scenarios.settings.classifier import Classifier, swept_regularisations

@@ -9,17 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from federation.contract.roster import COLLUDING
+from federation.contract.trust import COLLUDING
 from scenarios.data.catalogue import is_file_name
 from scenarios.settings import division
 from scenarios.settings.classifier import LOGISTIC, label
-from scenarios.settings.protocol_options import (
-    BASELINES,
-    default_kind,
-    is_default,
-    variant_name,
-    without_noise,
-)
+from scenarios.settings.protocol_options import BASELINES, default_kind, is_default, variant_name, without_noise
 from scenarios.settings.schema import Scenario
 from scenarios.settings.sections import Targets
 from scenarios.settings.values import Section, swept_keys

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from aggregator.contract.protocol import Place
-from federation.sums.servers import Servers
+from federation.secure_aggregation.plan import Servers
 from scenarios.settings.label_rules import are_real
 from scenarios.settings.protocol_options import (
     BASELINES,

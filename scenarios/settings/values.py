@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypedDict
 
-from federation.contract.limits import MOST_FEATURES, MOST_ROWS
+from federation.contract.query import MOST_FEATURES, MOST_ROWS
 from scenarios.data.hashing import MOST_BITS, MOST_WORDS
 from scenarios.settings.problems import MANY, ONE, refuse, rule
 from scenarios.settings.yaml_rules import KeyPath

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Integers
+from federation.numerics.rows import Integers
 
 
 def even_bags(offsets: Integers, bags: int) -> Integers:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.numbers import apart
-from federation.numerics.arrays import Floats, Integers
+from federation.contract.validation import apart
+from federation.numerics.rows import Floats, Integers
 from scenarios.settings.words import MAJORITY, PROPORTIONS, sum_to_one
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.contract.question import Field
+from federation.contract.query import Field
 from federation.contract.randomness import generator
-from federation.grids.packing import bits_per_entry
+from federation.engines.codec import bits_per_entry
 from scenarios.settings.words import Kind
 
 

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from aggregator.sums.adding import AddingServer
 from aggregator.sums.masked_sum import MaskedSum, Total
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Floats, Integers
-from federation.sums.plan import Roster, SumPlan, Terms
+from federation.numerics.rows import Floats, Integers
+from federation.secure_aggregation.plan import Roster, SumPlan, Terms
 from parties.second.unmasking import UnmaskingServer
 from parties.sums.memory import ProcessMemory
 from parties.sums.party import MaskedParty

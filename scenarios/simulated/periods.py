@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from federation.contract.errors import FederationError, InputError
-from federation.numerics.arrays import Floats, Integers
+from federation.numerics.rows import Floats, Integers
 from scenarios.data.tables import Table
 from scenarios.data.times import moment, moments, seconds
 from scenarios.settings.words import BY, EVERY, MOST_PERIODS, NEXT

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import generator
-from federation.numerics.arrays import Integers
+from federation.numerics.rows import Integers
 from scenarios.data.tables import Table
 
 OFFICIAL = "official"

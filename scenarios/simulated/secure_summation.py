@@ -13,19 +13,12 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from federation.contract.errors import InputError, QuorumError
-from federation.numerics.arrays import Booleans, Integers
-from federation.sums.keys import public
-from federation.sums.plan import KEY, Roster, SumPlan, Terms, planned
-from federation.sums.servers import ADVERSARY, SAID, Servers
+from federation.numerics.rows import Booleans, Integers
+from federation.secure_aggregation.masks import public
+from federation.secure_aggregation.plan import ADVERSARY, KEY, SAID, Roster, Servers, SumPlan, Terms, planned
 from parties.second.unmasking import UnmaskingServer
 from parties.sums.memory import ProcessMemory
-from scenarios.simulated.masked_sums import (
-    enrolled,
-    masked_parties,
-    masked_total,
-    uploaded_total,
-    uploading_parties,
-)
+from scenarios.simulated.masked_sums import enrolled, masked_parties, masked_total, uploaded_total, uploading_parties
 from scenarios.simulated.sum_costs import sum_costs
 
 NAME = "scenarios.simulated.secure_summation:SimulatedSummation"  # for a plan

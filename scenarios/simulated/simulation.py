@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.contract.question import Question
-from federation.contract.reference import Reference
-from federation.contract.submission import Submission
-from federation.numerics.arrays import Floats
-from federation.questions.votes import IndividualQuestion
+from federation.contract.plugins import Reference
+from federation.contract.query import Question, Submission
+from federation.numerics.rows import Floats
+from federation.queries.votes import IndividualQuestion
 from parties.holdings.cohort import DroppedOut, Holdings
 from parties.holdings.held import Held
 from parties.holdings.isolation import DROPPED_OUT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from federation.contract.randomness import generator
-from federation.numerics.arrays import Floats, Integers
+from federation.numerics.rows import Floats, Integers
 from scenarios.settings.words import LEAST, MOST
 
 SKEWS = ("dirichlet", "quantity")

@@ -17,11 +17,11 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from federation.sums import keys, shamir
-from federation.sums.keys import CHECK, SIGNATURE
-from federation.sums.messages import LETTER, keys_width, receipt_width
-from federation.sums.plan import SumPlan
-from federation.sums.two_servers import RECEIPT
+from federation.secure_aggregation import masks as keys
+from federation.secure_aggregation import masks as shamir
+from federation.secure_aggregation.masks import CHECK, SIGNATURE
+from federation.secure_aggregation.messages import LETTER, RECEIPT, keys_width, receipt_width
+from federation.secure_aggregation.plan import SumPlan
 
 Counts = Mapping[str, float]
 
@@ -54,7 +54,7 @@ def sum_costs(plan: SumPlan, absent: float) -> SumCosts:
     """`absent`: the share of the parties that are silent from the third query on (with two servers: from the first).
 
     Examples:
-        >>> from federation.sums.plan import Roster, planned
+        >>> from federation.secure_aggregation.plan import Roster, planned
         >>> plan = planned("00" * 32, Roster((bytes(32),) * 1000), 50, 0.9, 0.1, adversary="semi_honest")
         >>> costs = sum_costs(plan, 0.1)
         >>> plan.neighbours, costs.party["X25519 exchange"], costs.up, costs.down

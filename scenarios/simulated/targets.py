@@ -9,7 +9,7 @@ import numpy as np
 
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.randomness import generator
-from federation.numerics.arrays import Floats, Integers
+from federation.numerics.rows import Floats, Integers
 from scenarios.data.tables import Table
 from scenarios.settings.protocol_options import task
 from scenarios.settings.schema import Scenario

@@ -26,11 +26,10 @@ from aggregator.world.views import Views
 from aggregator.world.world import World
 from federation.contract.errors import BudgetExceededError, FederationError, InputError
 from federation.contract.guarantee import Guarantee
-from federation.contract.installed import installed
-from federation.contract.limits import CODE
-from federation.contract.numbers import apart
-from federation.contract.question import TrustedQuestion
-from federation.grids.codec import (
+from federation.contract.plugins import installed
+from federation.contract.query import CODE, TrustedQuestion
+from federation.contract.validation import apart
+from federation.engines.codec import (
     decode_question,
     decode_submission,
     encode_question,
@@ -39,7 +38,7 @@ from federation.grids.codec import (
     read_again,
     settings_of,
 )
-from federation.grids.nodes import Placement
+from federation.engines.nodes import Placement
 from parties.guard.answering import answered
 from parties.guard.registry import question_type
 from parties.holdings.cohort import Cohort

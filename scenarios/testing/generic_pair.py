@@ -11,8 +11,7 @@ import numpy as np
 from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, Statistic
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
-from federation.contract.question import PrivateQuestion, Question
-from federation.contract.submission import Submission
+from federation.contract.query import PrivateQuestion, Question, Submission
 from scenarios.audits.auditor import Sampler, sampler
 
 

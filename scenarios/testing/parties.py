@@ -13,14 +13,12 @@ from flwr.app import Context, Message
 from aggregator.contract.protocol import Protocol, Requires
 from aggregator.world.plan import VariantPlan, WorldPlan
 from federation.contract.errors import InputError
-from federation.contract.question import PrivateQuestion, Question
+from federation.contract.plugins import Reference
+from federation.contract.query import PrivateQuestion, Question, Submission
 from federation.contract.randomness import generator
-from federation.contract.reference import Reference
-from federation.contract.submission import Submission
-from federation.grids.codec import decode_question, encode_submission
-from federation.grids.inline import InlineGrid
-from federation.grids.launch import CLIENT_APP, run_server_app
-from federation.grids.nodes import Placement
+from federation.engines.codec import decode_question, encode_submission
+from federation.engines.inline import CLIENT_APP, InlineGrid, run_server_app
+from federation.engines.nodes import Placement
 from parties.guard.answering import answered
 from parties.guard.registry import question_type
 from parties.holdings.cohort import Cohort, DroppedOut, Holdings

@@ -5,18 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.row_regression import (
-    ADASSP,
-    CONSTANT,
-    LABEL,
-    MAPPED,
-    POOLED,
-    ROW,
-    SETS,
-    SHARES,
-    interval,
-    measured,
-)
+from benchmarks.row_regression import ADASSP, CONSTANT, LABEL, MAPPED, POOLED, ROW, SETS, SHARES, interval, measured
 
 
 def test_with_little_noise_all_methods_come_near_least_squares():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.selection import WAYS, judged, of_a_try, selected
-from federation.mechanisms.accounting.random_stopping import RandomStopping, weakest_curve
+from federation.mechanisms.accounting.private_selection import RandomStopping, weakest_curve
 
 LAW = RandomStopping.of_mean(8)
 

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROTOCOLS = PurePosixPath("aggregator/protocols")
 
 # Rooms of the common ground that stand for themselves: what they offer is used from outside, or by the rim.
-OPEN_ROOMS = ("federation/contract/", "federation/mechanisms/", "federation/grids/", "federation/questions/")
+OPEN_ROOMS = ("federation/contract/", "federation/mechanisms/", "federation/engines/", "federation/queries/")
 
 
 @pytest.fixture(scope="module")

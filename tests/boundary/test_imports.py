@@ -14,9 +14,8 @@ LAYERS = {
 }
 ONLY_IN = {
     "flwr": (
-        "federation/grids/",
-        "federation/letters/packets.py",  # letters hold what Flower's codec makes
-        "federation/letters/sum_letters.py",
+        "federation/engines/",
+        "federation/signed_messages/",  # messages hold what Flower's codec makes
         "parties/node/app.py",
         "parties/site/mailbox.py",  # where letters come from
         "aggregator/node/app.py",
@@ -25,10 +24,10 @@ ONLY_IN = {
         "scenarios/deployment/superlink.py",
         "scenarios/testing/parties.py",  # whose sites answer messages in this process
     ),
-    "ray": ("federation/grids/",),
+    "ray": ("federation/engines/",),
     "yaml": ("scenarios/",),
     # What other people write is checked in one way: scenarios, agreements, configurations of sites.
-    "pydantic": ("scenarios/", "federation/letters/agreement.py", "parties/site/settings.py"),
+    "pydantic": ("scenarios/", "federation/signed_messages/agreement.py", "parties/site/settings.py"),
     "sqlalchemy": ("scenarios/deployment/database.py",),
     "matplotlib": ("scenarios/",),
     "rich": ("scenarios/",),
@@ -76,7 +75,7 @@ def test_nothing_crosses_the_boundary():
         ("parties/answers/votes.py", "from aggregator.ensembles.tally import VoteTally"),
         ("aggregator/ensembles/tally.py", "import parties.holdings.cohort"),
         ("aggregator/contract/ledger.py", "from scenarios import schema"),
-        ("federation/contract/question.py", "from flwr.app import Message"),
+        ("federation/contract/query.py", "from flwr.app import Message"),
         ("parties/answers/votes.py", "def f():\n    import ray"),
         ("aggregator/releases/models.py", "import yaml"),
     ],

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from support.trials import ROOT, Trial
 
-from federation.contract.reference import Reference
-from federation.grids.codec import decode_submission
-from federation.letters.letters import SealedAnswer
-from federation.letters.packets import kind_of, read_question, read_reply
+from federation.contract.plugins import Reference
+from federation.engines.codec import decode_submission
+from federation.signed_messages.messages import SealedAnswer, kind_of, read_question, read_reply
 from parties.guard.answering import answered
 from parties.guard.registry import question_type
 from parties.holdings.cohort import Cohort

@@ -15,10 +15,9 @@ from flwr.app import ConfigRecord, Metadata, RecordDict
 from flwr.app.message.message import make_message
 from support.trials import environment, following
 
-from federation.letters.agreement import Agreement
-from federation.letters.keys import load_key
-from federation.letters.letters import SealedAnswer, SignedQuestion
-from federation.letters.packets import LETTER, SHORTEST_REPLY
+from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.keys import load_key
+from federation.signed_messages.messages import LETTER, SHORTEST_REPLY, SealedAnswer, SignedQuestion
 from parties.site.mailbox import Mailbox
 
 pytestmark = pytest.mark.slow

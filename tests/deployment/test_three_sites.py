@@ -14,9 +14,8 @@ from flwr.proto.control_pb2 import ListRunsRequest, StartRunRequest
 from flwr.supercore.fab import Fab
 from support.trials import ROOT
 
-from federation.letters.agreement import Agreement
-from federation.letters.letters import SealedAnswer, SignedQuestion
-from federation.letters.packets import JOURNAL
+from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.messages import JOURNAL, SealedAnswer, SignedQuestion
 from parties.site.journal import Journal
 from scenarios.scores.prediction import choose
 

@@ -12,7 +12,7 @@ from aggregator.ensembles.worst_votes import WorstParameters, WorstVotes
 from aggregator.protocols.parameter_average import ParameterAverage
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.world.public_numbers import PublicNumbers
-from federation.features.ball import Ball
+from federation.features.feature_map import Ball
 from scenarios.audits.auditor import audit_variant, perturbable
 
 RUNS = 60_000

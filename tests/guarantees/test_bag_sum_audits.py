@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.audit.estimate import delta_lower_bound
-from federation.mechanisms.bag_sums import label_sums, laplace, noisy_labels, repaired
+from federation.mechanisms.audits import delta_lower_bound
+from federation.mechanisms.bag_sums import exact_sums as label_sums
+from federation.mechanisms.bag_sums import noisy_labels
+from federation.mechanisms.bag_sums import noisy_labels as laplace
+from federation.mechanisms.bag_sums import weighted_sums as repaired
 from federation.mechanisms.bag_sums.design import BagDesign
-from federation.mechanisms.bag_sums.per_instance import leverages_and_residuals
-from federation.mechanisms.bag_sums.perturbed_pair import pair_delta
+from federation.mechanisms.bag_sums.weighted_sums import leverages_and_residuals, pair_delta
 
 CONFIDENCE = 0.999
 RUNS = 30_000

@@ -14,8 +14,8 @@ from support.worst_pairs import audited, mistake_mechanism, pair_of
 from aggregator.contract.worst_case import PARTIES, Rows
 from aggregator.protocols.class_ratio.worst_common import WorstCommon
 from aggregator.world.public_numbers import PublicNumbers
-from federation.mechanisms.moments.bag_totals import SharedBagNoise
 from federation.mechanisms.noise.additive import calibrate
+from federation.mechanisms.sums.shared_sums import SharedBagNoise
 
 RUNS = 20_000
 ROW = {"trust": "secure", "noise": "gaussian", "protect": "row", "submit": "embedding", "estimator": "whitened"}

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.audit.estimate import audit
-from federation.mechanisms.counts.dirichlet import ScaledDirichlet, calibrate_floor, calibrate_shifted
-from federation.mechanisms.counts.dirichlet_sampler import sample
-from federation.mechanisms.counts.published_dirichlet import published_release, sigma_for_counts, true_delta
+from federation.mechanisms.audits import audit
+from federation.mechanisms.counts.calibration import published_release, sigma_for_counts, true_delta
+from federation.mechanisms.counts.dirichlet import ScaledDirichlet, calibrate_floor, calibrate_shifted, sample
 
 RUNS = 100_000
 CONFIDENCE = 0.999

@@ -5,7 +5,7 @@ import pytest
 from aggregator.contract.registry import protocol, protocol_names
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import BudgetExceededError
-from federation.grids.nodes import Placement
+from federation.engines.nodes import Placement
 from scenarios.testing import parties as small
 
 SMALL = {"noisy_weighted_llp": {"size": 4}, "weighted_lba": {"size": 4}}

@@ -16,13 +16,13 @@ from support.crafted_labels import ROWS
 from support.questions import QUESTIONS
 
 from federation.contract.errors import InputError
-from federation.contract.question import Question, ReleaseId
-from federation.contract.reference import Reference
+from federation.contract.plugins import Reference
+from federation.contract.query import Question, ReleaseId
+from federation.engines.codec import decode_question, encode_question
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine
-from federation.grids.codec import decode_question, encode_question
-from federation.mechanisms.labels.unbiased_design import table
-from federation.questions.labels import BagSums, LabelledRows
+from federation.mechanisms.labels.unbiased_response import table
+from federation.queries.labels import BagSums, LabelledRows
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 

@@ -14,9 +14,9 @@ from support.worlds import run
 from aggregator.releases.ratio_models import ReleasedRatios
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import QuorumError
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid
-from federation.questions.bags import LARGEST_FEATURE
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid
+from federation.queries.bags import LARGEST_FEATURE
 from scenarios.settings.words import Kind
 from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.simulation import SplitSpec

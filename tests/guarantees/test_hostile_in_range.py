@@ -11,8 +11,8 @@ from support.worlds import run, run_in_cohorts
 
 from aggregator.contract.registry import model, protocol
 from aggregator.world.plan import VariantPlan
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid
 
 LINEAR = {"learner": "linear"}
 VARIANTS = (

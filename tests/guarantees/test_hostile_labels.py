@@ -14,8 +14,8 @@ from support.worlds import run
 from aggregator.releases.regression_models import ReleasedRegressions
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import QuorumError
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid
 from scenarios.settings.words import Kind
 from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.simulation import SplitSpec

@@ -16,8 +16,8 @@ from aggregator.protocols.parameter_average import ParameterAverage
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.world.fitting import fit
 from aggregator.world.public_rows import PublicRows
-from federation.grids.codec import decode_submission, encode_submission
-from federation.questions.votes import Training
+from federation.engines.codec import decode_submission, encode_submission
+from federation.queries.votes import Training
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 from scenarios.settings.words import Kind

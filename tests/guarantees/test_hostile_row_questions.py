@@ -7,12 +7,12 @@ import pytest
 from support.two_class_questions import marginals, moment, row_moments
 
 from federation.contract.errors import InputError
-from federation.contract.reference import Reference
+from federation.contract.plugins import Reference
+from federation.engines.codec import decode_question, encode_question
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine, Append, ClipNorm, Fourier, OneHot, Polynomial, UnitNorm
-from federation.grids.codec import decode_question, encode_question
 from federation.numerics.binning import Bins
-from federation.questions.hypotheses import Hypothesis
+from federation.queries.marginals import Hypothesis
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 from parties.site.worker import cost_of

@@ -5,8 +5,8 @@ from support.two_class_parties import plan_fixture
 from support.worlds import run
 
 from aggregator.world.plan import VariantPlan
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid
 
 LINEAR = {"learner": "linear"}
 VARIANTS = (

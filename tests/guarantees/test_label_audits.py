@@ -10,11 +10,10 @@ import pytest
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.audit.estimate import audit
-from federation.mechanisms.labels.binned_response import BinnedResponse
-from federation.mechanisms.labels.calibrated_labels import calibrate
-from federation.mechanisms.labels.label_range import LabelRange
-from federation.mechanisms.labels.one_bit import OneBitLabels
+from federation.mechanisms.audits import audit
+from federation.mechanisms.labels.calibration import calibrate
+from federation.mechanisms.labels.mechanism import LabelRange
+from federation.mechanisms.labels.randomised_response import BinnedResponse, OneBitLabels
 from federation.mechanisms.labels.shaped_gaussian import calibrate as calibrate_sums
 from federation.mechanisms.labels.shaped_gaussian import fit_shape
 from federation.mechanisms.labels.unbiased_response import UnbiasedResponse

@@ -11,7 +11,7 @@ from support.worst_pairs import audited, mistake_mechanism, pair_of
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.guarantee import Unit
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.audit.estimate import audit
+from federation.mechanisms.audits import audit
 from federation.mechanisms.labels.unbiased_response import TOTAL, UnbiasedResponse
 from federation.numerics.bag_weights import stratified_noise
 from parties.answers import bag_sums

@@ -9,7 +9,7 @@ import pytest
 
 from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.audit.estimate import audit
+from federation.mechanisms.audits import audit
 from federation.mechanisms.marginals.noise import calibrate
 from federation.mechanisms.marginals.published import PublishedRates, published_loss
 from federation.numerics.binning import Bins

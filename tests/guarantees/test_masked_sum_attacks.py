@@ -15,11 +15,12 @@ from support.masked_sums import QUESTION, Gullible, World, parts
 from aggregator.sums.adding import AddingServer
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.moments import shares
 from federation.mechanisms.noise.additive import calibrate_laplace
-from federation.sums import keys, two_servers
-from federation.sums.encoding import encoded
-from federation.sums.messages import (
+from federation.mechanisms.sums import shares
+from federation.secure_aggregation import masks as keys
+from federation.secure_aggregation import messages as two_servers
+from federation.secure_aggregation.masks import encoded
+from federation.secure_aggregation.messages import (
     AGREE,
     KEYS,
     MASKED,
@@ -34,7 +35,7 @@ from federation.sums.messages import (
     as_cells,
     keys_width,
 )
-from federation.sums.plan import SumPlan, Terms, planned
+from federation.secure_aggregation.plan import SumPlan, Terms, planned
 from parties.second.unmasking import UnmaskingServer
 from parties.sums import masking
 from parties.sums.masking import MaskedAnswers, Own

@@ -14,7 +14,7 @@ from aggregator.contract.registry import MODELS, model
 from aggregator.releases.model_files import ReleasedFile, head
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
-from federation.contract.installed import installed
+from federation.contract.plugins import installed
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Append
 from scenarios.scores.prediction import predict

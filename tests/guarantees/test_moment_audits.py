@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.audit.estimate import audit
-from federation.mechanisms.moments.calibrated_moments import calibrate
+from federation.mechanisms.audits import audit
 from federation.mechanisms.noise import l2_gamma
+from federation.mechanisms.sums.row_sums import calibrate_row_sums as calibrate
 
 RUNS = 200_000
 EPSILON, DELTA = 1.0, 0.01

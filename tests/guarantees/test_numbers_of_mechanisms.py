@@ -16,9 +16,10 @@ from federation import mechanisms
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.bag_sums import accounting, composition
+from federation.mechanisms.bag_sums import calibration as accounting
+from federation.mechanisms.bag_sums import calibration as composition
 from federation.mechanisms.bag_sums.design import BagDesign
-from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.labels.mechanism import LabelRange
 from federation.mechanisms.labels.shaped_gaussian import fit_shape
 
 WRONG = [None, "1", -1, -0.5, math.nan, math.inf, 0, 1e-300, 0.5, 1e17, 1e300, 10**30, 10**400, True, [1.0], 1j]

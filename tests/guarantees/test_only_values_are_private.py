@@ -13,10 +13,10 @@ from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.world.fitting import fit
 from aggregator.world.public_rows import PublicRows
 from federation.contract.guarantee import Adjacency
+from federation.contract.query import Submission
 from federation.contract.randomness import NoiseBits
-from federation.contract.submission import Submission
 from federation.mechanisms.noise.additive import calibrate
-from federation.questions.votes import Training
+from federation.queries.votes import Training
 
 PARTIES = 9
 CLASSIFIER = {"name": "logistic", "parameters": {"regularisation": 1e-2}}

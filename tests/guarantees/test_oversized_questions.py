@@ -9,11 +9,10 @@ import pytest
 from support.questions import QUESTIONS
 
 from federation.contract.errors import InputError
-from federation.contract.limits import CODE, MOST_BAGS, Limits
-from federation.contract.question import PrivateQuestion
-from federation.contract.reference import Reference
-from federation.grids.codec import read_again, settings_of
-from federation.questions.bags import Bags
+from federation.contract.plugins import Reference
+from federation.contract.query import CODE, MOST_BAGS, Limits, PrivateQuestion
+from federation.engines.codec import read_again, settings_of
+from federation.queries.bags import Bags
 from parties.guard.answering import answered
 from parties.guard.registry import kinds
 from parties.holdings.cohort import Cohort, Holdings

@@ -19,7 +19,7 @@ OF = {
 CODE = """\
 import json, sys
 from collections import Counter
-from federation.contract import installed
+from federation.contract import plugins as installed
 whole, counted = installed.entry_points, Counter()
 def counting(**selected):
     counted[selected["group"]] += 1

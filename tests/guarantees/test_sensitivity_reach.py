@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.mechanisms.accounting import sensitivity
-from federation.numerics.contrasts import contrasts
 from federation.numerics.erm import minimise
+from federation.numerics.rows import contrasts
 
 TOLERANCE = 1e-11
 

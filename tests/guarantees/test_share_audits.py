@@ -20,12 +20,12 @@ from support.worst_pairs import audited, pair_of, sum_of
 from aggregator.answers.moment_answers import MomentAnswers
 from aggregator.answers.shared_moments import SharedMoments
 from aggregator.world.public_numbers import PublicNumbers
+from federation.contract.plugins import Reference
+from federation.contract.query import Submission
 from federation.contract.randomness import NoiseBits
-from federation.contract.reference import Reference
-from federation.contract.submission import Submission
-from federation.mechanisms.moments import shares
 from federation.mechanisms.noise.additive import calibrate, calibrate_laplace
 from federation.mechanisms.noise.gaussian import delta as gaussian_delta
+from federation.mechanisms.sums import shares
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 

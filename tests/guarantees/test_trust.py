@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from federation.contract.errors import InputError
-from federation.sums.servers import SAID
+from federation.secure_aggregation.plan import SAID
 from scenarios.runs.runner import run
 from scenarios.settings.promises import promises
 from scenarios.settings.schema import resolve

@@ -14,10 +14,10 @@ from aggregator.protocols.mean_operator.worst_sums import WorstSums
 from aggregator.regressions.worst_labels import WorstLabels
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
-from federation.contract.question import ReleaseId
+from federation.contract.query import ReleaseId
 from federation.features.feature_map import FeatureMap
-from federation.mechanisms.moments.summed_response import SummedResponse
-from federation.questions.moments import MomentNoise, MomentQuestion
+from federation.mechanisms.sums.row_sums import SummedResponse
+from federation.queries.row_sums import MomentNoise, MomentQuestion
 from parties.answers import error_marginals
 from scenarios.audits.auditor import sampler
 

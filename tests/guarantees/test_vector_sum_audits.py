@@ -14,9 +14,8 @@ from support.worst_pairs import audited, mistake_mechanism, pair_of
 from aggregator.contract.worst_case import Seen
 from aggregator.ensembles.worst_vectors import WorstVectors
 from aggregator.world.public_numbers import PublicNumbers
-from federation.contract.question import PrivateQuestion
-from federation.contract.submission import Submission
-from federation.features.ball import Ball
+from federation.contract.query import PrivateQuestion, Submission
+from federation.features.feature_map import Ball
 
 RUNS = 60_000
 ENOUGH, PARTIES = 3, 6

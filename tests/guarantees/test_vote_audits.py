@@ -17,9 +17,9 @@ from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.public_rows import PublicRows
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.accounting import sensitivity
-from federation.mechanisms.audit.estimate import audit
+from federation.mechanisms.audits import audit
 from federation.mechanisms.noise.additive import calibrate
-from federation.numerics.contrasts import contrasts
+from federation.numerics.rows import contrasts
 from scenarios.audits.auditor import audit_variant, perturbable
 
 RUNS = 60_000

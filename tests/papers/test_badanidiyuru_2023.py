@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.measured import needed_data
 
-from federation.mechanisms.labels.calibrated_labels import calibrate
+from federation.mechanisms.labels.calibration import calibrate
 from scenarios.data.catalogue import load
 
 # Mean variance over that of one bit at epsilon 1, 2 and 4; labels of weeks are nearly all at one end or the other.

@@ -48,7 +48,7 @@ FAULTS = {
 CHECK = """\
 import json
 import sys
-from federation.contract.installed import find
+from federation.contract.plugins import find
 from scenarios.testing import check_protocol
 found = {}
 for kind in sys.argv[1:]:

@@ -17,11 +17,17 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
-from federation.contract.reference import Reference
-from federation.letters.agreement import Agreement, terms
-from federation.letters.keys import fingerprint, new_site_key, public_text, raw_public
-from federation.letters.letters import NOTHING_KNOWN, Head, SealedAnswer, SignedQuestion
-from federation.letters.packets import question_packet, read_reply
+from federation.contract.plugins import Reference
+from federation.signed_messages.agreement import Agreement, terms
+from federation.signed_messages.keys import fingerprint, new_site_key, public_text, raw_public
+from federation.signed_messages.messages import (
+    NOTHING_KNOWN,
+    Head,
+    SealedAnswer,
+    SignedQuestion,
+    question_packet,
+    read_reply,
+)
 from parties.holdings.cohort import Cohort, Holdings
 from parties.site.accounts import Account, Accounts, Allowances
 from parties.site.journal import Journal

@@ -12,7 +12,7 @@ from aggregator.contract.registry import PROTOCOLS
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
-from federation.contract.installed import Installed, find, installed
+from federation.contract.plugins import Installed, find, installed
 
 SENT = (Sent("a number", 1, True),)
 

@@ -6,7 +6,7 @@ from flwr.app import Context, RecordDict
 from flwr.serverapp import Grid
 from flwr.supercore.run import Run
 
-from federation.grids.replies import handle
+from federation.engines.nodes import handle
 from parties.node.app import app
 
 RUN = 77

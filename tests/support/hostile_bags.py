@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 from support.bagged import Parties
 
-from federation.contract.question import Question
-from federation.contract.submission import Submission
+from federation.contract.query import Question, Submission
 
 
 class Extreme(Parties):

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 from support.two_class_parties import Parties
 
-from federation.contract.question import Question
-from federation.contract.submission import Submission
-from federation.questions.marginals import MarginalsQuestion
-from federation.questions.moments import MomentQuestion
+from federation.contract.query import Question, Submission
+from federation.queries.marginals import MarginalsQuestion
+from federation.queries.row_sums import MomentQuestion
 
 _DEVIATIONS = 39.0
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 from support.two_class_parties import Parties
 
-from federation.contract.question import Question
-from federation.contract.submission import Submission
+from federation.contract.query import Question, Submission
 from parties.holdings.cohort import DroppedOut, Holdings
 
 HONEST = 3  # parties, the first ones

@@ -8,9 +8,9 @@ from aggregator.answers.label_answers import LabelAnswers
 from aggregator.answers.label_sum_answers import LabelSumAnswers
 from aggregator.world.fitting import fit
 from federation.contract.guarantee import Guarantee
-from federation.contract.question import ReleaseId
-from federation.contract.reference import Reference
-from federation.questions.labels import LabelledRows, LabelSumsQuestion
+from federation.contract.plugins import Reference
+from federation.contract.query import ReleaseId
+from federation.queries.labels import LabelledRows, LabelSumsQuestion
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 

@@ -15,13 +15,14 @@ from flwr.serverapp import Grid
 from support.two_class_parties import public_table
 
 from aggregator.exchange import letter_grid, pulling
-from federation.contract.reference import Reference
-from federation.letters.agreement import Agreement, require_agreed
-from federation.letters.keys import masks_key, new_site_key, public_text, raw_public, sums_key
-from federation.letters.letters import SealedAnswer, SignedQuestion
-from federation.letters.packets import (
+from federation.contract.plugins import Reference
+from federation.signed_messages.agreement import Agreement, require_agreed
+from federation.signed_messages.keys import masks_key, new_site_key, public_text, raw_public, sums_key
+from federation.signed_messages.messages import (
     LETTER,
     SHORTEST_REPLY,
+    SealedAnswer,
+    SignedQuestion,
     Status,
     answer_packet,
     kind_of,

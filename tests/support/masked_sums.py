@@ -9,8 +9,9 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from aggregator.sums.masked_sum import MaskedSum
 from federation.contract.errors import InputError
-from federation.sums import keys, shamir
-from federation.sums.messages import (
+from federation.secure_aggregation import masks as keys
+from federation.secure_aggregation import masks as shamir
+from federation.secure_aggregation.messages import (
     AGREE,
     MASKED,
     SHARES,
@@ -26,8 +27,7 @@ from federation.sums.messages import (
     receipt_width,
     unpacked_bits,
 )
-from federation.sums.neighbours import neighbours
-from federation.sums.plan import SumPlan, Terms, planned
+from federation.secure_aggregation.plan import SumPlan, Terms, neighbours, planned
 from parties.sums.party import MaskedParty
 from scenarios.simulated.masked_sums import enrolled, masked_parties
 

@@ -23,6 +23,6 @@ def install_broken(folder):
     """Put a package that cannot be imported into a folder, with a protocol and a question."""
     entries = {
         "federation.protocols": ["broken = broken_pack:Broken"],
-        "federation.questions": ["votes_of_theirs = broken_pack:answer"],
+        "federation.queries": ["votes_of_theirs = broken_pack:answer"],
     }
     install(folder, "Broken-Pack", "raise RuntimeError('half installed')\n", entries)

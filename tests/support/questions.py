@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from aggregator.world.fitting import fit
-from federation.contract.question import PrivateQuestion, PublicQuestion, Question, ReleaseId, TrustedQuestion
-from federation.features.ball import Ball
-from federation.features.feature_map import completed, with_fourier
+from federation.contract.query import PrivateQuestion, PublicQuestion, Question, ReleaseId, TrustedQuestion
+from federation.features.feature_map import Ball, completed, with_fourier
 from federation.numerics.binning import Bins
-from federation.questions.bag_totals import CountTotalsQuestion, EmbeddingTotalsQuestion, TotalsNoise
-from federation.questions.bags import (
+from federation.queries.bags import (
     Bags,
     CountsNoise,
     CountsQuestion,
+    CountTotalsQuestion,
     EmbeddingsQuestion,
+    EmbeddingTotalsQuestion,
     JointNoise,
     NoisyEmbeddingsQuestion,
     RowsQuestion,
+    TotalsNoise,
 )
-from federation.questions.hypotheses import Hypothesis
-from federation.questions.labels import (
+from federation.queries.labels import (
     BagSums,
     BagSumsNoise,
     BagSumsQuestion,
@@ -32,16 +32,17 @@ from federation.questions.labels import (
     WeightedSumsNoise,
     WeightedSumsQuestion,
 )
-from federation.questions.marginals import MarginalsNoise, MarginalsQuestion
-from federation.questions.moments import MomentNoise, MomentQuestion
-from federation.questions.row_moments import RowMomentsNoise, RowMomentsQuestion
-from federation.questions.vector_sums import ParameterSumQuestion, StatisticSumQuestion, VectorNoise
-from federation.questions.votes import (
+from federation.queries.marginals import Hypothesis, MarginalsNoise, MarginalsQuestion
+from federation.queries.row_sums import MomentNoise, MomentQuestion, RowMomentsNoise, RowMomentsQuestion
+from federation.queries.votes import (
     IndividualQuestion,
     ParametersQuestion,
+    ParameterSumQuestion,
     ProbabilitiesQuestion,
     StatisticQuestion,
+    StatisticSumQuestion,
     Training,
+    VectorNoise,
     VotesQuestion,
 )
 

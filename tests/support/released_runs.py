@@ -13,7 +13,7 @@ from aggregator.world.fitting import fit
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from federation.features.feature_map import FeatureMap, text_code
 from federation.features.steps import Append
-from federation.questions.hypotheses import Hypothesis
+from federation.queries.marginals import Hypothesis
 
 COLUMNS = ("height", "colour", "weight")
 COLOURS = ("red", "green", "blue, dark")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.mechanisms.labels.response import WORDS
+from federation.mechanisms.labels.randomised_response import WORDS
 
 
 class Script:

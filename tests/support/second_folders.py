@@ -6,7 +6,7 @@ from pathlib import Path
 
 from support.letter_sites import deployed
 
-from federation.letters.keys import save_key
+from federation.signed_messages.keys import save_key
 from parties.site.state import State
 from scenarios.deployment.site_draft import second_draft
 

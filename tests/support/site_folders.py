@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.exchanges import agreement_for
 from support.questions import QUESTIONS
 
-from federation.letters.keys import fingerprint, new_site_key, save_key
+from federation.signed_messages.keys import fingerprint, new_site_key, save_key
 from parties.site.state import State
 
 ROWS = "".join(f"{i}.5,{i % 7},{i % 5},{'yes' if i % 3 else 'no'}\n" for i in range(40))

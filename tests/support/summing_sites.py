@@ -21,12 +21,11 @@ from aggregator.world.views import Views
 from aggregator.world.world import World as PlannedWorld
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
-from federation.contract.reference import Reference
-from federation.contract.roster import honest
-from federation.letters.agreement import require_agreed
-from federation.letters.letters import SealedAnswer, SignedQuestion
-from federation.letters.packets import LETTER, Status, kind_of, question_packet, read_question, read_reply
-from federation.letters.sum_letters import (
+from federation.contract.plugins import Reference
+from federation.contract.trust import honest
+from federation.secure_aggregation.messages import KEYS
+from federation.secure_aggregation.plan import Servers
+from federation.signed_messages.aggregation_messages import (
     SUM,
     SumAnswer,
     SumQuery,
@@ -35,8 +34,17 @@ from federation.letters.sum_letters import (
     roster_of,
     sum_plan,
 )
-from federation.sums.messages import KEYS
-from federation.sums.servers import Servers
+from federation.signed_messages.agreement import require_agreed
+from federation.signed_messages.messages import (
+    LETTER,
+    SealedAnswer,
+    SignedQuestion,
+    Status,
+    kind_of,
+    question_packet,
+    read_question,
+    read_reply,
+)
 from parties.guard.answering import answered
 from parties.guard.registry import question_type
 from parties.holdings.cohort import Cohort

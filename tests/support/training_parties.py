@@ -1,8 +1,8 @@
 """Cohorts of the synthetic parties, and what they are asked to train."""
 
 from aggregator.world.fitting import fit
-from federation.contract.reference import Reference
-from federation.questions.votes import Training
+from federation.contract.plugins import Reference
+from federation.queries.votes import Training
 from parties.holdings.cohort import Cohort
 
 LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 1e-3}}

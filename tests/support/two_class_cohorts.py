@@ -1,6 +1,6 @@
 """Cohorts of parties with rows of two classes, simulated and deployed."""
 
-from federation.contract.reference import Reference
+from federation.contract.plugins import Reference
 from parties.holdings.cohort import Cohort
 
 PARTIES = Reference(

@@ -7,7 +7,7 @@ from support import worlds
 from support.synthetic import Table
 
 from aggregator.world.plan import VariantPlan
-from federation.contract.reference import Reference
+from federation.contract.plugins import Reference
 from parties.holdings.cohort import Holdings
 
 CENTRE = np.array([1.0, -0.5, 0.0])

@@ -7,14 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from aggregator.world.fitting import fit
-from federation.contract.question import ReleaseId
+from federation.contract.query import ReleaseId
 from federation.features.feature_map import completed
 from federation.numerics.binning import Bins
-from federation.questions.hypotheses import Hypothesis
-from federation.questions.labels import LabelledRows
-from federation.questions.marginals import MarginalsNoise, MarginalsQuestion
-from federation.questions.moments import MomentNoise, MomentQuestion
-from federation.questions.row_moments import RowMomentsNoise, RowMomentsQuestion
+from federation.queries.labels import LabelledRows
+from federation.queries.marginals import Hypothesis, MarginalsNoise, MarginalsQuestion
+from federation.queries.row_sums import MomentNoise, MomentQuestion, RowMomentsNoise, RowMomentsQuestion
 
 ROWS = np.random.default_rng(5).normal(size=(200, 3))
 

@@ -8,8 +8,8 @@ from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.tally import VoteTally
 from aggregator.world.fitting import fit
 from aggregator.world.public_rows import PublicRows
-from federation.contract.submission import Submission
-from federation.questions.votes import Training, VotesQuestion
+from federation.contract.query import Submission
+from federation.queries.votes import Training, VotesQuestion
 
 STAGES = ("unit_norm",)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid, run_server_app
-from federation.grids.nodes import Placement
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid, run_server_app
+from federation.engines.nodes import Placement
 
 SYNTHETIC = Reference("support.synthetic:Parties")
 

@@ -14,10 +14,9 @@ from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, WorstCa
 from aggregator.protocols.mean_operator.worst_sums import WorstSums
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.guarantee import Guarantee
-from federation.contract.question import PrivateQuestion
-from federation.contract.submission import Submission
-from federation.mechanisms.audit.estimate import AuditResult
-from federation.questions.moments import SummedQuestion
+from federation.contract.query import PrivateQuestion, Submission
+from federation.mechanisms.audits import AuditResult
+from federation.queries.row_sums import SummedQuestion
 from parties.guard.answering import answered
 from parties.guard.registry import answerer
 from scenarios.audits.auditor import audit_sides, private_question, sampler

@@ -17,7 +17,7 @@ from aggregator.learners.inputs.feature_names import remember_names, require_sam
 from aggregator.learners.inputs.validation import require_integer, require_number, shaped
 from federation.contract.errors import FederationError, InputError
 from federation.contract.randomness import generator
-from federation.numerics.memory import keep_freed_memory
+from federation.numerics.rows import keep_freed_memory
 
 _TILE = 8192  # rows scaled or predicted at a time
 _ROWS_PER_STEP, _BAGS_PER_STEP = 1024, 16

@@ -18,8 +18,8 @@ from aggregator.learners.class_ratios.findings import MEAN, SIGNIFICANT, said
 from aggregator.learners.class_ratios.leaving_out import folds, left_out, left_out_of_all, mean_error, stacked
 from aggregator.learners.inputs.feature_names import remember_names
 from aggregator.learners.inputs.validation import checked, checked_covariance, checked_means, checked_proportions
-from federation.contract.digest import digest
 from federation.contract.errors import InputError
+from federation.contract.randomness import digest
 
 _USEFUL = 0.95  # of the error of the mean of bags, which some estimator must pass to be of use
 _PULL = 0.1  # of the weights to the default: few bags say little about weights

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from federation.contract.errors import InputError, nearest_name
-from federation.contract.reference import Reference
+from federation.contract.plugins import Reference
 
 if TYPE_CHECKING:
     import numpy as np

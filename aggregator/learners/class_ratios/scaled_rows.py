@@ -13,8 +13,8 @@ from aggregator.learners.class_ratios.estimator import RatioEstimator
 from aggregator.learners.inputs.validation import require_integer, require_number
 from aggregator.learners.kernels.distances import median_squared_distance, tiles
 from aggregator.learners.kernels.features import FeatureKernel, FourierKernel, LinearKernel
-from federation.contract.digest import digest
 from federation.contract.errors import InputError
+from federation.contract.randomness import digest
 
 
 class ScaledRows(RatioEstimator):

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.numerics.contrasts import contrasts
+from federation.numerics.rows import contrasts
 
 _LEAST_LEFT = 0.02  # of the products of class means, whatever noise there is
 _LEAST_RELIABLE = 0.1, 0.5  # share of the variance between bags that is taken for true, whatever the noise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 
 _FEWEST_ROWS = 1.0  # of a bin whose share of errors is looked at
 

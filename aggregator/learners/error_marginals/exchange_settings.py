@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from aggregator.learners.inputs.limits import MOST_BINS, MOST_EPOCHS, MOST_ROUNDS, MOST_WIDTH
 from aggregator.learners.inputs.validation import require_flag, require_integer, require_one_of
 from federation.contract.errors import InputError
+from federation.contract.query import MOST_BINS, MOST_EPOCHS, MOST_ROUNDS, MOST_WIDTH
 
 Memory = Literal["cumulative", "instantaneous"]
 LabelEstimate = Literal["entropy", "least_squares"]

@@ -9,7 +9,7 @@ from aggregator.learners.bag_regression.perceptron import Perceptron
 from aggregator.learners.bag_regression.training import Adam, cosine_decay
 from aggregator.learners.bag_regression.validation import column_scaling
 from aggregator.learners.error_marginals.exchange_settings import ExchangeSettings
-from federation.questions.hypotheses import Hypothesis
+from federation.queries.marginals import Hypothesis
 
 _BATCH, _LEAST_STEPS = 64, 600
 _SOFT_EPOCHS, _HARD_EPOCHS = 40, 100

@@ -21,7 +21,7 @@ from aggregator.learners.inputs.validation import matrix, shaped
 from federation.contract.errors import InputError
 from federation.contract.randomness import generator
 from federation.numerics.binning import Bins
-from federation.questions.hypotheses import Hypothesis
+from federation.queries.marginals import Hypothesis
 
 
 class ErrorQuery(NamedTuple):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from federation.contract.errors import InputError, nearest_name, refusing
-from federation.contract.numbers import apart
+from federation.contract.validation import apart
 
 _ROUNDING = 1e-6  # how far proportions may miss the simplex
 _DEPENDENT = 1e-8  # singular values below this share of the largest are zero

@@ -10,7 +10,7 @@ from aggregator.learners.kernels.exact import EnergyKernel, ExactSupport, Gaussi
 from aggregator.learners.kernels.features import FeatureSupport, FourierKernel, LinearKernel, NystromKernel
 from aggregator.learners.kernels.interface import Kernel
 from federation.contract.errors import InputError, nearest_name
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 
 KINDS = ("exact", "fourier", "nystrom", "energy", "linear")
 WITH_BANDWIDTH = ("exact", "fourier", "nystrom")

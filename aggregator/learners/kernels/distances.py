@@ -8,8 +8,7 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import generator
-from federation.numerics.arrays import Floats, require_finite
-from federation.numerics.memory import keep_freed_memory
+from federation.numerics.rows import Floats, keep_freed_memory, require_finite
 
 ROWS = 256  # of 512 features: 1 MiB, which stays in a core's own cache
 _SAMPLE = 1000  # rows: half a million pairs, whose median is known to about a thousandth of the distribution

@@ -13,7 +13,7 @@ import numpy as np
 from aggregator.learners.kernels.distances import ROWS, NegativeSquares, tiles
 from aggregator.learners.kernels.interface import Kernel, Support
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Floats, Integers
+from federation.numerics.rows import Floats, Integers
 
 
 class ExactKernel(Kernel):

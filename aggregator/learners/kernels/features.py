@@ -14,7 +14,7 @@ from aggregator.learners.kernels.distances import NegativeSquares, some_rows, ti
 from aggregator.learners.kernels.interface import Kernel, Support
 from federation.contract.errors import InputError
 from federation.features.steps import Fourier, waves
-from federation.numerics.arrays import Floats, Integers
+from federation.numerics.rows import Floats, Integers
 
 _NEGLIGIBLE = 1e-10  # share of the largest eigenvalue below which a direction holds rounding errors only
 

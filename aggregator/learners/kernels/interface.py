@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from federation.contract.digest import digest
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Floats, Integers
+from federation.contract.randomness import digest
+from federation.numerics.rows import Floats, Integers
 
 
 class Stored(ABC):

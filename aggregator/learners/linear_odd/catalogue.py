@@ -11,7 +11,7 @@ import numpy as np
 
 from aggregator.learners.linear_odd.losses import LinearOddLoss, PiecewiseLinearLoss, SymmetricProper
 from federation.contract.errors import InputError, nearest_name
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 
 _MARGINS = np.array([1.0, 2.0, 0.5, 0.25, 0.75, 1.5, 3.0, 4.0, 8.0, 16.0, 0.1, 0.01])
 _ROUNDING = 1e-9

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from aggregator.learners.linear_odd.problem import Problem, lengths, rounding
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 
 _STEPS = 150
 _IDLE_STEPS = 8  # without a better certificate

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import expit
 
 from federation.contract.errors import InputError, nearest_name
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 
 _GRID = np.concatenate([np.linspace(0, 4, 81), np.geomspace(4.5, 64, 20)])
 _SCORES = np.concatenate([-_GRID, _GRID])

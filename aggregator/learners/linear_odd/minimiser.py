@@ -12,9 +12,9 @@ from aggregator.learners.linear_odd.losses import LinearOddLoss, PiecewiseLinear
 from aggregator.learners.linear_odd.newton import minimise_quadratic, minimise_smooth
 from aggregator.learners.linear_odd.problem import Problem, lengths
 from federation.contract.errors import FederationError, InputError
-from federation.contract.numbers import apart
-from federation.numerics.arrays import Floats, numbers
+from federation.contract.validation import apart
 from federation.numerics.label_losses import check_finite, checked_statistic
+from federation.numerics.rows import Floats, numbers
 
 _TOLERANCE = 1e-6
 _LOOSEST = 1e-4  # rounding weakens certificates where rows on a kink depend on one another, or are long

@@ -14,7 +14,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from aggregator.learners.linear_odd.losses import SymmetricProper
 from aggregator.learners.linear_odd.problem import Problem, lengths, rounding
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Booleans, Floats, Integers
+from federation.numerics.rows import Booleans, Floats, Integers
 
 _SINGULAR = 1e-10  # eigenvalues below this share of the largest are zero
 _NEWTON_STEPS = 200

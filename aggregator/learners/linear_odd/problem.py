@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from federation.numerics.arrays import Floats
 from federation.numerics.label_losses import weighted_gram
+from federation.numerics.rows import Floats
 
 _EPSILON = float(np.finfo(np.float64).eps)
 _LAST_PLACES = 16  # rounding of sums of products in blocks, in units of the last place of the sum of absolute values

@@ -1,6 +1,6 @@
 """How far noise in the mean operator moves weights, risks (Patrini et al. 2015, Theorems 6 and 10, repaired), accuracy.
 
-`federation.mechanisms.moments.bounds.noise_quantile` bounds the norm of a release's noise on the sum of y x; on the
+`federation.mechanisms.sums.row_sums.noise_quantile` bounds the norm of a release's noise on the sum of y x; on the
 mean it is that over the number of rows.
 """
 

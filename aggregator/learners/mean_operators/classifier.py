@@ -20,7 +20,7 @@ from aggregator.learners.linear_odd.losses import LinearOddLoss, SymmetricProper
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
 from aggregator.learners.mean_operators.moments import MomentEstimate, from_labels
 from federation.contract.errors import InputError
-from federation.mechanisms.moments import bounds
+from federation.mechanisms.sums import row_sums as bounds
 
 
 class NotTwoClassesError(InputError):

@@ -12,7 +12,7 @@ from scipy.spatial.distance import pdist, squareform
 from aggregator.learners.inputs.validation import checked, require_number
 from aggregator.learners.mean_operators.moments import MomentEstimate
 from federation.contract.errors import InputError
-from federation.contract.numbers import apart
+from federation.contract.validation import apart
 
 LARGEST_CONDITION = 1e3
 MOST_BAGS = 3000  # two unknowns for each, in a dense system

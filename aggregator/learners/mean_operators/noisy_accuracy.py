@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 
 ALIGNMENTS = (0.0, 1.0, 2.0, 3.0, 4.0)  # exponents g
 _FAINT = 1e-6  # of the largest second moment: what varies less tells nothing

@@ -16,8 +16,8 @@ from aggregator.protocols.class_ratio.ratio_options import RatioOptions
 from aggregator.world.public_numbers import PublicNumbers, product
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
-from federation.contract.question import OFF
-from federation.mechanisms.counts.calibrated_counts import CountNoise
+from federation.contract.query import OFF
+from federation.mechanisms.counts.calibration import CountNoise
 
 if TYPE_CHECKING:
     from aggregator.protocols.class_ratio.ratio_session import RatioSession
@@ -103,12 +103,12 @@ class ClassRatio(RatioOptions, Protocol):
         if self.noise == OFF:
             return Promise(NoGuarantee("noise is off"), sends)
         if self.noise == "published_dirichlet":
-            from federation.mechanisms.counts.published_dirichlet import published_guarantee
+            from federation.mechanisms.counts.calibration import published_guarantee
 
             return Promise(published_guarantee(epsilon, public.delta), sends)
         delta = 0.0 if self.noise in _PURE else public.delta
         if self.noise == "published_gaussian":  # may miss its aim, whatever the number of classes
-            from federation.mechanisms.counts.calibrated_counts import calibrate
+            from federation.mechanisms.counts.calibration import calibrate
 
             shares = max(1, public.rows_per_person)
             one = calibrate("published_gaussian", classes=2, epsilon=epsilon / shares, delta=public.delta / shares)
@@ -145,8 +145,8 @@ class ClassRatio(RatioOptions, Protocol):
             return None
         if self.place is Place.SHARES:  # how many rows all parties have of a bag nobody knows by these numbers
             return None
-        from federation.mechanisms.counts.calibrated_counts import calibrate
-        from federation.mechanisms.counts.distortion import distortion
+        from federation.mechanisms.counts.calibration import calibrate
+        from federation.mechanisms.counts.comparison import distortion
 
         share = self.label_share if self.protect == "row" else 1.0
         spent = share * epsilon / max(1, public.rows_per_person)

@@ -16,18 +16,18 @@ from aggregator.protocols.class_ratio.ratio_fitting import Labelled, least_rows
 from aggregator.protocols.class_ratio.ratio_session import RatioSession
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee
-from federation.contract.question import ReleaseId
-from federation.contract.roster import honest
+from federation.contract.query import ReleaseId
+from federation.contract.trust import honest
 from federation.mechanisms.counts.additive import exchangeable
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 from federation.numerics.simplex import project
-from federation.questions.bag_totals import (
+from federation.queries.bags import (
     BagTotalsQuestion,
     CountTotalsQuestion,
     EmbeddingTotalsQuestion,
+    RowsQuestion,
     TotalsNoise,
 )
-from federation.questions.bags import RowsQuestion
 
 _ROWS_CHECKED = "rows of bags, which are public, were checked on arrival; those out of form were left out"
 _DEVIATIONS = 3.0  # of the noise on its size, which a bag must exceed where sizes have noise

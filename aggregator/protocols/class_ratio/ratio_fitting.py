@@ -14,7 +14,7 @@ from aggregator.learners.class_ratios.estimator import RatioEstimator
 from aggregator.protocols.class_ratio.conditioning import conditioning
 from aggregator.protocols.class_ratio.ratio_options import RatioOptions
 from federation.features.feature_map import FeatureMap
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 
 KERNEL_ESTIMATORS = ("whitened", "class_means", "mmd", "regression")  # of which the kernel can be chosen
 CORRECTED_ESTIMATORS = ("whitened", "class_means", "energy")  # for the known noise of proportions

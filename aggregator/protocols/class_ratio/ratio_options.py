@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from aggregator.contract.option_rules import refuse_misplaced, require_positive
-from aggregator.learners.inputs.limits import require_waves
 from federation.contract.errors import InputError
+from federation.contract.query import require_waves
 
 _CORRECTED = ("whitened", "class_means", "energy")
 _KERNELLED = ("whitened", "class_means", "mmd", "regression")

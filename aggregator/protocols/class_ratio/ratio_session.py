@@ -21,11 +21,11 @@ from aggregator.releases.released_estimators import Described
 from aggregator.world.world import World
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee
-from federation.contract.question import OFF, Noise, Question, ReleaseId
+from federation.contract.query import OFF, Noise, Question, ReleaseId
 from federation.features.feature_map import FeatureMap, with_fourier
 from federation.mechanisms.counts.additive import AdditiveCounts
-from federation.numerics.arrays import Floats
-from federation.questions.bags import (
+from federation.numerics.rows import Floats
+from federation.queries.bags import (
     PUBLISHED,
     Bags,
     CountsNoise,

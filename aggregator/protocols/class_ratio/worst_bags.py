@@ -9,10 +9,9 @@ import numpy as np
 from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, Statistic
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
-from federation.contract.question import PrivateQuestion, Question
+from federation.contract.query import PrivateQuestion, Question
 from federation.features.feature_map import FeatureMap
-from federation.questions.bag_totals import EmbeddingTotalsQuestion
-from federation.questions.bags import CountsQuestion, NoisyEmbeddingsQuestion
+from federation.queries.bags import CountsQuestion, EmbeddingTotalsQuestion, NoisyEmbeddingsQuestion
 
 LEAST = 10  # rows of every class beside those that change
 ONE_FREQUENCY = 2  # random features: two rows can then be as far from each other as the sensitivity reckons

@@ -19,9 +19,8 @@ from aggregator.contract.worst_case import (
 )
 from aggregator.protocols.class_ratio.worst_bags import WorstBags
 from federation.contract.errors import InputError
-from federation.contract.question import PrivateQuestion, Question
-from federation.contract.submission import Submission
-from federation.questions.bag_totals import BagTotalsQuestion, EmbeddingTotalsQuestion
+from federation.contract.query import PrivateQuestion, Question, Submission
+from federation.queries.bags import BagTotalsQuestion, EmbeddingTotalsQuestion
 
 RUNS = 60_000  # each of which is drawn by every party
 

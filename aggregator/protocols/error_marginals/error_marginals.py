@@ -13,9 +13,9 @@ from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rul
 from aggregator.protocols.error_marginals.exchange_options import ExchangeOptions
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
-from federation.contract.question import OFF
-from federation.contract.roster import honest
-from federation.questions.marginals import PUBLISHED
+from federation.contract.query import OFF
+from federation.contract.trust import honest
+from federation.queries.marginals import PUBLISHED
 
 if TYPE_CHECKING:
     from aggregator.protocols.error_marginals.exchange_session import ExchangeSession

@@ -8,9 +8,8 @@ from typing import Literal
 from aggregator.contract.option_rules import refuse_misplaced
 from aggregator.learners.error_marginals.exchange_settings import ExchangeSettings
 from federation.contract.errors import InputError
-from federation.contract.limits import MOST_ROWS
-from federation.contract.question import OFF
-from federation.questions.marginals import PUBLISHED, MarginalsNoise
+from federation.contract.query import MOST_ROWS, OFF
+from federation.queries.marginals import PUBLISHED, MarginalsNoise
 
 
 @dataclass(frozen=True)

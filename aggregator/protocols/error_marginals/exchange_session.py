@@ -24,12 +24,11 @@ from aggregator.releases.classifier_models import network
 from aggregator.releases.released_estimators import Described
 from aggregator.world.world import World
 from federation.contract.guarantee import Guarantee, NoGuarantee
-from federation.contract.question import OFF, Question, ReleaseId
-from federation.contract.roster import honest
+from federation.contract.query import OFF, Question, ReleaseId
+from federation.contract.trust import honest
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.marginals.shared_noise import SharedMarginalNoise
-from federation.questions.hypotheses import Hypothesis
-from federation.questions.marginals import MarginalsQuestion, exchange_noise
+from federation.queries.marginals import Hypothesis, MarginalsQuestion, exchange_noise
 
 
 @dataclass(eq=False)

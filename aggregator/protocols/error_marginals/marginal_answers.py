@@ -11,9 +11,9 @@ from aggregator.answers.local_answers import SummedAnswers
 from aggregator.answers.robust_sums import BOUNDED, Changes, GatedSum, Robustness
 from aggregator.protocols.error_marginals.marginal_range import MarginalRange
 from federation.contract.guarantee import Guarantee, Unit
-from federation.contract.question import OFF
+from federation.contract.query import OFF
 from federation.numerics.binning import Bins
-from federation.questions.marginals import PUBLISHED, MarginalsQuestion
+from federation.queries.marginals import PUBLISHED, MarginalsQuestion
 
 _GRID = 2.0**20  # published rates times rows are whole multiples of its inverse: their sum is the same in any order
 

@@ -11,7 +11,7 @@ import numpy as np
 from aggregator.answers.honest_range import BEYOND, Range
 from federation.contract.guarantee import Unit
 from federation.mechanisms.marginals.noise import MarginalNoise
-from federation.mechanisms.noise.tails import (
+from federation.mechanisms.noise.reach import (
     entry_reach,
     gaussian_pair_tail,
     gaussian_tail,
@@ -19,8 +19,8 @@ from federation.mechanisms.noise.tails import (
     laplace_tail,
     norm_reach,
 )
-from federation.numerics.arrays import Booleans, Floats
-from federation.questions.marginals import MarginalsQuestion
+from federation.numerics.rows import Booleans, Floats
+from federation.queries.marginals import MarginalsQuestion
 
 _HALVES = 0.5  # what is scaled is rounded to these
 

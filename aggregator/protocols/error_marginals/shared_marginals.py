@@ -10,10 +10,10 @@ from aggregator.answers.honest_range import REACH
 from aggregator.answers.shared_answers import SharedAnswers, require_reachable
 from aggregator.protocols.error_marginals.marginal_answers import possible_rows
 from aggregator.world.plan import WorldPlan
-from federation.contract.submission import Submission
+from federation.contract.query import Submission
 from federation.mechanisms.marginals.shared_noise import SharedMarginalNoise
-from federation.questions.marginals import MarginalsQuestion
-from federation.sums.encoding import require_room
+from federation.queries.marginals import MarginalsQuestion
+from federation.secure_aggregation.masks import require_room
 
 
 class SharedMarginals(SharedAnswers):

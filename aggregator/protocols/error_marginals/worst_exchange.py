@@ -11,11 +11,9 @@ import numpy as np
 from aggregator.contract.worst_case import TWO_CLASSES, Rows, Seen, Statistic, SummedWorstCase, in_one_sum
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
-from federation.contract.question import PrivateQuestion, Question
-from federation.contract.submission import Submission
+from federation.contract.query import PrivateQuestion, Question, Submission
 from federation.numerics.binning import Bins
-from federation.questions.hypotheses import Hypothesis
-from federation.questions.marginals import MarginalsQuestion
+from federation.queries.marginals import Hypothesis, MarginalsQuestion
 
 RUNS = 200_000
 RUNS_OF_SHARES = 60_000  # each of which is drawn by every party

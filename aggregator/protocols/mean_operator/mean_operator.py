@@ -14,8 +14,8 @@ from aggregator.protocols.mean_operator.moment_options import MomentOptions
 from aggregator.world.public_numbers import PublicNumbers, product
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
-from federation.contract.question import OFF
-from federation.questions.moments import RESPONSE
+from federation.contract.query import OFF
+from federation.queries.row_sums import RESPONSE
 
 if TYPE_CHECKING:
     from aggregator.protocols.mean_operator.moment_session import MomentSession

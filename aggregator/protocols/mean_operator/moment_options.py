@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from aggregator.contract.option_rules import refuse_misplaced, require_positive
-from aggregator.learners.inputs.limits import require_waves
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
-from federation.contract.numbers import apart
-from federation.contract.question import OFF
-from federation.contract.roster import honest
-from federation.questions.moments import RESPONSE
+from federation.contract.query import OFF, require_waves
+from federation.contract.trust import honest
+from federation.contract.validation import apart
+from federation.queries.row_sums import RESPONSE
 
 if TYPE_CHECKING:
     from aggregator.learners.linear_odd.losses import LinearOddLoss
@@ -135,15 +134,15 @@ class MomentOptions:
         Raises `InputError` for numbers that a noise cannot work with.
         """
         from aggregator.protocols.mean_operator.response_weight import weight_along
-        from federation.mechanisms.moments import summed_response
-        from federation.mechanisms.moments.calibrated_moments import calibrate
+        from federation.mechanisms.sums import row_sums
+        from federation.mechanisms.sums.row_sums import calibrate_row_sums as calibrate
 
         rows, parties = public.rows or 1, public.parties or 1
         responses, weight = math.inf, 1.0
-        if epsilon >= summed_response.LEAST_EPSILON and (
+        if epsilon >= row_sums.LEAST_EPSILON and (
             self.noise == RESPONSE or (self.noise == "auto" and self.may_respond)
         ):
-            variance = summed_response.calibrate(epsilon).label_variance
+            variance = row_sums.calibrate_summed_response(epsilon).label_variance
             responses = rows * variance
             if public.spectrum and self.expansion == "none":
                 weight = weight_along(np.array(public.spectrum), dimension, variance / rows)

@@ -17,15 +17,14 @@ from aggregator.protocols.mean_operator.moment_estimates import Moments, denoise
 from aggregator.protocols.mean_operator.moment_options import MomentOptions
 from aggregator.protocols.mean_operator.response_weight import response_weight
 from aggregator.world.world import World
-from federation.contract.question import OFF
-from federation.contract.roster import honest
+from federation.contract.query import OFF
+from federation.contract.trust import honest
 from federation.features.feature_map import FeatureMap, completed, with_fourier, with_polynomial
-from federation.mechanisms.moments import summed_response
-from federation.mechanisms.moments.bounds import regularisation
-from federation.mechanisms.moments.summed_response import LEAST_EPSILON
-from federation.numerics.norms import within_norm
-from federation.questions.bags import Bags, RowsQuestion
-from federation.questions.moments import RESPONSE, MomentKind, MomentNoise, MomentQuestion
+from federation.mechanisms.sums import row_sums as summed_response
+from federation.mechanisms.sums.row_sums import LEAST_EPSILON, regularisation
+from federation.numerics.rows import within_norm
+from federation.queries.bags import Bags, RowsQuestion
+from federation.queries.row_sums import RESPONSE, MomentKind, MomentNoise, MomentQuestion
 
 _FEATURES_OF_A_MEDIAN = 16.0  # from so many on the kernel is as wide as the median distance
 _MOST_DENOISED = 1000  # features: the work grows with their cube
@@ -161,7 +160,7 @@ class MomentSession(OneRound):
 
     def _weight(self, epsilon: float) -> float:
         """How much errors of randomised response harm, by the public rows."""
-        variance = summed_response.calibrate(epsilon).label_variance / self._all_rows
+        variance = summed_response.calibrate_summed_response(epsilon).label_variance / self._all_rows
         rows = self._cut(self._features.transform(self._world.views.table.rows))
         return response_weight(rows, variance)
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.mechanisms.moments.bounds import regularisation
-from federation.numerics.arrays import Floats
-from federation.questions.moments import LARGEST_WEIGHT
+from federation.mechanisms.sums.row_sums import regularisation
+from federation.numerics.rows import Floats
+from federation.queries.row_sums import LARGEST_WEIGHT
 
 _CURVATURE = 0.25  # of the even part of the logistic loss at 0
 _ROWS = 1000  # that are looked at, evenly spaced: more would not change two digits

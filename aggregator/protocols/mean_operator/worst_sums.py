@@ -19,10 +19,9 @@ from aggregator.contract.worst_case import (
     in_one_sum,
 )
 from federation.contract.errors import InputError
-from federation.contract.question import PrivateQuestion, Question
-from federation.contract.submission import Submission
-from federation.numerics.norms import within_norm
-from federation.questions.moments import MomentQuestion
+from federation.contract.query import PrivateQuestion, Question, Submission
+from federation.numerics.rows import within_norm
+from federation.queries.row_sums import MomentQuestion
 
 RUNS = 200_000
 FOURIER = 2  # random features: noise scales with their norm, which is the same for any number

@@ -13,8 +13,8 @@ from aggregator.ensembles.decoding import two_rows
 from aggregator.protocols.soft_vote.discrepancy import discrepancy_minimiser
 from aggregator.world.public_rows import Coordinates
 from federation.mechanisms.noise.additive import AdditiveMechanism
-from federation.numerics.contrasts import contrasts
 from federation.numerics.erm import attainable_tolerance, minimise
+from federation.numerics.rows import contrasts
 
 _WITHOUT_NOISE = 1e-4  # regularisation where no noise asks for any
 _RELATIVE_TOLERANCE = 1e-4  # of the gradient, in units of the regularisation

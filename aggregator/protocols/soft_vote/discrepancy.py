@@ -15,9 +15,9 @@ import math
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Floats
 from federation.numerics.erm import attainable_tolerance, minimise
 from federation.numerics.label_losses import label_loss
+from federation.numerics.rows import Floats
 
 SMALLEST_RIDGE = 1e-6  # where (nearly) no distance is asked for, and a minimiser need not exist
 _ACCURACY = 1e-4  # relative, of the distance

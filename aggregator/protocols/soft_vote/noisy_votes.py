@@ -13,8 +13,8 @@ from aggregator.ensembles.decoding import PUBLIC_ROWS, VOTE_ASSUMPTIONS, VOTE_CH
 from aggregator.ensembles.ensemble import Ensemble
 from federation.mechanisms.accounting import sensitivity
 from federation.mechanisms.noise.additive import AdditiveMechanism
-from federation.numerics.contrasts import contrast_rounding, contrasts
 from federation.numerics.erm import attainable_tolerance, risk_minimiser
+from federation.numerics.rows import contrast_rounding, contrasts
 
 _RELATIVE_TOLERANCE = 1e-3  # of the gradient, in units of the regularisation
 _DECIMALS = 12

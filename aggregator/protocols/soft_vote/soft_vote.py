@@ -25,7 +25,7 @@ from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.public_rows import Coordinates, PublicRows
 from aggregator.world.world import World
 from federation.contract.errors import InputError
-from federation.contract.question import OFF
+from federation.contract.query import OFF
 
 _MANY_RUNS = 400_000  # of an audit
 _RUNS = {"erm": 4_000, "discrepancy": 20_000, "votes": 100_000}  # where releases need optimisations

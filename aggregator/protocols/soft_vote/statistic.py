@@ -10,7 +10,7 @@ from aggregator.ensembles.ensemble import Ensemble
 from aggregator.world.public_rows import Coordinates
 from federation.contract.guarantee import Assumption, Check
 from federation.mechanisms.accounting import sensitivity
-from federation.numerics.contrasts import contrasts
+from federation.numerics.rows import contrasts
 
 _RANGE = Assumption("the statistic is projected to the range of the public rows before noise", Check.ENFORCED)
 

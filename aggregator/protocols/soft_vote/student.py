@@ -20,8 +20,7 @@ from aggregator.world.public_rows import Coordinates, PublicRows, Shape, stage_n
 from aggregator.world.views import Views
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.noise.additive import AdditiveMechanism
-from federation.numerics.arrays import Floats
-from federation.numerics.contrasts import contrasts
+from federation.numerics.rows import Floats, contrasts
 
 DIMENSIONS = 32  # of the public rows, in which clusters are looked for
 _TAIL = ["whiten", "constant", "unit_norm"]

@@ -22,8 +22,8 @@ from scipy.stats import binom
 
 from federation.contract.errors import InputError
 from federation.mechanisms.noise import gaussian
-from federation.mechanisms.noise.checks import require_delta_above_zero, require_epsilon_from_zero, require_whole
-from federation.numerics.arrays import Floats
+from federation.mechanisms.noise.mechanism import require_delta_above_zero, require_epsilon_from_zero, require_whole
+from federation.numerics.rows import Floats
 
 _STEP = 1e-4  # of the grid of losses, or more where that is too fine for the numbers below
 _MOST_POINTS = 2**20  # of all rounds together

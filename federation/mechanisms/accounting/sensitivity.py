@@ -21,9 +21,9 @@ import math
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.numbers import required
-from federation.mechanisms.noise.checks import require_from_zero, require_known, require_positive, require_whole
-from federation.numerics.arrays import Floats
+from federation.contract.validation import required
+from federation.mechanisms.noise.mechanism import require_from_zero, require_known, require_positive, require_whole
+from federation.numerics.rows import Floats
 
 FORMS = ("published", "tight", "diameter", "public_features")
 

@@ -2,6 +2,15 @@
 
 The noise of a bag's labels enters its sum only as sum w_j g_j, a normal variable of variance sigma² sum w_j², so that
 is what is drawn. Rows, bags, weights and which labels are noisy are published beside the sums.
+
+What mechanisms for label sums of disjoint bags have in common: public numbers, and bags that are all alike.
+
+Laplace noise on the signed label sum of every bag: pure epsilon, and no choice of noisy labels.
+
+The published guarantee of noisy-wtd-LLP as a number, with the best explicit constants its proof allows.
+
+Brahmbhatt et al. 2023, Theorem D.1: delta = exp(-Omega(sqrt(rho k))) up to a factor of the number of bags, with
+constants that the paper leaves open. It is far above the exact delta; see `accounting.delta`.
 """
 
 from __future__ import annotations
@@ -13,16 +22,123 @@ from typing import ClassVar
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Assumption, Check, Keeper
+from federation.contract.guarantee import Assumption, Check, Keeper, require_epsilon
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.bag_sums import calibrated_sums as calibration
-from federation.mechanisms.bag_sums import composition, label_sums
-from federation.mechanisms.bag_sums.accounting import width
-from federation.mechanisms.bag_sums.design import BagDesign
-from federation.mechanisms.bag_sums.label_sums import CHARGE
-from federation.mechanisms.bag_sums.sum_mechanism import public_numbers
-from federation.mechanisms.noise.mechanism import Parameters, Replacement
-from federation.numerics.arrays import Booleans, Floats
+from federation.mechanisms.bag_sums import calibration
+from federation.mechanisms.bag_sums import calibration as accounting
+from federation.mechanisms.bag_sums import calibration as composition
+from federation.mechanisms.bag_sums import exact_sums as label_sums
+from federation.mechanisms.bag_sums.calibration import width
+from federation.mechanisms.bag_sums.design import BagDesign, Weights, require_bags
+from federation.mechanisms.bag_sums.exact_sums import CHARGE
+from federation.mechanisms.noise import discrete as discrete_laplace
+from federation.mechanisms.noise import gaussian
+from federation.mechanisms.noise.mechanism import (
+    Parameters,
+    Replacement,
+    require_epsilon_from_zero,
+    require_positive,
+    require_scale,
+)
+from federation.numerics.rows import Booleans, Floats
+
+
+@dataclass(frozen=True)
+class AlikeBags(Replacement):
+    """Sums of m bags of k out of n records with labels in a public range; weights and noise of all have one law."""
+
+    records: int
+    bags: int
+    size: int
+    label_range: tuple[float, float]
+
+    weights: ClassVar[Weights]
+
+    @property
+    def inclusion(self) -> float:
+        """The probability that a record is in a bag."""
+        return self.bags * self.size / self.records
+
+    def _require_shape(self, labels: Floats) -> None:
+        if np.shape(labels)[-2:] != (self.bags, self.size):
+            raise InputError(f"labels must be {(self.bags, self.size)}, bags by size, got {np.shape(labels)}")
+
+
+def public_numbers(bags: BagDesign | AlikeBags, label_range: tuple[float, float], **noise: float) -> Parameters:
+    """The parameters of a guarantee for label sums; those of the noise stand between bags and labels."""
+    of_bags = {"records": bags.records, "bags": bags.bags, "size": bags.size, "weights": bags.weights}
+    return {**of_bags, **noise, "lowest_label": label_range[0], "highest_label": label_range[1]}
+
+
+_PUBLIC_FEATURES = Assumption(
+    "features, bags and weights are public: only labels are protected", Check.DECLARED, Keeper.HOLDER
+)
+
+
+@dataclass(frozen=True)
+class LaplaceBagSums(AlikeBags):
+    """Releases of m sums of k labels with weights -1 and 1, each with discrete Laplace noise of scale range/epsilon.
+
+    `grid_scale` is the scale in 2^-20 parts of the label range; one release has delta 0. Made by `laplace_bag_sums`.
+    """
+
+    epsilon: float
+    grid_scale: int
+
+    name: ClassVar[str] = "laplace_bag_sums"
+    weights: ClassVar[Weights] = "signs"
+    delta: ClassVar[float] = 0.0
+
+    @property
+    def scale(self) -> float:
+        """Parameter of the Laplace noise on each sum, in units of labels."""
+        return self.grid_scale * accounting.width(self.label_range) / label_sums.LABEL_STEPS
+
+    @property
+    def parameters(self) -> Parameters:
+        """Public numbers of the mechanism, as its guarantee lists them."""
+        return public_numbers(self, self.label_range, scale=self.scale)
+
+    def release(self, labels: Floats, weights: Floats, bits: NoiseBits) -> Floats:
+        """Noisy sums of every bag, (m,) float64, in units of labels.
+
+        `labels`, `weights`: (m, k) of the records in each bag, in the same order; of several releases one after another
+        (..., m, k), which gives (..., m). Raises `InputError` for other shapes, for labels outside the range, and for
+        weights other than -1 and 1.
+        """
+        self._require_shape(labels)
+        return label_sums.laplace_sums(labels, weights, self.label_range, self.grid_scale, bits)
+
+    def delta_at(self, epsilon: float) -> float:
+        """The exact delta of one release at another epsilon >= 0: 0 from the claimed one on."""
+        epsilon = require_epsilon_from_zero(epsilon)
+        return self.inclusion * discrete_laplace.delta(epsilon, label_sums.LABEL_STEPS, self.grid_scale)
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What the guarantee rests on, and how each premise is kept."""
+        return label_sums.DISJOINT_BAGS, _PUBLIC_FEATURES, label_sums.SIGN_WEIGHTS, *label_sums.COMMON
+
+
+def laplace_bag_sums(
+    records: int, bags: int, size: int, *, label_range: tuple[float, float], epsilon: float
+) -> LaplaceBagSums:
+    """The least noise that makes one release of m bags of k out of n records epsilon-private.
+
+    Raises `InputError` for arguments out of range.
+
+    Examples:
+        >>> mechanism = laplace_bag_sums(100, 5, 20, label_range=(0.0, 1.0), epsilon=0.5)
+        >>> mechanism.scale, mechanism.delta_at(0.25)
+        (2.0, 0.1175)
+    """
+    require_bags(records, bags, size)
+    accounting.width(label_range)
+    require_epsilon(epsilon)
+    grid_scale = discrete_laplace.calibrate_discrete_laplace(label_sums.LABEL_STEPS, epsilon)
+    require_scale("scale", grid_scale)
+    return LaplaceBagSums(records, bags, size, label_range, epsilon, grid_scale)
+
 
 _PUBLIC_ROWS = Assumption(
     "features, bags, weights and which labels are noisy are public: only labels are protected",
@@ -149,3 +265,45 @@ def calibrate(design: BagDesign, *, label_range: tuple[float, float], epsilon: f
     """
     sigma = calibration.smallest_sigma(epsilon, delta * (1 - 1e-8), design, label_range=label_range, charge=CHARGE)
     return NoisyBagSums(design, label_range, sigma, epsilon, delta)
+
+
+def theorem_delta(epsilon: float, design: BagDesign, *, sigma: float, label_range: tuple[float, float]) -> float:
+    """What the proof of Theorem D.1 gives, at most 1; each step at its strongest, so generous to the theorem.
+
+    With rho = |N|/n, but for events of these probabilities a bag has noise of variance sigma² rho k/4 or more and no
+    weight is above l:
+    1. some of m bags has fewer than rho k/2 noisy labels: m exp(-rho² k/2) (Hoeffding 1963, without replacement);
+    2. in some bag the sum of rho k/2 squared weights is below half its mean: m exp(-rho k/32) (Laurent, Massart 2000);
+    3. some of m k weights is above l: 2 m k Φ(-l).
+    Then what is left is the exact delta of Gaussian noise at l Delta/(sigma sqrt(rho k/4)), and l is the best one.
+
+    Raises `InputError` for arguments out of range, and unless the design is the published one: a fixed noisy set and
+    Gaussian weights.
+
+    Examples:
+        >>> from federation.mechanisms.bag_sums.calibration import delta
+        >>> design = BagDesign(records=409_600, bags=100, size=4096, noisy=204_800)
+        >>> theorem_delta(1.0, design, sigma=1.0, label_range=(0.0, 1.0))
+        5.314e-05
+        >>> delta(1.0, design, sigma=1.0, label_range=(0.0, 1.0))  # exactly
+        6.589e-23
+    """
+    from scipy.optimize import minimize_scalar
+    from scipy.special import ndtr
+
+    require_epsilon_from_zero(epsilon)
+    if design.noisy is None or design.weights != "gaussian":
+        raise InputError("the theorem covers Gaussian weights and a fixed noisy set; give noisy and no per_bag")
+    share = design.noisy / design.records
+    noise = require_positive("sigma", sigma) * math.sqrt(share * design.size / 4)
+    few = math.exp(-(share**2) * design.size / 2) + math.exp(-share * design.size / 32)
+
+    def log_rest(largest: float) -> float:
+        beyond = 2 * design.bags * design.size * float(ndtr(-largest))
+        seen = float(gaussian.delta(epsilon, largest * width(label_range) / noise))
+        return math.log(max(beyond + seen, 1e-300))
+
+    grid = np.linspace(0.05, 37.0, 200)
+    near = min(grid, key=log_rest)
+    best = minimize_scalar(log_rest, bounds=(max(near - 0.4, 0.01), near + 0.4), method="bounded")
+    return min(1.0, design.bags * few + math.exp(min(float(best.fun), log_rest(near))))

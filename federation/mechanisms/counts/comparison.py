@@ -1,24 +1,108 @@
-"""All mechanisms for label counts side by side, at counts that are invented or public."""
+"""All mechanisms for label counts side by side, at counts that are invented or public.
+
+How far released class proportions lie from the true ones, for public what-if counts.
+
+How far private proportions are from the true ones, all bags together: Lemma 4 of Iyer et al. 2016, and better.
+
+With P the proportions (C, M) of M bags of m_i records and each released column from Dir(sigma_i m_i p_i), an entry has
+mean p and variance p (1 - p) / (sigma_i m_i + 1). All bounds hold for the Frobenius norm of the error with probability
+1 - zeta or more, by Markov's and Chebyshev's inequalities.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import require_delta, require_epsilon
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.counts.additive import AdditiveCounts, checked_counts
-from federation.mechanisms.counts.calibrated_counts import CountNoise, calibrate
-from federation.mechanisms.counts.dirichlet import MAX_FLOOR
-from federation.mechanisms.counts.dirichlet_divergence import MeasuredDelta
-from federation.mechanisms.counts.distortion import DRAWS, Distortion, affordable, distortion, sampled
-from federation.mechanisms.counts.published_dirichlet import published_release, sigma_for_counts, true_delta
-from federation.mechanisms.noise.checks import require_whole
-from federation.mechanisms.noise.mechanism import Parameters
-from federation.numerics.arrays import Integers
+from federation.mechanisms.counts.additive import AdditiveCounts, CountMechanism, checked_counts
+from federation.mechanisms.counts.calibration import (
+    CountNoise,
+    calibrate,
+    published_release,
+    sigma_for_counts,
+    true_delta,
+)
+from federation.mechanisms.counts.dirichlet import MAX_FLOOR, MeasuredDelta
+from federation.mechanisms.counts.exact_laws import LatticeLaplace
+from federation.mechanisms.noise.mechanism import Parameters, require_whole
+from federation.numerics.rows import Floats, Integers
+from federation.numerics.simplex import project
+
+DRAWS = 20_000
+_NEGLIGIBLE = 1e-9  # probability that the projection moves anything
+_MOST_NUMBERS = 2_000_000  # that all draws together may take
+_OF_A_SHARE = 8.0  # such numbers are as much work as a Dirichlet share
+
+
+@dataclass(frozen=True)
+class Distortion:
+    """E sum_i |released proportion_i - true proportion_i|, in [0, 2], after projection onto the simplex.
+
+    `standard_error` is that of the mean of seeded draws, 0 where the expectation is computed exactly.
+    """
+
+    mean: float
+    standard_error: float
+
+
+def affordable(draws: int, classes: int, each: float = _OF_A_SHARE) -> int:
+    """So many draws, or fewer for many classes, each of which takes `each` numbers; at least 2.
+
+    The mean error of many classes is as exact with few draws as that of few classes is with many.
+    """
+    return int(max(2, min(draws, _MOST_NUMBERS / (classes * each))))
+
+
+def distortion(mechanism: CountMechanism, counts: Integers, draws: int = DRAWS, seed: int = 1) -> Distortion:
+    """The expected L1 distortion if a bag had these counts, shape (C,); they must be invented or public.
+
+    Exact where the projection is needed with probability below 1e-9, otherwise by `draws` releases (see
+    `affordable`), of which integer noise needs to say only what the projection changes. Raises `InputError` for
+    counts that are none.
+
+    Examples:
+        >>> from federation.mechanisms.counts.exact_laws import calibrate_lattice_laplace as calibrate
+        >>> distortion(calibrate(3, epsilon=1.0, delta=0.0), np.array([500, 300, 200]))
+        Distortion(mean=0.003665, standard_error=0.0)
+    """
+    counts = checked_counts(counts, mechanism.classes)
+    require_whole("draws", draws, 1)
+    size = int(counts.sum())
+    additive = mechanism if isinstance(mechanism, AdditiveCounts) else None
+    if additive and sum(map(additive.escape, counts)) < _NEGLIGIBLE:
+        return Distortion(additive.expected_l1() / size, 0.0)
+    bits = NoiseBits(seed, f"distortion of {mechanism.name}")
+    if isinstance(mechanism, LatticeLaplace):
+        each = math.sqrt(math.pi * mechanism.classes)  # proposals for a draw
+    else:
+        each = _OF_A_SHARE if additive is None else 1.0
+    released = mechanism.release(counts, bits, affordable(draws, len(counts), each))
+    return sampled(released, counts, additive.expected_l1() / size if additive else None)
+
+
+def sampled(released: Floats, counts: Integers, unprojected: float | None = None) -> Distortion:
+    """The mean distortion of released counts (draws, C), draws >= 2, and its standard error.
+
+    `unprojected` is the expected distortion before projection, where known: a control variate, which counts as much as
+    the draws show it to matter, hence not at all for noise far above the counts.
+    """
+    size = int(np.sum(counts))
+    errors = np.abs(project(released / size) - counts / size).sum(axis=1)
+    if unprojected is not None:
+        known = np.abs(released - counts).sum(axis=1) / size
+        about = known - known.mean()
+        spread = float(about @ about)
+        if spread > 0:
+            errors += about @ errors / spread * (unprojected - known)
+    return Distortion(float(errors.mean()), float(errors.std(ddof=1) / np.sqrt(len(errors))))
+
 
 PUBLISHED_DIRICHLET = "published_dirichlet"
 _RUNS = 2**20  # draws times classes of a measured delta
@@ -162,3 +246,69 @@ def _neighbour(counts: Integers) -> Integers | None:
 
 def _text(counts: Integers) -> str:
     return ",".join(map(str, counts))
+
+
+def published_bound(proportions: Floats, sigmas: ArrayLike, sizes: ArrayLike, zeta: float) -> float:
+    """Lemma 4: M C / sqrt(zeta) times the largest standard deviation of an entry. It depends on the true proportions.
+
+    `proportions`: (C, M), columns on the simplex; `sigmas` > 0 and `sizes` >= 1: (M,) or numbers. Raises `InputError`
+    otherwise or for zeta outside (0, 1).
+
+    Examples:
+        >>> shares = np.array([[0.5, 0.2], [0.5, 0.8]])
+        >>> published_bound(shares, sigmas=0.1, sizes=[100, 200], zeta=0.1)
+        1.907
+    """
+    variance = _variances(proportions, sigmas, sizes, zeta)
+    return math.sqrt(variance.max() / zeta) * variance.size
+
+
+def frobenius_bound(proportions: Floats, sigmas: ArrayLike, sizes: ArrayLike, zeta: float) -> float:
+    """sqrt(sum of all entries' variances / zeta), by Markov's inequality on the squared norm at once.
+
+    At most Lemma 4 over sqrt(M C), and like it a function of the true proportions: a diagnostic for who holds the
+    labels, not to be published. Arguments and errors as in `published_bound`.
+
+    Examples:
+        >>> shares = np.array([[0.5, 0.2], [0.5, 0.8]])
+        >>> frobenius_bound(shares, sigmas=0.1, sizes=[100, 200], zeta=0.1)
+        0.7791
+    """
+    return math.sqrt(_variances(proportions, sigmas, sizes, zeta).sum() / zeta)
+
+
+def public_bound(mechanism: CountMechanism, sizes: Floats | Integers, zeta: float) -> float:
+    """The same bound from public numbers, for any private counts: what may be published.
+
+    `sizes`: (M,) of bags that `mechanism` serves. A Dirichlet's variances are largest at equal counts, since
+    sum p (1 - p) <= 1 - 1/C (sharper than p (1 - p) <= 1/4 each); additive noise has the same at all counts. Raises
+    `InputError` for sizes below 1 or zeta outside (0, 1).
+
+    Examples:
+        >>> from federation.mechanisms.counts.dirichlet import calibrate_shifted
+        >>> noise = calibrate_shifted(2, epsilon=1.0, delta=1e-3, pseudo_count=50)
+        >>> public_bound(noise, np.array([100, 200]), zeta=0.1)
+        0.1904
+    """
+    _check(sizes, zeta)
+    total = sum(float(np.trace(mechanism.covariance(int(size)))) / float(size) ** 2 for size in sizes)
+    return math.sqrt(total / zeta)
+
+
+def _variances(proportions: Floats, sigmas: ArrayLike, sizes: ArrayLike, zeta: float) -> Floats:
+    """p (1 - p) / (sigma_i m_i + 1), shape (C, M)."""
+    _check(np.asarray(sizes), zeta)
+    on_simplex = np.all(proportions >= 0) and np.allclose(proportions.sum(axis=0), 1, rtol=0, atol=1e-9)
+    if proportions.ndim != 2 or not on_simplex:
+        raise InputError("proportions must have shape (classes, bags), every column >= 0 with sum 1")
+    if not np.all(np.asarray(sigmas) > 0):
+        raise InputError(f"sigmas must be positive, got {np.min(sigmas)}; take them from the mechanisms")
+    parameters: Floats = np.multiply(sigmas, sizes)
+    return proportions * (1 - proportions) / (parameters + 1)
+
+
+def _check(sizes: Floats | Integers, zeta: float) -> None:
+    if not np.all(sizes >= 1):
+        raise InputError(f"sizes of bags must be at least 1, got {np.min(sizes)}; leave empty bags out")
+    if not 0 < zeta < 1:
+        raise InputError(f"zeta must lie in (0, 1), got {zeta}; it is the probability that the bound fails")

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import require_epsilon
-from federation.mechanisms.noise.checks import require_delta_above_zero
-from federation.numerics.arrays import Booleans, Floats
+from federation.mechanisms.noise.mechanism import require_delta_above_zero
+from federation.numerics.rows import Booleans, Floats
 
 _SHIFT = 12  # gamma functions are compared at arguments at least this large, where few terms of Stirling's series do
 _ROUNDING = 1e-14  # of logarithms and their products, generously

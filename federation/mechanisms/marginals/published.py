@@ -18,9 +18,8 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.marginals.noise import MarginalNoise, calibrate
-from federation.mechanisms.noise.checks import require_epsilon_from_zero
-from federation.mechanisms.noise.mechanism import Parameters
-from federation.numerics.arrays import Floats, Integers
+from federation.mechanisms.noise.mechanism import Parameters, require_epsilon_from_zero
+from federation.numerics.rows import Floats, Integers
 
 EMPTY_RATE = 0.5  # of a bin without rows; that there are none is public, so it tells nothing
 

@@ -16,17 +16,15 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Guarantee, Unit
-from federation.contract.limits import MOST_ROWS
+from federation.contract.query import MOST_ROWS
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.marginals.neighbours import MAX_CELLS, moved_cells, premises
-from federation.mechanisms.marginals.noise import FREE, MarginalKind
-from federation.mechanisms.moments import shares
-from federation.mechanisms.noise import discrete_gaussian
+from federation.mechanisms.marginals.noise import FREE, MAX_CELLS, MarginalKind, moved_cells, premises
+from federation.mechanisms.noise import discrete as discrete_gaussian
 from federation.mechanisms.noise.additive import AdditiveClaim, AdditiveMechanism, calibrate_laplace
 from federation.mechanisms.noise.additive import calibrate as calibrate_additive
-from federation.mechanisms.noise.checks import require_wanted, require_whole
-from federation.mechanisms.noise.mechanism import Parameters, promised
-from federation.numerics.arrays import Floats, Integers
+from federation.mechanisms.noise.mechanism import Parameters, promised, require_wanted, require_whole
+from federation.mechanisms.sums import shares
+from federation.numerics.rows import Floats, Integers
 
 _MOST_STEPS = 2.0**52  # of the noise's grid, in a count
 

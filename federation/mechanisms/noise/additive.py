@@ -16,18 +16,23 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, Unit, require_epsilon
-from federation.contract.numbers import apart
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.noise import discrete_gaussian, discrete_laplace, gaussian, l2_gamma
-from federation.mechanisms.noise.checks import (
+from federation.contract.validation import apart
+from federation.mechanisms.noise import discrete as discrete_gaussian
+from federation.mechanisms.noise import discrete as discrete_laplace
+from federation.mechanisms.noise import gaussian, l2_gamma
+from federation.mechanisms.noise.mechanism import (
+    NOISE_KEY,
+    Parameters,
+    Replacement,
+    promised,
     require_delta_above_zero,
     require_draws,
     require_epsilon_from_zero,
     require_positive,
     require_whole,
 )
-from federation.mechanisms.noise.mechanism import NOISE_KEY, Parameters, Replacement, promised
-from federation.numerics.arrays import Floats, Integers
+from federation.numerics.rows import Floats, Integers
 
 Noise = Literal["pure", "gaussian"]
 
@@ -36,7 +41,9 @@ _SENSITIVITY_STEPS = 2.0**12  # what rounding may move is at most this part of t
 _MAX_NOISE_STEPS = 2.0**38  # keeps every integer scale below the limit of the samplers
 _MAX_INTEGER = 2.0**52  # value plus noise stay exact in double precision
 
-_sigma = lru_cache(maxsize=256, typed=True)(discrete_gaussian.calibrate)  # parties of one release calibrate the same
+_sigma = lru_cache(maxsize=256, typed=True)(
+    discrete_gaussian.calibrate_discrete_gaussian
+)  # parties of one release calibrate the same
 
 _REAL_LAW = Assumption(
     "the rounded L2-Gamma noise is computed in double precision; its law is taken to be the real formula's",
@@ -167,7 +174,11 @@ class AdditiveMechanism:
         """Integer noise in grid units, shape (draws, D)."""
         if self.name == "l2_gamma":
             return np.rint(l2_gamma.sample(bits, self.dimension, self.scale / self.step, draws))
-        sampler = discrete_laplace.sample if self.name == "discrete_laplace" else discrete_gaussian.sample
+        sampler = (
+            discrete_laplace.sample_discrete_laplace
+            if self.name == "discrete_laplace"
+            else discrete_gaussian.sample_discrete_gaussian
+        )
         return sampler(bits, self.grid_scale, draws * self.dimension).reshape(draws, self.dimension)
 
 
@@ -246,7 +257,7 @@ def calibrate_laplace(*, l1_sensitivity: float, dimension: int, epsilon: float) 
     _check(l1_sensitivity, dimension, epsilon)
     step = _grid_step(l1_sensitivity, dimension, l1_sensitivity / epsilon)
     steps = math.floor(l1_sensitivity / step) + dimension
-    scale = discrete_laplace.calibrate(steps, epsilon) * step
+    scale = discrete_laplace.calibrate_discrete_laplace(steps, epsilon) * step
     return AdditiveMechanism("discrete_laplace", epsilon, 0.0, l1_sensitivity, dimension, step, steps * step, scale)
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from federation.contract.errors import InputError
-from federation.mechanisms.noise.checks import require_delta_above_zero, require_epsilon_from_zero, require_positive
-from federation.numerics.arrays import Floats, numbers
+from federation.mechanisms.noise.mechanism import require_delta_above_zero, require_epsilon_from_zero, require_positive
+from federation.numerics.rows import Floats, numbers
 
 _SMALL_MU = 0.5  # below it the two Mills ratios nearly cancel, and their difference is integrated instead
 _SAFE = 1e-12  # relative step to the safe side of a root

@@ -13,14 +13,14 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.noise.checks import (
+from federation.mechanisms.noise.mechanism import (
     MOST_DRAWN,
     require_draws,
     require_epsilon_from_zero,
     require_positive,
     require_whole,
 )
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 
 _MOST_EPSILON = 1e9  # whose delta at smaller ones is computed: the density narrows as it grows
 _NODES = 16

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.contract.randomness import NoiseBits
-from federation.numerics.arrays import Booleans, Floats, Integers
+from federation.numerics.rows import Booleans, Floats, Integers
 
 T = TypeVar("T")
 Interval = tuple[Any, Any]  # of two of mpmath's raw numbers

@@ -12,10 +12,10 @@ import numpy as np
 from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits, generator
-from federation.mechanisms.bag_sums.accounting import delta
+from federation.mechanisms.bag_sums.calibration import delta
 from federation.mechanisms.bag_sums.design import BagDesign
-from federation.mechanisms.bag_sums.per_instance import leverages_and_residuals, per_instance_delta
-from federation.mechanisms.bag_sums.theorem import theorem_delta
+from federation.mechanisms.bag_sums.noisy_labels import theorem_delta
+from federation.mechanisms.bag_sums.weighted_sums import leverages_and_residuals, per_instance_delta
 from federation.mechanisms.noise import gaussian
 from federation.numerics.bag_weights import disjoint_bags, noisy_count
 from scenarios.data.catalogue import load

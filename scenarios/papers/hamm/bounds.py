@@ -17,8 +17,8 @@ from aggregator.answers.average_sensitivity import parameter_average
 from aggregator.ensembles.flat_risks import flat_risk
 from aggregator.ensembles.worst_votes import farthest_rows
 from federation.mechanisms.accounting.sensitivity import majority_vote, soft_vote
-from federation.numerics.arrays import Floats, Integers
 from federation.numerics.erm import fit_labels, risk_minimiser
+from federation.numerics.rows import Floats, Integers
 from scenarios.papers.hamm.digit_votes import TOLERANCE, digit_votes, minimiser
 from scenarios.reproductions.paper import EXACT, Observation
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from federation.contract.randomness import generator
-from federation.numerics.arrays import Floats, Integers
 from federation.numerics.erm import fit_labels, risk_minimiser
+from federation.numerics.rows import Floats, Integers
 from scenarios.data.catalogue import load
 
 PUBLIC, ROWS = 430, 5  # auxiliary rows, and those of each party

@@ -11,7 +11,7 @@ from aggregator.contract.diagnostics import excess_risk_bound
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.accounting.sensitivity import majority_vote, soft_vote
 from federation.mechanisms.noise.additive import calibrate
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 from scenarios.papers.hamm.digit_votes import PUBLIC, digit_votes, minimiser
 from scenarios.reproductions.paper import Observation
 

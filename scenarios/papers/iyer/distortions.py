@@ -10,9 +10,8 @@ from typing import Literal
 import numpy as np
 
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.counts.calibrated_counts import CountNoise, calibrate
-from federation.mechanisms.counts.published_dirichlet import published_release
-from federation.numerics.arrays import Floats, Integers
+from federation.mechanisms.counts.calibration import CountNoise, calibrate, published_release
+from federation.numerics.rows import Floats, Integers
 from federation.numerics.simplex import project
 from scenarios.reproductions.paper import Observation, Role
 

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betaln, xlogy
 
+from federation.mechanisms.counts.calibration import sigma_for_counts, true_delta
 from federation.mechanisms.counts.dirichlet_loss import delta_eq9, delta_exact
-from federation.mechanisms.counts.published_dirichlet import sigma_for_counts, true_delta
-from federation.numerics.arrays import Floats, Integers
+from federation.numerics.rows import Floats, Integers
 from scenarios.papers.iyer.distortions import MECHANISMS, Bag, releases_as_published
 from scenarios.reproductions.paper import EXACT, Observation
 

@@ -3,11 +3,10 @@ import pytest
 
 from aggregator.answers.bag_answers import BagAnswers, shared_bags
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
-from federation.contract.question import ReleaseId
-from federation.contract.submission import Submission
+from federation.contract.query import ReleaseId, Submission
 from federation.features.feature_map import FeatureMap, with_fourier
 from federation.features.steps import UnitNorm
-from federation.questions.bags import (
+from federation.queries.bags import (
     LARGEST_COUNT,
     Bags,
     CountsNoise,

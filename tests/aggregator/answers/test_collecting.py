@@ -21,19 +21,18 @@ from aggregator.ensembles.tally import ProbabilityTally, VoteTally
 from aggregator.node.individual import IndividualScores
 from aggregator.protocols.error_marginals.marginal_answers import MarginalAnswers
 from aggregator.world.fitting import fit
-from federation.contract.question import Field, Question, ReleaseId
-from federation.contract.reference import Reference
-from federation.contract.submission import Submission
-from federation.features.ball import Ball
-from federation.questions.bags import Bags, CountsNoise, CountsQuestion
-from federation.questions.labels import (
+from federation.contract.plugins import Reference
+from federation.contract.query import Field, Question, ReleaseId, Submission
+from federation.features.feature_map import Ball
+from federation.queries.bags import Bags, CountsNoise, CountsQuestion
+from federation.queries.labels import (
     LabelledRows,
     LabelsNoise,
     LabelSumsNoise,
     LabelSumsQuestion,
     PrivateLabelsQuestion,
 )
-from federation.questions.votes import (
+from federation.queries.votes import (
     IndividualQuestion,
     ParametersQuestion,
     ProbabilitiesQuestion,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from aggregator.answers.count_range import CountRange
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.counts.calibrated_counts import calibrate
+from federation.mechanisms.counts.calibration import calibrate
 
 KINDS = ("gaussian", "laplace", "pure", "independent_laplace")
 RANGES = {

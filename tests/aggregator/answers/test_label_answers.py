@@ -14,7 +14,7 @@ from aggregator.protocols.noisy_weighted_llp import NoisyWeightedLLP
 from aggregator.protocols.private_labels import PrivateLabels
 from aggregator.protocols.weighted_lba import WeightedLBA
 from federation.contract.guarantee import Guarantee
-from federation.contract.reference import Reference
+from federation.contract.plugins import Reference
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 

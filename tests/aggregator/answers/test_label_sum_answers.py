@@ -10,13 +10,12 @@ from support.label_answers import PARTIES, question
 
 from aggregator.answers.label_sum_answers import LabelSumAnswers
 from aggregator.protocols.label_sums import NoisyLabelSums
-from federation.contract.question import ReleaseId
+from federation.contract.plugins import Reference
+from federation.contract.query import ReleaseId, Submission
 from federation.contract.randomness import NoiseBits
-from federation.contract.reference import Reference
-from federation.contract.submission import Submission
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.labels.shaped_gaussian import fit_shape
-from federation.questions.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
+from federation.queries.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 

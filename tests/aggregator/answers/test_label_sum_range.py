@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from aggregator.answers import label_sum_range
 from aggregator.answers.label_sum_answers import LabelSumAnswers
 from aggregator.answers.label_sum_range import LabelSumRange, _gauges
-from federation.contract.question import ReleaseId
+from federation.contract.query import ReleaseId, Submission
 from federation.contract.randomness import NoiseBits
-from federation.contract.submission import Submission
 from federation.features.feature_map import FeatureMap
-from federation.questions.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
+from federation.queries.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
 
 SIZE, WIDTH = 40, 4
 ROWS = np.random.default_rng(2).normal(size=(SIZE, WIDTH)) * [1.0, 5.0, 0.1, 1.0]

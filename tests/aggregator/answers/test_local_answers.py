@@ -10,8 +10,7 @@ import pytest
 
 from aggregator.answers.local_answers import LocalAnswers, SummedAnswers
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
-from federation.contract.question import Field, Question
-from federation.contract.submission import Submission
+from federation.contract.query import Field, Question, Submission
 
 PROMISE = Guarantee(1.0, 1e-6, Unit.LABEL, Adjacency.REPLACE, "some noise", {"scale": 2.0})
 OUT_OF_RANGE = "answer refused: values outside the declared range"

@@ -8,8 +8,8 @@ from support.two_class_questions import moment, row_moments
 
 from aggregator.answers.moment_answers import MomentAnswers
 from aggregator.answers.robust_sums import BOUNDED, Robustness
+from federation.contract.query import Submission
 from federation.contract.randomness import NoiseBits
-from federation.contract.submission import Submission
 
 
 def answers(parties=4, robustness=BOUNDED, **options):

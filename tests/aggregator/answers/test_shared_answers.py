@@ -11,7 +11,7 @@ from support.two_class_questions import moment
 
 from aggregator.answers.shared_answers import UNSEEN, SharedAnswers
 from federation.contract.errors import InputError, QuorumError
-from federation.contract.submission import Submission
+from federation.contract.query import Submission
 
 QUESTION = moment("gaussian", contributors=2)
 STEP = QUESTION.mechanism().additive.step

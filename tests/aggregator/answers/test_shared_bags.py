@@ -13,7 +13,7 @@ from support.questions import QUESTIONS
 from aggregator.answers.honest_range import REACH
 from aggregator.answers.shared_bags import SharedBags
 from federation.contract.errors import FederationError, InputError
-from federation.contract.submission import Submission
+from federation.contract.query import Submission
 
 COUNTS, ROWS = (replace(QUESTIONS[kind], contributors=2) for kind in ("count_totals", "embedding_totals"))
 PLAN = SimpleNamespace(summation="", parties=4, quorum=0.9, colluding=0.1, largest_bag=50, servers="one")

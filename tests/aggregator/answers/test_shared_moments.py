@@ -10,7 +10,7 @@ from support.two_class_questions import moment
 
 from aggregator.answers.shared_moments import SharedMoments
 from federation.contract.errors import FederationError
-from federation.contract.submission import Submission
+from federation.contract.query import Submission
 
 QUESTION = moment("gaussian", contributors=2)
 STEP = QUESTION.mechanism().additive.step

@@ -10,7 +10,7 @@ from support.questions import QUESTIONS
 
 from aggregator.answers.shared_vectors import SharedVectors
 from federation.contract.errors import FederationError
-from federation.contract.submission import Submission
+from federation.contract.query import Submission
 
 QUESTION = QUESTIONS["parameter_sum"]
 STEP, WIDTH = QUESTION.steps["vectors"], QUESTION.numbers

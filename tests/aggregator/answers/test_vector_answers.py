@@ -13,9 +13,9 @@ from aggregator.answers.average_sensitivity import clipped_mean
 from aggregator.answers.vector_answers import ClippedMean, VectorAnswers
 from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
-from federation.contract.submission import Submission
-from federation.features.ball import Ball
-from federation.questions.votes import ParametersQuestion, Training
+from federation.contract.query import Submission
+from federation.features.feature_map import Ball
+from federation.queries.votes import ParametersQuestion, Training
 
 
 def question(width=2, classes=3, largest=10.0):

@@ -6,17 +6,13 @@ import pytest
 from scipy.stats import norm
 from support.voting import ensemble, instance
 
-from aggregator.contract.diagnostics import (
-    diagnose,
-    excess_risk_bound,
-    expected_agreement,
-)
+from aggregator.contract.diagnostics import diagnose, excess_risk_bound, expected_agreement
 from aggregator.contract.perturbable import LinearScores, Perturbable
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise.additive import calibrate
-from federation.numerics.contrasts import contrasts
+from federation.numerics.rows import contrasts
 
 
 def test_the_bound_of_theorem_4_is_its_three_terms():

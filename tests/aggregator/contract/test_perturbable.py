@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from aggregator.contract.perturbable import LinearScores
-from federation.numerics.contrasts import contrasts
+from federation.numerics.rows import contrasts
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 
 from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE, LOCAL, local_guarantee, plan_premises, summed
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, NoGuarantee, Unit
-from federation.mechanisms.moments.colluders import weakened
 from federation.mechanisms.noise.additive import calibrate, calibrate_laplace
+from federation.mechanisms.sums.shares import weakened
 
 GAUSSIAN = calibrate("gaussian", sensitivity=1.0, dimension=4, epsilon=1.0, delta=1e-6)
 PURE = calibrate("pure", sensitivity=1.0, dimension=4, epsilon=1.0)

@@ -8,9 +8,9 @@ import pytest
 from aggregator.contract.session import Asked, OneRound, Session
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
-from federation.contract.question import ReleaseId
+from federation.contract.query import ReleaseId
 from federation.features.feature_map import FeatureMap
-from federation.questions.votes import Training, VotesQuestion
+from federation.queries.votes import Training, VotesQuestion
 
 NO_STEPS = FeatureMap(2, ())
 TRAINING = Training(NO_STEPS, 2, {}, 0)

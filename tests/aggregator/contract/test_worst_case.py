@@ -7,7 +7,7 @@ import pytest
 from support.two_class_questions import moment
 
 from aggregator.contract.worst_case import PARTIES, ROWS, TWO_CLASSES, PrivateWorstCase, Rows, TrustedWorstCase
-from federation.contract.submission import Submission
+from federation.contract.query import Submission
 
 PUBLIC = np.eye(2)
 HELD = (Rows(PUBLIC, np.zeros(2)), Rows(PUBLIC, np.ones(2)))

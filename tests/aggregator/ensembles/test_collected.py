@@ -18,8 +18,8 @@ from aggregator.world.views import Views
 from aggregator.world.world import World
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid
 
 VARIANTS = {
     "unit": ("parameter_average", {}),

@@ -7,7 +7,7 @@ import pytest
 from support.voting import ensemble, instance
 
 from aggregator.ensembles import ensemble as module
-from federation.contract.submission import Submission
+from federation.contract.query import Submission
 from federation.numerics.erm import gradient_floor, risk_minimiser
 
 

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from aggregator.ensembles.flat_risks import FlatRisk, flat_risk, flat_votes
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.accounting.sensitivity import radius
-from federation.questions.votes import Training, VotesQuestion
+from federation.queries.votes import Training, VotesQuestion
 
 
 def asked(flat: FlatRisk) -> VotesQuestion:

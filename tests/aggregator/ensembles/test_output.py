@@ -10,7 +10,7 @@ from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.mechanisms.accounting import sensitivity
-from federation.numerics.contrasts import contrast_rounding, contrasts
+from federation.numerics.rows import contrast_rounding, contrasts
 
 FORMS = sensitivity.FORMS
 BOTH = "party_and_auxiliary_row"

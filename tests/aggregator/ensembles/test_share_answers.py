@@ -7,9 +7,9 @@ from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.world.fitting import fit
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
-from federation.contract.submission import Submission
-from federation.numerics.contrasts import contrasts
-from federation.questions.votes import BALLOT_PARTS, Training
+from federation.contract.query import Submission
+from federation.numerics.rows import contrasts
+from federation.queries.votes import BALLOT_PARTS, Training
 
 PARTIES = 9
 
@@ -178,7 +178,7 @@ def test_a_missing_party_moves_unit_shares_half_as_far_and_counts_among_the_decl
 
 
 def test_the_search_would_find_a_norm_that_is_not_enforced(monkeypatch):
-    monkeypatch.setattr("federation.features.ball.Ball.units", lambda self, vectors: vectors)
+    monkeypatch.setattr("federation.features.feature_map.Ball.units", lambda self, vectors: vectors)
     direction = np.zeros((2, 4))
     direction[0, 0] = 1.0 + 5e-10  # which the declared range allows
     furthest, sensitivity = moved([direction, -direction])

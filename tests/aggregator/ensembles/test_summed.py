@@ -21,9 +21,9 @@ from aggregator.world.views import Views
 from aggregator.world.world import World
 from federation.contract.errors import QuorumError
 from federation.contract.guarantee import Check
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid
-from federation.questions.vector_sums import ParameterSumQuestion, StatisticSumQuestion
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid
+from federation.queries.votes import ParameterSumQuestion, StatisticSumQuestion
 from parties.answers import parameters, statistic, vector_sums
 from parties.training import linear
 from scenarios.simulated.secure_summation import NAME

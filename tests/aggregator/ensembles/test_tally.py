@@ -9,8 +9,8 @@ from aggregator.ensembles import tally as tally_module
 from aggregator.ensembles.tally import ProbabilityTally, VoteTally
 from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
-from federation.contract.submission import Submission
-from federation.questions.votes import BALLOT_PARTS, ProbabilitiesQuestion, Training, VotesQuestion
+from federation.contract.query import Submission
+from federation.queries.votes import BALLOT_PARTS, ProbabilitiesQuestion, Training, VotesQuestion
 
 ROWS = np.ones((50, 2))
 

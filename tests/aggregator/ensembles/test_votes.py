@@ -19,9 +19,9 @@ from aggregator.world.plan import VariantPlan
 from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
-from federation.contract.submission import Submission
-from federation.grids.launch import open_grid
-from federation.questions.votes import ProbabilitiesQuestion, StatisticQuestion, Training, VotesQuestion
+from federation.contract.query import Submission
+from federation.engines.inline import open_grid
+from federation.queries.votes import ProbabilitiesQuestion, StatisticQuestion, Training, VotesQuestion
 
 BOTH = "party_and_auxiliary_row"
 STATISTIC = {

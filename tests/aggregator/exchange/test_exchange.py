@@ -8,10 +8,9 @@ from support.letter_sites import deployed
 from aggregator.exchange.exchange import Exchange
 from federation import __version__
 from federation.contract.errors import InputError
-from federation.contract.question import ReleaseId
-from federation.letters.letters import NOTHING_KNOWN, SealedAnswer
-from federation.letters.packets import question_packet
-from federation.questions.bags import Bags, CountsNoise, CountsQuestion
+from federation.contract.query import ReleaseId
+from federation.queries.bags import Bags, CountsNoise, CountsQuestion
+from federation.signed_messages.messages import NOTHING_KNOWN, SealedAnswer, question_packet
 
 
 def question(name="one"):

@@ -8,10 +8,10 @@ from support.letter_sites import FIRST_NODE, Post, deployed, in_no_time
 
 from aggregator.exchange.exchange import Exchange
 from aggregator.exchange.letter_grid import LetterGrid
-from federation.contract.question import ReleaseId
-from federation.grids.codec import decode_submission, encode_question
-from federation.letters.agreement import Asked, terms
-from federation.questions.bags import Bags, CountsNoise, CountsQuestion
+from federation.contract.query import ReleaseId
+from federation.engines.codec import decode_submission, encode_question
+from federation.queries.bags import Bags, CountsNoise, CountsQuestion
+from federation.signed_messages.agreement import Asked, terms
 
 QUESTION = CountsQuestion(CountsNoise("pure", 1.0), Bags(1, 2), release=ReleaseId("one"))
 

@@ -10,9 +10,9 @@ from aggregator.exchange.exchange import JOURNALS
 from aggregator.exchange.sums import last_sum, over
 from aggregator.sums.adding import AddingServer
 from federation.contract.errors import InputError, QuorumError
-from federation.letters.packets import padded_answer
-from federation.letters.sum_letters import MASKS, SumAnswer
-from federation.sums.messages import KEYS
+from federation.secure_aggregation.messages import KEYS
+from federation.signed_messages.aggregation_messages import MASKS, SumAnswer
+from federation.signed_messages.messages import padded_answer
 from scenarios.deployment.collecting import progress
 
 SITES = ("north", "south", "west", "east", "centre")

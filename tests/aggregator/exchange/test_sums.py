@@ -15,7 +15,7 @@ from aggregator.exchange.spent import Spent
 from aggregator.exchange.sums import last_sum, over
 from aggregator.sums.masked_sum import MaskedSum
 from federation.contract.errors import QuorumError
-from federation.sums.messages import AGREE, KEYS, MASKED, SHARES, UNMASK
+from federation.secure_aggregation.messages import AGREE, KEYS, MASKED, SHARES, UNMASK
 from parties.sums.memory import Record
 from scenarios.deployment.collecting import progress
 

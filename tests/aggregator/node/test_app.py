@@ -11,9 +11,9 @@ from support.worlds import run
 
 from aggregator.node import app as module
 from federation.contract.errors import FederationError, InputError, QuorumError
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid, run_server_app
-from federation.grids.nodes import Placement
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid, run_server_app
+from federation.engines.nodes import Placement
 
 BROKEN = Reference("support.synthetic:Parties", {"broken": list(range(25))})
 

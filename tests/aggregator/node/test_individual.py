@@ -4,8 +4,8 @@ import pytest
 from aggregator.node.individual import IndividualScores, best_means
 from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
-from federation.contract.submission import Submission
-from federation.questions.votes import IndividualQuestion, Training
+from federation.contract.query import Submission
+from federation.queries.votes import IndividualQuestion, Training
 
 
 @pytest.fixture

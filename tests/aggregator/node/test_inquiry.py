@@ -10,9 +10,9 @@ from aggregator.node.inquiry import Inquiry
 from aggregator.world.fitting import fit
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
-from federation.contract.question import ReleaseId
-from federation.questions.bags import Bags, CountsNoise, CountsQuestion
-from federation.questions.votes import Training, VotesQuestion
+from federation.contract.query import ReleaseId
+from federation.queries.bags import Bags, CountsNoise, CountsQuestion
+from federation.queries.votes import Training, VotesQuestion
 
 
 class Averages:

@@ -10,9 +10,9 @@ from aggregator.node.releasing import Release, release
 from aggregator.world.plan import VariantPlan, WorldPlan
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import NoGuarantee
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid, run_server_app
-from federation.grids.nodes import Placement
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid, run_server_app
+from federation.engines.nodes import Placement
 
 
 def perturbable(noise, dimension=2):

@@ -23,8 +23,8 @@ from aggregator.world.views import Views
 from aggregator.world.world import World
 from federation.contract.errors import BudgetExceededError, FederationError, InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid
 
 DEPLOYED = {"simulation": False, "noise_seed": None, "draws": 1}
 NOBODY = Reference("support.synthetic:NoSuchProvider")

@@ -16,7 +16,7 @@ from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee, Unit
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.labels.mechanism import LabelRange
 from federation.mechanisms.labels.shaped_gaussian import calibrate, fit_shape
 from scenarios.testing.checks import checks
 

@@ -14,8 +14,8 @@ from aggregator.protocols.noisy_weighted_llp import NoisyWeightedLLP
 from aggregator.world.plan import VariantPlan
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import BudgetExceededError, InputError
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid
 
 LINEAR = Reference("support.linear_labels:Parties")
 

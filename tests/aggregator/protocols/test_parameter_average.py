@@ -8,10 +8,10 @@ from aggregator.world.fitting import fit
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Check
-from federation.contract.submission import Submission
+from federation.contract.query import Submission
 from federation.mechanisms.accounting.sensitivity import radius
-from federation.numerics.contrasts import contrasts
-from federation.questions.votes import Training
+from federation.numerics.rows import contrasts
+from federation.queries.votes import Training
 
 LAM, PARTIES = 1e-2, 9
 VARIANTS = {

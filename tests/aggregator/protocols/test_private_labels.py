@@ -106,7 +106,7 @@ def test_rows_leave_a_party_as_they_are_and_labels_with_noise():
 def test_the_excess_that_is_expected_is_what_noise_on_labels_adds_to_least_squares():
     from aggregator.world.public_numbers import PublicNumbers
     from federation.contract.randomness import NoiseBits
-    from federation.mechanisms.labels.calibrated_labels import calibrate
+    from federation.mechanisms.labels.calibration import calibrate
 
     random = np.random.default_rng(5)
     rows = np.column_stack([random.standard_normal((1500, 4)), np.ones(1500)])

@@ -19,8 +19,8 @@ from aggregator.world.plan import VariantPlan
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import Guarantee
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid
 
 LINEAR = Reference("support.linear_labels:Parties")
 VARIANTS = {

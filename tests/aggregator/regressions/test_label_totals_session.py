@@ -11,7 +11,7 @@ from aggregator.protocols.label_sums import NoisyLabelSums
 from aggregator.world.views import Views
 from aggregator.world.world import World
 from federation.contract.errors import InputError
-from federation.contract.reference import Reference
+from federation.contract.plugins import Reference
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 from scenarios.testing import parties as small

@@ -13,7 +13,7 @@ from aggregator.regressions.models import by_steps, formed_bags, from_bags, from
 from aggregator.releases.regression_models import BagNetwork
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.labels.calibrated_labels import calibrate
+from federation.mechanisms.labels.calibration import calibrate
 
 ROWS, LABELS = draw(3, 200)
 EXPECTED = np.linalg.lstsq(ROWS, LABELS)[0]

@@ -10,7 +10,7 @@ import pytest
 from aggregator.regressions import risk
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.labels.mechanism import LabelRange
 from federation.mechanisms.labels.shaped_gaussian import calibrate, fit_shape
 
 N, R, S2 = 2000, 6, 0.5

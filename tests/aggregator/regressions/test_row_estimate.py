@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.regressions.row_estimate import PublicMoment, estimate, public_share
-from federation.mechanisms.moments.row_statistic import RowStatistic
-from federation.numerics.norms import within_norm
+from federation.mechanisms.sums.row_sums import RowStatistic
+from federation.numerics.rows import within_norm
 
 WEIGHTS = np.array([0.6, -0.3, 0.1])
 

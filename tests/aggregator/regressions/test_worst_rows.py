@@ -12,7 +12,7 @@ from support.worst_pairs import pair_of, without_noise
 from aggregator.regressions.worst_rows import worst_rows
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
-from federation.mechanisms.moments.row_statistic import SENSITIVITY
+from federation.mechanisms.sums.row_sums import SENSITIVITY
 
 PUBLIC = PublicNumbers(0.01, label_range=(-3.0, 7.0))
 

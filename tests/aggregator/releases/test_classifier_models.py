@@ -9,7 +9,7 @@ from aggregator.releases.classifier_models import ReleasedClassifiers, network
 from aggregator.releases.model_files import head
 from federation.contract.errors import InputError
 from federation.features.feature_map import FeatureMap
-from federation.questions.hypotheses import Hypothesis
+from federation.queries.marginals import Hypothesis
 
 NO_STEPS = FeatureMap(2, ())
 

@@ -17,7 +17,7 @@ from aggregator.releases.regression_models import ReleasedRegressions
 from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
 from federation.features.feature_map import FeatureMap
-from federation.questions.hypotheses import Hypothesis
+from federation.queries.marginals import Hypothesis
 
 NO_STEPS = FeatureMap(2, ())
 

@@ -6,10 +6,10 @@ import pytest
 from aggregator.learners.linear_odd.catalogue import loss
 from aggregator.releases.models import ReleasedModels
 from federation.contract.errors import InputError
-from federation.contract.reference import Reference
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid, run_server_app
+from federation.engines.nodes import Placement
 from federation.features.feature_map import FeatureMap
-from federation.grids.launch import open_grid, run_server_app
-from federation.grids.nodes import Placement
 
 
 def test_models_of_a_world_round_trip_and_predict(make_plan, public):

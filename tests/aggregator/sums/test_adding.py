@@ -8,9 +8,8 @@ from support.masked_sums import QUESTION
 
 from aggregator.sums.adding import AddingServer
 from federation.contract.errors import QuorumError
-from federation.sums.messages import KEYS, Table
-from federation.sums.plan import Terms, planned
-from federation.sums.two_servers import RECEIPT
+from federation.secure_aggregation.messages import KEYS, RECEIPT, Table
+from federation.secure_aggregation.plan import Terms, planned
 from scenarios.simulated.masked_sums import enrolled, uploading_parties
 
 HELD, ROSTER = enrolled(5)

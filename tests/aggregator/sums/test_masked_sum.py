@@ -8,7 +8,7 @@ from support.masked_sums import World
 
 from aggregator.sums.masked_sum import MaskedSum
 from federation.contract.errors import InputError, QuorumError
-from federation.sums.messages import AGREE, KEYS, MASKED, SHARES, UNMASK, Masked, Table, packed_bits
+from federation.secure_aggregation.messages import AGREE, KEYS, MASKED, SHARES, UNMASK, Masked, Table, packed_bits
 
 BAD = 2
 

@@ -10,10 +10,10 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from aggregator.sums.recovery import Revealed, remaining_masks
 from federation.contract.errors import InputError, QuorumError
-from federation.sums import keys, shamir
-from federation.sums.messages import PAIR, SELF, Table, as_cells
-from federation.sums.neighbours import neighbours
-from federation.sums.plan import KEY, Roster, planned
+from federation.secure_aggregation import masks as keys
+from federation.secure_aggregation import masks as shamir
+from federation.secure_aggregation.messages import PAIR, SELF, Table, as_cells
+from federation.secure_aggregation.plan import KEY, Roster, neighbours, planned
 
 PARTIES = 9
 PLAN = planned("00" * 32, Roster(tuple(bytes([n]) * KEY for n in range(PARTIES))), 4, quorum=0.8, absent=0.0)

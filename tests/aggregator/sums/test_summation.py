@@ -9,7 +9,7 @@ import pytest
 
 from aggregator.sums.summation import summation_of
 from federation.contract.errors import InputError
-from federation.contract.question import ReleaseId
+from federation.contract.query import ReleaseId
 
 PLAN = SimpleNamespace(summation="", parties=9, quorum=0.6, colluding=0.1, servers="two")
 QUESTION = SimpleNamespace(release=ReleaseId("a release"))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from aggregator.world.fitting import fit
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
-from federation.numerics.contrasts import contrasts
+from federation.numerics.rows import contrasts
 
 
 def public(rows):

@@ -7,7 +7,7 @@ from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.views import Views
 from aggregator.world.world import World
 from federation.contract.errors import InputError
-from federation.contract.question import Noise
+from federation.contract.query import Noise
 
 
 def test_a_world_knows_the_numbers_of_its_plan(make_plan, public):

@@ -5,7 +5,7 @@ import pytest
 from benchmarks.fuzz.inputs import Input
 from benchmarks.fuzz.sums import Sums
 from benchmarks.fuzz.worker import KINDS, REFUSED, TAKEN, TRACEBACK, made, tried
-from federation.sums.messages import AGREE, KEYS, MASKED, SHARES, UNMASK
+from federation.secure_aggregation.messages import AGREE, KEYS, MASKED, SHARES, UNMASK
 
 
 @pytest.fixture(scope="module")

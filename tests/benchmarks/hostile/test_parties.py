@@ -8,7 +8,7 @@ from support.two_class_questions import marginals, moment
 
 from benchmarks.hostile.__main__ import SETTINGS, Trials, score
 from benchmarks.hostile.parties import TARGETS
-from federation.contract.submission import Submission
+from federation.contract.query import Submission
 
 ONCE = Trials(1, 1, None)
 

@@ -6,15 +6,12 @@ from flwr.app import Message
 
 from aggregator.node.inquiry import Inquiry
 from aggregator.world.fitting import fit
-from federation.contract.collector import Collector
-from federation.contract.reference import Reference
-from federation.contract.submission import Submission
-from federation.grids.asking import Asking
-from federation.grids.codec import encode_submission
-from federation.grids.failures import Failures
-from federation.grids.nodes import Placement
-from federation.grids.queue import QueueGrid
-from federation.questions.votes import Training, VotesQuestion
+from federation.contract.plugins import Reference
+from federation.contract.query import Collector, Submission
+from federation.engines.codec import encode_submission
+from federation.engines.nodes import Placement, QueueGrid
+from federation.engines.sending import Asking, Failures
+from federation.queries.votes import Training, VotesQuestion
 
 
 class Kept(Collector):

@@ -4,8 +4,8 @@ from dataclasses import fields
 
 import pytest
 
-from federation.contract.declared import NOTHING, Declared
 from federation.contract.errors import InputError
+from federation.contract.query import NOTHING, Declared
 
 # Of each fact: what a side declares, what a question may then assume, and what it may not.
 RULES = {

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from federation.contract.digest import digest
+from federation.contract.randomness import digest
 
 MATRIX = np.arange(6.0).reshape(2, 3)
 NUMBERS = arrays(np.float64, array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))

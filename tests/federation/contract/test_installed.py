@@ -3,9 +3,9 @@
 import pytest
 from support.packages import install
 
-from federation.contract import installed as module
+from federation.contract import plugins as module
 from federation.contract.errors import InputError
-from federation.contract.installed import find, installed
+from federation.contract.plugins import find, installed
 
 GROUP = "federation.things"
 

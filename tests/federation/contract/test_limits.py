@@ -8,12 +8,11 @@ import pytest
 from support.questions import QUESTIONS
 
 from federation.contract.errors import InputError
-from federation.contract.limits import CODE, MOST_CONFIGURED, SIMULATED, Limits, whole
-from federation.contract.question import Field, Question
+from federation.contract.query import CODE, MOST_CONFIGURED, SIMULATED, Field, Limits, Question, whole
 from federation.features.feature_map import FeatureMap
-from federation.questions.bags import Bags
-from federation.questions.labels import BagSums, LabelledRows
-from federation.questions.votes import Training
+from federation.queries.bags import Bags
+from federation.queries.labels import BagSums, LabelledRows
+from federation.queries.votes import Training
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from federation.contract.numbers import apart, is_number, required, shown
+from federation.contract.validation import apart, is_number, required, shown
 
 
 @pytest.mark.parametrize("value", [0, -3, 0.5, Fraction(1, 3), np.float64(2.0), np.float32(2.0), np.int64(7), 1e308])

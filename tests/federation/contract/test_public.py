@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from federation.contract.guarantee import Unit
-from federation.contract.public import PublicNames
+from federation.contract.plugins import PublicNames
 
 NAMES = PublicNames("federation", {"contract.guarantee": "Guarantee Protected=Unit", "contract.errors": "InputError"})
 

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import SEEDED, Adjacency, Guarantee, NoGuarantee, Unit
-from federation.contract.question import OFF, Field, Noise, PrivateQuestion, ReleaseId
-from federation.questions.bags import CountsNoise
-from federation.questions.labels import WeightedSumsNoise
-from federation.questions.moments import MomentNoise
+from federation.contract.query import OFF, Declared, Field, Noise, PrivateQuestion, ReleaseId
+from federation.queries.bags import CountsNoise
+from federation.queries.labels import WeightedSumsNoise
+from federation.queries.row_sums import MomentNoise
 
 
 def test_the_noise_of_a_release_is_keyed_by_its_name_and_that_of_a_query_by_its_number_too():

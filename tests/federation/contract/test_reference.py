@@ -1,7 +1,7 @@
 import pytest
 
 from federation.contract.errors import InputError
-from federation.contract.reference import Reference
+from federation.contract.plugins import Reference
 
 
 def test_a_reference_is_called_with_its_arguments():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from federation.contract.roster import COLLUDING, colluders, honest
+from federation.contract.trust import COLLUDING, colluders, honest
 
 
 @pytest.mark.parametrize(

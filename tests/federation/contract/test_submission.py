@@ -3,9 +3,8 @@ import pytest
 
 from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
-from federation.contract.question import Field
-from federation.contract.submission import Submission, check_submission
-from federation.questions.votes import Training, VotesQuestion
+from federation.contract.query import Field, Submission, check_submission
+from federation.queries.votes import Training, VotesQuestion
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ from typing import Any, Literal
 
 import pytest
 
-from federation.contract.typed import shown, typed
+from federation.contract.validation import quoted_value as shown
+from federation.contract.validation import typed
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from federation.contract.errors import InputError
-from federation.features.ball import Ball
+from federation.features.feature_map import Ball
 
 ANY = arrays.arrays(
     np.float64,

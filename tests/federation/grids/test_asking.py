@@ -7,14 +7,12 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, RecordDic
 from aggregator.ensembles.tally import VoteTally
 from aggregator.world.fitting import fit
 from federation.contract.errors import QuorumError
-from federation.contract.reference import Reference
-from federation.contract.submission import Submission
-from federation.grids.asking import Asking, require_quorum
-from federation.grids.codec import encode_submission
-from federation.grids.failures import Failures
-from federation.grids.nodes import Placement
-from federation.grids.queue import QueueGrid
-from federation.questions.votes import Training, VotesQuestion
+from federation.contract.plugins import Reference
+from federation.contract.query import Submission
+from federation.engines.codec import encode_submission
+from federation.engines.nodes import Placement, QueueGrid
+from federation.engines.sending import Asking, Failures, require_quorum
+from federation.queries.votes import Training, VotesQuestion
 
 
 class ScriptedGrid(QueueGrid):

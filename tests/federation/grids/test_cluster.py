@@ -7,11 +7,11 @@ import ray
 from ray.cluster_utils import Cluster
 from support.worlds import run
 
-import federation.grids.ray as ray_grid
 from federation.contract.errors import FederationError, InputError
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid
-from federation.grids.nodes import Placement
+from federation.contract.plugins import Reference
+from federation.engines import ray as ray_grid
+from federation.engines.inline import open_grid
+from federation.engines.nodes import Placement
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_a_dead_node_costs_its_parties_a_retry_elsewhere(make_plan, cluster, on_
 def test_the_end_of_a_cluster_is_noticed_within_a_second(on_cluster, monkeypatch):
     head = on_cluster._head
     assert head._own == []  # it was not started here
-    monkeypatch.setattr("federation.grids.cluster._LOOK", -1.0)
+    monkeypatch.setattr("federation.engines.ray_cluster._LOOK", -1.0)
     head.require()
     assert len(head._addresses) == 2
     known = head._addresses
@@ -126,7 +126,7 @@ def test_the_end_of_a_cluster_is_noticed_within_a_second(on_cluster, monkeypatch
             with pytest.raises(FederationError, match="Ray has ended in the midst of this run"):
                 head.require()
             assert head.lost
-            patch.setattr("federation.grids.cluster._LOOK", 60.0)
+            patch.setattr("federation.engines.ray_cluster._LOOK", 60.0)
             head.lost = False
             head.require()  # it was looked at just now
     head.require()
@@ -155,7 +155,7 @@ def test_what_ray_raises_without_a_kind_is_one_sentence_too(address, monkeypatch
         there.bind(("127.0.0.1", 0))
         there.listen()
         found = f"127.0.0.1:{there.getsockname()[1]}"
-        monkeypatch.setattr("federation.grids.cluster.canonicalize_bootstrap_address", lambda _: found)
+        monkeypatch.setattr("federation.engines.ray_cluster.canonicalize_bootstrap_address", lambda _: found)
 
         def late(**_):
             raise Exception("The current node timed out during startup.")
@@ -169,7 +169,7 @@ def test_what_ray_raises_without_a_kind_is_one_sentence_too(address, monkeypatch
 
 def test_a_cluster_that_ended_after_the_last_answer_is_noticed_by_the_next_world_and_the_end(cluster, monkeypatch):
     grid = open_grid("ray", workers=1, address=cluster.address)
-    monkeypatch.setattr("federation.grids.cluster._LOOK", -1.0)
+    monkeypatch.setattr("federation.engines.ray_cluster._LOOK", -1.0)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         known = grid._head._addresses

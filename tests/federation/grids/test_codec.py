@@ -12,18 +12,17 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
-from federation.contract.question import Question, ReleaseId
-from federation.contract.submission import Submission
-from federation.grids import codec
-from federation.grids.codec import (
+from federation.contract.query import Question, ReleaseId, Submission
+from federation.engines import codec
+from federation.engines.codec import (
     bytes_per_party,
     decode_question,
     decode_submission,
     encode_question,
     encode_submission,
 )
-from federation.questions.bags import Bags, CountsNoise, CountsQuestion
-from federation.questions.votes import IndividualQuestion, Training, VotesQuestion
+from federation.queries.bags import Bags, CountsNoise, CountsQuestion
+from federation.queries.votes import IndividualQuestion, Training, VotesQuestion
 
 
 @pytest.fixture

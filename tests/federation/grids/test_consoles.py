@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from federation.grids.consoles import hush
+from federation.engines.ray_cluster import hush
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from federation.grids.failures import Failures, describe
+from federation.engines.sending import Failures, describe
 
 
 def test_the_first_cause_of_a_party_counts():

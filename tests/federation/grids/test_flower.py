@@ -10,9 +10,9 @@ from flwr.common.logger import console_handler
 from support.worlds import run
 
 from federation.contract.errors import FederationError, InputError, QuorumError
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid
-from federation.grids.nodes import Placement
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid
+from federation.engines.nodes import Placement
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from support.worlds import SYNTHETIC, run
 
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import QuorumError
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid
 
 VARIANTS = (
     VariantPlan("soft_vote", "soft_vote", {}),

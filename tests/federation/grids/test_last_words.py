@@ -8,7 +8,7 @@ import pytest
 
 ENDED = """
 import os, sys
-from federation.grids.last_words import LastWords
+from federation.engines.last_words import LastWords
 words = LastWords("the head is lost", sys.argv[1:])
 {then}
 os._exit(7)

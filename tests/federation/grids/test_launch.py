@@ -5,11 +5,10 @@ from flwr.app import RecordDict
 from support.worlds import SYNTHETIC
 from threadpoolctl import threadpool_info, threadpool_limits
 
-import federation.grids.launch as launch
 from federation.contract.errors import InputError, QuorumError
-from federation.grids.inline import InlineGrid
-from federation.grids.launch import open_grid, run_server_app
-from federation.grids.nodes import Placement
+from federation.engines import inline as launch
+from federation.engines.inline import InlineGrid, open_grid, run_server_app
+from federation.engines.nodes import Placement
 
 
 def seen(grid, context):

@@ -2,8 +2,7 @@
 
 from support.worlds import run
 
-from federation.grids.launch import CLIENT_APP, open_grid
-from federation.grids.measured import MeasuredGrid
+from federation.engines.inline import CLIENT_APP, MeasuredGrid, open_grid
 
 
 def test_it_releases_the_same_bytes_and_counts_messages_seconds_and_bytes(make_plan):

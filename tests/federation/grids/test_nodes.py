@@ -6,8 +6,8 @@ from flwr.app import Context, RecordDict
 from support.flower_nodes import RUN
 from support.worlds import SYNTHETIC
 
-from federation.contract.reference import Reference
-from federation.grids.nodes import Placement, cohort_size, halves, in_company, most_per_node, node_config
+from federation.contract.plugins import Reference
+from federation.engines.nodes import Placement, cohort_size, halves, in_company, most_per_node, node_config
 
 
 @pytest.mark.parametrize("parties", [1, 5, 1000, 12345])

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.grids.packing import bits_per_entry, pack, packed_length, unpack
+from federation.engines.codec import bits_per_entry, pack, packed_length, unpack
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)

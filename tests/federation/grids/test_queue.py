@@ -5,8 +5,7 @@ from flwr.app import DEFAULT_TTL, Message, RecordDict
 from flwr.supercore.run import Run
 from support.worlds import SYNTHETIC
 
-from federation.grids.nodes import Placement
-from federation.grids.queue import QueueGrid
+from federation.engines.nodes import Placement, QueueGrid
 
 
 class Echo(QueueGrid):

@@ -17,11 +17,10 @@ from support.worlds import run
 
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import QuorumError
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid
-from federation.grids.nodes import Placement
-from federation.grids.ray import _Bundle, _Shared, _Work
-from federation.grids.recovery import Recovery
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid
+from federation.engines.nodes import Placement
+from federation.engines.ray import Recovery, _Bundle, _Shared, _Work
 
 VARIANTS = (
     VariantPlan("soft_vote", "soft_vote", {}),
@@ -146,7 +145,7 @@ def test_a_worker_killed_at_work_costs_its_parties_one_retry(make_plan, ray_grid
 
 def test_what_is_late_when_nothing_else_is_left_is_given_to_an_idle_worker(make_plan, ray_grid, tmp_path, monkeypatch):
     """The first worker that serves party 9 would take ten minutes; it is replaced when the next world begins."""
-    monkeypatch.setattr("federation.grids.ray._WAIT", 0.1)
+    monkeypatch.setattr("federation.engines.ray._WAIT", 0.1)
     flag, plan = tmp_path / "stuck", make_plan(timeout=60.0)
     expected = run(open_grid("inline"), plan, 4)
     assert run(ray_grid, plan, 4, Reference("support.sabotage:Killed", {"party": 9, "flag": str(flag)})) == expected
@@ -208,7 +207,7 @@ def test_workers_load_their_rows_before_they_are_asked(ray_grid, tmp_path):
 
 
 def test_workers_that_keep_dying_end_the_run(make_plan, ray_grid, monkeypatch):
-    monkeypatch.setattr("federation.grids.ray._MOST_DEATHS", 1)
+    monkeypatch.setattr("federation.engines.ray._MOST_DEATHS", 1)
     with pytest.raises(QuorumError, match=r"Ray workers keep dying \(2 in this world\)"):
         run(ray_grid, make_plan(), 20, Reference("support.synthetic:Parties", {"deadly": [9]}))
 
@@ -223,9 +222,9 @@ def test_a_broken_party_costs_only_itself(make_plan, ray_grid):
 LOST = """
 import os, signal
 from federation.contract.errors import FederationError
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid
-from federation.grids.nodes import Placement
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid
+from federation.engines.nodes import Placement
 from flwr.app import ArrayRecord, Array, RecordDict
 import numpy as np
 

@@ -6,12 +6,11 @@ from flwr.app import Error, Message, RecordDict
 from flwr.common.constant import ErrorCode
 from support.worlds import SYNTHETIC
 
-from federation.contract.question import Field
-from federation.contract.submission import Submission
-from federation.grids.codec import decode_submission, encode_submission
-from federation.grids.inline import InlineGrid
-from federation.grids.nodes import Placement
-from federation.grids.recovery import DIED, Recovery
+from federation.contract.query import Field, Submission
+from federation.engines.codec import decode_submission, encode_submission
+from federation.engines.inline import InlineGrid
+from federation.engines.nodes import Placement
+from federation.engines.ray import DIED, Recovery
 
 FIELDS = {"size": Field(())}
 

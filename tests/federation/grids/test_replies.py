@@ -5,8 +5,8 @@ from flwr.app import Context, Message, RecordDict
 from flwr.common.constant import ErrorCode
 
 from federation.contract.errors import InputError
-from federation.grids.inline import InlineGrid
-from federation.grids.replies import handle
+from federation.engines.inline import InlineGrid
+from federation.engines.nodes import handle
 
 CONTEXT = Context(1, 1, {}, RecordDict(), {})
 

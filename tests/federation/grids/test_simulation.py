@@ -6,8 +6,7 @@ import pytest
 from flwr.app import Message, RecordDict
 from support.worlds import SYNTHETIC
 
-from federation.grids.nodes import Placement, cohort_size
-from federation.grids.queue import QueueGrid
+from federation.engines.nodes import Placement, QueueGrid, cohort_size
 
 
 class Slow(QueueGrid):

@@ -7,13 +7,10 @@ from flwr.app import Context, Error, Message, RecordDict
 from support.flower_nodes import RUN, ScatteredGrid, partitions
 from support.worlds import SYNTHETIC, run
 
-import federation.grids.stock as stock
 from federation.contract.errors import FederationError, InputError, QuorumError
-from federation.grids.inline import InlineGrid
-from federation.grids.launch import open_grid
-from federation.grids.nodes import Placement
-from federation.grids.replies import PREPARE, handle
-from federation.grids.stock import ROLL_CALL, StockGrid, present
+from federation.engines import nodes as stock
+from federation.engines.inline import InlineGrid, open_grid
+from federation.engines.nodes import PREPARE, ROLL_CALL, Placement, StockGrid, handle, present
 from parties.holdings import cohort as holdings
 from parties.node.app import app
 

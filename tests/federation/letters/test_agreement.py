@@ -11,12 +11,12 @@ from support.questions import QUESTIONS
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
-from federation.grids.codec import read_again, settings_of
-from federation.letters.agreement import Agreement, require_agreed, terms, unlike
-from federation.letters.keys import new_site_key, public_text
-from federation.letters.sum_letters import SumAnswer
-from federation.sums.keys import CHECK
-from federation.sums.messages import LETTER, Letters, Table
+from federation.engines.codec import read_again, settings_of
+from federation.secure_aggregation.masks import CHECK
+from federation.secure_aggregation.messages import LETTER, Letters, Table
+from federation.signed_messages.aggregation_messages import SumAnswer
+from federation.signed_messages.agreement import Agreement, require_agreed, terms, unlike
+from federation.signed_messages.keys import new_site_key, public_text
 
 KEYS = [new_site_key().public_key() for _ in range(2)]
 SIGNING = Ed25519PrivateKey.generate()

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from federation.contract.errors import InputError
-from federation.letters.keys import (
+from federation.signed_messages.keys import (
     ed25519_key_from_text,
     fingerprint,
     load_key,

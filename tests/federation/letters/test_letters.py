@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from federation.letters.keys import new_site_key
-from federation.letters.letters import Head, SealedAnswer, SignedQuestion
+from federation.signed_messages.keys import new_site_key
+from federation.signed_messages.messages import Head, SealedAnswer, SignedQuestion
 
 AGGREGATOR, SITE, OTHER, REPLY_TO = (
     Ed25519PrivateKey.generate(),

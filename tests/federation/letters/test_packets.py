@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from support.questions import QUESTIONS
 
 from federation.contract.errors import InputError
-from federation.contract.question import ReleaseId
-from federation.contract.submission import Submission
-from federation.grids.codec import decode_submission, question_digest
-from federation.letters.packets import (
+from federation.contract.query import ReleaseId, Submission
+from federation.engines.codec import decode_submission, question_digest
+from federation.queries.bags import Bags, CountsNoise, CountsQuestion
+from federation.signed_messages.messages import (
     SHORTEST_REPLY,
     Status,
     answer_packet,
@@ -23,7 +23,6 @@ from federation.letters.packets import (
     reply_length,
     status_packet,
 )
-from federation.questions.bags import Bags, CountsNoise, CountsQuestion
 
 COUNTS = CountsQuestion(CountsNoise("pure", 1.0), Bags(1, 2), release=ReleaseId("a release"))
 

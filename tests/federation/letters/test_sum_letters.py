@@ -9,19 +9,20 @@ from support.exchanges import agreement_for
 from support.two_class_questions import moment
 
 from federation.contract.errors import InputError
-from federation.contract.submission import Submission
-from federation.letters.agreement import Member
-from federation.letters.keys import new_site_key, public_text, raw_public, sums_key
-from federation.letters.packets import (
-    SHORTEST_REPLY,
-    Status,
-    packet_of,
-    question_packet,
-    read_reply,
-    records_packet,
-    status_packet,
+from federation.contract.query import Submission
+from federation.secure_aggregation.masks import SIGNATURE
+from federation.secure_aggregation.messages import (
+    AGREE,
+    KEYS,
+    LETTER,
+    MASKED,
+    SHARES,
+    UNMASK,
+    keys_width,
+    receipt_width,
 )
-from federation.letters.sum_letters import (
+from federation.secure_aggregation.plan import KEY, Roster, SumPlan, neighbourhood, planned
+from federation.signed_messages.aggregation_messages import (
     LEAVE,
     MASKS,
     SUM,
@@ -36,10 +37,17 @@ from federation.letters.sum_letters import (
     roster_of,
     sum_plan,
 )
-from federation.sums.keys import SIGNATURE
-from federation.sums.messages import AGREE, KEYS, LETTER, MASKED, SHARES, UNMASK, keys_width, receipt_width
-from federation.sums.plan import KEY, Roster, SumPlan, planned
-from federation.sums.thresholds import neighbourhood
+from federation.signed_messages.agreement import Member
+from federation.signed_messages.keys import new_site_key, public_text, raw_public, sums_key
+from federation.signed_messages.messages import (
+    SHORTEST_REPLY,
+    Status,
+    packet_of,
+    question_packet,
+    read_reply,
+    records_packet,
+    status_packet,
+)
 
 QUESTION = moment("gaussian", contributors=2)
 PACKET = question_packet(QUESTION)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from federation.numerics.arrays import all_finite, numbers, require_finite
+from federation.numerics.rows import all_finite, numbers, require_finite
 
 
 @pytest.mark.parametrize("values", [[1, 2], (1.0, 2.0), np.array([1, 2], dtype=np.uint8), ["1", "2"], [True, 2]])

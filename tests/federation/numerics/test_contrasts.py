@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from federation.numerics.contrasts import contrast_rounding, contrasts
+from federation.numerics.rows import contrast_rounding, contrasts
 
 
 @pytest.mark.parametrize("classes", [2, 3, 6, 40])

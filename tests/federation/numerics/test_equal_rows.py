@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from federation.numerics import equal_rows as module
-from federation.numerics.equal_rows import equal_rows
+from federation.numerics import rows as module
+from federation.numerics.rows import equal_rows
 
 TYPES = [np.float64, np.float32, np.uint8, np.int16]
 

@@ -6,7 +6,7 @@ import pytest
 FAULTS = """
 import resource
 import numpy as np
-from federation.numerics.memory import keep_freed_memory
+from federation.numerics.rows import keep_freed_memory
 if {keep}:
     keep_freed_memory()
 def touch():

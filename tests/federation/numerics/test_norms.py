@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from federation.numerics.norms import within_norm
+from federation.numerics.rows import within_norm
 
 ROWS = arrays(np.float64, (3, 4), elements=st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-6))
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from federation.numerics import trace_ellipsoid
-from federation.numerics.trace_ellipsoid import smallest_trace
+from federation.mechanisms.labels import shaped_gaussian as trace_ellipsoid
+from federation.mechanisms.labels.shaped_gaussian import smallest_trace
 
 
 def solve(rows, tolerance=1e-4, block=None):

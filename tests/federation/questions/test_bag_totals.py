@@ -8,12 +8,11 @@ from dataclasses import replace
 import pytest
 from support.questions import BAGS, QUESTIONS, WAVES
 
-from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Check, Keeper, NoGuarantee, Unit
-from federation.contract.question import ReleaseId
-from federation.grids.codec import decode_question, encode_question, question_digest
-from federation.questions.bag_totals import EmbeddingTotalsQuestion, TotalsNoise
+from federation.contract.query import Declared, ReleaseId
+from federation.engines.codec import decode_question, encode_question, question_digest
+from federation.queries.bags import EmbeddingTotalsQuestion, TotalsNoise
 
 COUNTS, ROWS = QUESTIONS["count_totals"], QUESTIONS["embedding_totals"]
 LABELS = replace(ROWS, protect="label", label_weight=0.0)

@@ -13,13 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.world.fitting import fit
-from federation.contract.declared import Declared
 from federation.contract.errors import InputError
-from federation.contract.guarantee import SEEDED, Adjacency, Check, Guarantee, NoGuarantee, Unit
-from federation.contract.question import OFF, ReleaseId
-from federation.contract.submission import Submission, check_submission
-from federation.features.feature_map import FeatureMap, with_fourier
-from federation.grids.codec import (
+from federation.contract.guarantee import SEEDED, UNTIMED, Adjacency, Check, Guarantee, NoGuarantee, Unit
+from federation.contract.query import OFF, Declared, ReleaseId, Submission, check_submission
+from federation.engines.codec import (
     bytes_per_party,
     decode_question,
     decode_submission,
@@ -27,9 +24,9 @@ from federation.grids.codec import (
     encode_submission,
     question_digest,
 )
-from federation.mechanisms.accounting.composition import compose
-from federation.mechanisms.accounting.gaussian_curve import GaussianCurve
-from federation.questions.bags import (
+from federation.features.feature_map import FeatureMap, with_fourier
+from federation.mechanisms.accounting.composition import GaussianCurve, compose
+from federation.queries.bags import (
     LARGEST_COUNT,
     LARGEST_FEATURE,
     PUBLISHED,
@@ -42,7 +39,6 @@ from federation.questions.bags import (
     RowsQuestion,
     largest_bag,
 )
-from federation.questions.row_premises import UNTIMED
 from parties.guard.registry import question_type
 
 ROWS = np.random.default_rng(3).normal(size=(40, 3))

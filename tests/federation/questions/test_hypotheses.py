@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
 from federation.contract.errors import InputError
-from federation.questions.hypotheses import Hypothesis
+from federation.queries.marginals import Hypothesis
 
 
 @given(st.integers(1, 5), st.integers(0, 1))

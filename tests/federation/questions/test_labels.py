@@ -8,13 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.world.fitting import fit
-from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import SEEDED, Adjacency, NoGuarantee, Unit
-from federation.contract.question import ReleaseId
-from federation.grids.codec import decode_question, encode_question, question_digest
-from federation.mechanisms.labels.unbiased_design import table
-from federation.questions.labels import (
+from federation.contract.query import Declared, ReleaseId
+from federation.engines.codec import decode_question, encode_question, question_digest
+from federation.mechanisms.labels.unbiased_response import table
+from federation.queries.labels import (
     BagSums,
     BagSumsNoise,
     BagSumsQuestion,

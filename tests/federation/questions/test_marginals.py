@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from support.two_class_questions import marginals
 
-from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, NoGuarantee, Unit
-from federation.grids.codec import decode_question, encode_question, question_digest
+from federation.contract.query import Declared
+from federation.engines.codec import decode_question, encode_question, question_digest
 from federation.mechanisms.accounting.composition import compose
-from federation.questions.hypotheses import Hypothesis
+from federation.queries.marginals import Hypothesis
 
 QUESTIONS = [marginals(), marginals("published", "label", asks="rows")]
 

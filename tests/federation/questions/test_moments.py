@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from support.two_class_questions import moment
 
-from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, NoGuarantee, Unit
-from federation.contract.question import ReleaseId
-from federation.grids.codec import decode_question, encode_question, question_digest
+from federation.contract.query import Declared, ReleaseId
+from federation.engines.codec import decode_question, encode_question, question_digest
 
 QUESTIONS = [moment(), moment("gaussian", "row", 7), moment("auto"), moment("randomised_response")]
 

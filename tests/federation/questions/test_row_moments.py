@@ -3,10 +3,10 @@
 import pytest
 from support.two_class_questions import row_moments
 
-from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, NoGuarantee, Unit
-from federation.grids.codec import decode_question, encode_question, question_digest
+from federation.contract.query import Declared
+from federation.engines.codec import decode_question, encode_question, question_digest
 
 LABELS = {"second": False, "protect": "label"}
 

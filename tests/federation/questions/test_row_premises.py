@@ -6,8 +6,7 @@ import pytest
 from support.two_class_questions import marginals, moment
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import SEEDED, Check, Unit
-from federation.questions.row_premises import DIFFERENT_PEOPLE, HELD_ONCE, UNTIMED, holding, protected
+from federation.contract.guarantee import DIFFERENT_PEOPLE, HELD_ONCE, SEEDED, UNTIMED, Check, Unit, holding, protected
 
 
 @pytest.mark.parametrize(

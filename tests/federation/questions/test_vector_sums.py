@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from support.questions import QUESTIONS
 
-from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Check, Keeper, NoGuarantee, Unit
-from federation.features.ball import Ball
-from federation.grids.codec import decode_question, encode_question, question_digest
+from federation.contract.query import Declared
+from federation.engines.codec import decode_question, encode_question, question_digest
+from federation.features.feature_map import Ball
 
 ASKED = [QUESTIONS["statistic_sum"], QUESTIONS["parameter_sum"]]
 each = pytest.mark.parametrize("question", ASKED, ids=lambda question: question.kind)

@@ -7,10 +7,9 @@ import pytest
 
 from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
-from federation.contract.question import TrustedQuestion
-from federation.contract.submission import Submission, check_submission
-from federation.grids.codec import bytes_per_party, decode_question, encode_question, question_digest
-from federation.questions.votes import (
+from federation.contract.query import Submission, TrustedQuestion, check_submission
+from federation.engines.codec import bytes_per_party, decode_question, encode_question, question_digest
+from federation.queries.votes import (
     BALLOT_PARTS,
     ParametersQuestion,
     ProbabilitiesQuestion,

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.moments import shares
 from federation.mechanisms.noise.additive import AdditiveMechanism, calibrate, calibrate_laplace
-from federation.sums.encoding import MOST_STEPS, decoded, encoded, noise_bound, require_room
+from federation.mechanisms.sums import shares
+from federation.secure_aggregation.masks import MOST_STEPS, decoded, encoded, noise_bound, require_room
 
 KINDS = ("discrete_laplace", "discrete_gaussian", "l2_gamma")
 

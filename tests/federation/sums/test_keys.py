@@ -6,7 +6,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from federation.sums import keys
+from federation.secure_aggregation import masks as keys
 
 ONE, OTHER = bytes(32), bytes(31) + b"\1"
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from federation.sums.messages import (
+from federation.secure_aggregation.messages import (
     LETTER,
     PAIR,
     SELF,
@@ -22,7 +22,7 @@ from federation.sums.messages import (
     receipt_width,
     unpacked_bits,
 )
-from federation.sums.plan import KEY, Roster, planned
+from federation.secure_aggregation.plan import KEY, Roster, planned
 
 ROSTER = Roster(tuple(number.to_bytes(KEY, "little") for number in range(11)))
 PLAN = planned("00" * 32, ROSTER, 6, quorum=0.8, absent=0.1)

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from federation.sums.neighbours import neighbours
-from federation.sums.plan import KEY, Roster, planned
+from federation.secure_aggregation.plan import KEY, Roster, neighbours, planned
 
 ROSTER = Roster(tuple(number.to_bytes(KEY, "little") for number in range(80)))
 RING = planned("00" * 32, ROSTER, 1, quorum=0.8, absent=0.05, adversary="semi_honest")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from federation.contract.errors import InputError
-from federation.sums.plan import KEY, MOST_NUMBERS, Roster, SumPlan, Terms, planned
+from federation.secure_aggregation.plan import KEY, MOST_NUMBERS, Roster, SumPlan, Terms, planned
 
 ROSTER = Roster(tuple(bytes([number]) * KEY for number in range(20)))
 PLAN = planned("00" * 32, ROSTER, 5, quorum=0.8, absent=0.1)

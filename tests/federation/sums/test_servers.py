@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-from federation.sums.servers import ADVERSARY, SAID, Servers
+from federation.secure_aggregation.plan import ADVERSARY, SAID, Servers
 
 
 def test_each_kind_is_named_and_one_only_is_believed() -> None:

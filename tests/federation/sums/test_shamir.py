@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.sums import shamir
-from federation.sums.shamir import CHUNKS, PRIME, recovered, split
+from federation.secure_aggregation import masks as shamir
+from federation.secure_aggregation.masks import CHUNKS, PRIME, recovered, split
 
 
 @settings(max_examples=25, deadline=None)

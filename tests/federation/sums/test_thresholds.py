@@ -9,13 +9,8 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from federation.sums import thresholds
-from federation.sums.thresholds import (
-    Neighbourhood,
-    complete_threshold,
-    least_threshold,
-    neighbourhood,
-)
+from federation.secure_aggregation import plan as thresholds
+from federation.secure_aggregation.plan import Neighbourhood, complete_threshold, least_threshold, neighbourhood
 
 # Parties, corrupt share, absent share: neighbours/threshold for 40 bits, from a search with other code.
 SEMI_HONEST = {

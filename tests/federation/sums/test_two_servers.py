@@ -9,9 +9,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from federation.contract.errors import InputError
-from federation.sums import keys
-from federation.sums.plan import KEY, Roster, planned
-from federation.sums.two_servers import RECEIPT, SAYS, Uploaded, mask_key, vouched
+from federation.secure_aggregation import masks as keys
+from federation.secure_aggregation.messages import RECEIPT, SAYS, Uploaded, mask_key, vouched
+from federation.secure_aggregation.plan import KEY, Roster, planned
 
 OWN = Ed25519PrivateKey.generate()
 KEYS = (OWN.public_key().public_bytes_raw(), b"2" * KEY, b"3" * KEY)

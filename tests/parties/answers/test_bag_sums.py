@@ -6,11 +6,10 @@ from support.linear_labels import RANGE, draw
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
-from federation.contract.question import ReleaseId
-from federation.contract.reference import Reference
-from federation.contract.submission import check_submission
+from federation.contract.plugins import Reference
+from federation.contract.query import ReleaseId, check_submission
 from federation.features.feature_map import FeatureMap
-from federation.questions.labels import (
+from federation.queries.labels import (
     BagSums,
     BagSumsNoise,
     BagSumsQuestion,

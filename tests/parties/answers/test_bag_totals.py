@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from support.questions import QUESTIONS, WAVES
 
+from federation.contract.plugins import Reference
+from federation.contract.query import check_submission
 from federation.contract.randomness import NoiseBits
-from federation.contract.reference import Reference
-from federation.contract.submission import check_submission
 from federation.features.feature_map import with_fourier
-from federation.questions.bag_totals import SUM_STEP, TotalsNoise
-from federation.questions.bags import Bags
+from federation.queries.bags import SUM_STEP, Bags, TotalsNoise
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort, Holdings
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from federation.questions.bags import Bags
+from federation.queries.bags import Bags
 from parties.answers.bags import bags_of
 from parties.holdings.cohort import Cohort, Holdings
 

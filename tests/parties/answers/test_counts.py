@@ -4,10 +4,9 @@ from support.bagged import counts_of
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
-from federation.contract.question import ReleaseId
-from federation.contract.reference import Reference
-from federation.contract.submission import check_submission
-from federation.questions.bags import Bags, CountsNoise, CountsQuestion
+from federation.contract.plugins import Reference
+from federation.contract.query import ReleaseId, check_submission
+from federation.queries.bags import Bags, CountsNoise, CountsQuestion
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 from parties.site.worker import cost_of

@@ -3,12 +3,11 @@ import pytest
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
-from federation.contract.question import ReleaseId
-from federation.contract.reference import Reference
-from federation.contract.submission import check_submission
+from federation.contract.plugins import Reference
+from federation.contract.query import ReleaseId, check_submission
 from federation.features.feature_map import FeatureMap, with_fourier
 from federation.features.steps import Affine, UnitNorm
-from federation.questions.bags import Bags, EmbeddingsQuestion, JointNoise, NoisyEmbeddingsQuestion, RowsQuestion
+from federation.queries.bags import Bags, EmbeddingsQuestion, JointNoise, NoisyEmbeddingsQuestion, RowsQuestion
 from parties.answers import embeddings
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort

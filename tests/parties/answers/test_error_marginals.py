@@ -10,10 +10,9 @@ from support.two_class_questions import marginals, moment, unseeded, wide
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
-from federation.contract.question import ReleaseId
-from federation.contract.reference import Reference
-from federation.contract.submission import check_submission
-from federation.questions.hypotheses import Hypothesis
+from federation.contract.plugins import Reference
+from federation.contract.query import ReleaseId, check_submission
+from federation.queries.marginals import Hypothesis
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 

@@ -6,8 +6,8 @@ from support.synthetic import Parties
 from support.training_parties import by_party, cohort, make_training
 
 from federation.contract.errors import InputError
-from federation.contract.submission import check_submission
-from federation.questions.votes import IndividualQuestion, VotesQuestion
+from federation.contract.query import check_submission
+from federation.queries.votes import IndividualQuestion, VotesQuestion
 from parties.answers import individual, votes
 from parties.holdings.groups import Group
 

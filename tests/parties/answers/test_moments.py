@@ -9,8 +9,8 @@ from support.two_class_parties import draw
 from support.two_class_questions import moment, unseeded, wide
 
 from federation.contract.errors import InputError
-from federation.contract.submission import check_submission
-from federation.numerics.norms import within_norm
+from federation.contract.query import check_submission
+from federation.numerics.rows import within_norm
 from parties.guard.answering import answered
 
 

@@ -9,10 +9,10 @@ from aggregator.protocols.parameter_average import ParameterAverage
 from aggregator.world.fitting import fit
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
-from federation.contract.reference import Reference
-from federation.contract.submission import check_submission
-from federation.numerics.contrasts import contrasts
-from federation.questions.votes import Training
+from federation.contract.plugins import Reference
+from federation.contract.query import check_submission
+from federation.numerics.rows import contrasts
+from federation.queries.votes import Training
 from parties.answers import parameters
 from parties.holdings.cohort import Cohort, Holdings
 from parties.training import linear

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.world.fitting import fit
-from federation.contract.reference import Reference
-from federation.contract.submission import check_submission
-from federation.questions.votes import BALLOT_PARTS, ProbabilitiesQuestion, Training, VotesQuestion
+from federation.contract.plugins import Reference
+from federation.contract.query import check_submission
+from federation.queries.votes import BALLOT_PARTS, ProbabilitiesQuestion, Training, VotesQuestion
 from parties.answers import probabilities as ballots
 from parties.answers import votes
 from parties.answers.probabilities import whole_parts

@@ -12,11 +12,11 @@ from support.two_class_questions import row_moments, unseeded
 
 from aggregator.contract.worst_case import Rows
 from federation.contract.errors import InputError
-from federation.contract.reference import Reference
-from federation.contract.submission import check_submission
+from federation.contract.plugins import Reference
+from federation.contract.query import check_submission
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine
-from federation.numerics.norms import within_norm
+from federation.numerics.rows import within_norm
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 from scenarios.audits.small_worlds import cohort as small_cohort

@@ -12,7 +12,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine, Append, Fourier, Impute, SignedLog, UnitNorm
-from federation.questions.labels import LabelledRows
+from federation.queries.labels import LabelledRows
 from parties.answers.rows import labelled, private_features, real_labels, two_classes
 
 RANDOM = np.random.default_rng(3)

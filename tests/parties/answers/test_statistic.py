@@ -7,10 +7,10 @@ from aggregator.ensembles.share_answers import share_norm, share_question
 from aggregator.world.fitting import fit
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
-from federation.contract.reference import Reference
-from federation.contract.submission import check_submission
-from federation.numerics.contrasts import contrasts
-from federation.questions.votes import StatisticQuestion, Training
+from federation.contract.plugins import Reference
+from federation.contract.query import check_submission
+from federation.numerics.rows import contrasts
+from federation.queries.votes import StatisticQuestion, Training
 from parties.answers import statistic as shares
 from parties.holdings.cohort import Cohort, Holdings
 from parties.holdings.groups import ConstantGroup

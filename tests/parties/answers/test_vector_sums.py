@@ -9,12 +9,11 @@ import pytest
 from support.questions import QUESTIONS
 
 from aggregator.world.fitting import fit
-from federation.contract.question import ReleaseId
+from federation.contract.plugins import Reference
+from federation.contract.query import ReleaseId, check_submission
 from federation.contract.randomness import NoiseBits
-from federation.contract.reference import Reference
-from federation.contract.submission import check_submission
-from federation.features.ball import Ball
-from federation.questions.vector_sums import VectorNoise
+from federation.features.feature_map import Ball
+from federation.queries.votes import VectorNoise
 from parties.answers import parameters, statistic, vector_sums
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort, DroppedOut, Holdings

@@ -7,8 +7,8 @@ import pytest
 from support.synthetic import draw
 from support.training_parties import by_party, cohort, make_training
 
-from federation.contract.submission import check_submission
-from federation.questions.votes import VotesQuestion
+from federation.contract.query import check_submission
+from federation.queries.votes import VotesQuestion
 from parties.answers import votes
 from parties.training import training
 

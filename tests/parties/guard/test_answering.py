@@ -12,13 +12,20 @@ from support.questions import PRIVATE, PUBLIC, QUESTIONS, TRUSTED
 from support.two_class_cohorts import cohort, deployed
 from support.two_class_questions import marginals, moment, unseeded, wide
 
-from federation.contract.declared import NOTHING, Declared
 from federation.contract.errors import InputError
-from federation.contract.limits import CODE, Limits
-from federation.contract.question import Field, PrivateQuestion, Question, ReleaseId
+from federation.contract.plugins import Reference
+from federation.contract.query import (
+    CODE,
+    NOTHING,
+    Declared,
+    Field,
+    Limits,
+    PrivateQuestion,
+    Question,
+    ReleaseId,
+    Submission,
+)
 from federation.contract.randomness import NoiseBits
-from federation.contract.reference import Reference
-from federation.contract.submission import Submission
 from parties.guard import answering
 from parties.guard.answering import answered, permitted
 from parties.guard.registry import kinds

@@ -7,7 +7,7 @@ import pytest
 from support.packages import CAUSE, install
 
 from federation.contract.errors import InputError
-from federation.contract.question import Question
+from federation.contract.query import Question
 from parties.guard.registry import answerer, kinds, question_type
 
 DOCUMENT = {
@@ -30,9 +30,9 @@ def test_parties_answer_all_other_questions(broken_package):
     code = f"""if True:
         import scenarios
         from flwr.app import RecordDict
-        from federation.grids.launch import open_grid
-        from federation.grids.nodes import Placement
-        from federation.contract.reference import Reference
+        from federation.engines.inline import open_grid
+        from federation.engines.nodes import Placement
+        from federation.contract.plugins import Reference
         from scenarios.runs import runner
         runner._draw = lambda *arguments: None
         scenarios.run({DOCUMENT}, out="out")
@@ -62,7 +62,7 @@ def test_what_nothing_answers_is_named():
 CODE = """
 from dataclasses import dataclass
 from typing import ClassVar
-from federation.contract.question import Question, TrustedQuestion
+from federation.contract.query import Question, TrustedQuestion
 
 class Undecided(Question):
     kind: ClassVar[str] = "undecided"
@@ -94,9 +94,7 @@ NAMES = ("told", "other_name", "undecided", "untyped", "unnamed", "unreadable", 
     ],
 )
 def test_answers_out_of_form_are_named_with_their_package(import_folder, name, words):
-    install(
-        import_folder, "Asking-Pack", CODE, {"federation.questions": [f"{one} = asking_pack:{one}" for one in NAMES]}
-    )
+    install(import_folder, "Asking-Pack", CODE, {"federation.queries": [f"{one} = asking_pack:{one}" for one in NAMES]})
     assert question_type("told").kind == "told"
     with pytest.raises(InputError, match=rf"the entry point '{name}' of the package 'Asking-Pack' .*{words}"):
         question_type(name)

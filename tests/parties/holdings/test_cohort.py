@@ -7,7 +7,7 @@ import pytest
 from support.training_parties import cohort
 
 from federation.contract.errors import InputError
-from federation.contract.limits import SIMULATED
+from federation.contract.query import SIMULATED
 from parties.holdings.cohort import Cohort, Holdings
 
 

@@ -4,7 +4,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from federation.contract.question import Field, TrustedQuestion
+from federation.contract.query import Field, TrustedQuestion
 from parties.holdings.cohort import Cohort
 from parties.holdings.groups import ConstantGroup, asked, stacked, vote_type
 

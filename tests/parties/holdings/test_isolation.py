@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.training_parties import by_party, cohort, make_training
 
-from federation.questions.votes import Training, VotesQuestion
+from federation.queries.votes import Training, VotesQuestion
 from parties.answers import votes
 from parties.holdings.cohort import Cohort, DroppedOut
 from parties.holdings.isolation import alone, jointly

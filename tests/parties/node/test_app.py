@@ -9,11 +9,10 @@ from support.synthetic import Parties
 from support.training_parties import cohort, make_training
 
 from federation.contract.errors import InputError
-from federation.contract.reference import Reference
-from federation.grids.codec import decode_submission, encode_question
-from federation.grids.replies import PREPARE
-from federation.grids.stock import ROLL_CALL
-from federation.questions.votes import VotesQuestion
+from federation.contract.plugins import Reference
+from federation.engines.codec import decode_submission, encode_question
+from federation.engines.nodes import PREPARE, ROLL_CALL
+from federation.queries.votes import VotesQuestion
 from parties.answers import votes
 from parties.guard.answering import answered
 from parties.node.app import app

@@ -8,12 +8,10 @@ from support.summing_sites import LetterWorld, town
 
 from aggregator.exchange.exchange import Exchange
 from aggregator.sums.adding import AddingServer
-from federation.letters.letters import SealedAnswer
-from federation.letters.packets import Status, read_reply
-from federation.letters.sum_letters import LEAVE, MASKS, SumAnswer, SumQuery
-from federation.sums.messages import KEYS, SHARES, Table, packed_bits
-from federation.sums.plan import SumPlan
-from federation.sums.two_servers import RECEIPT
+from federation.secure_aggregation.messages import KEYS, RECEIPT, SHARES, Table, packed_bits
+from federation.secure_aggregation.plan import SumPlan
+from federation.signed_messages.aggregation_messages import LEAVE, MASKS, SumAnswer, SumQuery
+from federation.signed_messages.messages import SealedAnswer, Status, read_reply
 from parties.site.journal import Journal
 
 SITES = ("north", "south", "west", "east", "centre")

@@ -7,8 +7,8 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from support.second_folders import second_folder
 
 from federation.contract.errors import InputError
-from federation.letters.agreement import Agreement
-from federation.letters.keys import load_key
+from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.keys import load_key
 from parties.second import service
 from parties.second.service import SecondService
 from parties.site import serving

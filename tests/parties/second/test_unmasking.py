@@ -11,10 +11,9 @@ from support.masked_sums import QUESTION
 
 from aggregator.sums.adding import AddingServer
 from federation.contract.errors import InputError, QuorumError
-from federation.sums import keys
-from federation.sums.messages import Table
-from federation.sums.plan import Terms, planned
-from federation.sums.two_servers import RECEIPT, SAYS, Uploaded
+from federation.secure_aggregation import masks as keys
+from federation.secure_aggregation.messages import RECEIPT, SAYS, Table, Uploaded
+from federation.secure_aggregation.plan import Terms, planned
 from parties.second.unmasking import UnmaskingServer
 from parties.sums.memory import ProcessMemory
 from scenarios.simulated.masked_sums import enrolled, uploading_parties

@@ -8,8 +8,8 @@ from support.exchanges import agreement_for
 from support.questions import QUESTIONS
 
 from federation.contract.errors import InputError
-from federation.letters.agreement import Second
-from federation.letters.keys import new_site_key
+from federation.signed_messages.agreement import Second
+from federation.signed_messages.keys import new_site_key
 from parties.site.belief import Belief
 
 

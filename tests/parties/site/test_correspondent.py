@@ -9,8 +9,7 @@ from support.exchanges import LONGEST, pair
 from support.questions import QUESTIONS
 
 from federation.contract.errors import InputError
-from federation.letters.letters import SealedAnswer
-from federation.letters.packets import Status, read_reply
+from federation.signed_messages.messages import SealedAnswer, Status, read_reply
 from parties.site.correspondent import Correspondent
 from parties.site.journal import Journal
 

@@ -18,9 +18,8 @@ from flwr.proto.message_pb2 import PullObjectRequest
 from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_tree
 
 from federation.contract.errors import InputError
-from federation.letters.keys import new_site_key
-from federation.letters.letters import Head, SignedQuestion
-from federation.letters.packets import LETTER
+from federation.signed_messages.keys import new_site_key
+from federation.signed_messages.messages import LETTER, Head, SignedQuestion
 from parties.site import mailbox, policy
 from parties.site.mailbox import Closed, Mailbox
 from scenarios.deployment.certificates import make_authority

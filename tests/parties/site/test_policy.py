@@ -8,8 +8,8 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from support.questions import QUESTIONS
 from support.site_folders import site_folder
 
-from federation.letters.agreement import Agreement, terms
-from federation.letters.keys import load_key, new_site_key, public_text, sums_key
+from federation.signed_messages.agreement import Agreement, terms
+from federation.signed_messages.keys import load_key, new_site_key, public_text, sums_key
 from parties.site.policy import objections
 from parties.site.settings import Settings
 

@@ -17,10 +17,10 @@ from support.questions import QUESTIONS
 from support.site_folders import site_folder
 
 from federation.contract.errors import InputError
-from federation.contract.reference import Reference
-from federation.letters.agreement import Agreement
-from federation.letters.keys import load_key
-from federation.letters.packets import Status
+from federation.contract.plugins import Reference
+from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.keys import load_key
+from federation.signed_messages.messages import Status
 from parties.holdings.cohort import Holdings
 from parties.site import service, serving, worker
 from parties.site.approvals import APPROVED, DENIED, Approvals

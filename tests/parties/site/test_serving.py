@@ -10,7 +10,7 @@ import pytest
 from support.site_folders import site_folder
 
 from federation.contract.errors import InputError
-from federation.letters.agreement import Agreement
+from federation.signed_messages.agreement import Agreement
 from parties.site import serving
 from parties.site.approvals import APPROVED, DENIED
 from parties.site.serving import Serving

@@ -12,14 +12,13 @@ from support.questions import QUESTIONS
 from support.summing_sites import LetterWorld, town
 from support.two_class_questions import marginals, unseeded
 
-from federation.contract.question import ReleaseId
-from federation.contract.reference import Reference
-from federation.grids.codec import decode_submission
-from federation.letters.letters import SealedAnswer
-from federation.letters.packets import JOURNAL, Status, plain, question_packet
-from federation.questions.bags import Bags, CountsNoise, CountsQuestion
-from federation.questions.hypotheses import Hypothesis
-from federation.sums.messages import KEYS
+from federation.contract.plugins import Reference
+from federation.contract.query import ReleaseId
+from federation.engines.codec import decode_submission
+from federation.queries.bags import Bags, CountsNoise, CountsQuestion
+from federation.queries.marginals import Hypothesis
+from federation.secure_aggregation.messages import KEYS
+from federation.signed_messages.messages import JOURNAL, SealedAnswer, Status, plain, question_packet
 from parties.site import worker
 from parties.site.site import OPEN, Site
 

@@ -8,10 +8,22 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from support.questions import QUESTIONS
 from support.summing_sites import LetterWorld, town
 
-from federation.letters.packets import question_packet
-from federation.letters.sum_letters import LEAVE, SumAnswer, SumQuery
-from federation.sums import keys
-from federation.sums.messages import AGREE, KEYS, MASKED, PAIR, SELF, SHARES, UNMASK, Keys, Table, as_cells, keys_width
+from federation.secure_aggregation import masks as keys
+from federation.secure_aggregation.messages import (
+    AGREE,
+    KEYS,
+    MASKED,
+    PAIR,
+    SELF,
+    SHARES,
+    UNMASK,
+    Keys,
+    Table,
+    as_cells,
+    keys_width,
+)
+from federation.signed_messages.aggregation_messages import LEAVE, SumAnswer, SumQuery
+from federation.signed_messages.messages import question_packet
 from parties.site.belief import Belief
 from parties.site.worker import Busy
 from parties.sums.memory import Record

@@ -16,17 +16,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.exchanges import agreement_for, pair
 from support.questions import QUESTIONS
 
-from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
-from federation.contract.question import PrivateQuestion, ReleaseId
-from federation.contract.reference import Reference
-from federation.contract.submission import check_submission
-from federation.grids.codec import decode_submission
-from federation.letters.agreement import terms
-from federation.letters.keys import new_site_key
-from federation.letters.packets import JOURNAL, Status, question_packet, read_reply, reply_length
-from federation.questions.bags import Bags, CountsNoise, CountsQuestion
+from federation.contract.plugins import Reference
+from federation.contract.query import Declared, PrivateQuestion, ReleaseId, check_submission
+from federation.engines.codec import decode_submission
+from federation.queries.bags import Bags, CountsNoise, CountsQuestion
+from federation.signed_messages.agreement import terms
+from federation.signed_messages.keys import new_site_key
+from federation.signed_messages.messages import JOURNAL, Status, question_packet, read_reply, reply_length
 from parties.guard.answering import answered
 from parties.guard.registry import answerer
 from parties.holdings.cohort import Cohort, Holdings

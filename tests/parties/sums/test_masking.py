@@ -7,9 +7,20 @@ import pytest
 from support.masked_sums import World
 
 from federation.contract.errors import InputError
-from federation.sums import keys
-from federation.sums.messages import AGREE, KEYS, MASKED, SHARES, UNMASK, Keys, Letters, Masked, Table, as_cells
-from federation.sums.plan import KEY
+from federation.secure_aggregation import masks as keys
+from federation.secure_aggregation.messages import (
+    AGREE,
+    KEYS,
+    MASKED,
+    SHARES,
+    UNMASK,
+    Keys,
+    Letters,
+    Masked,
+    Table,
+    as_cells,
+)
+from federation.secure_aggregation.plan import KEY
 from parties.sums.masking import MaskedAnswers, Own
 
 ME = 1

@@ -10,8 +10,8 @@ from support.masked_sums import QUESTION, World
 
 from aggregator.sums.masked_sum import MaskedSum
 from federation.contract.errors import BudgetExceededError, InputError
-from federation.sums.messages import AGREE, KEYS, MASKED, SHARES, UNMASK
-from federation.sums.plan import planned
+from federation.secure_aggregation.messages import AGREE, KEYS, MASKED, SHARES, UNMASK
+from federation.secure_aggregation.plan import planned
 from parties.sums.memory import FolderMemory, ProcessMemory
 from parties.sums.party import MaskedParty
 

@@ -10,10 +10,9 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from support.masked_sums import QUESTION
 
 from federation.contract.errors import BudgetExceededError, InputError
-from federation.sums import keys
-from federation.sums.messages import KEYS
-from federation.sums.plan import Terms, planned
-from federation.sums.two_servers import Uploaded, mask_key
+from federation.secure_aggregation import masks as keys
+from federation.secure_aggregation.messages import KEYS, Uploaded, mask_key
+from federation.secure_aggregation.plan import Terms, planned
 from parties.sums.memory import FolderMemory, ProcessMemory
 from parties.sums.party import MaskedParty
 from parties.sums.uploading import UploadingParty

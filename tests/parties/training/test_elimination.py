@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from federation.numerics.links import Logistic
+from federation.numerics.label_losses import Logistic
 from parties.training import elimination
 from parties.training.elimination import minimise_small
 

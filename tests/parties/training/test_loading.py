@@ -3,7 +3,7 @@ import pytest
 from support.synthetic import Parties, draw
 
 from aggregator.world.fitting import fit
-from federation.questions.votes import Training
+from federation.queries.votes import Training
 from parties.holdings import cohort as holdings_module
 from parties.holdings.cohort import Cohort, Holdings
 from parties.holdings.held import Held

@@ -6,8 +6,8 @@ import pytest
 from support.training_parties import make_training
 
 from aggregator.world.fitting import fit
-from federation.contract.reference import Reference
-from federation.questions.votes import IndividualQuestion, Training, VotesQuestion
+from federation.contract.plugins import Reference
+from federation.queries.votes import IndividualQuestion, Training, VotesQuestion
 from parties.answers import individual
 from parties.answers import votes as voting
 from parties.holdings.cohort import Cohort

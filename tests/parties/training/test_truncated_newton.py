@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from federation.numerics.links import Logistic, Softmax
+from federation.numerics.label_losses import Logistic, Softmax
 from parties.training import truncated_newton
 from parties.training.truncated_newton import minimise_many
 

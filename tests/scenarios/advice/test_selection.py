@@ -14,7 +14,7 @@ from aggregator.advice.wish import Wish
 from aggregator.contract.protocol import Trust
 from federation.contract.errors import FederationError, InputError
 from federation.contract.guarantee import SEEDED, Guarantee, Unit
-from federation.mechanisms.accounting.random_stopping import RandomStopping, weakest_curve
+from federation.mechanisms.accounting.private_selection import RandomStopping, weakest_curve
 from scenarios.advice import selection as selecting
 from scenarios.advice.selection import planned
 from scenarios.advice.subject import of_scenario

@@ -11,7 +11,7 @@ from aggregator.advice.ranking import rank
 from aggregator.advice.wish import Wish
 from aggregator.contract.protocol import Trust
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
-from federation.mechanisms.accounting.random_stopping import RandomStopping
+from federation.mechanisms.accounting.private_selection import RandomStopping
 from federation.mechanisms.noise.additive import calibrate_laplace
 from scenarios.advice import selection_words
 from scenarios.advice.selection import Selected

@@ -8,7 +8,7 @@ import pytest
 
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
-from federation.mechanisms.audit.estimate import AuditResult, CurvePoint
+from federation.mechanisms.audits import AuditResult, CurvePoint
 from scenarios.audits.audit_scenario import audit_scenario
 from scenarios.audits.auditor import VariantAudit
 from scenarios.settings.schema import resolve

@@ -16,10 +16,10 @@ from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
-from federation.contract.question import PrivateQuestion
-from federation.mechanisms.audit.estimate import AuditResult
-from federation.questions.bags import CountsQuestion
-from federation.questions.marginals import MarginalsQuestion
+from federation.contract.query import PrivateQuestion
+from federation.mechanisms.audits import AuditResult
+from federation.queries.bags import CountsQuestion
+from federation.queries.marginals import MarginalsQuestion
 from scenarios.audits.auditor import VariantAudit, audit_variant, claim, perturbable, private_question, sampler
 from scenarios.audits.small_worlds import begun
 from scenarios.settings.schema import resolve

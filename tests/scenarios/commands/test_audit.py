@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from federation.contract.errors import InputError
-from federation.mechanisms.audit import audited
+from federation.mechanisms import audits as audited
 from scenarios.commands.audit import audit
 
 app = typer.Typer()

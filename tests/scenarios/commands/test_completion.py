@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aggregator.contract.registry import protocol_names
-from federation.mechanisms.audit.audited import audited_mechanisms
+from federation.mechanisms.audits import audited_mechanisms
 from scenarios.commands import completion
 from scenarios.commands.audit import _family
 from scenarios.settings.loader import library

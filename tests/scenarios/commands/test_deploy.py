@@ -7,8 +7,8 @@ from support.command_line import call
 from support.letter_sites import scenario, write_public
 
 from federation.contract.errors import InputError
-from federation.letters.agreement import Agreement
-from federation.letters.keys import fingerprint, new_site_key, public_text, sums_key
+from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.keys import fingerprint, new_site_key, public_text, sums_key
 from scenarios.commands.deploy import parsed_address, parsed_rows
 from scenarios.settings.yaml_rules import dump
 

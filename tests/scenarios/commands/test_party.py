@@ -17,9 +17,9 @@ from support.site_folders import ROWS, site_folder
 
 from federation.contract.errors import InputError
 from federation.contract.files import write_lasting
-from federation.letters.agreement import Agreement
-from federation.letters.keys import fingerprint, load_key, site_key_from_text
-from federation.letters.packets import padded_answer, records_packet
+from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.keys import fingerprint, load_key, site_key_from_text
+from federation.signed_messages.messages import padded_answer, records_packet
 from parties.site.identity import Identity, contents
 from parties.site.journal import Journal
 from parties.site.settings import Settings

@@ -10,7 +10,7 @@ import pytest
 from aggregator.contract.registry import model
 from aggregator.releases.model_files import head
 from federation.contract.errors import BudgetExceededError
-from federation.mechanisms.accounting.random_stopping import RandomStopping
+from federation.mechanisms.accounting.private_selection import RandomStopping
 from scenarios.advice import measuring
 from scenarios.cli import _exit_code
 from scenarios.runs import runner

@@ -17,13 +17,12 @@ from click.testing import CliRunner
 
 from federation.contract.errors import InputError
 from federation.mechanisms.accounting import sensitivity
-from federation.mechanisms.bag_sums.accounting import delta
-from federation.mechanisms.bag_sums.calibrated_sums import smallest_tau
+from federation.mechanisms.bag_sums.calibration import delta, smallest_tau
 from federation.mechanisms.bag_sums.design import BagDesign
-from federation.mechanisms.counts.calibrated_counts import calibrate as calibrate_counts
+from federation.mechanisms.counts.calibration import calibrate as calibrate_counts
 from federation.mechanisms.counts.dirichlet import MAX_FLOOR
-from federation.mechanisms.moments.calibrated_moments import calibrate as calibrate_moments
 from federation.mechanisms.noise.additive import calibrate
+from federation.mechanisms.sums.row_sums import calibrate_row_sums as calibrate_moments
 from scenarios.commands import privacy
 from scenarios.commands.privacy import privacy_app
 

@@ -9,7 +9,7 @@ import pytest
 from cryptography import x509
 
 from federation.contract.errors import InputError
-from federation.letters.keys import new_site_key
+from federation.signed_messages.keys import new_site_key
 from parties.site.mailbox import Closed, Mailbox
 from scenarios.deployment import certificates
 from scenarios.deployment.certificates import (

@@ -7,9 +7,9 @@ from support.letter_sites import CLOSING, deployed, scenario, write_public
 
 from aggregator.world.plan import WorldPlan
 from federation.contract.errors import InputError
-from federation.letters.agreement import Agreement
-from federation.letters.keys import masks_key, new_site_key, public_text, raw_public, sums_key
-from federation.letters.sum_letters import roster_of
+from federation.signed_messages.aggregation_messages import roster_of
+from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.keys import masks_key, new_site_key, public_text, raw_public, sums_key
 from scenarios.deployment.certificates import require_valid
 from scenarios.deployment.folder import Folder, make_folder
 from scenarios.settings.schema import resolve

@@ -15,7 +15,7 @@ from flwr.proto.fleet_pb2 import PushMessagesRequest
 from flwr.proto.node_pb2 import Node
 from flwr.supercore.inflatable.inflatable_object import get_object_tree
 
-from federation.letters.packets import LETTER
+from federation.signed_messages.messages import LETTER
 from scenarios.deployment import gate
 from scenarios.deployment.gate import gated
 

@@ -7,7 +7,7 @@ from support.letter_sites import CLOSING, scenario, write_public
 
 from aggregator.contract.registry import protocol_names
 from federation.contract.errors import InputError
-from federation.letters.agreement import Agreement
+from federation.signed_messages.agreement import Agreement
 from scenarios.data.hashing import Hashing
 from scenarios.deployment.plans import Terms, begun, deployment
 from scenarios.settings.schema import resolve

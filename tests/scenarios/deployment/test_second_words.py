@@ -3,8 +3,8 @@
 import pytest
 from support.second_folders import second_folder
 
-from federation.letters.agreement import Agreement
-from federation.letters.keys import new_site_key, save_key
+from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.keys import new_site_key, save_key
 from parties.site.settings import SecondSettings
 from scenarios.deployment.second_words import outlook_of_second
 

@@ -10,7 +10,7 @@ from support.questions import QUESTIONS
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
-from federation.letters.keys import fingerprint
+from federation.signed_messages.keys import fingerprint
 from parties.site.accounts import Account
 from parties.site.settings import SecondSettings, Settings, configuration
 from scenarios.data.hashing import Hashing

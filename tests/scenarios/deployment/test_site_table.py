@@ -9,7 +9,7 @@ from support.postgresql import postgresql
 from support.site_folders import site_folder
 
 from federation.contract.errors import InputError
-from federation.letters.agreement import Agreement
+from federation.signed_messages.agreement import Agreement
 from parties.holdings.cohort import Cohort
 from parties.site.settings import Settings
 from parties.site.worker import _away

@@ -4,8 +4,8 @@ import pytest
 from support.questions import QUESTIONS
 from support.site_folders import site_folder
 
-from federation.letters.agreement import Agreement
-from federation.letters.keys import new_site_key, public_text, sums_key
+from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.keys import new_site_key, public_text, sums_key
 from parties.site.settings import Settings
 from scenarios.deployment.site_words import outlook
 

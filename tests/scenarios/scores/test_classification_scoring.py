@@ -17,7 +17,7 @@ from aggregator.releases.classifier_models import ReleasedClassifiers, network
 from aggregator.releases.models import ReleasedModels
 from federation.contract.guarantee import NoGuarantee
 from federation.features.feature_map import FeatureMap
-from federation.questions.hypotheses import Hypothesis
+from federation.queries.marginals import Hypothesis
 from parties.training.classifiers import fit
 from scenarios.data.tables import Table
 from scenarios.scores.classification_scoring import ClassificationScoring, TestRows, score, score_outputs

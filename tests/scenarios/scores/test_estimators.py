@@ -37,7 +37,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 from federation.features.feature_map import FeatureMap, text_code
 from federation.features.steps import OneHot
-from federation.questions.hypotheses import Hypothesis
+from federation.queries.marginals import Hypothesis
 from scenarios.scores.estimators import load
 from scenarios.scores.prediction import predict
 

@@ -7,9 +7,8 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from federation.contract.question import Field
-from federation.contract.submission import Submission
-from federation.grids.codec import decode_submission, encode_submission
+from federation.contract.query import Field, Submission
+from federation.engines.codec import decode_submission, encode_submission
 from scenarios.settings.words import Kind
 from scenarios.simulated.conduct import Conduct
 

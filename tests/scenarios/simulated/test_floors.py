@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import scenarios
 from federation.contract.errors import InputError
-from federation.questions.bags import Bags
+from federation.queries.bags import Bags
 from parties.answers.bags import bags_of
 from parties.holdings.cohort import Cohort
 from scenarios.data.tables import Table

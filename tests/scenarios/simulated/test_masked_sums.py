@@ -14,19 +14,13 @@ from support.masked_sums import QUESTION, parts
 
 from federation.contract.errors import QuorumError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.moments import shares
 from federation.mechanisms.noise.additive import AdditiveMechanism, calibrate, calibrate_laplace
-from federation.sums import keys
-from federation.sums.plan import SumPlan, Terms, planned
+from federation.mechanisms.sums import shares
+from federation.secure_aggregation import masks as keys
+from federation.secure_aggregation.plan import SumPlan, Terms, planned
 from parties.second.unmasking import UnmaskingServer
 from parties.sums.memory import ProcessMemory
-from scenarios.simulated.masked_sums import (
-    enrolled,
-    masked_parties,
-    masked_total,
-    uploaded_total,
-    uploading_parties,
-)
+from scenarios.simulated.masked_sums import enrolled, masked_parties, masked_total, uploaded_total, uploading_parties
 
 NEVER = 5  # no query has this number
 

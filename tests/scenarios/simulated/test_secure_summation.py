@@ -7,8 +7,8 @@ import pytest
 from support.masked_sums import QUESTION, parts
 
 from federation.contract.errors import InputError, QuorumError
-from federation.contract.reference import Reference
-from federation.sums.servers import Servers
+from federation.contract.plugins import Reference
+from federation.secure_aggregation.plan import Servers
 from scenarios.simulated.secure_summation import MOST_MASKED, NAME, SimulatedSummation
 
 

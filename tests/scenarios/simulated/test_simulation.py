@@ -5,8 +5,8 @@ import pytest
 
 from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
-from federation.questions.bags import Bags
-from federation.questions.votes import IndividualQuestion, Training, VotesQuestion
+from federation.queries.bags import Bags
+from federation.queries.votes import IndividualQuestion, Training, VotesQuestion
 from parties.answers import individual, votes
 from parties.answers.bags import bags_of
 from parties.holdings.cohort import Cohort, DroppedOut

@@ -11,9 +11,11 @@ from support.masked_sums import QUESTION
 
 from aggregator.sums.adding import AddingServer
 from aggregator.sums.masked_sum import MaskedSum
-from federation.sums import keys, shamir, two_servers
-from federation.sums.messages import MASKED
-from federation.sums.plan import Terms, planned
+from federation.secure_aggregation import masks as keys
+from federation.secure_aggregation import masks as shamir
+from federation.secure_aggregation import messages as two_servers
+from federation.secure_aggregation.messages import MASKED
+from federation.secure_aggregation.plan import Terms, planned
 from parties.second.unmasking import UnmaskingServer
 from parties.sums.memory import ProcessMemory
 from scenarios.simulated.masked_sums import enrolled, masked_parties, uploading_parties

@@ -10,8 +10,7 @@ from aggregator.contract.registry import protocol
 from aggregator.contract.worst_case import PrivateWorstCase, Rows
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
-from federation.contract.question import PrivateQuestion
-from federation.contract.submission import Submission
+from federation.contract.query import PrivateQuestion, Submission
 from scenarios.testing import CheckFailed
 from scenarios.testing.checks import Checked, _generic_audit
 from scenarios.testing.generic_pair import GenericPair, other_label

@@ -9,9 +9,9 @@ from support.questions import QUESTIONS
 from aggregator.contract.protocol import Requires
 from aggregator.contract.registry import protocol
 from aggregator.world.plan import WorldPlan
-from federation.contract.submission import Submission
-from federation.grids.codec import decode_submission, encode_question
-from federation.grids.nodes import Placement
+from federation.contract.query import Submission
+from federation.engines.codec import decode_submission, encode_question
+from federation.engines.nodes import Placement
 from parties.holdings.cohort import DroppedOut, Tampering
 from scenarios.testing import parties as small
 

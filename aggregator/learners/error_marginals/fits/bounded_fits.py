@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array, csr_array

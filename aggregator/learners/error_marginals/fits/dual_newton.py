@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from aggregator.learners.error_marginals.fits.bounded_fits import BoundedFit, definite_solver
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 
 _ROUNDING = 4e-16  # of the scale: residuals that no step improves
 _SETTLED = 1e-13  # of the scale: from there, steps stop when they no longer halve the residual

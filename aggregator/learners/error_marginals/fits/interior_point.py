@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from aggregator.learners.error_marginals.fits.bounded_fits import BoundedFit, definite_solver
-from federation.numerics.arrays import Floats
+from federation.numerics.rows import Floats
 
 _COMPLEMENTARY = 1e-12  # of the strength: products of distances and multipliers of bounds at which it stops
 _STEPS = 100  # twenty are usual

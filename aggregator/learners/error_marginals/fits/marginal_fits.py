@@ -12,8 +12,8 @@ import numpy as np
 from aggregator.learners.error_marginals.fits import dual_newton, interior_point
 from aggregator.learners.error_marginals.fits.bounded_fits import BoundedFit, Entropy, Penalty, Quadratic
 from federation.contract.errors import FederationError, InputError
-from federation.contract.numbers import apart
-from federation.numerics.arrays import Floats, numbers
+from federation.contract.validation import apart
+from federation.numerics.rows import Floats, numbers
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array

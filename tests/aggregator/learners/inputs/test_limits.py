@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aggregator.learners.inputs.limits import MOST_WIDTH, require_waves
 from federation.contract.errors import InputError
-from federation.contract.limits import MOST_FEATURES
-from federation.questions.hypotheses import Hypothesis
+from federation.contract.query import MOST_FEATURES, MOST_WIDTH, require_waves
+from federation.queries.marginals import Hypothesis
 
 
 @pytest.mark.parametrize("dimensions", [2, 100, MOST_FEATURES])

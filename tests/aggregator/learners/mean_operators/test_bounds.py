@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 
 from aggregator.learners.linear_odd.catalogue import loss
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
-from aggregator.learners.mean_operators.bounds import (
-    loss_in_words,
-    predicted_accuracy,
-    risk_shift,
-    weight_shift,
-)
+from aggregator.learners.mean_operators.bounds import loss_in_words, predicted_accuracy, risk_shift, weight_shift
 from federation.contract.errors import InputError
 
 

@@ -18,7 +18,7 @@ from aggregator.learners.mean_operators.moments import (
 )
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.labels import response
+from federation.mechanisms.labels import randomised_response as response
 
 _RANDOM = np.random.default_rng(1)
 ROWS = _RANDOM.normal(size=(7, 3)) + 1.0
@@ -88,7 +88,7 @@ def test_answers_of_the_response_mechanism_are_understood():
     rng = np.random.default_rng(5)
     rows, labels = rng.normal(size=(50_000, 3)), rng.integers(0, 2, 50_000)
     rows[labels == 1] += 0.5
-    answers = response.respond(labels, 2, response.calibrate(2, 0.7), NoiseBits(5, "test"))
+    answers = response.respond(labels, 2, response.calibrate_redraw(2, 0.7), NoiseBits(5, "test"))
     found = from_randomised_response(rows, answers, 0.7)
     error = np.linalg.norm(found.moment - from_labels(rows, labels).moment)
     assert error < 2.5 * math.sqrt(found.noise_variance)

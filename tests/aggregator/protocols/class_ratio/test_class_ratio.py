@@ -18,10 +18,10 @@ from aggregator.releases.ratio_models import ReleasedRatios
 from aggregator.world.plan import VariantPlan
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.guarantee import NoGuarantee
-from federation.contract.question import ReleaseId
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid
-from federation.questions.bags import Bags, CountsNoise, CountsQuestion
+from federation.contract.plugins import Reference
+from federation.contract.query import ReleaseId
+from federation.engines.inline import open_grid
+from federation.queries.bags import Bags, CountsNoise, CountsQuestion
 from scenarios.settings.protocol_options import Protocol
 
 

@@ -19,8 +19,8 @@ from aggregator.world.plan import VariantPlan
 from aggregator.world.views import Views
 from aggregator.world.world import World
 from federation.contract.errors import InputError
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid
 from scenarios.simulated.secure_summation import NAME
 
 PARTIES = 7

@@ -18,11 +18,10 @@ from aggregator.world.plan import VariantPlan
 from aggregator.world.views import Views
 from aggregator.world.world import World
 from federation.contract.errors import BudgetExceededError, InputError, QuorumError
-from federation.contract.question import PrivateQuestion
+from federation.contract.plugins import Reference
+from federation.contract.query import PrivateQuestion, Submission
 from federation.contract.randomness import NoiseBits
-from federation.contract.reference import Reference
-from federation.contract.submission import Submission
-from federation.grids.launch import open_grid
+from federation.engines.inline import open_grid
 
 BAGGED = Reference("support.bagged:Parties")
 EMBEDDED = {"estimator": "whitened", "submit": "embedding", "dimensions": 64}

@@ -16,10 +16,10 @@ from aggregator.protocols.error_marginals.error_marginals import ErrorMarginals
 from aggregator.releases.classifier_models import ReleasedClassifiers
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import BudgetExceededError, InputError
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid, run_server_app
-from federation.grids.nodes import Placement
-from federation.questions.marginals import MarginalsNoise, exchange_noise
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid, run_server_app
+from federation.engines.nodes import Placement
+from federation.queries.marginals import MarginalsNoise, exchange_noise
 from scenarios.testing.parties import SitesGrid
 
 HONEST = Reference("support.two_class_parties:Parties")

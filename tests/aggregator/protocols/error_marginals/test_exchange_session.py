@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from support.two_class_parties import plan_fixture
 
-from federation.contract.reference import Reference
-from federation.grids.launch import run_server_app
-from federation.grids.nodes import Placement
+from federation.contract.plugins import Reference
+from federation.engines.inline import run_server_app
+from federation.engines.nodes import Placement
 from scenarios.testing.parties import SitesGrid
 
 plan = plan_fixture("error_marginals", {"constant": {"learner": "linear", "rounds": 1}})

@@ -8,9 +8,8 @@ from support.two_class_questions import marginals
 
 from aggregator.protocols.error_marginals.marginal_answers import MarginalAnswers
 from federation.contract.guarantee import Guarantee
-from federation.contract.question import ReleaseId
-from federation.contract.reference import Reference
-from federation.contract.submission import Submission
+from federation.contract.plugins import Reference
+from federation.contract.query import ReleaseId, Submission
 from parties.guard import answering
 from parties.holdings.cohort import Cohort
 

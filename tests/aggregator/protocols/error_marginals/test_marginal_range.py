@@ -10,8 +10,8 @@ from aggregator.answers.robust_sums import Robustness
 from aggregator.protocols.error_marginals import marginal_range
 from aggregator.protocols.error_marginals.marginal_answers import MarginalAnswers
 from aggregator.protocols.error_marginals.marginal_range import MarginalRange
+from federation.contract.query import Submission
 from federation.contract.randomness import NoiseBits
-from federation.contract.submission import Submission
 
 MOST, PARTIES, BINS = 60, 30, 15
 QUESTIONS = {

@@ -11,8 +11,8 @@ from support.two_class_questions import marginals
 
 from aggregator.protocols.error_marginals.shared_marginals import SharedMarginals
 from federation.contract.errors import FederationError, InputError
-from federation.contract.reference import Reference
-from federation.contract.submission import Submission
+from federation.contract.plugins import Reference
+from federation.contract.query import Submission
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 

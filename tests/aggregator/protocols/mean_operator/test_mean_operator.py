@@ -16,9 +16,9 @@ from aggregator.releases.models import ReleasedModels
 from aggregator.world.fitting import fit
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import BudgetExceededError, InputError
-from federation.contract.reference import Reference
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid
 from federation.features.feature_map import completed
-from federation.grids.launch import open_grid
 
 HONEST = Reference("support.two_class_parties:Parties")
 VARIANTS = {

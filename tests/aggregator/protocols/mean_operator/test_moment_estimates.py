@@ -10,10 +10,10 @@ from support.two_class_questions import ROWS
 from aggregator.answers.moment_answers import MomentAnswers
 from aggregator.protocols.mean_operator.moment_estimates import denoised, of_sums
 from aggregator.world.fitting import fit
-from federation.contract.question import ReleaseId
-from federation.contract.reference import Reference
+from federation.contract.plugins import Reference
+from federation.contract.query import ReleaseId
 from federation.features.feature_map import completed
-from federation.questions.moments import MomentNoise, MomentQuestion
+from federation.queries.row_sums import MomentNoise, MomentQuestion
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 

@@ -18,9 +18,9 @@ from aggregator.world.plan import VariantPlan
 from aggregator.world.views import Views
 from aggregator.world.world import World
 from federation.contract.errors import InputError
-from federation.contract.reference import Reference
-from federation.grids.launch import open_grid
-from federation.mechanisms.moments.calibrated_moments import calibrate
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid
+from federation.mechanisms.sums.row_sums import calibrate_row_sums as calibrate
 
 HONEST = Reference("support.two_class_parties:Parties")
 VARIANTS = {

@@ -9,7 +9,7 @@ from support.worst_pairs import pair_of, without_noise
 from aggregator.protocols.mean_operator.worst_sums import WorstSums, _exact, worst_row
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
-from federation.numerics.norms import within_norm
+from federation.numerics.rows import within_norm
 
 PUBLIC = PublicNumbers(1e-6)
 SECURE = {"trust": "secure"}

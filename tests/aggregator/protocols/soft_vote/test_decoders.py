@@ -7,7 +7,7 @@ from aggregator.ensembles.decoding import two_rows
 from aggregator.protocols.soft_vote import decoders
 from aggregator.protocols.soft_vote.statistic import perturb_statistic
 from federation.mechanisms.noise.additive import calibrate
-from federation.numerics.contrasts import contrasts
+from federation.numerics.rows import contrasts
 
 SHAPES = ["whitened", "isotropic"]
 

@@ -8,8 +8,8 @@ from support.voting import ensemble, instance, replaced
 from aggregator.ensembles.decoding import two_rows
 from aggregator.protocols.soft_vote import noisy_votes
 from aggregator.protocols.soft_vote.noisy_votes import perturb_votes
-from federation.numerics.contrasts import contrasts
 from federation.numerics.erm import risk_minimiser
+from federation.numerics.rows import contrasts
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)

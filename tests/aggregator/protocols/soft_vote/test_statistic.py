@@ -6,7 +6,7 @@ from support.voting import ensemble, instance, replaced
 
 from aggregator.protocols.soft_vote import decoders
 from aggregator.protocols.soft_vote.statistic import perturb_statistic
-from federation.numerics.contrasts import contrasts
+from federation.numerics.rows import contrasts
 
 SHAPES = ["whitened", "isotropic"]
 

@@ -15,9 +15,9 @@ from aggregator.world.public_rows import PublicRows
 from aggregator.world.views import Views
 from aggregator.world.world import World
 from federation.contract.randomness import NoiseBits
-from federation.grids.launch import open_grid
+from federation.engines.inline import open_grid
 from federation.mechanisms.noise.additive import calibrate
-from federation.numerics.contrasts import contrasts
+from federation.numerics.rows import contrasts
 
 DEFAULT = ("scale", {"whiten": "auto"}, "constant", "unit_norm")
 

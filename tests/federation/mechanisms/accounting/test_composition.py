@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.mechanisms.accounting.composition import compose, concentrated_epsilon
-from federation.mechanisms.counts.discrete_gaussian import exact_delta
-from federation.mechanisms.noise import discrete_gaussian, gaussian
+from federation.mechanisms.counts.exact_laws import discrete_gaussian_delta as exact_delta
+from federation.mechanisms.noise import discrete as discrete_gaussian
+from federation.mechanisms.noise import gaussian
 from federation.mechanisms.noise.additive import calibrate
 
 INTERVAL = 1e-4

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
-from federation.mechanisms.accounting.conversions import converted, group_delta, steps_between
+from federation.mechanisms.accounting.composition import converted, group_delta, steps_between
 
 REPLACE, ADD_REMOVE = Adjacency.REPLACE, Adjacency.ADD_REMOVE
 ROWS = [(0, 0), (0, 1), (1, 0), (1, 1)]  # a feature and a label

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
-from federation.mechanisms.accounting.composition import compose
-from federation.mechanisms.accounting.gaussian_curve import GaussianCurve
-from federation.mechanisms.counts import discrete_gaussian as counts
-from federation.mechanisms.noise import discrete_gaussian, gaussian
+from federation.mechanisms.accounting.composition import GaussianCurve, compose
+from federation.mechanisms.counts import exact_laws as counts
+from federation.mechanisms.noise import discrete as discrete_gaussian
+from federation.mechanisms.noise import gaussian
 from federation.mechanisms.noise.additive import calibrate
 
 
@@ -34,7 +34,7 @@ def test_it_is_that_of_the_mechanism(epsilon: float, delta: float, part: float) 
 
 
 def test_of_counts_it_is_above_the_exact_curve() -> None:
-    mechanism = counts.calibrate(3, 1.0, 1e-6)
+    mechanism = counts.calibrate_discrete_gaussian(3, 1.0, 1e-6)
     curve = GaussianCurve.of([mechanism.guarantee()])
     assert curve is not None
     assert curve.grid == (2, math.floor(mechanism.scale))

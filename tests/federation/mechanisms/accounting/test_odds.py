@@ -11,8 +11,7 @@ from scipy.stats import norm
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
-from federation.mechanisms.accounting.gaussian_curve import GaussianCurve
-from federation.mechanisms.accounting.odds import Odds
+from federation.mechanisms.accounting.composition import GaussianCurve, Odds
 from federation.mechanisms.noise import gaussian
 from federation.mechanisms.noise.additive import calibrate
 

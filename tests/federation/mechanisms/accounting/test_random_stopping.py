@@ -15,14 +15,9 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.accounting.gaussian_curve import GaussianCurve
-from federation.mechanisms.accounting.random_stopping import (
-    GEOMETRIC,
-    LOGARITHMIC,
-    RandomStopping,
-    weakest_curve,
-)
-from federation.mechanisms.audit.estimate import audit
+from federation.mechanisms.accounting.composition import GaussianCurve
+from federation.mechanisms.accounting.private_selection import GEOMETRIC, LOGARITHMIC, RandomStopping, weakest_curve
+from federation.mechanisms.audits import audit
 
 ETAS = [GEOMETRIC, Fraction(1, 3), LOGARITHMIC, Fraction(-1, 2)]
 

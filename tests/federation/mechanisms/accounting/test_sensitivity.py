@@ -15,9 +15,9 @@ from scipy.special import expit, lambertw
 
 from federation.contract.errors import InputError
 from federation.mechanisms.accounting import sensitivity
-from federation.numerics.contrasts import contrasts
 from federation.numerics.erm import minimise
 from federation.numerics.label_losses import label_loss
+from federation.numerics.rows import contrasts
 
 TOLERANCE = 1e-11
 FORMS = ("published", "tight", "diameter")

@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
-from federation.mechanisms.accounting.windows import most_releases, spent_over_periods
+from federation.mechanisms.accounting.composition import most_releases, spent_over_periods
 from federation.mechanisms.noise import gaussian
 
 

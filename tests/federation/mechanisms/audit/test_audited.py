@@ -7,10 +7,9 @@ import pytest
 from scipy import stats
 
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.audit.audited import CONFIDENCE, Audited, Twin, Verdict, audited_mechanisms, judge
-from federation.mechanisms.audit.estimate import audit
-from federation.mechanisms.noise import discrete_laplace
-from federation.numerics.arrays import Floats
+from federation.mechanisms.audits import CONFIDENCE, Audited, Twin, Verdict, audit, audited_mechanisms, judge
+from federation.mechanisms.noise import discrete as discrete_laplace
+from federation.numerics.rows import Floats
 
 MECHANISMS = audited_mechanisms()
 RUNS = 200_000
@@ -65,7 +64,7 @@ def test_both_sides_of_every_audit_have_noise_of_their_own() -> None:
     drawn: list[tuple[int, float]] = []
 
     def sample(side: int, bits: NoiseBits, runs: int) -> Floats:
-        drawn.append((side, *discrete_laplace.sample(bits, 10**9, 1).tolist()))
+        drawn.append((side, *discrete_laplace.sample_discrete_laplace(bits, 10**9, 1).tolist()))
         return np.zeros((runs, 1))
 
     def statistic(outputs: Floats) -> Floats:

@@ -11,15 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from federation.contract.errors import InputError
-from federation.mechanisms.accounting.gaussian_curve import GaussianCurve
-from federation.mechanisms.audit import estimate as module
-from federation.mechanisms.audit.estimate import (
-    AuditResult,
-    CurvePoint,
-    audit,
-    delta_lower_bound,
-    epsilon_lower_bound,
-)
+from federation.mechanisms import audits as module
+from federation.mechanisms.accounting.composition import GaussianCurve
+from federation.mechanisms.audits import AuditResult, CurvePoint, audit, delta_lower_bound, epsilon_lower_bound
 from federation.mechanisms.noise import gaussian
 
 

@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.special import gammaln, ndtr
 
 from federation.contract.errors import InputError
-from federation.mechanisms.bag_sums.accounting import delta, width
+from federation.mechanisms.bag_sums.calibration import delta, width
 from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.noise import gaussian
 

@@ -9,10 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from federation.mechanisms.bag_sums.accounting import delta
-from federation.mechanisms.bag_sums.calibrated_sums import smallest_sigma, smallest_tau
-from federation.mechanisms.bag_sums.design import BagDesign
-from federation.mechanisms.bag_sums.weight_ratio import mean_delta_chi
+from federation.mechanisms.bag_sums.calibration import delta, smallest_sigma, smallest_tau
+from federation.mechanisms.bag_sums.design import BagDesign, mean_delta_chi
 from federation.mechanisms.noise import gaussian
 
 UNIT = (0.0, 1.0)

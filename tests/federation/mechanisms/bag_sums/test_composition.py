@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from federation.contract.errors import InputError
-from federation.mechanisms.bag_sums import composition
-from federation.mechanisms.bag_sums.accounting import delta
-from federation.mechanisms.bag_sums.composition import composed_delta
+from federation.mechanisms.bag_sums import calibration as composition
+from federation.mechanisms.bag_sums.calibration import composed_delta, delta
 from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.noise import gaussian
 

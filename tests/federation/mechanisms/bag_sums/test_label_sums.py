@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.bag_sums import label_sums
-from federation.mechanisms.bag_sums.accounting import width
-from federation.mechanisms.bag_sums.label_sums import laplace_sums
-from federation.mechanisms.labels.bins import optimal_bins
+from federation.mechanisms.bag_sums import exact_sums as label_sums
+from federation.mechanisms.bag_sums.calibration import width
+from federation.mechanisms.bag_sums.exact_sums import laplace_sums
+from federation.mechanisms.labels.randomised_response import optimal_bins
 from federation.mechanisms.noise import gaussian
 
 LARGEST = (-1e100, 1e100)

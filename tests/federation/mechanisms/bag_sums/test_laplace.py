@@ -11,7 +11,7 @@ from support.weighted_bags import RANGE, K, M
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.bag_sums import laplace
+from federation.mechanisms.bag_sums import noisy_labels as laplace
 
 
 def test_laplace_noise(drawn) -> None:

@@ -14,9 +14,7 @@ from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.accounting.composition import compose
 from federation.mechanisms.bag_sums import noisy_labels
-from federation.mechanisms.bag_sums.accounting import delta
-from federation.mechanisms.bag_sums.calibrated_sums import smallest_sigma
-from federation.mechanisms.bag_sums.composition import composed_delta
+from federation.mechanisms.bag_sums.calibration import composed_delta, delta, smallest_sigma
 from federation.mechanisms.bag_sums.design import BagDesign
 
 PLAIN = BagDesign(2 * M * K, M, K, noisy=M * K)

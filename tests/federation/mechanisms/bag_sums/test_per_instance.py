@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
-from federation.mechanisms.bag_sums.per_instance import (
+from federation.mechanisms.bag_sums.weighted_sums import (
     PerInstanceDelta,
     bag_deltas,
     leverages_and_residuals,
+    pair_delta,
     per_instance_delta,
 )
-from federation.mechanisms.bag_sums.perturbed_pair import pair_delta
 
 RANGE = (0.0, 1.0)
 

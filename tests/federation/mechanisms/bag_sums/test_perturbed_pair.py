@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from federation.contract.errors import InputError
-from federation.mechanisms.bag_sums import perturbed_pair
-from federation.mechanisms.bag_sums.perturbed_pair import pair_delta
-from federation.mechanisms.bag_sums.weight_ratio import mean_delta_chi
+from federation.mechanisms.bag_sums import weighted_sums as perturbed_pair
+from federation.mechanisms.bag_sums.design import mean_delta_chi
+from federation.mechanisms.bag_sums.weighted_sums import pair_delta
 
 
 def one(epsilon: float, change: float, leverage: float, residual: float, rss: float, *, coarse: bool = False) -> float:

@@ -11,9 +11,9 @@ from support.weighted_bags import RANGE, K, M
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.bag_sums import repaired
-from federation.mechanisms.bag_sums.calibrated_sums import smallest_tau
-from federation.mechanisms.bag_sums.weight_ratio import mean_delta_chi
+from federation.mechanisms.bag_sums import weighted_sums as repaired
+from federation.mechanisms.bag_sums.calibration import smallest_tau
+from federation.mechanisms.bag_sums.design import mean_delta_chi
 
 
 def test_noise_of_the_repaired_sums(drawn) -> None:

@@ -8,9 +8,11 @@ import pytest
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.bag_sums import laplace, noisy_labels, repaired
+from federation.mechanisms.bag_sums import noisy_labels
+from federation.mechanisms.bag_sums import noisy_labels as laplace
+from federation.mechanisms.bag_sums import weighted_sums as repaired
 from federation.mechanisms.bag_sums.design import BagDesign
-from federation.mechanisms.bag_sums.sum_mechanism import public_numbers
+from federation.mechanisms.bag_sums.noisy_labels import public_numbers
 
 RANGE = (-1.0, 3.0)
 

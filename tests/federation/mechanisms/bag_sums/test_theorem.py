@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from federation.contract.errors import InputError
-from federation.mechanisms.bag_sums.accounting import delta
+from federation.mechanisms.bag_sums.calibration import delta
 from federation.mechanisms.bag_sums.design import BagDesign
-from federation.mechanisms.bag_sums.theorem import theorem_delta
+from federation.mechanisms.bag_sums.noisy_labels import theorem_delta
 from federation.mechanisms.noise import gaussian
 
 UNIT = (0.0, 1.0)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from federation.mechanisms.bag_sums.design import Exposure
-from federation.mechanisms.bag_sums.weight_ratio import mean_delta, mean_delta_chi
+from federation.mechanisms.bag_sums.design import Exposure, mean_delta, mean_delta_chi
 from federation.mechanisms.noise import gaussian
 
 

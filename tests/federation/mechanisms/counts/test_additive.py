@@ -17,7 +17,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import AdditiveCounts, centred_l1, checked_counts, equal_counts, exchangeable
-from federation.mechanisms.counts.calibrated_counts import calibrate
+from federation.mechanisms.counts.calibration import calibrate
 
 KINDS = ["gaussian", "laplace", "pure", "independent_laplace"]
 

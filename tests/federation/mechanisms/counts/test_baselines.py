@@ -12,8 +12,8 @@ import pytest
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.counts.baselines import LaplacePrior, published_gaussian, published_laplace
-from federation.mechanisms.counts.discrete_gaussian import exact_delta
+from federation.mechanisms.counts.calibration import LaplacePrior, published_gaussian, published_laplace
+from federation.mechanisms.counts.exact_laws import discrete_gaussian_delta as exact_delta
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 0.3])

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from federation.mechanisms.counts import discrete_gaussian, lattice_laplace
+from federation.mechanisms.counts import exact_laws as discrete_gaussian
+from federation.mechanisms.counts import exact_laws as lattice_laplace
 from federation.mechanisms.counts.additive import AdditiveCounts
-from federation.mechanisms.counts.calibrated_counts import calibrate
+from federation.mechanisms.counts.calibration import calibrate
 
 NAMES = {
     "gaussian": "count_gaussian",
@@ -77,11 +78,11 @@ def test_auto_has_the_smallest_expected_error_but_for_what_pure_noise_is_worth(
     chosen = calibrate("auto", classes=classes, epsilon=epsilon, delta=delta)
     assert isinstance(chosen, AdditiveCounts)
     best = min(
-        discrete_gaussian.calibrate(classes, epsilon, delta).expected_l1(),
-        lattice_laplace.calibrate(classes, epsilon, delta).expected_l1(),
+        discrete_gaussian.calibrate_discrete_gaussian(classes, epsilon, delta).expected_l1(),
+        lattice_laplace.calibrate_lattice_laplace(classes, epsilon, delta).expected_l1(),
     )
     assert chosen.expected_l1() <= best * (1 + (0.001 if chosen.delta == 0 else 0))
-    pure = lattice_laplace.calibrate(classes, epsilon, 0.0)
+    pure = lattice_laplace.calibrate_lattice_laplace(classes, epsilon, 0.0)
     assert (chosen.delta == 0) == (pure.expected_l1() <= 1.001 * best)
 
 

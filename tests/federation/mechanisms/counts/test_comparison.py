@@ -9,7 +9,7 @@ import pytest
 
 from federation.contract.errors import InputError
 from federation.mechanisms.counts import comparison
-from federation.mechanisms.counts.calibrated_counts import calibrate
+from federation.mechanisms.counts.calibration import calibrate
 from federation.mechanisms.counts.comparison import compare, published_dirichlet, recommended
 
 SKEWED = np.array([50, 50, 50, 50, 800])

@@ -10,8 +10,8 @@ import pytest
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.counts.calibrated_counts import CountNoise, calibrate
-from federation.mechanisms.counts.count_mechanism import CountReplacement
+from federation.mechanisms.counts.additive import CountReplacement
+from federation.mechanisms.counts.calibration import CountNoise, calibrate
 
 COUNTS = np.array([50, 40, 60])
 EXTRA = {"dirichlet_floor": {"floor": 40}, "dirichlet_shifted": {"pseudo_count": 400}}

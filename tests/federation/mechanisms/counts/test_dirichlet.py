@@ -15,7 +15,7 @@ from scipy import stats
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.counts.count_mechanism import CountMechanism
+from federation.mechanisms.counts.additive import CountMechanism
 from federation.mechanisms.counts.dirichlet import (
     MAX_FLOOR,
     ScaledDirichlet,

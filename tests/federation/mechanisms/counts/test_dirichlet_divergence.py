@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from federation.mechanisms.counts.dirichlet_divergence import divergence
+from federation.mechanisms.counts.dirichlet import divergence
 from federation.mechanisms.counts.dirichlet_loss import delta_exact
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.counts.dirichlet_sampler import GRID_BITS, log_gamma, sample
+from federation.mechanisms.counts.dirichlet import GRID_BITS, log_gamma, sample
 
 
 @pytest.mark.parametrize("shape", [0.3, 1.0, 2.5, 40.0, 5e4])

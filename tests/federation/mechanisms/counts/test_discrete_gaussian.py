@@ -16,8 +16,10 @@ from scipy import stats
 from federation.contract.guarantee import Guarantee
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.accounting.composition import compose
-from federation.mechanisms.counts import discrete_gaussian
-from federation.mechanisms.counts.discrete_gaussian import CountGaussian, calibrate, exact_delta
+from federation.mechanisms.counts import exact_laws as discrete_gaussian
+from federation.mechanisms.counts.exact_laws import CountGaussian
+from federation.mechanisms.counts.exact_laws import calibrate_discrete_gaussian as calibrate
+from federation.mechanisms.counts.exact_laws import discrete_gaussian_delta as exact_delta
 
 EPSILONS = [0.0, 0.05, 0.4, 1.0, 3.0]
 

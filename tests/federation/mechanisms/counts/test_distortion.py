@@ -9,8 +9,8 @@ import pytest
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.counts.calibrated_counts import calibrate
-from federation.mechanisms.counts.distortion import affordable, distortion, sampled
+from federation.mechanisms.counts.calibration import calibrate
+from federation.mechanisms.counts.comparison import affordable, distortion, sampled
 from federation.numerics.simplex import project
 
 SKEWED = np.array([50, 50, 50, 50, 800])

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from federation.mechanisms.counts.grid import smallest_scale
+from federation.mechanisms.counts.additive import smallest_scale
 
 
 @given(st.floats(1e-5, 1e9), st.floats(0.01, 100))

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.counts.independent_laplace import IndependentLaplace, calibrate, exact_delta
+from federation.mechanisms.counts.exact_laws import IndependentLaplace
+from federation.mechanisms.counts.exact_laws import calibrate_independent_laplace as calibrate
+from federation.mechanisms.counts.exact_laws import independent_laplace_delta as exact_delta
 
 
 def law(scale: float) -> tuple[np.ndarray, np.ndarray]:

@@ -14,14 +14,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.counts.lattice_laplace import (
-    LatticeLaplace,
-    calibrate,
-    exact_delta,
-    loss_beyond,
-    ratio,
-    sample,
-)
+from federation.mechanisms.counts.exact_laws import LatticeLaplace, loss_beyond, ratio, sample
+from federation.mechanisms.counts.exact_laws import calibrate_lattice_laplace as calibrate
+from federation.mechanisms.counts.exact_laws import lattice_laplace_delta as exact_delta
 
 SHAPES = [(2, 3.0), (2, 0.7), (3, 2.0), (3, 0.4), (4, 1.25), (5, 0.6)]
 

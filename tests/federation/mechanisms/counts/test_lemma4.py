@@ -12,8 +12,8 @@ from hypothesis.extra.numpy import arrays
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
+from federation.mechanisms.counts.comparison import frobenius_bound, public_bound, published_bound
 from federation.mechanisms.counts.dirichlet import calibrate_floor, calibrate_shifted
-from federation.mechanisms.counts.lemma4 import frobenius_bound, public_bound, published_bound
 
 SKEWED = np.array([[0.05, 0.05, 0.05, 0.05, 0.8]]).T
 

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.counts import published_dirichlet
-from federation.mechanisms.counts.dirichlet_divergence import divergence
-from federation.mechanisms.counts.dirichlet_loss import delta_eq9, delta_exact
-from federation.mechanisms.counts.published_dirichlet import (
+from federation.mechanisms.counts import calibration as published_dirichlet
+from federation.mechanisms.counts.calibration import (
     published_guarantee,
     published_release,
     sigma_for_counts,
     true_delta,
 )
+from federation.mechanisms.counts.dirichlet import divergence
+from federation.mechanisms.counts.dirichlet_loss import delta_eq9, delta_exact
 
 SKEWED = np.array([50, 50, 50, 50, 800])
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.labels.additive import STEPS, gaussian, laplace
-from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.labels.calibration import STEPS, gaussian, laplace
+from federation.mechanisms.labels.mechanism import LabelRange
 from federation.mechanisms.noise import gaussian as continuous
 
 RANGE = LabelRange(0.15, 5.0)

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.labels import response
-from federation.mechanisms.labels.binned_response import calibrate, mean_errors
-from federation.mechanisms.labels.bins import optimal_bins
-from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.labels import randomised_response as response
+from federation.mechanisms.labels.mechanism import LabelRange
+from federation.mechanisms.labels.randomised_response import calibrate, mean_errors, optimal_bins
 
 RANGE = LabelRange(0.0, 7.0)
 PRIOR = np.array([0.3, 0.2, 0.0, 0.1, 0.1, 0.05, 0.05, 0.2])

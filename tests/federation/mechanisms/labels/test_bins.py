@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from federation.mechanisms.labels.bins import optimal_bins
+from federation.mechanisms.labels.randomised_response import optimal_bins
 
 
 def loss_of(starts, points, prior, epsilon):

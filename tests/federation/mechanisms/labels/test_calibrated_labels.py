@@ -9,7 +9,7 @@ import pytest
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.labels.calibrated_labels import LabelNoise, calibrate
+from federation.mechanisms.labels.calibration import LabelNoise, calibrate
 
 NAMES = {
     "laplace": "label_laplace",

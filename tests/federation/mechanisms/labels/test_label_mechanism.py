@@ -10,9 +10,8 @@ import pytest
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.labels.calibrated_labels import LabelNoise, calibrate
-from federation.mechanisms.labels.label_mechanism import PUBLIC_ROWS, LabelReplacement
-from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.labels.calibration import LabelNoise, calibrate
+from federation.mechanisms.labels.mechanism import PUBLIC_ROWS, LabelRange, LabelReplacement
 from federation.mechanisms.noise.mechanism import NOISE_KEY
 
 LABELS = np.linspace(-1.0, 3.0, 9)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Check
-from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.labels.mechanism import LabelRange
 
 
 @pytest.mark.parametrize(

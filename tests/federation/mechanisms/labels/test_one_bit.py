@@ -13,9 +13,9 @@ from support.scripted_words import Script, evenly
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.labels.label_range import LabelRange
-from federation.mechanisms.labels.one_bit import OneBitLabels, calibrate
-from federation.mechanisms.labels.response import WORDS
+from federation.mechanisms.labels.mechanism import LabelRange
+from federation.mechanisms.labels.randomised_response import WORDS, OneBitLabels
+from federation.mechanisms.labels.randomised_response import calibrate_one_bit as calibrate
 
 RANGE = LabelRange(-1.0, 3.0)
 

@@ -10,10 +10,10 @@ import pytest
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.counts import lattice_laplace
-from federation.mechanisms.labels import response
-from federation.mechanisms.labels.label_range import LabelRange
-from federation.mechanisms.labels.private_prior import EstimatedBins
+from federation.mechanisms.counts import exact_laws as lattice_laplace
+from federation.mechanisms.labels import randomised_response as response
+from federation.mechanisms.labels.mechanism import LabelRange
+from federation.mechanisms.labels.randomised_response import EstimatedBins
 
 RANGE = LabelRange(0.0, 1.0)
 
@@ -37,7 +37,7 @@ def test_delta_equals_enumeration_of_the_pair(at):
     mass = np.exp(-np.abs(grid).sum(axis=1) / scale)
     other = np.exp(-np.abs(grid - [1, -1, 0]).sum(axis=1) / scale)
     mass, other = mass / mass.sum(), other / mass.sum()
-    true, false = response.probabilities(2, response.calibrate(2, mechanism.parameters["answer_epsilon"]))
+    true, false = response.probabilities(2, response.calibrate_redraw(2, mechanism.parameters["answer_epsilon"]))
     p, q = np.outer(mass, [true, false]), np.outer(other, [false, true])
     expected = np.maximum(p - math.exp(at) * q, 0)[p > 1e-16].sum()
     assert mechanism.delta_at(at) == pytest.approx(expected, abs=1e-9)
@@ -95,7 +95,7 @@ def test_the_guarantee_names_both_releases():
     assert (promised.epsilon, promised.delta) == (1.0, 0.0)
     assert any("both are charged" in assumption.text for assumption in promised.assumptions)
     assert (
-        lattice_laplace.exact_delta(
+        lattice_laplace.lattice_laplace_delta(
             promised.parameters["histogram_epsilon"], 32, promised.parameters["histogram_scale"]
         )
         == 0

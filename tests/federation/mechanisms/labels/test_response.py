@@ -14,7 +14,7 @@ from support.scripted_words import Script, evenly
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.labels import response
+from federation.mechanisms.labels import randomised_response as response
 
 
 @pytest.mark.parametrize("answers", [2, 4, 8])
@@ -41,7 +41,7 @@ def test_words_of_an_incomplete_round_are_drawn_again():
 
 @given(answers=st.integers(2, 600), epsilon=st.floats(1e-5, 30))
 def test_epsilon_is_attained_by_the_likelihood_ratio_and_not_exceeded(answers, epsilon):
-    redraw = response.calibrate(answers, epsilon)
+    redraw = response.calibrate_redraw(answers, epsilon)
     other = Fraction(redraw, response.WORDS * answers)
     ratio = (1 - (answers - 1) * other) / other
     surplus = math.log1p(float(ratio - 1)) - epsilon
@@ -51,7 +51,7 @@ def test_epsilon_is_attained_by_the_likelihood_ratio_and_not_exceeded(answers, e
 
 @given(answers=st.integers(2, 6), epsilon=st.floats(0.1, 5), at=st.floats(-6, 6))
 def test_delta_equals_enumeration(answers, epsilon, at):
-    redraw = response.calibrate(answers, epsilon)
+    redraw = response.calibrate_redraw(answers, epsilon)
     true, other = response.probabilities(answers, redraw)
     first = np.full(answers, other)
     second = first.copy()
@@ -63,7 +63,7 @@ def test_delta_equals_enumeration(answers, epsilon, at):
 
 def test_frequencies_of_a_number_of_answers_that_is_no_power_of_two():
     truth, answers = np.repeat(np.arange(3), 100_000), 3
-    redraw = response.calibrate(answers, 1.0)
+    redraw = response.calibrate_redraw(answers, 1.0)
     got = response.respond(truth, answers, redraw, NoiseBits(2, "frequencies"))
     true, other = response.probabilities(answers, redraw)
     for a, b in itertools.product(range(3), repeat=2):
@@ -75,21 +75,21 @@ def test_frequencies_of_a_number_of_answers_that_is_no_power_of_two():
 @pytest.mark.parametrize("epsilon", [0.0, 1e-7, -1.0, math.nan])
 def test_too_small_an_epsilon_is_refused(epsilon):
     with pytest.raises(InputError, match="epsilon must be at least"):
-        response.calibrate(2, epsilon)
+        response.calibrate_redraw(2, epsilon)
 
 
 def test_a_large_epsilon_keeps_answers():
-    redraw = response.calibrate(4, 1000.0)
+    redraw = response.calibrate_redraw(4, 1000.0)
     assert redraw == 1
     truth = np.arange(4)
     np.testing.assert_array_equal(response.respond(truth, 4, redraw, NoiseBits(1, "keep")), truth)
 
 
 def test_at_the_least_epsilon_answers_hardly_depend_on_labels():
-    true, other = response.probabilities(2, response.calibrate(2, 1e-6))
+    true, other = response.probabilities(2, response.calibrate_redraw(2, 1e-6))
     assert math.log(true / other) == pytest.approx(1e-6, rel=1e-6)
     with pytest.raises(InputError, match="epsilon must be at least 1e-06 for randomised response"):
-        response.calibrate(2, math.nextafter(1e-6, 0))
+        response.calibrate_redraw(2, math.nextafter(1e-6, 0))
 
 
 @pytest.mark.parametrize("answers", [3, 5])

@@ -13,7 +13,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.labels import shaped_gaussian
-from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.labels.mechanism import LabelRange
 from federation.mechanisms.labels.shaped_gaussian import calibrate, fit_shape
 from federation.mechanisms.noise import gaussian
 

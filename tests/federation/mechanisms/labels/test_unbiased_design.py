@@ -11,10 +11,16 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from federation.contract.errors import InputError
-from federation.mechanisms.labels import one_bit
-from federation.mechanisms.labels.label_range import LabelRange
-from federation.mechanisms.labels.unbiased_design import POINTS, WORTHWHILE, calibrate, table
-from federation.mechanisms.labels.unbiased_response import TOTAL, exponential_below
+from federation.mechanisms.labels import randomised_response as one_bit
+from federation.mechanisms.labels.mechanism import LabelRange
+from federation.mechanisms.labels.unbiased_response import (
+    POINTS,
+    TOTAL,
+    WORTHWHILE,
+    calibrate,
+    exponential_below,
+    table,
+)
 
 RANGE = LabelRange(-1.0, 1.0)
 GRID = np.linspace(-1.0, 1.0, POINTS)
@@ -36,7 +42,7 @@ def test_every_table_is_private_in_whole_numbers_and_unbiased(epsilon):
 @pytest.mark.parametrize("epsilon", [0.01, 0.03, 0.1, 0.3])
 def test_at_small_epsilon_it_is_as_good_as_one_bit(epsilon):
     """No unbiased answers to two labels are better than one bit, and for these the others hardly count."""
-    noise, bit = calibrate(RANGE, epsilon), one_bit.calibrate(RANGE, epsilon)
+    noise, bit = calibrate(RANGE, epsilon), one_bit.calibrate_one_bit(RANGE, epsilon)
     np.testing.assert_allclose(noise.variance(GRID), bit.variance(GRID), rtol=0.01)
     assert noise.bias() < 1e-7
 
@@ -44,7 +50,7 @@ def test_at_small_epsilon_it_is_as_good_as_one_bit(epsilon):
 def test_from_where_it_is_worthwhile_it_spares_variance():
     """Below, one bit a label does nearly as well; at twice that epsilon it costs nearly twice the variance."""
     ratios = [
-        one_bit.calibrate(RANGE, epsilon).variance() / calibrate(RANGE, epsilon).variance()
+        one_bit.calibrate_one_bit(RANGE, epsilon).variance() / calibrate(RANGE, epsilon).variance()
         for epsilon in (WORTHWHILE, 2 * WORTHWHILE)
     ]
     assert 1 < ratios[0] < 1.1
@@ -83,7 +89,7 @@ def test_another_solver_finds_no_less_variance(epsilon):
 @pytest.mark.parametrize(("epsilon", "at_an_end"), [(1.0, 1.02), (2.0, 1.23), (4.0, 1.58), (6.0, 2.4), (8.0, 4.3)])
 def test_beside_one_bit(epsilon, at_an_end):
     """Never worse where labels are even or half of them at the ends; worst where all are at one end."""
-    noise, bit = calibrate(RANGE, epsilon), one_bit.calibrate(RANGE, epsilon)
+    noise, bit = calibrate(RANGE, epsilon), one_bit.calibrate_one_bit(RANGE, epsilon)
     assert WEIGHT @ noise.variance(GRID) <= WEIGHT @ bit.variance(GRID)
     labels = np.linspace(-1.0, 1.0, 2001)
     ratios = noise.variance(labels) / bit.variance(labels)

@@ -16,8 +16,8 @@ from support.scripted_words import Script, evenly
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.labels import unbiased_design
-from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.labels import unbiased_response as unbiased_design
+from federation.mechanisms.labels.mechanism import LabelRange
 from federation.mechanisms.labels.unbiased_response import TOTAL, UnbiasedResponse, exponential_below
 
 RANGE = LabelRange(-1.0, 3.0)

@@ -11,11 +11,12 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.mechanisms.counts.discrete_gaussian import exact_delta
-from federation.mechanisms.marginals import cells as moved
-from federation.mechanisms.marginals.cells import SMOOTH_SIGMA, gaussian_delta, laplace_delta
-from federation.mechanisms.noise import discrete_laplace, gaussian
-from federation.mechanisms.noise.discrete_gaussian import delta_bound, delta_one_coordinate
+from federation.mechanisms.counts.exact_laws import discrete_gaussian_delta as exact_delta
+from federation.mechanisms.marginals import noise as moved
+from federation.mechanisms.marginals.noise import SMOOTH_SIGMA, gaussian_delta, laplace_delta
+from federation.mechanisms.noise import discrete as discrete_laplace
+from federation.mechanisms.noise import gaussian
+from federation.mechanisms.noise.discrete import delta_bound, delta_one_coordinate
 
 
 def convolved(epsilon: float, cells: int, sigma: float) -> float:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
-from federation.mechanisms.marginals.neighbours import MAX_CELLS, moved_cells, premises
+from federation.mechanisms.marginals.noise import MAX_CELLS, moved_cells, premises
 
 BINS, FEATURES = 3, 4
 

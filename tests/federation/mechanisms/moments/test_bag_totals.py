@@ -14,8 +14,9 @@ from scipy import stats
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.moments.bag_totals import calibrate, calibrate_rows
 from federation.mechanisms.noise import gaussian
+from federation.mechanisms.sums.shared_sums import calibrate_bag_totals as calibrate
+from federation.mechanisms.sums.shared_sums import calibrate_rows
 
 KINDS = ("pure", "gaussian")
 

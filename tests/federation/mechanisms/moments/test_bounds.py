@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.moments.bounds import noise_quantile, regularisation
-from federation.mechanisms.moments.calibrated_moments import calibrate
+from federation.mechanisms.sums.row_sums import calibrate_row_sums as calibrate
+from federation.mechanisms.sums.row_sums import noise_quantile, regularisation
 
 
 def norms_of(noise, draws=20_000):

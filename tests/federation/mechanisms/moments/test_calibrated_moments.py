@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Unit
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.moments import calibrated_moments
-from federation.mechanisms.moments.calibrated_moments import calibrate
+from federation.mechanisms.sums import row_sums as calibrated_moments
+from federation.mechanisms.sums.row_sums import calibrate_row_sums as calibrate
 
 KINDS = ("laplace", "pure", "gaussian", "published_laplace")
 

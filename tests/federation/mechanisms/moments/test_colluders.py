@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from federation.contract.errors import InputError
-from federation.mechanisms.moments.colluders import weakened
 from federation.mechanisms.noise.additive import AdditiveMechanism, calibrate, calibrate_laplace
 from federation.mechanisms.noise.gaussian import delta as gaussian_delta
+from federation.mechanisms.sums.shares import weakened
 
 
 def laplace(dimension: int) -> AdditiveMechanism:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import kv
 
-from federation.mechanisms.moments.fewer_shares import delta, epsilon
 from federation.mechanisms.noise import gaussian, l2_gamma
+from federation.mechanisms.sums.shares import delta, epsilon
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 5, 50])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.moments import polya
+from federation.mechanisms.sums import shares as polya
 
 
 class WordsThenBits:

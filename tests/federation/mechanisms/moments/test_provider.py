@@ -7,8 +7,8 @@ from sklearn.datasets import load_breast_cancer
 from aggregator.learners.mean_operators.classifier import MeanOperatorClassifier
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.moments.provider import release_moment
-from federation.numerics.norms import within_norm
+from federation.mechanisms.sums.label_provider import release_moment
+from federation.numerics.rows import within_norm
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
 from federation.contract.errors import InputError
-from federation.mechanisms.moments.calibrated_moments import calibrate
-from federation.mechanisms.moments.row_statistic import SENSITIVITY, RowStatistic
 from federation.mechanisms.noise import gaussian
-from federation.numerics.norms import within_norm
+from federation.mechanisms.sums.row_sums import SENSITIVITY, RowStatistic
+from federation.mechanisms.sums.row_sums import calibrate_row_sums as calibrate
+from federation.numerics.rows import within_norm
 
 UNIT = st.floats(-1, 1, allow_subnormal=False)
 BOTH = [True, False]

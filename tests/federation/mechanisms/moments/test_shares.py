@@ -13,8 +13,8 @@ from scipy import stats
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.moments import shares
 from federation.mechanisms.noise.additive import calibrate, calibrate_laplace
+from federation.mechanisms.sums import shares
 
 WHOLE = {
     "l2_gamma": calibrate("pure", sensitivity=2.0, dimension=3, epsilon=1.0),

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.moments import calibrated_moments, summed_response
-from federation.mechanisms.moments.summed_response import ANY, calibrate
+from federation.mechanisms.sums import row_sums as calibrated_moments
+from federation.mechanisms.sums import row_sums as summed_response
+from federation.mechanisms.sums.row_sums import ANY
+from federation.mechanisms.sums.row_sums import calibrate_summed_response as calibrate
 
 
 @given(st.floats(1e-6, 60.0))
@@ -49,14 +51,14 @@ def test_one_label_of_one_row_is_flipped_as_often_as_epsilon_says():
 @pytest.mark.parametrize("dimension", [3, 31, 110])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_noise_on_the_sum_is_less_from_so_many_rows_on(dimension, epsilon):
-    sums = calibrated_moments.calibrate("auto", dimension=dimension, epsilon=epsilon, delta=1e-6, rows=1000)
+    sums = calibrated_moments.calibrate_row_sums("auto", dimension=dimension, epsilon=epsilon, delta=1e-6, rows=1000)
     response = calibrate(epsilon)
     least = response.rows_for(sums)
     assert (least - 1) * response.label_variance < dimension * sums.variance() <= least * response.label_variance
 
 
 def test_labels_that_are_hardly_ever_flipped_are_better_than_any_noise():
-    sums = calibrated_moments.calibrate("pure", dimension=3, epsilon=100.0, rows=10)
+    sums = calibrated_moments.calibrate_row_sums("pure", dimension=3, epsilon=100.0, rows=10)
     assert 10**15 < calibrate(1000.0).rows_for(sums) < ANY
     assert calibrate(1.0).rows_for(sums, weight=1e6) == 1  # where errors of responses count for nothing but harm
 

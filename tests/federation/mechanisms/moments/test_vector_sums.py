@@ -11,9 +11,9 @@ from hypothesis.extra import numpy as arrays
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.contract.randomness import NoiseBits
-from federation.features.ball import Ball
-from federation.mechanisms.moments import shares
-from federation.mechanisms.moments.vector_sums import calibrate
+from federation.features.feature_map import Ball
+from federation.mechanisms.sums import shares
+from federation.mechanisms.sums.shared_sums import calibrate_vector_sums as calibrate
 
 DIMENSION = 5
 NOISES = {

@@ -13,7 +13,9 @@ from scipy import stats
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Unit
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.noise import discrete_gaussian, discrete_laplace, gaussian
+from federation.mechanisms.noise import discrete as discrete_gaussian
+from federation.mechanisms.noise import discrete as discrete_laplace
+from federation.mechanisms.noise import gaussian
 from federation.mechanisms.noise.additive import calibrate, calibrate_laplace
 
 KINDS = [("pure", 1, "discrete_laplace"), ("pure", 4, "l2_gamma"), ("gaussian", 1, "discrete_gaussian")]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from federation.mechanisms.noise.checks import (
+from federation.mechanisms.noise.mechanism import (
     require_delta_above_zero,
     require_draws,
     require_epsilon_from_zero,

@@ -16,7 +16,8 @@ from scipy import stats
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.noise import discrete_gaussian, gaussian
+from federation.mechanisms.noise import discrete as discrete_gaussian
+from federation.mechanisms.noise import gaussian
 
 
 def law(sigma: float) -> tuple[np.ndarray, np.ndarray]:
@@ -38,25 +39,25 @@ def goodness_of_fit(draws: np.ndarray, sigma: float) -> float:
 
 @pytest.mark.parametrize("sigma", [1, 2, 7, 60, Fraction(2, 5), Fraction(22, 7), Fraction(520180, 2**16)])
 def test_draws_follow_the_law_and_a_sigma_off_by_two_percent_is_rejected(sigma: int | Fraction) -> None:
-    draws = discrete_gaussian.sample(NoiseBits(5, f"gaussian{sigma}"), sigma, 1_000_000)
+    draws = discrete_gaussian.sample_discrete_gaussian(NoiseBits(5, f"gaussian{sigma}"), sigma, 1_000_000)
     assert goodness_of_fit(draws, float(sigma)) > 1e-3
     assert goodness_of_fit(draws, 1.02 * float(sigma)) < 1e-6
 
 
 def test_draws_of_a_seed_never_change() -> None:
     bits = NoiseBits(1, "golden")
-    draws = np.concatenate([discrete_gaussian.sample(bits, sigma, 1000) for sigma in (1, 50, 2**40)])
+    draws = np.concatenate([discrete_gaussian.sample_discrete_gaussian(bits, sigma, 1000) for sigma in (1, 50, 2**40)])
     assert hashlib.sha256(draws.astype("<i8").tobytes()).hexdigest()[:16] == "4d9d8e075ed79414"
 
 
 def test_a_fraction_that_is_an_integer_is_the_integer() -> None:
-    draws = [discrete_gaussian.sample(NoiseBits(1, "x"), sigma, 1000) for sigma in (9, Fraction(9))]
+    draws = [discrete_gaussian.sample_discrete_gaussian(NoiseBits(1, "x"), sigma, 1000) for sigma in (9, Fraction(9))]
     assert np.array_equal(*draws)
 
 
 @pytest.mark.parametrize("sigma", [2**16, 2**17 - 1, 2**26])
 def test_fine_grids_have_the_continuous_limit(sigma: int) -> None:
-    draws = discrete_gaussian.sample(NoiseBits(6, "fine"), sigma, 200_000)
+    draws = discrete_gaussian.sample_discrete_gaussian(NoiseBits(6, "fine"), sigma, 200_000)
     assert stats.kstest(draws / sigma, "norm").pvalue > 1e-3
 
 
@@ -177,7 +178,7 @@ def test_calibration_is_the_smallest_sigma(
     epsilon: float, log_delta: float, dimension: int, sensitivity: float
 ) -> None:
     delta = math.exp(log_delta)
-    sigma = discrete_gaussian.calibrate(sensitivity, dimension, epsilon, delta)
+    sigma = discrete_gaussian.calibrate_discrete_gaussian(sensitivity, dimension, epsilon, delta)
     assert discrete_gaussian.delta_bound(epsilon, sensitivity / sigma, dimension, sigma) <= delta
     assert discrete_gaussian.delta_bound(epsilon, sensitivity / (sigma - 1), dimension, sigma - 1) > delta
     bound = discrete_gaussian.epsilon_bound(delta, sensitivity / sigma, dimension, sigma)
@@ -203,13 +204,13 @@ def test_what_the_grid_adds_is_charged_where_continuous_noise_has_epsilon_0() ->
 @pytest.mark.parametrize("sigma", [0, -3, 2**40 + 1, 2.0, Fraction(-3, 2), Fraction(1, 2**40 + 1), Fraction(2**41, 3)])
 def test_impossible_sigmas_are_refused(sigma: int | Fraction) -> None:
     with pytest.raises(InputError, match="sigma must be an integer"):
-        discrete_gaussian.sample(NoiseBits(1, "x"), sigma, 1)
+        discrete_gaussian.sample_discrete_gaussian(NoiseBits(1, "x"), sigma, 1)
 
 
 @pytest.mark.parametrize("size", [-1, 1.5, 2**40 + 1])
 def test_impossible_numbers_of_draws_are_refused(size: float) -> None:
     with pytest.raises(InputError, match="size must be an integer"):
-        discrete_gaussian.sample(NoiseBits(1, "x"), 3, size)
+        discrete_gaussian.sample_discrete_gaussian(NoiseBits(1, "x"), 3, size)
 
 
 @pytest.mark.parametrize(
@@ -236,4 +237,4 @@ def test_the_exact_sum_refuses_huge_sigmas() -> None:
 def test_noise_below_a_step_of_the_grid_is_calibrated_too() -> None:
     """The continuous noise would be of a scale below 1, which no search may begin from."""
     assert gaussian.mu(5.0, 0.1) > 1.0
-    assert discrete_gaussian.calibrate(1.0, 1, 5.0, 0.1) == 2
+    assert discrete_gaussian.calibrate_discrete_gaussian(1.0, 1, 5.0, 0.1) == 2

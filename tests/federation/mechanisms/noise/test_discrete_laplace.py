@@ -16,7 +16,7 @@ from scipy import stats
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.noise import discrete_laplace
+from federation.mechanisms.noise import discrete as discrete_laplace
 
 DRAWS = 1_000_000
 
@@ -35,32 +35,32 @@ def goodness_of_fit(draws: np.ndarray, scale: float) -> float:
 
 @pytest.mark.parametrize("scale", [1, 2, 5, 50, Fraction(2, 5), Fraction(22, 7), Fraction(593155, 2**16)])
 def test_draws_follow_the_law_and_a_scale_off_by_two_percent_is_rejected(scale: int | Fraction) -> None:
-    draws = discrete_laplace.sample(NoiseBits(1, f"laplace{scale}"), scale, DRAWS)
+    draws = discrete_laplace.sample_discrete_laplace(NoiseBits(1, f"laplace{scale}"), scale, DRAWS)
     assert goodness_of_fit(draws, float(scale)) > 1e-3
     assert goodness_of_fit(draws, 1.02 * float(scale)) < 1e-6
 
 
 def test_draws_of_a_seed_never_change() -> None:
     bits = NoiseBits(1, "golden")
-    draws = np.concatenate([discrete_laplace.sample(bits, scale, 1000) for scale in (1, 50, 2**40)])
+    draws = np.concatenate([discrete_laplace.sample_discrete_laplace(bits, scale, 1000) for scale in (1, 50, 2**40)])
     assert hashlib.sha256(draws.astype("<i8").tobytes()).hexdigest()[:16] == "ae2e80286d91e38e"
 
 
 def test_a_fraction_that_is_an_integer_is_the_integer() -> None:
-    draws = [discrete_laplace.sample(NoiseBits(1, "x"), scale, 1000) for scale in (9, Fraction(9))]
+    draws = [discrete_laplace.sample_discrete_laplace(NoiseBits(1, "x"), scale, 1000) for scale in (9, Fraction(9))]
     assert np.array_equal(*draws)
 
 
 @pytest.mark.parametrize("scale", [2**16, 2**26])
 def test_fine_grids_have_the_moments_and_the_continuous_limit(scale: int) -> None:
-    draws = discrete_laplace.sample(NoiseBits(2, "fine"), scale, 200_000)
+    draws = discrete_laplace.sample_discrete_laplace(NoiseBits(2, "fine"), scale, 200_000)
     assert stats.kstest(draws / scale, "laplace").pvalue > 1e-3
     assert np.abs(draws).mean() == pytest.approx(discrete_laplace.mean_magnitude(scale), rel=0.01)
 
 
 def test_draws_depend_on_the_key_only() -> None:
-    same = [discrete_laplace.sample(NoiseBits(7, "a", party=3), 9, 100) for _ in range(2)]
-    other = discrete_laplace.sample(NoiseBits(7, "a", party=4), 9, 100)
+    same = [discrete_laplace.sample_discrete_laplace(NoiseBits(7, "a", party=3), 9, 100) for _ in range(2)]
+    other = discrete_laplace.sample_discrete_laplace(NoiseBits(7, "a", party=4), 9, 100)
     assert np.array_equal(*same)
     assert not np.array_equal(same[0], other)
 
@@ -94,7 +94,7 @@ def test_delta_agrees_with_dp_accounting() -> None:
 @given(st.integers(1, 10**6), st.floats(1e-5, 100))
 @settings(derandomize=True, deadline=None, max_examples=200)
 def test_calibration_is_the_smallest_scale(sensitivity: int, epsilon: float) -> None:
-    scale = discrete_laplace.calibrate(sensitivity, epsilon)
+    scale = discrete_laplace.calibrate_discrete_laplace(sensitivity, epsilon)
     assert Fraction(sensitivity, scale) <= Fraction(epsilon)
     assert scale == 1 or Fraction(sensitivity, scale - 1) > Fraction(epsilon)
     assert discrete_laplace.epsilon(sensitivity, scale) <= epsilon * (1 + 1e-15)
@@ -125,13 +125,13 @@ def test_the_mean_magnitude_of_hardly_any_noise_is_hardly_anything() -> None:
 @pytest.mark.parametrize("size", [-1, 1.5, 2**40 + 1])
 def test_impossible_numbers_of_draws_are_refused(size: float) -> None:
     with pytest.raises(InputError, match="size must be an integer"):
-        discrete_laplace.sample(NoiseBits(1, "x"), 3, size)
+        discrete_laplace.sample_discrete_laplace(NoiseBits(1, "x"), 3, size)
 
 
 @pytest.mark.parametrize("scale", [0, -1, 2**40 + 1, 1.5, Fraction(-1, 2), Fraction(1, 2**40 + 1), Fraction(2**41, 3)])
 def test_impossible_scales_are_refused(scale: int | Fraction) -> None:
     with pytest.raises(InputError, match="scale must be an integer"):
-        discrete_laplace.sample(NoiseBits(1, "x"), scale, 1)
+        discrete_laplace.sample_discrete_laplace(NoiseBits(1, "x"), scale, 1)
     with pytest.raises(InputError, match="scale must be an integer"):
         discrete_laplace.epsilon(1, scale)
 

@@ -6,9 +6,9 @@ import pytest
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Unit
-from federation.mechanisms.bag_sums.laplace import laplace_bag_sums
-from federation.mechanisms.counts import calibrated_counts as counts
-from federation.mechanisms.labels import calibrated_labels as labels
+from federation.mechanisms.bag_sums.noisy_labels import laplace_bag_sums
+from federation.mechanisms.counts import calibration as counts
+from federation.mechanisms.labels import calibration as labels
 from federation.mechanisms.noise.mechanism import Replacement
 
 OWN, FURTHER = Assumption("its own", Check.ENFORCED), Assumption("the caller's", Check.CHECKED)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from federation.mechanisms.noise.scales import first, first_between, require_scale
+from federation.mechanisms.noise.mechanism import first, first_between, require_scale
 
 
 @given(st.integers(0, 2**40), st.integers(1, 2**20))

@@ -15,7 +15,7 @@ from scipy import stats
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise.additive import calibrate, calibrate_laplace
-from federation.mechanisms.noise.tails import (
+from federation.mechanisms.noise.reach import (
     additive_reaches,
     entry_reach,
     gaussian_pair_tail,

@@ -7,7 +7,7 @@ import numpy as np
 from class_sums.question import ClassSumsQuestion
 from federation.contract.guarantee import Unit
 from federation.contract.randomness import NoiseBits
-from federation.numerics.norms import within_norm
+from federation.numerics.rows import within_norm
 from parties.answers.rows import two_classes
 from parties.guard.answering import Arrays, NoisyAct
 from parties.holdings.cohort import Cohort

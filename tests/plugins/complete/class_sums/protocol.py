@@ -21,7 +21,7 @@ from class_sums.model import described
 from class_sums.question import ClassSumsQuestion, SumsNoise
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
-from federation.contract.question import OFF, PrivateQuestion, Question
+from federation.contract.query import OFF, PrivateQuestion, Question
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
-from federation.contract.question import Field, Noise, PrivateQuestion
+from federation.contract.query import Field, Noise, PrivateQuestion
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.noise.additive import AdditiveMechanism, calibrate
 

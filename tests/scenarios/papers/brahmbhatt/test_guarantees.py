@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from federation.mechanisms.bag_sums.accounting import delta
+from federation.mechanisms.bag_sums.calibration import delta
 from federation.mechanisms.bag_sums.design import BagDesign
-from federation.mechanisms.bag_sums.theorem import theorem_delta
+from federation.mechanisms.bag_sums.noisy_labels import theorem_delta
 from scenarios.papers.brahmbhatt.brahmbhatt import PAPER
 from scenarios.papers.brahmbhatt.guarantees import EPSILON, lemma_3_4, simulated_delta, theorem_1_2
 from scenarios.reproductions.kept import read

@@ -6,8 +6,8 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from federation.mechanisms.counts.calibrated_counts import calibrate
-from federation.mechanisms.counts.distortion import distortion
+from federation.mechanisms.counts.calibration import calibrate
+from federation.mechanisms.counts.comparison import distortion
 from scenarios.papers.iyer import distortions
 from scenarios.papers.iyer.distortions import MECHANISMS, REPETITIONS, SWEEPS, Bag, errors
 

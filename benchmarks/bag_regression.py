@@ -26,7 +26,7 @@ from aggregator.world.fitting import fit
 from benchmarks.common import bar, fastest, print_tables
 from federation.contract.randomness import NoiseBits, generator
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, noisy_count, sign_weights, stratified_noise
-from parties.answers.sketch import label_sums, sketch
+from parties.responses.labels import label_sums, sketch
 from scenarios.data.catalogue import load
 
 CLOSED = {

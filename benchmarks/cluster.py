@@ -33,7 +33,7 @@ from benchmarks.common import command_line
 from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid, run_server_app
 from federation.engines.nodes import Placement, SimulationGrid
-from parties.holdings.cohort import Holdings
+from parties.party_data.cohort import Holdings
 
 PARTIES, PER_NODE, ROWS, COLUMNS, PUBLIC = 240, 4, 6, 20, 5_000
 PACE = 0.05  # seconds that each party takes

@@ -45,7 +45,7 @@ Submit = Literal["votes", "statistic"]  # what a party sends
 PARTIES, ROWS, AUXILIARY = 1000, 6, 1352
 MANY = 10_000
 NODES = 200  # of the empty question
-NOBODY = Reference("parties.node.app:app")  # holdings that no empty question looks at
+NOBODY = Reference("parties.app:app")  # holdings that no empty question looks at
 
 
 def synthetic(folder: Path, rows: int, columns: int) -> Path:

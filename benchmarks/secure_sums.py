@@ -35,9 +35,7 @@ from federation.numerics.rows import Integers
 from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation.messages import MASKED
 from federation.secure_aggregation.plan import Adversary, SumPlan, Terms, planned
-from parties.second.unmasking import UnmaskingServer
-from parties.sums.memory import ProcessMemory
-from parties.sums.uploading import UploadingParty
+from parties.secure_aggregation.party import ProcessMemory, UnmaskingServer, UploadingParty
 from scenarios.simulated.masked_sums import enrolled, masked_parties, uploading_parties
 from scenarios.simulated.sum_costs import seconds, sum_costs, timed
 

@@ -33,11 +33,11 @@ from federation.contract.plugins import Reference
 from federation.engines.codec import decode_submission, encode_submission
 from federation.engines.nodes import cohort_size, most_per_node
 from federation.queries.votes import Training, VotesQuestion
-from parties.answers import statistic, votes
-from parties.holdings.cohort import Cohort, Holdings
+from parties.party_data.cohort import Cohort, Holdings
+from parties.responses import votes
+from parties.responses import votes as statistic
 from parties.training import linear
-from parties.training.loading import load
-from parties.training.training import trained
+from parties.training.training import load, trained
 from scenarios.data.drawn import DRAWN_SETS
 from scenarios.runs.world import split_of
 from scenarios.settings.schema import resolve
@@ -132,7 +132,7 @@ def vote(cohort: Cohort, question: VotesQuestion, tally: VoteTally, clock: Clock
     """One message of the vote phase, there and back; the classifiers are trained already."""
     fields = question.fields()
     with clock("votes"):
-        submission = votes.answer(cohort, question)
+        submission = votes.respond_votes(cohort, question)
     with clock("packing"):
         records = encode_submission(submission, fields)
     with clock("unpacking"):
@@ -212,7 +212,7 @@ def _share(world: World, cohort: Cohort) -> float:
     """Processor seconds of a cohort's default shares of the statistic, which take the place of its votes."""
     asked = share_question(world.question.training, world.public, world.public.whitening, "probabilities", "both")
     trained(cohort, asked.training)
-    return fastest(lambda: statistic.answer(cohort, asked), 2, time.process_time)[0]
+    return fastest(lambda: statistic.respond_statistic(cohort, asked), 2, time.process_time)[0]
 
 
 def outside(world: World, size: int) -> None:

@@ -8,7 +8,7 @@ _PUBLIC = PublicNames(
     __name__,
     {
         "guard.answering": "Arrays NoisyAct PlainAct",
-        "holdings.cohort": "Cohort Holdings Provider",
+        "party_data.cohort": "Cohort Holdings Provider",
     },
 )
 __all__ = _PUBLIC.all

@@ -31,10 +31,9 @@ from federation.contract.query import Collector, Declared, PrivateQuestion, Ques
 from federation.engines.codec import decode_question, decode_submission, encode_question
 from federation.engines.nodes import ROLL_CALL, Placement, QueueGrid, StockGrid, handle, node_config, present
 from federation.engines.sending import Failures, describe
-from parties.guard.answering import answered
-from parties.guard.registry import question_type
-from parties.holdings.cohort import Cohort
-from parties.node.app import app
+from parties.app import app
+from parties.guard.answering import answered, question_type
+from parties.party_data.cohort import Cohort
 from parties.site.worker import cost_of
 
 QUESTION, ASKED, ANSWER, ROLL, ERROR, PLAN, NODE = (
@@ -101,7 +100,7 @@ class Messages(Target):
         self._worlds = {name: SmallWorld(name, folder) for name in WORLDS}
         self._sent: dict[tuple[str, int], list[bytes]] = {}  # what the other nodes answer to each question of a world
         self._witness = _Witness()
-        for module in ("parties.node.app", "parties.holdings.isolation"):
+        for module in ("parties.app", "parties.party_data.isolation"):
             logger = logging.getLogger(module)
             logger.setLevel(logging.DEBUG)
             logger.propagate = False

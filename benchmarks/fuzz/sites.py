@@ -29,13 +29,12 @@ from federation.signed_messages.aggregation_messages import MASKS, SumQuery, ros
 from federation.signed_messages.agreement import Agreement, terms
 from federation.signed_messages.keys import fingerprint, masks_key, public_text, raw_public, save_key, sums_key
 from federation.signed_messages.messages import NOTHING_KNOWN, Head, SignedQuestion
-from parties.second.server import SecondServer
-from parties.site.approvals import APPROVED, Decision
-from parties.site.journal import Journal
+from parties.helper_server import SecondServer
+from parties.site.accounts import Journal, said
+from parties.site.policy import APPROVED, Decision
 from parties.site.service import cohort
 from parties.site.settings import SecondSettings, configuration
 from parties.site.state import JOURNAL, State
-from parties.site.words import said
 from scenarios.deployment import site_words
 from scenarios.deployment.second_words import outlook_of_second
 from scenarios.deployment.site_table import WatchedTable
@@ -244,8 +243,8 @@ def _lines(table: str = _OTHER) -> bytes:
     guarantee = {"epsilon": 0.5, "delta": 0.0, "unit": "label", "adjacency": "replace", "method": "laplace"}
     with (
         TemporaryDirectory() as folder,
-        patch("parties.site.journal.time.time", lambda: _LONG_AGO),
-        patch("parties.site.journal.secrets.token_hex", lambda size: "0" * 2 * size),
+        patch("parties.site.accounts.time.time", lambda: _LONG_AGO),
+        patch("parties.site.accounts.secrets.token_hex", lambda size: "0" * 2 * size),
     ):
         journal = Journal(Path(folder) / JOURNAL)
         journal.add("start", plan="0" * 64, table=table)

@@ -25,9 +25,8 @@ from federation.secure_aggregation.plan import Adversary, Roster, SumPlan, Terms
 from federation.signed_messages.aggregation_messages import SumAnswer, SumQuery
 from federation.signed_messages.keys import raw_public
 from federation.signed_messages.messages import Head, read_reply
-from parties.second.unmasking import UnmaskingServer
-from parties.sums.masking import MaskedAnswers, Own
-from parties.sums.memory import ProcessMemory, Record
+from parties.secure_aggregation.masking import MaskedAnswers, Own
+from parties.secure_aggregation.party import ProcessMemory, Record, UnmaskingServer
 
 ASKED, TOLD = "asked", "told"  # what a party is asked, and what it tells, in one query of a sum with one server
 UPLOAD, RECEIPTS, COUNTED = "upload", "receipts", "counted"  # with two

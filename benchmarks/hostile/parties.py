@@ -24,7 +24,7 @@ from federation.queries.bags import CountsQuestion
 from federation.queries.labels import LabelSumsQuestion
 from federation.queries.marginals import MarginalsQuestion
 from federation.queries.row_sums import MomentQuestion
-from parties.answers.error_marginals import counts as in_bins
+from parties.responses.marginals import counts as in_bins
 from scenarios.simulated.simulation import SimulatedParties
 
 _HALVINGS = 25

@@ -52,10 +52,7 @@ class _FastestFirst:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def pytest_sessionstart(self) -> None:
-        from hypothesis import (
-            Phase,
-            settings,  # only where tests are run
-        )
+        from hypothesis import Phase, settings
 
         usual = settings.get_current_profile_name()
         settings.register_profile(f"{usual}, unshrunk", phases=[Phase.explicit, Phase.generate], parent=settings())

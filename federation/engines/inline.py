@@ -75,7 +75,7 @@ def _bytes(content: RecordDict) -> int:
     return sum(len(value.data) for value in values if isinstance(value, Array))
 
 
-CLIENT_APP = "parties.node.app:app"
+CLIENT_APP = "parties.app:app"
 SERVER_APP = "aggregator.node.app:app"
 
 

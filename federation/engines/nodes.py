@@ -74,7 +74,8 @@ def cohort_size(parties: int, workers: int, wanted: int | None, most: int) -> in
 class Placement:
     """Who serves whom in a simulated world: partition i the parties i*per_node to (i+1)*per_node - 1.
 
-    `holdings` is the provider of the parties' rows (`parties.holdings.cohort.Provider`), `seed` keys their randomness.
+    `holdings` is the provider of the parties' rows (`parties.party_data.cohort.Provider`), `seed` keys their
+    randomness.
 
     Examples:
         >>> placement = Placement(parties=10, per_node=4, holdings=Reference("builtins:dict"), seed=1)
@@ -93,7 +94,7 @@ class Placement:
         return -(-self.parties // self.per_node)
 
     def config(self, partition: int) -> dict[str, Any]:
-        """The configuration of a node that `parties.holdings.cohort.Cohort` reads."""
+        """The configuration of a node that `parties.party_data.cohort.Cohort` reads."""
         first = partition * self.per_node
         return {
             "partition-id": partition,

@@ -38,9 +38,8 @@ from federation.contract.query import PrivateQuestion, Question, Submission, Tru
 from federation.signed_messages.aggregation_messages import open_length, part_packet
 from federation.signed_messages.agreement import Agreement, require_agreed
 from federation.signed_messages.messages import answer_packet, kind_of, read_question, reply_length
-from parties.guard.answering import answered, permitted
-from parties.guard.registry import kinds, question_type
-from parties.holdings.cohort import Cohort, Elsewhere, Holdings, Provider, provider_of
+from parties.guard.answering import answered, kinds, permitted, question_type
+from parties.party_data.cohort import Cohort, Elsewhere, Holdings, Provider, provider_of
 
 T = TypeVar("T")
 
@@ -101,7 +100,7 @@ class Cost:
 
 def prepare(*modules: str) -> None:
     """Start the process from which all others are forked, with all that answers questions, and these modules, in it."""
-    _context.set_forkserver_preload(["parties.site.worker", "parties.node.app", *modules, *_USED_LATER])
+    _context.set_forkserver_preload(["parties.site.worker", "parties.app", *modules, *_USED_LATER])
     first = _context.Process(target=kinds)
     with _without_main():
         first.start()

@@ -3,22 +3,221 @@
 Parties with about the same number of rows are solved together, in tiles that stay in cache; the weights of a
 party have the same bits whoever shares its tile. Every party's gradient is checked at the weights returned, and
 the party that misses its tolerance is solved again by itself, by `federation.numerics.erm`.
+
+Truncated Newton method for many small regularised log-loss risks at once.
+
+Every quantity of a party is computed from its own numbers by operations that treat the parties of a batch one
+by one, and a party changes no more once it has converged, so its result has the same bits in every batch. The
+directions are found in single precision, where arithmetic is twice as fast; gradients and scores, which decide
+when a party has converged, are double precision.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from federation.contract.errors import FederationError, InputError
 from federation.numerics.erm import check_tolerance, fit_labels, gradient_floor
-from federation.numerics.label_losses import Logistic, Softmax, check_labels, check_regularisation
+from federation.numerics.label_losses import Link, Logistic, Softmax, check_labels, check_regularisation
 from federation.numerics.rows import Floats, Integers
-from parties.training.elimination import minimise_small, small
-from parties.training.truncated_newton import dots, minimise_many
+from parties.training.elimination import (
+    LIVE_SHARE,
+    NEWTON_STEPS,
+    SLOPE_REDUCTION,
+    TRIALS,
+    further,
+    minimise_small,
+    small,
+)
+
+Array = NDArray[Any]  # of single or double precision, or of places or marks of parties
+
+_SINGLE_STEPS = 20  # directions of later steps are found in double precision
+_CONJUGATE_STEPS = 250
+_LOOSEST, _TIGHTEST = 0.5, 1e-2  # relative residual of a direction
+
+
+class _Batch(NamedTuple):
+    """The parties still worked on; every array has one entry per party."""
+
+    places: Array  # (T,) in the result
+    rows: Array  # (T, n, m), or inner products of rows (T, n, n)
+    members: Array  # (T, C, n)
+    counts: Array  # (T,)
+    targets: Array  # (T,)
+    weights: Array  # (T, C, m), or coefficients of the rows (T, C, n)
+    scores: Array  # (T, C, n)
+    residuals: Array  # (T, C, n) probabilities less memberships
+    first: Array  # (T,) squared norm of the first gradient
+    live: Array  # (T,) whether not yet converged
+
+
+class _Problem(NamedTuple):
+    """What all parties have in common: `gram` says that vectors are given by their coefficients of the rows."""
+
+    link: Link
+    regularisation: float
+    gram: bool
+
+
+def minimise_many(
+    rows: Array, members: Array, counts: Array, link: Link, regularisation: float, targets: Array, gram: bool = False
+) -> Array:
+    """Minimisers (T, C, m) of (1/n) sum_i log-loss_i + lam/2 |w|^2 for T parties.
+
+    Args:
+        rows: shape (T, n, m), finite; a row of zeros changes nothing, which makes rows equal in number. With `gram`
+            their inner products K (T, n, n) in place of them.
+        members: class memberships (T, C, n), zero or one; C = 1 with the logistic link.
+        counts: the n of the mean, shape (T,).
+        link: logistic or softmax.
+        regularisation: lam > 0.
+        targets: gradient norms to reach, shape (T,).
+        gram: whether vectors are sums a' X of a party's rows with coefficients a, which are returned in place of the
+            weights, (T, C, n): products with K in place of X are cheaper where n is below m.
+
+    A party that misses its target in 60 Newton steps is returned as it stands: the caller checks the gradient.
+
+    Examples:
+        >>> from federation.numerics.label_losses import Logistic
+        >>> rows, ones = np.array([[[1.0], [-1.0]], [[2.0], [-1.0]]]), np.array([[[1.0, 0.0]], [[1.0, 0.0]]])
+        >>> found = minimise_many(rows, ones, np.array([2, 2]), Logistic(), 0.1, np.full(2, 1e-10))
+        >>> found.ravel().round(4)
+        array([1.6335, 1.4578])
+        >>> products = rows @ rows.transpose(0, 2, 1)
+        >>> found = minimise_many(products, ones, np.array([2, 2]), Logistic(), 0.1, np.full(2, 1e-10), gram=True)
+        >>> (found @ rows).ravel().round(4)
+        array([1.6335, 1.4578])
+    """
+    problem = _Problem(link, regularisation, gram)
+    weights, scores = np.zeros((*members.shape[:2], rows.shape[2])), np.zeros(members.shape)
+    everyone, nowhere = np.ones(len(rows), dtype=bool), link.probabilities(scores) - members
+    known = np.arange(len(rows)), rows, members, counts.astype(np.float64), targets
+    batch = _Batch(*known, weights, scores, nowhere, np.full(len(rows), np.nan), everyone)
+    found, direction_rows = np.zeros_like(weights), rows.astype(np.float32)
+    for step in range(NEWTON_STEPS):
+        gradient = batch.residuals / batch.counts[:, None, None]
+        gradient = gradient if gram else np.matmul(gradient, batch.rows)
+        gradient += regularisation * batch.weights
+        image = np.matmul(gradient, batch.rows) if gram else gradient
+        squared = dots(gradient, image)
+        if step == 0:
+            batch.first[:] = squared
+        elif step == _SINGLE_STEPS:
+            direction_rows = batch.rows
+        working = batch.live & (squared > batch.targets**2)
+        finished = np.flatnonzero(batch.live & ~working)
+        if len(finished):  # they go along until the batch is packed
+            found[batch.places[finished]] = batch.weights[finished]
+            batch.live[:] = working
+            if np.count_nonzero(working) <= LIVE_SHARE * len(working):
+                kept = np.flatnonzero(working)
+                if not len(kept):
+                    return found
+                batch = _Batch(*_take(kept, *batch))
+                gradient, squared, direction_rows = _take(kept, gradient, squared, direction_rows)
+        direction = _directions(batch, problem, gradient, squared, direction_rows)
+        batch = _moved(batch, problem, gradient, direction)
+    found[batch.places[batch.live]] = batch.weights[batch.live]
+    return found
+
+
+def _directions(batch: _Batch, problem: _Problem, gradient: Array, squared: Array, rows: Array) -> Array:
+    """Newton directions (T, C, m) by conjugate gradients in the precision of `rows`; zero for the converged.
+
+    The relative residual sqrt|g / g_0| makes the Newton steps converge superlinearly. Gradients are scaled to
+    norm 1, the middle of the range of single precision.
+    """
+    link, gram, precision = problem.link, problem.gram, rows.dtype.type
+    lam = precision(problem.regularisation)
+    norms = np.sqrt(np.where(batch.live, squared, 1.0))[:, None, None]
+    goal = np.clip(np.sqrt(squared / batch.first), _TIGHTEST**2, _LOOSEST**2).astype(precision)
+    curvature = link.curvature(batch.residuals + batch.members, batch.counts[:, None, None])
+    curvature = tuple(values.astype(precision) for values in curvature)
+    residual = (gradient / -norms).astype(precision)
+    places, live, going = np.arange(len(rows)), batch.live, len(rows)
+    found, x, search = np.zeros(residual.shape, precision), np.zeros(residual.shape, precision), residual.copy()
+    scores = np.matmul(search, rows.transpose(0, 2, 1))
+    size = dots(residual, scores if gram else residual)
+    for _ in range(_CONJUGATE_STEPS):
+        curved = np.empty_like(scores)
+        link.curve(curvature, scores, out=curved)
+        image = curved if gram else np.matmul(curved, rows)
+        scratch = search * lam
+        image += scratch
+        length = (size / dots(image, scores if gram else search))[:, None, None]
+        x += np.multiply(search, length, out=scratch)
+        residual -= np.multiply(image, length, out=image)
+        further = np.matmul(residual, rows.transpose(0, 2, 1))
+        previous, size = size, dots(residual, further if gram else residual)
+        before, live = live, live & (size > goal)
+        if (left := int(np.count_nonzero(live))) < going:  # who has finished goes along until the others are packed
+            finished, going = before & ~live, left
+            found[places[finished]] = x[finished]
+            if going <= LIVE_SHARE * len(live):
+                if not going:
+                    return found * norms
+                kept = np.flatnonzero(live)
+                curvature = _take(kept, *curvature)
+                places, rows, search, scores, x, residual, further, size, previous, goal, live = _take(
+                    kept, places, rows, search, scores, x, residual, further, size, previous, goal, live
+                )
+        ratio = (size / previous)[:, None, None]
+        search *= ratio
+        search += residual
+        scores *= ratio
+        scores += further
+    found[places[live]] = x[live]
+    return found * norms
+
+
+def _moved(batch: _Batch, problem: _Problem, gradient: Array, direction: Array) -> _Batch:
+    """The parties after a step along their directions to where the slope of the risk has halved."""
+    link, lam = problem.link, problem.regularisation
+    d_scores = np.matmul(direction, batch.rows.transpose(0, 2, 1))
+    image = d_scores if problem.gram else direction
+    linear = lam * dots(batch.weights, image)
+    quadratic = lam * dots(direction, image)
+    bound = SLOPE_REDUCTION * np.abs(dots(gradient, image))
+    scores, residuals = np.empty_like(batch.scores), np.empty_like(batch.residuals)
+    lengths, low, high = np.ones(len(direction)), np.zeros(len(direction)), np.full(len(direction), np.inf)
+    open_: Any = slice(None)  # parties whose length is still looked for; most find it at once, all together
+    for _ in range(TRIALS):
+        t, step = lengths[open_], d_scores[open_]
+        tried = step * t[:, None, None]
+        tried += batch.scores[open_]
+        p = link.probabilities(tried)
+        left = p - batch.members[open_]
+        scores[open_], residuals[open_] = tried, left
+        slope = dots(left, step) / batch.counts[open_] + linear[open_] + t * quadratic[open_]
+        refused = (np.abs(slope) > bound[open_]) & batch.live[open_]
+        if not refused.any():
+            break
+        open_ = np.arange(len(lengths))[open_][refused]
+        t, step, p, slope = _take(refused, t, step, p, slope)
+        curved = np.empty_like(step)
+        link.curve(link.curvature(p, batch.counts[open_, None, None]), step, out=curved)
+        second = dots(curved, step) + quadratic[open_]
+        lengths[open_], low[open_], high[open_] = further(t, slope, second, low[open_], high[open_])
+    else:
+        lengths[open_], scores[open_], residuals[open_] = 0.0, batch.scores[open_], batch.residuals[open_]
+    direction *= lengths[:, None, None]
+    return batch._replace(weights=batch.weights + direction, scores=scores, residuals=residuals)
+
+
+def _take(parties: Array, *arrays: Array) -> tuple[Array, ...]:
+    return tuple(values[parties] for values in arrays)
+
+
+def dots(u: Array, v: Array) -> Array:
+    """Inner products (T,) of the items of two contiguous arrays (T, C, m)."""
+    return np.asarray(np.vecdot(u.reshape(len(u), -1), v.reshape(len(v), -1)))
+
 
 _TILE_ENTRIES = 1 << 20
 _LARGEST_TILE = 2048

@@ -18,7 +18,7 @@ from aggregator.world.plan import VariantPlan, WorldPlan
 from aggregator.world.views import Views
 from aggregator.world.world import World
 from federation.contract.plugins import Reference
-from parties.holdings.cohort import Cohort, Holdings
+from parties.party_data.cohort import Cohort, Holdings
 from scenarios.settings.classifier import LOGISTIC
 from scenarios.settings.sweep import Variant
 from scenarios.simulated.simulation import PublicRows
@@ -36,7 +36,7 @@ def public_table(rows: list[list[float]]) -> PublicRows:
 
 
 class HeldRows:
-    """Parties that hold rows by turns (`parties.holdings.cohort.Provider`)."""
+    """Parties that hold rows by turns (`parties.party_data.cohort.Provider`)."""
 
     def __init__(self, number: int) -> None:
         self._rows = _held[number]

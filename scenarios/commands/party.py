@@ -112,7 +112,7 @@ def check(site: SiteFile, as_json: AsJson = False) -> None:
 @party_app.command()
 def approve(site: SiteFile, name: Id = None) -> None:
     """Agree to a plan, or to one exchange of it; the running service sees it at once."""
-    from parties.site.approvals import APPROVED
+    from parties.site.policy import APPROVED
 
     found = _outlook(site)
     tell(False, {}, text=[*found.lines, *(f"error: {sentence}" for sentence in found.errors)])
@@ -122,7 +122,7 @@ def approve(site: SiteFile, name: Id = None) -> None:
 @party_app.command()
 def deny(site: SiteFile, name: Id = None) -> None:
     """Refuse a plan, or one exchange of it, also one that was approved."""
-    from parties.site.approvals import DENIED
+    from parties.site.policy import DENIED
 
     _decide(site, name, DENIED)
 
@@ -136,7 +136,7 @@ def run(
     ] = None,
 ) -> None:
     """Serve: fetch questions, answer those that may be answered, until a signal says to stop."""
-    from parties.second.service import run as serve_second
+    from parties.helper_server import run as serve_second
     from parties.site.service import run as serve
     from parties.site.settings import SecondSettings
     from scenarios.deployment.site_table import WatchedTable
@@ -163,10 +163,10 @@ def log(
 ) -> None:
     """Print what has happened at this site, line by line; every line vouches for all before it."""
     from federation.signed_messages.messages import plain
+    from parties.site.accounts import said
+    from parties.site.messages import OPEN
     from parties.site.settings import configuration
-    from parties.site.site import OPEN
     from parties.site.state import State
-    from parties.site.words import said
 
     state = State.found(configuration(site).state)
     journal = state.journal(reading=True)
@@ -206,9 +206,8 @@ def same_table(
     site: SiteFile, other: Annotated[str, Argument(metavar="TABLE", help="What the table was called before.")]
 ) -> None:
     """Say that this site's table is one that is known by another name: both spend one allowance from now on."""
-    from parties.site.identity import Identity
     from parties.site.settings import Settings
-    from parties.site.state import State
+    from parties.site.state import Identity, State
 
     settings = Settings.load(site)
     state = State.found(settings.state)
@@ -220,9 +219,8 @@ def same_table(
 @party_app.command("new-table")
 def new_table(site: SiteFile) -> None:
     """Say that this site's table is none of those that are known, whatever rows they share: it has an own allowance."""
-    from parties.site.identity import Identity
     from parties.site.settings import Settings
-    from parties.site.state import State
+    from parties.site.state import Identity, State
 
     settings = Settings.load(site)
     state = State.found(settings.state)
@@ -266,7 +264,7 @@ def _outlook(site: Path) -> Outlook:
 
 
 def _decide(site: Path, name: str | None, state: str) -> None:
-    from parties.site.approvals import Approvals
+    from parties.site.policy import Approvals
     from parties.site.state import State
     from scenarios.deployment.site_words import decided
 

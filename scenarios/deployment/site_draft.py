@@ -9,7 +9,7 @@ from pathlib import Path
 from federation.secure_aggregation.plan import Servers
 from federation.signed_messages.agreement import Agreement, Column
 from federation.signed_messages.keys import fingerprint
-from parties.site.words import printable
+from parties.site.accounts import printable
 from scenarios.data.hashing import read_for
 from scenarios.data.tables import cut
 

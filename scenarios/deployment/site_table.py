@@ -10,7 +10,7 @@ from typing import Any
 from federation.contract.errors import InputError
 from federation.contract.plugins import Reference
 from federation.signed_messages.agreement import Agreement
-from parties.holdings.cohort import Holdings
+from parties.party_data.cohort import Holdings
 from parties.site.settings import Table as Where
 from scenarios.deployment.sources import require_there, source
 from scenarios.deployment.table_check import examined

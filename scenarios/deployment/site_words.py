@@ -15,16 +15,13 @@ from federation.contract.errors import BudgetExceededError, FederationError, Inp
 from federation.contract.query import PublicQuestion, TrustedQuestion
 from federation.signed_messages.agreement import Agreement
 from federation.signed_messages.keys import fingerprint, load_key
-from parties.guard.registry import question_type
-from parties.holdings.cohort import Holdings
-from parties.site.accounts import Accounts
-from parties.site.approvals import APPROVED, PENDING, Approvals, Decision, Rule
-from parties.site.identity import Contents, Identity, contents
-from parties.site.policy import objections
+from parties.guard.answering import question_type
+from parties.party_data.cohort import Holdings
+from parties.site.accounts import Accounts, printable
+from parties.site.policy import APPROVED, PENDING, Approvals, Decision, Rule, objections
 from parties.site.service import NotYet, accounts, require_enough, require_quick, to_look
 from parties.site.settings import Settings
-from parties.site.state import State
-from parties.site.words import printable
+from parties.site.state import Contents, Identity, State, contents
 from parties.site.worker import apart, prepare
 from scenarios.data.tables import cut, listed
 from scenarios.deployment.site_table import WatchedTable

@@ -58,7 +58,7 @@ publisher = "federation"
 
 [tool.flwr.app.components]
 serverapp = "aggregator.exchange.app:app"
-clientapp = "parties.node.app:app"
+clientapp = "parties.app:app"
 
 [tool.flwr.app.config]
 dir = ""

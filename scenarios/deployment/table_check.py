@@ -19,7 +19,7 @@ from federation.contract.validation import apart
 from federation.features.feature_map import text_code
 from federation.numerics.rows import Floats, Integers
 from federation.signed_messages.agreement import Agreement
-from parties.holdings.cohort import Holdings
+from parties.party_data.cohort import Holdings
 from parties.site.settings import Table as Where
 from scenarios.data.hashing import made_from, read_for
 from scenarios.data.sheets import NO_TEXT, Sheet, is_missing

@@ -16,9 +16,14 @@ from numpy.typing import NDArray
 
 from federation.numerics.erm import attainable_tolerance, fit_labels
 from federation.numerics.simplex import least_squares
-from parties.holdings.groups import ConstantGroup, Group
-from parties.training.classifiers import DEFAULT_REGULARISATION, GRADIENT_TOLERANCE, LOGISTIC
-from parties.training.estimators import EstimatorGroup, fit_estimator
+from parties.party_data.isolation import ConstantGroup, Group
+from parties.training.classifiers import (
+    DEFAULT_REGULARISATION,
+    GRADIENT_TOLERANCE,
+    LOGISTIC,
+    EstimatorGroup,
+    fit_estimator,
+)
 from parties.training.linear import LinearGroup
 
 _FOLDS = 5

@@ -15,7 +15,7 @@ from aggregator.releases.models import ReleasedModels
 from federation.features.feature_map import FeatureMap
 from parties.training.classifiers import LOGISTIC
 from parties.training.classifiers import fit as fit_classifier
-from parties.training.ordering import auc
+from parties.training.training import auc
 from scenarios.data.tables import Table
 from scenarios.scores.metrics import CONSTANT_CLASS, at_round
 from scenarios.scores.scoring import Metrics, Scoring

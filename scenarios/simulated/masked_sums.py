@@ -16,10 +16,7 @@ from aggregator.sums.masked_sum import MaskedSum, Total
 from federation.contract.errors import InputError
 from federation.numerics.rows import Floats, Integers
 from federation.secure_aggregation.plan import Roster, SumPlan, Terms
-from parties.second.unmasking import UnmaskingServer
-from parties.sums.memory import ProcessMemory
-from parties.sums.party import MaskedParty
-from parties.sums.uploading import UploadingParty
+from parties.secure_aggregation.party import MaskedParty, ProcessMemory, UnmaskingServer, UploadingParty
 
 
 def enrolled(parties: int) -> tuple[list[Ed25519PrivateKey], Roster]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.randomness import generator
 from federation.numerics.rows import Integers
-from parties.answers.bags import kept_rows
+from parties.responses.bags import kept_rows
 from scenarios.data.catalogue import is_file_name
 from scenarios.data.tables import Table
 from scenarios.settings.words import BY_CLASS, LEAST, MOST, PRESCRIBED

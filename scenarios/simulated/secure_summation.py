@@ -16,8 +16,7 @@ from federation.contract.errors import InputError, QuorumError
 from federation.numerics.rows import Booleans, Integers
 from federation.secure_aggregation.masks import public
 from federation.secure_aggregation.plan import ADVERSARY, KEY, SAID, Roster, Servers, SumPlan, Terms, planned
-from parties.second.unmasking import UnmaskingServer
-from parties.sums.memory import ProcessMemory
+from parties.secure_aggregation.party import ProcessMemory, UnmaskingServer
 from scenarios.simulated.masked_sums import enrolled, masked_parties, masked_total, uploaded_total, uploading_parties
 from scenarios.simulated.sum_costs import sum_costs
 

@@ -18,9 +18,8 @@ from federation.contract.plugins import Reference
 from federation.contract.query import Question, Submission
 from federation.numerics.rows import Floats
 from federation.queries.votes import IndividualQuestion
-from parties.holdings.cohort import DroppedOut, Holdings
-from parties.holdings.held import Held
-from parties.holdings.isolation import DROPPED_OUT
+from parties.party_data.cohort import DroppedOut, Held, Holdings
+from parties.party_data.isolation import DROPPED_OUT
 from scenarios.data.catalogue import is_file_name, load, public_file
 from scenarios.data.tables import Outside, Table
 from scenarios.simulated.conduct import Conduct
@@ -154,7 +153,7 @@ def public_rows(spec: dict[str, Any]) -> PublicRows:
 
 
 class SimulatedParties:
-    """The parties of a split and, as this is a simulation, its test rows (`parties.holdings.cohort.Provider`).
+    """The parties of a split and, as this is a simulation, its test rows (`parties.party_data.cohort.Provider`).
 
     `conduct` has the fields of a `Conduct`; without it all parties answer, honestly.
     """
@@ -180,7 +179,7 @@ class SimulatedParties:
         return Holdings(party, table.rows(indices), labels, bags, persons)
 
     def held(self, parties: range) -> tuple[Held, dict[int, str]]:
-        """The same of parties that follow on each other, at once (`parties.holdings.held.ManyHoldings`)."""
+        """The same of parties that follow on each other, at once (`parties.party_data.cohort.ManyHoldings`)."""
         table, offsets = self._table, self._cut.offsets[parties.start : parties.stop + 1]
         indices = self._cut.order[offsets[0] : offsets[-1]]
         labels, starts = table.labels[indices], offsets - offsets[0]

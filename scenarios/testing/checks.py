@@ -39,9 +39,8 @@ from federation.engines.codec import (
     settings_of,
 )
 from federation.engines.nodes import Placement
-from parties.guard.answering import answered
-from parties.guard.registry import question_type
-from parties.holdings.cohort import Cohort
+from parties.guard.answering import answered, question_type
+from parties.party_data.cohort import Cohort
 from scenarios.audits.auditor import audit_sides, audit_variant, claim, private_question
 from scenarios.audits.small_worlds import begun
 from scenarios.settings.sweep import Variant

@@ -19,9 +19,8 @@ from federation.contract.randomness import generator
 from federation.engines.codec import decode_question, encode_submission
 from federation.engines.inline import CLIENT_APP, InlineGrid, run_server_app
 from federation.engines.nodes import Placement
-from parties.guard.answering import answered
-from parties.guard.registry import question_type
-from parties.holdings.cohort import Cohort, DroppedOut, Holdings
+from parties.guard.answering import answered, question_type
+from parties.party_data.cohort import Cohort, DroppedOut, Holdings
 from parties.site.worker import Cost, cost_of
 from scenarios.simulated.simulation import PublicRows
 
@@ -40,7 +39,7 @@ def public_table() -> PublicRows:
 
 
 class Parties:
-    """Parties with rows of two Gaussian classes, or with real labels in [0, 1] (`parties.holdings.cohort.Provider`).
+    """Parties with rows of two Gaussian classes, or with real labels in [0, 1] (`parties.party_data.cohort.Provider`).
 
     `mode` says what the last of them does: `honest`, `dropped` (does not answer), `nan` (sends what is no number),
     `huge` (numbers beyond all ranges) or `twice` (answers for itself twice).

@@ -86,16 +86,14 @@ def test_circles_only_for_types_are_told_apart(tmp_path: Path) -> None:
 
 def test_questions_are_probed(tmp_path: Path) -> None:
     probing = "isinstance(1, int)\nisinstance(2, a.VotesQuestion | RowsQuestion)\nisinstance(3, (int, RowsQuestion))\n"
-    assert measured(_write(tmp_path, FILES | {"parties/node/app.py": probing})).questions_probed == {
-        "parties/node/app.py": 2
-    }
+    assert measured(_write(tmp_path, FILES | {"parties/app.py": probing})).questions_probed == {"parties/app.py": 2}
 
 
 @pytest.mark.parametrize(
     ("source", "target", "back"),
     [
         ("federation/errors.py", "scenarios/cli.py", True),
-        ("parties/node/app.py", "aggregator/node/app.py", False),
+        ("parties/app.py", "aggregator/node/app.py", False),
         ("aggregator/node/app.py", "federation/errors.py", False),
         ("federation/numerics/kernels/tiles.py", "federation/errors.py", True),
         ("federation/errors.py", "federation/numerics/sums.py", False),

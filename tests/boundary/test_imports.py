@@ -16,8 +16,8 @@ ONLY_IN = {
     "flwr": (
         "federation/engines/",
         "federation/signed_messages/",  # messages hold what Flower's codec makes
-        "parties/node/app.py",
-        "parties/site/mailbox.py",  # where letters come from
+        "parties/app.py",
+        "parties/site/message_queue.py",  # where letters come from
         "aggregator/node/app.py",
         "aggregator/exchange/",  # and go to
         "scenarios/deployment/gate.py",  # starts the servers between
@@ -72,11 +72,11 @@ def test_nothing_crosses_the_boundary():
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("parties/answers/votes.py", "from aggregator.ensembles.tally import VoteTally"),
-        ("aggregator/ensembles/tally.py", "import parties.holdings.cohort"),
+        ("parties/responses/votes.py", "from aggregator.ensembles.tally import VoteTally"),
+        ("aggregator/ensembles/tally.py", "import parties.party_data.cohort"),
         ("aggregator/contract/ledger.py", "from scenarios import schema"),
         ("federation/contract/query.py", "from flwr.app import Message"),
-        ("parties/answers/votes.py", "def f():\n    import ray"),
+        ("parties/responses/votes.py", "def f():\n    import ray"),
         ("aggregator/releases/models.py", "import yaml"),
     ],
 )

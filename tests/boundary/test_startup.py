@@ -37,7 +37,7 @@ def imported(tmp_path_factory):
 
 
 def test_what_the_scenario_uses_is_seen(imported):
-    assert {"numpy", "flwr", "scipy.special", "matplotlib.figure", "parties.node.app"} <= imported
+    assert {"numpy", "flwr", "scipy.special", "matplotlib.figure", "parties.app"} <= imported
 
 
 @pytest.mark.parametrize("name", UNUSED)

@@ -5,7 +5,7 @@ import json
 import pytest
 from support.trials import following
 
-from parties.site.journal import Journal
+from parties.site.accounts import Journal
 from scenarios.deployment.collecting import totals
 from scenarios.deployment.folder import Folder
 

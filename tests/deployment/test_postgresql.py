@@ -11,7 +11,7 @@ import pytest
 from support.postgresql import postgresql
 from support.trials import ROOT, Trial, environment
 
-from parties.site.journal import Journal
+from parties.site.accounts import Journal
 from scenarios.scores.prediction import choose
 
 pytestmark = pytest.mark.slow

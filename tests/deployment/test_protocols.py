@@ -11,10 +11,9 @@ from support.trials import ROOT, Trial
 from federation.contract.plugins import Reference
 from federation.engines.codec import decode_submission
 from federation.signed_messages.messages import SealedAnswer, kind_of, read_question, read_reply
-from parties.guard.answering import answered
-from parties.guard.registry import question_type
-from parties.holdings.cohort import Cohort
-from parties.site.journal import Journal
+from parties.guard.answering import answered, question_type
+from parties.party_data.cohort import Cohort
+from parties.site.accounts import Journal
 from scenarios.deployment.folder import Folder
 from scenarios.scores.prediction import choose
 
@@ -113,7 +112,7 @@ class SiteRows:
         self._table = read_table(Path(path), label, classes=["malignant", "benign"])
 
     def holdings(self, party):
-        from parties.holdings.cohort import Holdings
+        from parties.party_data.cohort import Holdings
 
         everything = np.arange(len(self._table))
         return Holdings(party, self._table.rows(everything), self._table.labels)

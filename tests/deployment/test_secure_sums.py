@@ -9,8 +9,8 @@ import time
 import pytest
 from support.trials import environment, following
 
-from parties.site.journal import Journal
-from parties.sums.memory import Record
+from parties.secure_aggregation.party import Record
+from parties.site.accounts import Journal
 from scenarios.scores.prediction import choose
 
 pytestmark = pytest.mark.slow

@@ -18,7 +18,7 @@ from support.trials import environment, following
 from federation.signed_messages.agreement import Agreement
 from federation.signed_messages.keys import load_key
 from federation.signed_messages.messages import LETTER, SHORTEST_REPLY, SealedAnswer, SignedQuestion
-from parties.site.mailbox import Mailbox
+from parties.site.message_queue import Mailbox
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from support.trials import ROOT
 
 from federation.signed_messages.agreement import Agreement
 from federation.signed_messages.messages import JOURNAL, SealedAnswer, SignedQuestion
-from parties.site.journal import Journal
+from parties.site.accounts import Journal
 from scenarios.scores.prediction import choose
 
 SITES = ["north", "south", "west"]
@@ -161,9 +161,9 @@ def test_a_hostile_bundle_gets_nothing_and_is_named_in_the_journal(trial, releas
         ("query.mean_operator", {"letter": unsigned}),
         ("query.mean_operator", {"letter": replayed}),
     ]
-    own = {"parties/__init__.py": "", "parties/node/__init__.py": "", "parties/node/app.py": STEALING.format(data="/x")}
+    own = {"parties/__init__.py": "", "parties/app.py": STEALING.format(data="/x")}
     before = {site: len(journal(trial, site)) for site in SITES}
-    nodes, got = submitted(trial, tmp_path, kinds, "parties.node.app:app", seconds=4, **own)
+    nodes, got = submitted(trial, tmp_path, kinds, "parties.app:app", seconds=4, **own)
     assert nodes == 3
     rows = (trial.folder / "north/patients.csv").read_text().splitlines()[1].split(",")
     assert not any(cell in text for _, text in got for cell in rows if len(cell) > 4)

@@ -13,7 +13,7 @@ from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.guarantee import Unit
 from federation.mechanisms.counts.additive import AdditiveCounts
 from federation.mechanisms.noise.additive import calibrate
-from parties.answers.bags import bags_of
+from parties.responses.bags import bags_of
 from scenarios.audits.small_worlds import cohort
 
 RUNS = 60_000
@@ -124,7 +124,7 @@ def test_parties_that_do_not_compose_a_persons_bags_are_refuted(name, monkeypatc
 
 @pytest.mark.parametrize(("name", "bags"), [("pure", 1), ("pure", 2), ("gaussian", 1)])
 def test_parties_that_count_every_row_of_a_person_are_refuted(name, bags, monkeypatch):
-    monkeypatch.setattr("parties.answers.bags.kept_rows", lambda owner, *_: np.arange(len(owner)))
+    monkeypatch.setattr("parties.responses.bags.kept_rows", lambda owner, *_: np.arange(len(owner)))
     assert not audited(pair(name, rows_per_person=bags), RUNS).passed
 
 

@@ -59,7 +59,7 @@ def test_noise_that_counts_on_all_parties_is_refuted_where_a_quorum_answers_and_
 
 @pytest.mark.parametrize("name", ["gaussian", "pure"])
 def test_parties_that_count_every_row_of_a_person_are_refuted(name, monkeypatch):
-    monkeypatch.setattr("parties.answers.bags.kept_rows", lambda owner, *_: np.arange(len(owner)))
+    monkeypatch.setattr("parties.responses.bags.kept_rows", lambda owner, *_: np.arange(len(owner)))
     assert not audited(pair(name, persons=1), RUNS).passed
 
 

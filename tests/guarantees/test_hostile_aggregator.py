@@ -24,7 +24,7 @@ from federation.features.steps import Affine
 from federation.mechanisms.labels.unbiased_response import table
 from federation.queries.labels import BagSums, LabelledRows
 from parties.guard.answering import answered
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 
 LABELS = ("0", "1", "nan", "-inf", "1e300")
 PUBLIC = LabelledRows(FeatureMap(2, ()), -1.0, 1.0, ROWS)
@@ -274,7 +274,7 @@ def test_the_smallest_noise_is_never_cheap():
 
 def test_exact_sums_of_labels_are_computed_in_simulations_only(tmp_path, monkeypatch):
     """They may overflow, and a release that fails because of a label tells of it."""
-    from parties.answers import bag_sums
+    from parties.responses import labels as bag_sums
 
     seen, real = [], bag_sums.sketches
     monkeypatch.setattr(

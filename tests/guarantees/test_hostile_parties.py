@@ -19,7 +19,7 @@ from aggregator.world.public_rows import PublicRows
 from federation.engines.codec import decode_submission, encode_submission
 from federation.queries.votes import Training
 from parties.guard.answering import answered
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 from scenarios.settings.words import Kind
 from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.simulation import SplitSpec

@@ -14,7 +14,7 @@ from federation.features.steps import Affine, Append, ClipNorm, Fourier, OneHot,
 from federation.numerics.binning import Bins
 from federation.queries.marginals import Hypothesis
 from parties.guard.answering import answered
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 from parties.site.worker import cost_of
 
 CONTENTS = ({}, {"missing": [0]}, {"huge": [0]}, {"strange": [0]})

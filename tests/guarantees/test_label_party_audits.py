@@ -14,7 +14,7 @@ from federation.contract.randomness import NoiseBits
 from federation.mechanisms.audits import audit
 from federation.mechanisms.labels.unbiased_response import TOTAL, UnbiasedResponse
 from federation.numerics.bag_weights import stratified_noise
-from parties.answers import bag_sums
+from parties.responses import labels as bag_sums
 from scenarios.audits.small_worlds import SEED
 
 RANGE = (-3.0, 7.0)

@@ -36,11 +36,9 @@ from federation.secure_aggregation.messages import (
     keys_width,
 )
 from federation.secure_aggregation.plan import SumPlan, Terms, planned
-from parties.second.unmasking import UnmaskingServer
-from parties.sums import masking
-from parties.sums.masking import MaskedAnswers, Own
-from parties.sums.memory import FolderMemory, ProcessMemory
-from parties.sums.party import MaskedParty
+from parties.secure_aggregation import masking
+from parties.secure_aggregation.masking import MaskedAnswers, Own
+from parties.secure_aggregation.party import FolderMemory, MaskedParty, ProcessMemory, UnmaskingServer
 from scenarios.simulated.masked_sums import enrolled, masked_total, uploading_parties
 
 VICTIM = 1
@@ -103,7 +101,7 @@ def alone(world: World) -> bytes | None:
 def test_all_but_the_victim_declared_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     assert alone(World(11)) is None
     assert alone(World(11, "semi_honest")) is None
-    monkeypatch.setattr("parties.sums.party.MaskedAnswers", WithoutQuorum)
+    monkeypatch.setattr("parties.secure_aggregation.party.MaskedAnswers", WithoutQuorum)
     naive = World(11, "semi_honest")
     own = alone(naive)
     theirs = {number: naive.secret(number, PAIR) for number in range(11) if number != VICTIM}
@@ -356,8 +354,8 @@ def test_copied_uploads_to_two_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     total, values = copied_upload()
     assert (total != 2 * values[1] + values[2]).all()
     naive = lambda common, plan, number, key: keys.derived(common, plan.digest, two_servers.SAYS, key)  # noqa: E731
-    monkeypatch.setattr("parties.sums.uploading.mask_key", naive)
-    monkeypatch.setattr("parties.second.unmasking.mask_key", naive)
+    monkeypatch.setattr("parties.secure_aggregation.party.mask_key", naive)
+    monkeypatch.setattr("parties.secure_aggregation.party.mask_key", naive)
     total, values = copied_upload()
     assert (total == 2 * values[1] + values[2]).all()  # the victim counts twice
 
@@ -368,7 +366,7 @@ def test_a_second_server_that_tries_what_a_part_may_be(monkeypatch: pytest.Monke
     key, fresh = X25519PrivateKey.generate(), X25519PrivateKey.generate()
     terms = Terms(roster, second=keys.public(key))
     plan = planned(QUESTION, roster, 3, 1.0, 0.0, second=terms.second)
-    monkeypatch.setattr("parties.sums.uploading.X25519PrivateKey", SimpleNamespace(generate=lambda: fresh))
+    monkeypatch.setattr("parties.secure_aggregation.party.X25519PrivateKey", SimpleNamespace(generate=lambda: fresh))
     noise = calibrate_laplace(l1_sensitivity=1.0, dimension=3, epsilon=1.0)
     share = shares.draw(noise, 1000, NoiseBits(1, "guessed", VICTIM), draws=1)[0]
     told = {}

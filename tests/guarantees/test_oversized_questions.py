@@ -13,9 +13,8 @@ from federation.contract.plugins import Reference
 from federation.contract.query import CODE, MOST_BAGS, Limits, PrivateQuestion
 from federation.engines.codec import read_again, settings_of
 from federation.queries.bags import Bags
-from parties.guard.answering import answered
-from parties.guard.registry import kinds
-from parties.holdings.cohort import Cohort, Holdings
+from parties.guard.answering import answered, kinds
+from parties.party_data.cohort import Cohort, Holdings
 from parties.site.worker import cost_of
 
 SITE = Limits(2**18)

@@ -19,7 +19,7 @@ from aggregator.regressions.worst_rows import WorstRows
 from aggregator.world.public_numbers import PublicNumbers
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine
-from parties.answers import row_moments
+from parties.responses import row_sums as row_moments
 
 DELTA, RANGE, RUNS = 0.01, (-3.0, 7.0), 50_000
 PUBLIC = PublicNumbers(DELTA, label_range=RANGE)

@@ -27,7 +27,7 @@ from federation.mechanisms.noise.additive import calibrate, calibrate_laplace
 from federation.mechanisms.noise.gaussian import delta as gaussian_delta
 from federation.mechanisms.sums import shares
 from parties.guard.answering import answered
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 
 RUNS = 60_000
 KINDS = ("laplace", "pure", "gaussian")

@@ -18,7 +18,7 @@ from federation.contract.query import ReleaseId
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.sums.row_sums import SummedResponse
 from federation.queries.row_sums import MomentNoise, MomentQuestion
-from parties.answers import error_marginals
+from parties.responses import marginals as error_marginals
 from scenarios.audits.auditor import sampler
 
 RUNS = {WorstSums: 60_000, WorstExchange: 40_000, WorstLabels: 4_000}
@@ -216,13 +216,13 @@ class TestBrokenSums:
         pair = replace(pair, question=replace(pair.question, feature_map=FeatureMap(2, ())))
         monkeypatch.setattr(worst_sums, "worst_row", lambda question: np.full(2, 2**0.5))
         require_tight(judged(pair))
-        monkeypatch.setattr("parties.answers.moments.within_norm", lambda rows, l1_bound: rows)
+        monkeypatch.setattr("parties.responses.row_sums.within_norm", lambda rows, l1_bound: rows)
         assert not judged(pair).passed
 
     def test_a_bound_in_l1_that_nobody_keeps_is_refuted(self, monkeypatch):
         pair = sums("laplace, short rows")
         monkeypatch.setattr(worst_sums, "worst_row", lambda question: np.ones(2))
-        monkeypatch.setattr("parties.answers.moments.within_norm", lambda rows, l1_bound: rows)
+        monkeypatch.setattr("parties.responses.row_sums.within_norm", lambda rows, l1_bound: rows)
         assert not judged(pair).passed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from support.synthetic import Table
 
-from parties.holdings.cohort import Holdings
+from parties.party_data.cohort import Holdings
 
 COUNTS = np.array([[40, 10, 10], [10, 40, 10]])  # of the two bags of every party but those that differ
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from parties.guard.answering import answered
-from parties.site.accounts import Account, Accounts, Allowances
-from parties.site.journal import Journal
+from parties.site.accounts import Account, Accounts, Allowances, Journal
 from parties.site.worker import cost_of
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from support.bagged import draw
 
-from parties.holdings.cohort import Holdings
+from parties.party_data.cohort import Holdings
 
 SHARES = np.array(
     [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.2, 0.2, 0.6], [0.4, 0.3, 0.3]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parties.holdings.cohort import Holdings
+from parties.party_data.cohort import Holdings
 
 ROWS = 8
 

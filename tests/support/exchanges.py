@@ -28,10 +28,9 @@ from federation.signed_messages.messages import (
     question_packet,
     read_reply,
 )
-from parties.holdings.cohort import Cohort, Holdings
-from parties.site.accounts import Account, Accounts, Allowances
-from parties.site.journal import Journal
-from parties.site.site import Site
+from parties.party_data.cohort import Cohort, Holdings
+from parties.site.accounts import Account, Accounts, Allowances, Journal
+from parties.site.messages import Site
 from parties.site.worker import Means
 
 LONGEST = 10_000  # bytes of a question, as agreed

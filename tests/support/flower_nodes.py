@@ -7,7 +7,7 @@ from flwr.serverapp import Grid
 from flwr.supercore.run import Run
 
 from federation.engines.nodes import handle
-from parties.node.app import app
+from parties.app import app
 
 RUN = 77
 

@@ -9,7 +9,7 @@ import numpy as np
 from support.two_class_parties import Parties
 
 from federation.contract.query import Question, Submission
-from parties.holdings.cohort import DroppedOut, Holdings
+from parties.party_data.cohort import DroppedOut, Holdings
 
 HONEST = 3  # parties, the first ones
 

@@ -12,7 +12,7 @@ from federation.contract.plugins import Reference
 from federation.contract.query import ReleaseId
 from federation.queries.labels import LabelledRows, LabelSumsQuestion
 from parties.guard.answering import answered
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 
 PARTIES = 6
 MOST, LEAST = 87, 80  # rows of a party

@@ -29,9 +29,8 @@ from federation.signed_messages.messages import (
     read_question,
     status_packet,
 )
-from parties.guard.answering import answered
-from parties.guard.registry import question_type
-from parties.holdings.cohort import Cohort
+from parties.guard.answering import answered, question_type
+from parties.party_data.cohort import Cohort
 from scenarios.deployment.folder import Folder, make_folder
 from scenarios.settings.schema import resolve
 

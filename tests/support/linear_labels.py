@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from support.synthetic import Table
 
-from parties.holdings.cohort import Holdings
+from parties.party_data.cohort import Holdings
 
 WEIGHTS = np.array([1.0, -2.0, 0.5])
 RANGE = (-10.0, 10.0)

@@ -28,7 +28,7 @@ from federation.secure_aggregation.messages import (
     unpacked_bits,
 )
 from federation.secure_aggregation.plan import SumPlan, Terms, neighbours, planned
-from parties.sums.party import MaskedParty
+from parties.secure_aggregation.party import MaskedParty
 from scenarios.simulated.masked_sums import enrolled, masked_parties
 
 QUESTION = "00" * 32

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from support.synthetic import Parties
 
-from parties.holdings.cohort import Holdings
+from parties.party_data.cohort import Holdings
 
 
 class Witnessed(Parties):

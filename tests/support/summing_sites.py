@@ -45,16 +45,14 @@ from federation.signed_messages.messages import (
     read_question,
     read_reply,
 )
-from parties.guard.answering import answered
-from parties.guard.registry import question_type
-from parties.holdings.cohort import Cohort
-from parties.second.server import SecondServer
-from parties.site import site, summing
-from parties.site.accounts import Account, Accounts, Allowances
-from parties.site.belief import Belief
-from parties.site.correspondent import Correspondent
-from parties.site.journal import Journal
-from parties.site.site import Site
+from parties.guard.answering import answered, question_type
+from parties.helper_server import SecondServer
+from parties.party_data.cohort import Cohort
+from parties.site import messages as site
+from parties.site import secure_aggregation as summing
+from parties.site.accounts import Account, Accounts, Allowances, Journal
+from parties.site.messages import Correspondent, Site
+from parties.site.settings import Belief
 from parties.site.worker import Means, Work, cost_of
 
 ROWS = Reference("support.two_class_parties:Parties").to_json()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parties.holdings.cohort import Holdings
+from parties.party_data.cohort import Holdings
 
 
 def draw(key: int, rows: int) -> tuple[np.ndarray, np.ndarray]:

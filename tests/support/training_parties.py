@@ -3,7 +3,7 @@
 from aggregator.world.fitting import fit
 from federation.contract.plugins import Reference
 from federation.queries.votes import Training
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 
 LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 1e-3}}
 

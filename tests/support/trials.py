@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.documentation.blocks import commands, fences
 from benchmarks.documentation.contents import printed
-from parties.site.journal import Journal
+from parties.site.accounts import Journal
 
 ROOT = Path(__file__).resolve().parents[2]
 PORT = "9092"  # of the page

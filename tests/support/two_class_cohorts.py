@@ -1,7 +1,7 @@
 """Cohorts of parties with rows of two classes, simulated and deployed."""
 
 from federation.contract.plugins import Reference
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 
 PARTIES = Reference(
     "support.two_class_parties:Parties", {"broken": [1], "strange": [2], "huge": [3], "doubled": [4]}

@@ -8,7 +8,7 @@ from support.synthetic import Table
 
 from aggregator.world.plan import VariantPlan
 from federation.contract.plugins import Reference
-from parties.holdings.cohort import Holdings
+from parties.party_data.cohort import Holdings
 
 CENTRE = np.array([1.0, -0.5, 0.0])
 ROWS = 60

@@ -40,7 +40,7 @@ from federation.queries.votes import (
     VotesQuestion,
 )
 from parties.guard.answering import answered
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from aggregator.protocols.weighted_lba import WeightedLBA
 from federation.contract.guarantee import Guarantee
 from federation.contract.plugins import Reference
 from parties.guard.answering import answered
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 
 REFUSED = "answer refused: values outside the declared range"
 LABELS, BAGS = PrivateLabels(noise="laplace"), NoisyWeightedLLP(size=8)

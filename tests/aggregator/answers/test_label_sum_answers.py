@@ -17,7 +17,7 @@ from federation.features.feature_map import FeatureMap
 from federation.mechanisms.labels.shaped_gaussian import fit_shape
 from federation.queries.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
 from parties.guard.answering import answered
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 
 
 @pytest.mark.parametrize("shape", ["optimal", "whitened", "isotropic"])

@@ -24,7 +24,9 @@ from federation.contract.guarantee import Check
 from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid
 from federation.queries.votes import ParameterSumQuestion, StatisticSumQuestion
-from parties.answers import parameters, statistic, vector_sums
+from parties.responses import vectors as parameters
+from parties.responses import vectors as vector_sums
+from parties.responses import votes as statistic
 from parties.training import linear
 from scenarios.simulated.secure_summation import NAME
 
@@ -177,8 +179,8 @@ def test_parties_train_and_vote_once_for_all_epsilons(make_plan, monkeypatch):
         return call
 
     monkeypatch.setattr(linear, "train", counted("train", linear.train))
-    monkeypatch.setattr(statistic, "answer", counted("statistic", statistic.answer))
-    monkeypatch.setattr(parameters, "answer", counted("parameters", parameters.answer))
+    monkeypatch.setattr(statistic, "respond_statistic", counted("statistic", statistic.respond_statistic))
+    monkeypatch.setattr(parameters, "respond_parameters", counted("parameters", parameters.respond_parameters))
     vector_sums._latest.clear()
     variants = tuple(PLANS[:1] + PLANS[3:4])
     plan = make_plan(variants=variants, quorum=0.9, epsilons=(0.5, 1.0, 2.0, 4.0))

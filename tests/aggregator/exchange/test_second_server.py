@@ -149,7 +149,7 @@ def test_a_coordinator_that_is_killed_anywhere_goes_on_with_one_list(five, total
 
 @pytest.mark.parametrize("told", [lambda body: SumAnswer(body[:-1]), lambda body: _Nothing()], ids=["short", "nothing"])
 def test_what_is_no_sum_of_masks_is_refused(five, monkeypatch, told):
-    monkeypatch.setattr("parties.second.server.SumAnswer", told)
+    monkeypatch.setattr("parties.helper_server.SumAnswer", told)
     with pytest.raises(InputError, match=r"'ombud' has told no sum of masks of .* --new-exchange"):
         run(five)
 

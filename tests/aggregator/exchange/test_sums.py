@@ -16,7 +16,7 @@ from aggregator.exchange.sums import last_sum, over
 from aggregator.sums.masked_sum import MaskedSum
 from federation.contract.errors import QuorumError
 from federation.secure_aggregation.messages import AGREE, KEYS, MASKED, SHARES, UNMASK
-from parties.sums.memory import Record
+from parties.secure_aggregation.party import Record
 from scenarios.deployment.collecting import progress
 
 QUERIES = (KEYS, SHARES, MASKED, AGREE, UNMASK)

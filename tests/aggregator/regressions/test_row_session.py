@@ -16,7 +16,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee, Unit
 from federation.contract.plugins import Reference
 from parties.guard.answering import answered
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 from scenarios.testing import parties as small
 
 HELD = Reference("support.linear_labels:Parties").to_json()

@@ -9,9 +9,9 @@ from benchmarks.fuzz.inputs import Input
 from benchmarks.fuzz.messages import Messages
 from benchmarks.fuzz.worker import KINDS, REFUSED, TAKEN, TRACEBACK, made, tried
 from federation.contract.errors import DEBUG
-from parties.guard.registry import kinds
+from parties.guard.answering import kinds
 
-LOGGED = ("parties.node.app", "parties.holdings.isolation")
+LOGGED = ("parties.app", "parties.party_data.isolation")
 
 
 @pytest.fixture(scope="module")

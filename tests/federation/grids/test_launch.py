@@ -28,7 +28,7 @@ def test_the_inline_grid_serves_the_parties_of_this_project():
     grid.assign(Placement(4, 2, SYNTHETIC, 1))
     message = grid.create_message(RecordDict(), "query.strange", 1, "")
     [reply] = grid.send_and_receive([message])
-    assert "strange" in reply.error.reason  # by parties.node.app, which knows no such question
+    assert "strange" in reply.error.reason  # by parties.app, which knows no such question
     assert heard == [(1, 1)]
     grid.close()
 

@@ -28,7 +28,7 @@ def answer(context, message):
 
 @pytest.fixture
 def messages():
-    grid = InlineGrid("parties.node.app:app")
+    grid = InlineGrid("parties.app:app")
     return [grid.create_message(RecordDict(), "query.counts", 1, "") for _ in range(2)]
 
 

@@ -13,7 +13,7 @@ CONTEXT = Context(1, 1, {}, RecordDict(), {})
 
 @pytest.fixture
 def message():
-    return InlineGrid("parties.node.app:app").create_message(RecordDict(), "query.votes", 1, "")
+    return InlineGrid("parties.app:app").create_message(RecordDict(), "query.votes", 1, "")
 
 
 def test_an_answer_passes_as_it_is(message):

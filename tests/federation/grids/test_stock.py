@@ -11,8 +11,8 @@ from federation.contract.errors import FederationError, InputError, QuorumError
 from federation.engines import nodes as stock
 from federation.engines.inline import InlineGrid, open_grid
 from federation.engines.nodes import PREPARE, ROLL_CALL, Placement, StockGrid, handle, present
-from parties.holdings import cohort as holdings
-from parties.node.app import app
+from parties.app import app
+from parties.party_data import cohort as holdings
 
 pytestmark = pytest.mark.usefixtures("flower_process")
 
@@ -112,7 +112,7 @@ def test_what_is_published_for_another_run_is_not_taken(monkeypatch, make_plan):
 def test_a_message_cannot_say_what_a_node_serves(make_plan):
     # The configuration of the run comes from the aggregator, like its messages: neither may name holdings.
     context = Context(RUN, 5, {"partition-id": 0}, RecordDict(), {"holdings": SYNTHETIC.to_json()})
-    message = InlineGrid("parties.node.app:app").create_message(RecordDict(), "query.votes", 5, "")
+    message = InlineGrid("parties.app:app").create_message(RecordDict(), "query.votes", 5, "")
     assert handle(app, message, context).error.reason == "the node's configuration lacks 'holdings'"
 
 
@@ -122,13 +122,13 @@ def test_what_fails_when_rows_are_loaded_is_told_in_a_simulation(monkeypatch):
 
     monkeypatch.setattr(holdings, "provider_of", unreadable)
     context = Context(RUN, 5, Placement(1, 1, SYNTHETIC, 1).config(0), RecordDict(), {})
-    message = InlineGrid("parties.node.app:app").create_message(RecordDict(), f"query.{PREPARE}", 5, "")
+    message = InlineGrid("parties.app:app").create_message(RecordDict(), f"query.{PREPARE}", 5, "")
     assert handle(app, message, context).error.reason == "row 3 holds 'secret'"
 
 
 @pytest.mark.parametrize("config", [{"partition-id": "x"}, {"partition-id": 0, "num-partitions": "many"},
                                     {"partition-id": float("inf")}])  # fmt: skip
 def test_a_partition_that_is_no_number_is_refused(config):
-    message = InlineGrid("parties.node.app:app").create_message(RecordDict(), f"query.{ROLL_CALL}", 5, "")
+    message = InlineGrid("parties.app:app").create_message(RecordDict(), f"query.{ROLL_CALL}", 5, "")
     with pytest.raises(InputError, match=r"^partition-id and .* must be whole numbers; correct them$"):
         present(message, Context(RUN, 5, config, RecordDict(), {}))

@@ -39,7 +39,7 @@ from federation.queries.bags import (
     RowsQuestion,
     largest_bag,
 )
-from parties.guard.registry import question_type
+from parties.guard.answering import question_type
 
 ROWS = np.random.default_rng(3).normal(size=(40, 3))
 UNIT = fit(["standardise", "unit_norm"], ROWS)

@@ -25,7 +25,7 @@ from federation.queries.labels import (
     WeightedSumsNoise,
     WeightedSumsQuestion,
 )
-from parties.guard.registry import question_type
+from parties.guard.answering import question_type
 
 RAW = np.random.default_rng(4).normal(size=(40, 3))
 ROWS = LabelledRows(fit(["standardise"], RAW), -2.0, 2.0, 50)

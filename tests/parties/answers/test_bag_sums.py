@@ -17,9 +17,9 @@ from federation.queries.labels import (
     WeightedSumsNoise,
     WeightedSumsQuestion,
 )
-from parties.answers import bag_sums as module
 from parties.guard.answering import answered
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
+from parties.responses import labels as module
 from parties.site.worker import cost_of
 
 LINEAR = Reference("support.linear_labels:Parties")

@@ -14,7 +14,7 @@ from federation.contract.randomness import NoiseBits
 from federation.features.feature_map import with_fourier
 from federation.queries.bags import SUM_STEP, Bags, TotalsNoise
 from parties.guard.answering import answered
-from parties.holdings.cohort import Cohort, Holdings
+from parties.party_data.cohort import Cohort, Holdings
 
 PARTIES = 4
 COUNTS, ROWS = (replace(QUESTIONS[kind], seeded=True, bags=Bags(5, 3)) for kind in ("count_totals", "embedding_totals"))
@@ -140,5 +140,5 @@ def test_waves_behind_other_features_are_bounded_too():
 
 
 def test_more_rows_than_the_rounding_is_charged_for_are_refused(monkeypatch):
-    monkeypatch.setattr("parties.answers.bag_totals.largest_bag", lambda tile: 7)
+    monkeypatch.setattr("parties.responses.bags.largest_bag", lambda tile: 7)
     assert "divide the party" in str(answered(cohort(), ROWS).failures)

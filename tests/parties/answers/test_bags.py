@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.queries.bags import Bags
-from parties.answers.bags import bags_of
-from parties.holdings.cohort import Cohort, Holdings
+from parties.party_data.cohort import Cohort, Holdings
+from parties.responses.bags import bags_of
 
 
 class _Provider:

@@ -8,7 +8,7 @@ from federation.contract.plugins import Reference
 from federation.contract.query import ReleaseId, check_submission
 from federation.queries.bags import Bags, CountsNoise, CountsQuestion
 from parties.guard.answering import answered
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 from parties.site.worker import cost_of
 
 BAGGED = Reference("support.bagged:Parties").to_json()

@@ -8,9 +8,9 @@ from federation.contract.query import ReleaseId, check_submission
 from federation.features.feature_map import FeatureMap, with_fourier
 from federation.features.steps import Affine, UnitNorm
 from federation.queries.bags import Bags, EmbeddingsQuestion, JointNoise, NoisyEmbeddingsQuestion, RowsQuestion
-from parties.answers import embeddings
 from parties.guard.answering import answered
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
+from parties.responses import bags as embeddings
 from parties.site.worker import cost_of
 
 BAGGED = Reference("support.bagged:Parties")
@@ -145,7 +145,7 @@ def test_a_deployed_party_is_charged_for_noisy_embeddings():
 def test_a_bag_whose_sum_rounds_more_than_is_charged_for_is_refused(monkeypatch, most, answers):
     tiles = []
     monkeypatch.setattr(embeddings, "largest_bag", lambda tile: tiles.append(tile) or most)
-    monkeypatch.setattr("parties.answers.rows._LARGEST", 100)  # numbers at a time, of 16 features
+    monkeypatch.setattr("parties.responses.rows._LARGEST", 100)  # numbers at a time, of 16 features
     found = answered(cohort(), joint())
     assert (len(found.parties), tiles) == (answers, [6])
     assert all("has 60 rows" in reason and "at most 59" in reason for reason in found.failures.values())

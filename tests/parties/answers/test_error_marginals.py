@@ -14,7 +14,7 @@ from federation.contract.plugins import Reference
 from federation.contract.query import ReleaseId, check_submission
 from federation.queries.marginals import Hypothesis
 from parties.guard.answering import answered
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 
 
 def test_counts_without_noise_are_those_of_the_rows():

@@ -13,8 +13,8 @@ from federation.contract.plugins import Reference
 from federation.contract.query import check_submission
 from federation.numerics.rows import contrasts
 from federation.queries.votes import Training
-from parties.answers import parameters
-from parties.holdings.cohort import Cohort, Holdings
+from parties.party_data.cohort import Cohort, Holdings
+from parties.responses import vectors as parameters
 from parties.training import linear
 
 LAM = 1e-2
@@ -63,7 +63,7 @@ def risk(flat, rows, labels, classes):
 )  # fmt: skip
 def test_an_answer_is_the_minimiser_of_the_partys_own_risk_over_all_classes(public, classes, provider, kind):
     asked = question(public, classes)
-    submission = parameters.answer(cohort(provider=provider), asked)
+    submission = parameters.respond_parameters(cohort(provider=provider), asked)
     check_submission(asked, submission)
     assert submission.parties.tolist() == [0, 1, 2, 3, 4]
     for party in range(3):
@@ -79,16 +79,16 @@ def test_an_answer_is_the_minimiser_of_the_partys_own_risk_over_all_classes(publ
 
 def test_parameters_are_the_same_bits_whoever_shares_the_cohort(public):
     asked = question(public)
-    whole = parameters.answer(cohort(0, 8), asked)
+    whole = parameters.respond_parameters(cohort(0, 8), asked)
     for party in range(8):
-        alone = parameters.answer(cohort(party, 1), asked)
+        alone = parameters.respond_parameters(cohort(party, 1), asked)
         assert alone.arrays["parameters"][0].tobytes() == whole.arrays["parameters"][party].tobytes()
 
 
 def test_a_broken_party_is_named_and_leaves_the_others_alone(public):
     asked = question(public)
-    whole = parameters.answer(cohort(0, 4), asked)
-    spoilt = parameters.answer(cohort(0, 4, broken=[2]), asked)
+    whole = parameters.respond_parameters(cohort(0, 4), asked)
+    spoilt = parameters.respond_parameters(cohort(0, 4, broken=[2]), asked)
     assert spoilt.parties.tolist() == [0, 1, 3]
     assert list(spoilt.failures) == [2]
     np.testing.assert_array_equal(spoilt.arrays["parameters"], whole.arrays["parameters"][[0, 1, 3]])
@@ -96,7 +96,7 @@ def test_a_broken_party_is_named_and_leaves_the_others_alone(public):
 
 def test_when_training_them_together_fails_only_the_culprit_fails(public, monkeypatch):
     asked = question(public)
-    whole = parameters.answer(cohort(0, 3), asked)
+    whole = parameters.respond_parameters(cohort(0, 3), asked)
     culprit = asked.training.feature_map.transform(Parties().holdings(1).rows)[0]
     solve = linear.fit_many
 
@@ -106,7 +106,7 @@ def test_when_training_them_together_fails_only_the_culprit_fails(public, monkey
         return solve(rows, *arguments)
 
     monkeypatch.setattr(linear, "fit_many", fragile)
-    spoilt = parameters.answer(cohort(0, 3), asked)
+    spoilt = parameters.respond_parameters(cohort(0, 3), asked)
     assert spoilt.parties.tolist() == [0, 2]
     assert "no minimiser" in spoilt.failures[1]
     np.testing.assert_array_equal(spoilt.arrays["parameters"], whole.arrays["parameters"][[0, 2]])
@@ -114,7 +114,7 @@ def test_when_training_them_together_fails_only_the_culprit_fails(public, monkey
 
 def test_nobody_left_is_an_empty_answer(public):
     asked = question(public)
-    submission = parameters.answer(cohort(0, 2, broken=[0, 1]), asked)
+    submission = parameters.respond_parameters(cohort(0, 2, broken=[0, 1]), asked)
     check_submission(asked, submission)
     assert submission.arrays["parameters"].shape == (0, 2, 3)
 
@@ -122,7 +122,7 @@ def test_nobody_left_is_an_empty_answer(public):
 @pytest.mark.parametrize("stages", [({"whiten": 3},), ("scale", "constant")])
 def test_long_rows_are_served_too(public, stages):
     asked = question(public, stages=stages)
-    submission = parameters.answer(cohort(), asked)
+    submission = parameters.respond_parameters(cohort(), asked)
     assert not submission.failures
     assert not asked.fields()["parameters"].invalid(submission.arrays["parameters"]).any()
 
@@ -138,4 +138,4 @@ def test_long_rows_are_served_too(public, stages):
 def test_only_a_logistic_regression_is_asked_for_its_parameters(public, classifier, words):
     asked = question(public)
     with pytest.raises(InputError, match=words):
-        parameters.answer(cohort(), replace(asked, training=replace(asked.training, classifier=classifier)))
+        parameters.respond_parameters(cohort(), replace(asked, training=replace(asked.training, classifier=classifier)))

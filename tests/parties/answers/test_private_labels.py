@@ -18,7 +18,7 @@ from federation.queries.labels import (
     PrivateLabelsQuestion,
 )
 from parties.guard.answering import answered
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 from parties.site.worker import cost_of
 
 LINEAR = Reference("support.linear_labels:Parties")

@@ -7,10 +7,10 @@ from aggregator.world.fitting import fit
 from federation.contract.plugins import Reference
 from federation.contract.query import check_submission
 from federation.queries.votes import BALLOT_PARTS, ProbabilitiesQuestion, Training, VotesQuestion
-from parties.answers import probabilities as ballots
-from parties.answers import votes
-from parties.answers.probabilities import whole_parts
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
+from parties.responses import votes
+from parties.responses import votes as ballots
+from parties.responses.votes import whole_parts
 from parties.training.training import trained
 
 LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 1e-3}}
@@ -52,7 +52,7 @@ def test_leftover_parts_go_to_the_largest_remainders_and_to_the_first_among_equa
 
 def test_a_ballot_is_the_rounded_distribution_of_the_partys_own_classifier(public):
     asked = question(public)
-    submission = ballots.answer(cohort(), asked)
+    submission = ballots.respond_probabilities(cohort(), asked)
     check_submission(asked, submission)
     parts = all_parts(submission, len(asked.rows))
     for group in trained(cohort(), asked.training).groups:
@@ -63,18 +63,18 @@ def test_a_ballot_is_the_rounded_distribution_of_the_partys_own_classifier(publi
 
 def test_ballots_are_the_same_bits_whoever_shares_the_cohort_and_whatever_the_tiles(public, monkeypatch):
     asked = question(public)
-    whole = ballots.answer(cohort(0, 6), asked)
+    whole = ballots.respond_probabilities(cohort(0, 6), asked)
     monkeypatch.setattr(ballots, "_TILE_ENTRIES", 21)
     for party in range(6):
-        alone = ballots.answer(cohort(party, 1), asked)
+        alone = ballots.respond_probabilities(cohort(party, 1), asked)
         at = int(np.flatnonzero(whole.parties == party)[0])
         assert alone.arrays["parts"].tobytes() == whole.arrays["parts"][at].tobytes()
 
 
 def test_the_most_probable_class_is_the_vote(public):
     asked = question(public)
-    submission = ballots.answer(cohort(), asked)
-    labels = votes.answer(cohort(), VotesQuestion(asked.training, asked.rows))
+    submission = ballots.respond_probabilities(cohort(), asked)
+    labels = votes.respond_votes(cohort(), VotesQuestion(asked.training, asked.rows))
     parts = all_parts(submission, len(asked.rows))
     ordered = np.sort(parts, axis=2)
     clear = ordered[..., -1] > ordered[..., -2] + 2
@@ -85,7 +85,7 @@ def test_the_most_probable_class_is_the_vote(public):
 
 def test_a_classifier_without_probabilities_is_each_partys_own_failure(public):
     asked = question(public, {"name": "LinearSVC", "parameters": {}}, trial=3)
-    submission = ballots.answer(cohort(0, 2), asked)
+    submission = ballots.respond_probabilities(cohort(0, 2), asked)
     assert submission.arrays["parts"].shape == (0, 2 * len(asked.rows))
     assert all("no probabilities" in cause for cause in submission.failures.values())
     assert sorted(submission.failures) == [0, 1]
@@ -93,7 +93,7 @@ def test_a_classifier_without_probabilities_is_each_partys_own_failure(public):
 
 def test_a_broken_party_costs_no_other(public):
     asked = question(public, trial=4)
-    spoilt = ballots.answer(cohort(0, 4, broken=[2]), asked)
+    spoilt = ballots.respond_probabilities(cohort(0, 4, broken=[2]), asked)
     assert sorted(spoilt.parties.tolist()) == [0, 1, 3]
     assert list(spoilt.failures) == [2]
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parties.answers import products
-from parties.answers.products import row_products
+from parties.responses import votes as products
+from parties.responses.votes import row_products
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -18,7 +18,7 @@ from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine
 from federation.numerics.rows import within_norm
 from parties.guard.answering import answered
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 from scenarios.audits.small_worlds import cohort as small_cohort
 
 

@@ -13,7 +13,7 @@ from federation.contract.guarantee import Unit
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine, Append, Fourier, Impute, SignedLog, UnitNorm
 from federation.queries.labels import LabelledRows
-from parties.answers.rows import labelled, private_features, real_labels, two_classes
+from parties.responses.rows import labelled, private_features, real_labels, two_classes
 
 RANDOM = np.random.default_rng(3)
 ROWS = RANDOM.normal(size=(40, 20))
@@ -42,7 +42,7 @@ def test_one_row_more_moves_no_other_rows_features(steps, order):
 
 def test_a_wide_map_gets_few_rows_at_a_time(monkeypatch):
     """Else memory, which may run out, would tell how many rows there are."""
-    monkeypatch.setattr("parties.answers.rows._LARGEST", 300)
+    monkeypatch.setattr("parties.responses.rows._LARGEST", 300)
     feature_map = FeatureMap(20, (Affine(np.zeros(20), np.ones((20, 100))), Affine(np.zeros(100), np.ones((100, 2)))))
     tiles = list(private_features(feature_map, ROWS))
     assert {len(tile) for tile in tiles} == {1, 3}
@@ -113,7 +113,7 @@ class TestRealLabels:
 
     def test_rows_come_some_at_a_time_with_their_own_labels(self, monkeypatch):
         whole = list(real_labels(cohort(), 0, self.declared(0.0, 1.0)))
-        monkeypatch.setattr("parties.answers.rows.TILE", 7)
+        monkeypatch.setattr("parties.responses.rows.TILE", 7)
         parts = list(real_labels(cohort(), 0, self.declared(0.0, 1.0)))
         assert len(parts) > len(whole) == 1
         for position in (0, 1):

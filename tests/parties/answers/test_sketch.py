@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights
-from parties.answers import sketch as module
-from parties.answers.sketch import label_sums, sketch, sketches
+from parties.responses import labels as module
+from parties.responses.labels import label_sums, sketch, sketches
 
 
 def problem(rows, columns, count, size, seed=0):

@@ -11,9 +11,9 @@ from federation.contract.plugins import Reference
 from federation.contract.query import check_submission
 from federation.numerics.rows import contrasts
 from federation.queries.votes import StatisticQuestion, Training
-from parties.answers import statistic as shares
-from parties.holdings.cohort import Cohort, Holdings
-from parties.holdings.groups import ConstantGroup
+from parties.party_data.cohort import Cohort, Holdings
+from parties.party_data.isolation import ConstantGroup
+from parties.responses import votes as shares
 from parties.training.training import trained
 
 LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 1e-3}}
@@ -33,7 +33,7 @@ def question(public, ballot="labels", trial=0, share="raw", classifier=LOGISTIC)
 @pytest.mark.parametrize("ballot", ["labels", "probabilities"])
 def test_a_share_is_what_the_statistic_takes_from_the_partys_votes(public, ballot):
     asked, coordinates = question(public, ballot)
-    submission = shares.answer(cohort(), asked)
+    submission = shares.respond_statistic(cohort(), asked)
     check_submission(asked, submission)
     basis = contrasts(3)
     for group in trained(cohort(), asked.training).groups:
@@ -47,25 +47,25 @@ def test_a_share_is_what_the_statistic_takes_from_the_partys_votes(public, ballo
 @pytest.mark.parametrize("ballot", ["labels", "probabilities"])
 def test_no_share_is_longer_than_the_public_norm(public, ballot):
     asked, coordinates = question(public, ballot)
-    sent = shares.answer(cohort(0, 40), asked).arrays["statistic"]
+    sent = shares.respond_statistic(cohort(0, 40), asked).arrays["statistic"]
     assert np.linalg.norm(sent.reshape(40, -1), axis=1).max() <= share_norm(coordinates, 3)
     assert not asked.fields()["statistic"].invalid(sent).any()
 
 
 @pytest.mark.parametrize("ballot", ["labels", "probabilities"])
 def test_shares_are_the_same_bits_whoever_shares_the_cohort(public, ballot, monkeypatch):
-    monkeypatch.setattr("parties.answers.probabilities._TILE_ENTRIES", 70)  # several tiles of rows
+    monkeypatch.setattr("parties.responses.votes._TILE_ENTRIES", 70)  # several tiles of rows
     asked, _ = question(public, ballot)
-    whole = shares.answer(cohort(0, 6), asked)
+    whole = shares.respond_statistic(cohort(0, 6), asked)
     for party in range(6):
-        alone = shares.answer(cohort(party, 1), asked)
+        alone = shares.respond_statistic(cohort(party, 1), asked)
         at = int(np.flatnonzero(whole.parties == party)[0])
         assert alone.arrays["statistic"][0].tobytes() == whole.arrays["statistic"][at].tobytes()
 
 
 def test_a_broken_party_costs_no_other(public):
     asked, _ = question(public, trial=4)
-    spoilt = shares.answer(cohort(0, 4, broken=[2]), asked)
+    spoilt = shares.respond_statistic(cohort(0, 4, broken=[2]), asked)
     assert sorted(spoilt.parties.tolist()) == [0, 1, 3]
     assert list(spoilt.failures) == [2]
     assert spoilt.arrays["statistic"].shape == (3, 2, 3)
@@ -98,7 +98,7 @@ CLASSIFIERS = {
 @pytest.mark.parametrize("classifier", CLASSIFIERS)
 def test_a_unit_share_is_the_direction_of_probabilities_and_scores(public, share, classifier):
     asked, coordinates = question(public, share=share, classifier=CLASSIFIERS[classifier])
-    submission = shares.answer(cohort(), asked)
+    submission = shares.respond_statistic(cohort(), asked)
     check_submission(asked, submission)
     assert not asked.fields()["statistic"].invalid(submission.arrays["statistic"]).any()
     found = dict(zip(submission.parties.tolist(), submission.arrays["statistic"], strict=True))
@@ -111,7 +111,7 @@ def test_a_unit_share_is_the_direction_of_probabilities_and_scores(public, share
 
 def test_a_classifier_without_probabilities_sends_the_direction_of_its_votes(public):
     asked, coordinates = question(public, share="both", classifier={"name": "RidgeClassifier", "parameters": {}})
-    submission = shares.answer(cohort(), asked)
+    submission = shares.respond_statistic(cohort(), asked)
     assert len(submission.parties) == 5
     for group in trained(cohort(), asked.training).groups:
         [party] = group.parties
@@ -123,12 +123,12 @@ def test_a_classifier_without_probabilities_sends_the_direction_of_its_votes(pub
 
 @pytest.mark.parametrize("share", ["both", "probabilities", "scores"])
 def test_unit_shares_are_the_same_bits_whoever_shares_the_cohort(public, share, monkeypatch):
-    monkeypatch.setattr("parties.answers.probabilities._TILE_ENTRIES", 70)
-    monkeypatch.setattr("parties.answers.statistic._TOGETHER", 4)
+    monkeypatch.setattr("parties.responses.votes._TILE_ENTRIES", 70)
+    monkeypatch.setattr("parties.responses.votes._TOGETHER", 4)
     asked, _ = question(public, share=share)
-    whole = shares.answer(cohort(0, 6), asked)
+    whole = shares.respond_statistic(cohort(0, 6), asked)
     for party in range(6):
-        alone = shares.answer(cohort(party, 1), asked)
+        alone = shares.respond_statistic(cohort(party, 1), asked)
         at = int(np.flatnonzero(whole.parties == party)[0])
         assert alone.arrays["statistic"][0].tobytes() == whole.arrays["statistic"][at].tobytes()
 
@@ -145,7 +145,7 @@ def test_every_party_is_trained_over_all_classes_though_it_has_seen_one(public):
     one_class = Cohort(Reference(f"{__name__}:OneClass", {}).to_json(), 0, 5, seed=1)
     [group] = trained(one_class, asked.training).groups
     assert group.weights.shape[1] == 3
-    sent = shares.answer(one_class, asked).arrays["statistic"]
+    sent = shares.respond_statistic(one_class, asked).arrays["statistic"]
     np.testing.assert_allclose(np.linalg.norm(sent.reshape(5, -1), axis=1), 1)
     raw, _ = question(public)
     assert all(isinstance(found, ConstantGroup) for found in trained(one_class, raw.training).groups)
@@ -172,5 +172,5 @@ def test_rows_that_come_again_count_as_often_as_they_are_there(public):
     counts = np.bincount(again)[:, None]
     np.testing.assert_allclose(summed, counts * asked.coordinates[:7], rtol=1e-13)
     once = replace(asked, rows=few, coordinates=summed)
-    found, expected = (shares.answer(cohort(), one).arrays["statistic"] for one in (often, once))
+    found, expected = (shares.respond_statistic(cohort(), one).arrays["statistic"] for one in (often, once))
     np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -14,9 +14,11 @@ from federation.contract.query import ReleaseId, check_submission
 from federation.contract.randomness import NoiseBits
 from federation.features.feature_map import Ball
 from federation.queries.votes import VectorNoise
-from parties.answers import parameters, statistic, vector_sums
 from parties.guard.answering import answered
-from parties.holdings.cohort import Cohort, DroppedOut, Holdings
+from parties.party_data.cohort import Cohort, DroppedOut, Holdings
+from parties.responses import vectors as parameters
+from parties.responses import vectors as vector_sums
+from parties.responses import votes as statistic
 
 MAP = fit(["standardise", "unit_norm"], np.random.default_rng(0).normal(size=(60, 4)))
 KINDS = {"statistic_sum": statistic, "parameter_sum": parameters}

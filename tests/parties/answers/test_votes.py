@@ -9,17 +9,17 @@ from support.training_parties import by_party, cohort, make_training
 
 from federation.contract.query import check_submission
 from federation.queries.votes import VotesQuestion
-from parties.answers import votes
+from parties.responses import votes
 from parties.training import training
 
 
 def test_each_party_votes_with_its_own_classifier(public):
     asked = make_training(public)
     question = VotesQuestion(asked, asked.feature_map.transform(public.rows))
-    submission = votes.answer(cohort(3, 4), question)
+    submission = votes.respond_votes(cohort(3, 4), question)
     check_submission(question, submission)
     assert sorted(submission.parties) == [3, 4, 5, 6]
-    alone = votes.answer(cohort(5, 1), question)
+    alone = votes.respond_votes(cohort(5, 1), question)
     np.testing.assert_array_equal(by_party(submission)[5], alone.arrays["votes"][0])
     assert submission.guarantee is None
 
@@ -27,7 +27,7 @@ def test_each_party_votes_with_its_own_classifier(public):
 def test_votes_agree_with_the_classifier_they_come_from(public):
     asked = make_training(public)
     question = VotesQuestion(asked, asked.feature_map.transform(public.rows))
-    submission = votes.answer(cohort(0, 2), question)
+    submission = votes.respond_votes(cohort(0, 2), question)
     labels = draw(99, 120)[1]
     assert (submission.arrays["votes"] == labels).mean() > 0.5  # three classes, six rows each
 
@@ -58,6 +58,6 @@ def scripted(monkeypatch, predicted):
 def test_votes_out_of_form_are_the_partys_own_failure(public, monkeypatch, predicted):
     scripted(monkeypatch, predicted)
     asked = replace(make_training(public, trial=41), classifier={"name": "GaussianNB", "parameters": {}})
-    submission = votes.answer(cohort(0, 2), VotesQuestion(asked, asked.feature_map.transform(public.rows)))
+    submission = votes.respond_votes(cohort(0, 2), VotesQuestion(asked, asked.feature_map.transform(public.rows)))
     assert sorted(submission.failures) == [0, 1]
     assert submission.arrays["votes"].shape == (0, 120)

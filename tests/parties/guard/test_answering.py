@@ -27,9 +27,8 @@ from federation.contract.query import (
 )
 from federation.contract.randomness import NoiseBits
 from parties.guard import answering
-from parties.guard.answering import answered, permitted
-from parties.guard.registry import kinds
-from parties.holdings.cohort import Cohort
+from parties.guard.answering import answered, kinds, permitted
+from parties.party_data.cohort import Cohort
 
 
 class Unreadable:

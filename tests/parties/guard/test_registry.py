@@ -8,7 +8,7 @@ from support.packages import CAUSE, install
 
 from federation.contract.errors import InputError
 from federation.contract.query import Question
-from parties.guard.registry import answerer, kinds, question_type
+from parties.guard.answering import answerer, kinds, question_type
 
 DOCUMENT = {
     "data": {"source": "breast_cancer", "auxiliary": 60},

@@ -8,7 +8,7 @@ from support.training_parties import cohort
 
 from federation.contract.errors import InputError
 from federation.contract.query import SIMULATED
-from parties.holdings.cohort import Cohort, Holdings
+from parties.party_data.cohort import Cohort, Holdings
 
 
 class _Stuck(Cohort):

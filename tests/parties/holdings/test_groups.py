@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from federation.contract.query import Field, TrustedQuestion
-from parties.holdings.cohort import Cohort
-from parties.holdings.groups import ConstantGroup, asked, stacked, vote_type
+from parties.party_data.cohort import Cohort
+from parties.party_data.isolation import ConstantGroup, asked, stacked, vote_type
 
 COHORT = Cohort("{}", 0, 0, seed=1)
 

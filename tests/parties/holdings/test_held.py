@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parties.holdings.held import Held
+from parties.party_data.cohort import Held
 
 
 def held(counts):

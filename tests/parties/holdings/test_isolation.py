@@ -7,15 +7,15 @@ import pytest
 from support.training_parties import by_party, cohort, make_training
 
 from federation.queries.votes import Training, VotesQuestion
-from parties.answers import votes
-from parties.holdings.cohort import Cohort, DroppedOut
-from parties.holdings.isolation import alone, jointly
+from parties.party_data.cohort import Cohort, DroppedOut
+from parties.party_data.isolation import alone, jointly
+from parties.responses import votes
 
 
 def test_a_broken_party_is_named_and_leaves_the_others_alone(public):
     asked = make_training(public)
     question = VotesQuestion(asked, asked.feature_map.transform(public.rows))
-    submission = votes.answer(cohort(0, 4, broken=[2]), question)
+    submission = votes.respond_votes(cohort(0, 4, broken=[2]), question)
     assert sorted(submission.parties) == [0, 1, 3]
     assert list(submission.failures) == [2]
     assert "without the stage impute must be finite: row 0" in submission.failures[2]
@@ -25,9 +25,9 @@ def test_the_text_of_foreign_exceptions_stays_home_in_a_deployment(public):
     # One neighbour asked of a party with several classes but SVC given a bad kernel fails inside scikit-learn.
     broken = Training(make_training(public).feature_map, 3, {"name": "SVC", "parameters": {"kernel": "none"}}, 0)
     question = VotesQuestion(broken, broken.feature_map.transform(public.rows))
-    simulated = votes.answer(cohort(), question)
+    simulated = votes.respond_votes(cohort(), question)
     assert all("kernel" in reason for reason in simulated.failures.values())
-    deployed = votes.answer(Cohort(cohort().reference, 0, 5, seed=None), question)
+    deployed = votes.respond_votes(Cohort(cohort().reference, 0, 5, seed=None), question)
     assert deployed.failures
     assert set(deployed.failures.values()) == {"the party could not answer"}
 
@@ -37,8 +37,8 @@ def test_a_party_whose_prediction_fails_costs_no_other(public):
     feature_map = make_training(public).feature_map
     neighbours = Training(feature_map, 3, {"name": "KNeighborsClassifier", "parameters": {"n_neighbors": 5}}, 9)
     question = VotesQuestion(neighbours, feature_map.transform(public.rows))
-    whole = votes.answer(cohort(0, 4), question)
-    spoilt = votes.answer(cohort(0, 4, small=[2]), question)
+    whole = votes.respond_votes(cohort(0, 4), question)
+    spoilt = votes.respond_votes(cohort(0, 4, small=[2]), question)
     assert sorted(spoilt.parties) == [0, 1, 3]
     assert "n_samples" in spoilt.failures[2]
     for party, cast in by_party(spoilt).items():

@@ -13,9 +13,9 @@ from federation.contract.plugins import Reference
 from federation.engines.codec import decode_submission, encode_question
 from federation.engines.nodes import PREPARE, ROLL_CALL
 from federation.queries.votes import VotesQuestion
-from parties.answers import votes
+from parties.app import app
 from parties.guard.answering import answered
-from parties.node.app import app
+from parties.responses import votes
 
 pytestmark = pytest.mark.usefixtures("flower_process")
 
@@ -61,7 +61,7 @@ def received(reply, question):
 
 def test_a_question_is_answered_for_the_parties_of_the_configuration(question):
     submission = received(asked("votes", encode_question(question)), question)
-    expected = votes.answer(cohort(0, 3), question)
+    expected = votes.respond_votes(cohort(0, 3), question)
     assert sorted(submission.parties) == [0, 1, 2]
     np.testing.assert_array_equal(submission.parties, expected.parties)
     np.testing.assert_array_equal(submission.arrays["votes"], expected.arrays["votes"])
@@ -106,7 +106,7 @@ def test_nodes_prepare_by_loading_their_provider():
 def test_a_simulated_node_says_why_and_its_own_log_has_the_traceback(provider, why, caplog):
     with caplog.at_level("DEBUG"):
         assert asked(PREPARE, provider=f"{__name__}:{provider}").error.reason == why
-    [told] = [record for record in caplog.records if record.name == "parties.node.app"]
+    [told] = [record for record in caplog.records if record.name == "parties.app"]
     assert (told.levelname, told.getMessage()) == ("DEBUG", "a node could not answer")
     assert isinstance(told.exc_info[1], OSError if provider == "Secretive" else InputError)
 
@@ -124,7 +124,7 @@ def test_an_answer_of_another_form_than_its_question_asks_for_does_not_leave(que
         whole = answered(cohort, question)
         return replace(whole, arrays={"votes": whole.arrays["votes"][:, 1:]})
 
-    monkeypatch.setattr("parties.node.app.answered", shorter)
+    monkeypatch.setattr("parties.app.answered", shorter)
     assert "votes" in asked("votes", encode_question(question)).error.reason
 
 

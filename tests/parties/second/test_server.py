@@ -12,7 +12,7 @@ from federation.secure_aggregation.messages import KEYS, RECEIPT, SHARES, Table,
 from federation.secure_aggregation.plan import SumPlan
 from federation.signed_messages.aggregation_messages import LEAVE, MASKS, SumAnswer, SumQuery
 from federation.signed_messages.messages import SealedAnswer, Status, read_reply
-from parties.site.journal import Journal
+from parties.site.accounts import Journal
 
 SITES = ("north", "south", "west", "east", "centre")
 SECOND = "ombud"

@@ -9,9 +9,9 @@ from support.second_folders import second_folder
 from federation.contract.errors import InputError
 from federation.signed_messages.agreement import Agreement
 from federation.signed_messages.keys import load_key
-from parties.second import service
-from parties.second.service import SecondService
-from parties.site import serving
+from parties import helper_server as service
+from parties.helper_server import SecondService
+from parties.site import service as serving
 from parties.site.settings import SecondSettings
 from parties.site.state import State
 

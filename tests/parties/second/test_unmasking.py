@@ -14,8 +14,7 @@ from federation.contract.errors import InputError, QuorumError
 from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation.messages import RECEIPT, SAYS, Table, Uploaded
 from federation.secure_aggregation.plan import Terms, planned
-from parties.second.unmasking import UnmaskingServer
-from parties.sums.memory import ProcessMemory
+from parties.secure_aggregation.party import ProcessMemory, UnmaskingServer
 from scenarios.simulated.masked_sums import enrolled, uploading_parties
 
 HELD, ROSTER = enrolled(5)

@@ -7,8 +7,7 @@ import pytest
 
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
-from parties.site.accounts import Account, Accounts, Allowances
-from parties.site.journal import Journal
+from parties.site.accounts import Account, Accounts, Allowances, Journal
 
 REPLACE, ADD_REMOVE = Adjacency.REPLACE, Adjacency.ADD_REMOVE
 LABEL = Account(Unit.LABEL, REPLACE, 2.0, 1e-5)

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from federation.contract.errors import InputError
-from parties.site.approvals import APPROVED, DENIED, PENDING, Approvals
+from parties.site.policy import APPROVED, DENIED, PENDING, Approvals
 
 PLAN, OTHER = bytes(32), bytes([1] * 32)
 FIRST, SECOND = bytes(16), bytes([2] * 16)

@@ -10,7 +10,7 @@ from support.questions import QUESTIONS
 from federation.contract.errors import InputError
 from federation.signed_messages.agreement import Second
 from federation.signed_messages.keys import new_site_key
-from parties.site.belief import Belief
+from parties.site.settings import Belief
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from support.questions import QUESTIONS
 
 from federation.contract.errors import InputError
 from federation.signed_messages.messages import SealedAnswer, Status, read_reply
-from parties.site.correspondent import Correspondent
-from parties.site.journal import Journal
+from parties.site.accounts import Journal
+from parties.site.messages import Correspondent
 
 COUNTS = QUESTIONS["counts"]
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from parties.holdings.cohort import Holdings
-from parties.site.identity import Identity, contents
-from parties.site.journal import Journal
+from parties.party_data.cohort import Holdings
+from parties.site.accounts import Journal
+from parties.site.state import Identity, contents
 
 
 def holdings(rows, labels=None):

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from federation.contract.errors import InputError
-from parties.site.journal import BEGINNING, Journal
+from parties.site.accounts import BEGINNING, Journal
 
 
 @pytest.fixture

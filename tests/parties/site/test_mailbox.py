@@ -20,8 +20,9 @@ from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, 
 from federation.contract.errors import InputError
 from federation.signed_messages.keys import new_site_key
 from federation.signed_messages.messages import LETTER, Head, SignedQuestion
-from parties.site import mailbox, policy
-from parties.site.mailbox import Closed, Mailbox
+from parties.site import message_queue as mailbox
+from parties.site import policy
+from parties.site.message_queue import Closed, Mailbox
 from scenarios.deployment.certificates import make_authority
 
 PARTS = {"head": b"h", "signature": b"s", "question": b"q" * 1000}

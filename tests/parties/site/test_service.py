@@ -21,14 +21,14 @@ from federation.contract.plugins import Reference
 from federation.signed_messages.agreement import Agreement
 from federation.signed_messages.keys import load_key
 from federation.signed_messages.messages import Status
-from parties.holdings.cohort import Holdings
-from parties.site import service, serving, worker
-from parties.site.approvals import APPROVED, DENIED, Approvals
-from parties.site.policy import longest_letter
+from parties.party_data.cohort import Holdings
+from parties.site import service, worker
+from parties.site import service as serving
+from parties.site.accounts import said
+from parties.site.policy import APPROVED, DENIED, Approvals, longest_letter
 from parties.site.service import Service, cohort
 from parties.site.settings import Settings
 from parties.site.state import State
-from parties.site.words import said
 
 VOTES = QUESTIONS["votes"]
 APPROVED_BY_NOBODY = ("[policy]", '[policy]\napprove = "auto"')
@@ -209,7 +209,7 @@ def test_a_table_that_takes_too_long_to_read_is_not_asked_for(served, monkeypatc
 def test_a_disk_that_fails_stops_no_service(served, monkeypatch, caplog):
     site = served(APPROVED_BY_NOBODY)
     with monkeypatch.context() as broken:
-        broken.setattr("parties.site.journal.os.open", lambda *_: (_ for _ in ()).throw(OSError(30, "read-only")))
+        broken.setattr("parties.site.accounts.os.open", lambda *_: (_ for _ in ()).throw(OSError(30, "read-only")))
         assert site.serve({}) == []
     assert "nothing is answered until it can be written (read-only)" in caplog.text
     assert site.serve(site.asker.letter(VOTES)) == [Status.ANSWER]

@@ -11,9 +11,9 @@ from support.site_folders import site_folder
 
 from federation.contract.errors import InputError
 from federation.signed_messages.agreement import Agreement
-from parties.site import serving
-from parties.site.approvals import APPROVED, DENIED
-from parties.site.serving import Serving
+from parties.site import service as serving
+from parties.site.policy import APPROVED, DENIED
+from parties.site.service import Serving
 from parties.site.settings import Settings
 from parties.site.state import State
 

@@ -20,7 +20,7 @@ from federation.queries.marginals import Hypothesis
 from federation.secure_aggregation.messages import KEYS
 from federation.signed_messages.messages import JOURNAL, SealedAnswer, Status, plain, question_packet
 from parties.site import worker
-from parties.site.site import OPEN, Site
+from parties.site.messages import OPEN, Site
 
 COUNTS = CountsQuestion(CountsNoise("pure", 1.0), Bags(1, 2), release=ReleaseId("a release"))
 LATER = replace(COUNTS, release=ReleaseId("another release"))
@@ -71,9 +71,7 @@ def test_the_same_question_gets_the_same_bytes_at_no_charge_also_after_a_restart
 def test_a_crash_between_charge_and_answer_costs_nothing_more(tmp_path, monkeypatch, caplog):
     asked = pair(tmp_path, COUNTS)
     with monkeypatch.context() as broken:
-        broken.setattr(
-            "parties.site.correspondent.write_lasting", lambda *_: (_ for _ in ()).throw(OSError(28, "no space"))
-        )
+        broken.setattr("parties.site.messages.write_lasting", lambda *_: (_ for _ in ()).throw(OSError(28, "no space")))
         busy = asked.site.reply(asked.asker.letter(COUNTS))
         assert asked.asker.read(busy, COUNTS)[0] is Status.BUSY
     assert asked.events == ["charged", "begun"]
@@ -245,7 +243,7 @@ def test_where_a_charge_cannot_be_written_nobody_answers_and_the_site_is_busy(tm
     """A full disk, and a file that may only be read."""
     asked = pair(tmp_path, COUNTS)
     with monkeypatch.context() as broken:
-        broken.setattr(f"parties.site.journal.os.{step}", lambda *_: (_ for _ in ()).throw(OSError(28, "no space")))
+        broken.setattr(f"parties.site.accounts.os.{step}", lambda *_: (_ for _ in ()).throw(OSError(28, "no space")))
         busy = asked.site.reply(asked.asker.letter(COUNTS))
         assert asked.asker.read(busy, COUNTS)[0] is Status.BUSY
     assert "nothing is answered until it can be written (no space)" in caplog.text
@@ -257,7 +255,7 @@ def test_where_a_charge_cannot_be_written_nobody_answers_and_the_site_is_busy(tm
 def test_the_last_of_a_disk_is_not_for_answers(tmp_path, monkeypatch, caplog):
     asked = pair(tmp_path, COUNTS)
     with monkeypatch.context() as full:
-        full.setattr("parties.site.correspondent.shutil.disk_usage", lambda _: SimpleNamespace(free=2**26))
+        full.setattr("parties.site.messages.shutil.disk_usage", lambda _: SimpleNamespace(free=2**26))
         assert asked.asker.read(asked.site.reply(asked.asker.letter(COUNTS)), COUNTS)[0] is Status.BUSY
     assert "the disk has 67108864 bytes left, too few to answer" in caplog.text
     assert asked.events == ["waits for approval"]
@@ -318,8 +316,8 @@ def test_a_question_longer_than_those_of_the_plan_is_refused_unread(tmp_path, mo
     asked = pair(tmp_path, COUNTS)
     longer = question_packet(COUNTS).ljust(LONGEST + 1, b" ")
     with monkeypatch.context() as unread:
-        unread.setattr("parties.site.site.read", None)
-        unread.setattr("parties.site.site.kind_of", None)
+        unread.setattr("parties.site.messages.read", None)
+        unread.setattr("parties.site.messages.kind_of", None)
         reply = asked.site.reply(asked.asker.letter(COUNTS, packet=longer))
     assert asked.asker.read(reply, COUNTS, question=hashlib.sha256(longer).digest())[0] is Status.REFUSED
     assert asked.reasons == [f"the question has {LONGEST + 1} bytes, and the longest of the plan {LONGEST}"]

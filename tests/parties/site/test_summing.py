@@ -24,9 +24,9 @@ from federation.secure_aggregation.messages import (
 )
 from federation.signed_messages.aggregation_messages import LEAVE, SumAnswer, SumQuery
 from federation.signed_messages.messages import question_packet
-from parties.site.belief import Belief
+from parties.secure_aggregation.party import Record
+from parties.site.settings import Belief
 from parties.site.worker import Busy
-from parties.sums.memory import Record
 
 SITES = ("north", "south", "west", "east", "centre")
 VICTIM = 1
@@ -313,7 +313,7 @@ def test_a_site_that_is_killed_before_its_upload_is_kept_pays_once(two, monkeypa
     world = LetterWorld(two)
     letter = world.letter(NAME, SumQuery(KEYS, world.plan.digest, world.plan.packed(), world.packet).packet(), 7)
     with monkeypatch.context() as dying:
-        dying.setattr("parties.sums.memory.write_lasting", _killed)
+        dying.setattr("parties.secure_aggregation.party.write_lasting", _killed)
         with pytest.raises(KeyboardInterrupt):
             two.sites[NAME].reply(letter[1])
     assert spent(two)[NAME] == 1

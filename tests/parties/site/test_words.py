@@ -2,7 +2,7 @@
 
 import pytest
 
-from parties.site.words import printable, said
+from parties.site.accounts import printable, said
 
 COST = {"epsilon": 1.0, "delta": 1e-6, "unit": "label", "adjacency": "replace"}
 

@@ -25,9 +25,8 @@ from federation.queries.bags import Bags, CountsNoise, CountsQuestion
 from federation.signed_messages.agreement import terms
 from federation.signed_messages.keys import new_site_key
 from federation.signed_messages.messages import JOURNAL, Status, question_packet, read_reply, reply_length
-from parties.guard.answering import answered
-from parties.guard.registry import answerer
-from parties.holdings.cohort import Cohort, Holdings
+from parties.guard.answering import answered, answerer
+from parties.party_data.cohort import Cohort, Holdings
 from parties.site import worker
 from parties.site.worker import Blank, Cost, Means
 

@@ -21,7 +21,7 @@ from federation.secure_aggregation.messages import (
     as_cells,
 )
 from federation.secure_aggregation.plan import KEY
-from parties.sums.masking import MaskedAnswers, Own
+from parties.secure_aggregation.masking import MaskedAnswers, Own
 
 ME = 1
 

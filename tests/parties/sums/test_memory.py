@@ -8,7 +8,7 @@ import stat
 import pytest
 
 from federation.contract.errors import InputError
-from parties.sums.memory import FolderMemory, ProcessMemory, Record
+from parties.secure_aggregation.party import FolderMemory, ProcessMemory, Record
 
 RECORD = Record(b"r" * 32, b"vector", (b"plan", b"", b"question"))
 ENDED = Record(b"", b"reply", (b"asked",), ended=True)

@@ -12,8 +12,7 @@ from aggregator.sums.masked_sum import MaskedSum
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.secure_aggregation.messages import AGREE, KEYS, MASKED, SHARES, UNMASK
 from federation.secure_aggregation.plan import planned
-from parties.sums.memory import FolderMemory, ProcessMemory
-from parties.sums.party import MaskedParty
+from parties.secure_aggregation.party import FolderMemory, MaskedParty, ProcessMemory
 
 ME = 1
 

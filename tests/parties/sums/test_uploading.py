@@ -13,9 +13,7 @@ from federation.contract.errors import BudgetExceededError, InputError
 from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation.messages import KEYS, Uploaded, mask_key
 from federation.secure_aggregation.plan import Terms, planned
-from parties.sums.memory import FolderMemory, ProcessMemory
-from parties.sums.party import MaskedParty
-from parties.sums.uploading import UploadingParty
+from parties.secure_aggregation.party import FolderMemory, MaskedParty, ProcessMemory, UploadingParty
 from scenarios.simulated.masked_sums import enrolled
 
 HELD, ROSTER = enrolled(5)

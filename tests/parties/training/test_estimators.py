@@ -3,7 +3,7 @@ import pytest
 from support.synthetic import draw
 
 from federation.contract.errors import InputError
-from parties.training.estimators import EstimatorGroup, fit_estimator, scikit_learn_classifiers
+from parties.training.classifiers import EstimatorGroup, fit_estimator, scikit_learn_classifiers
 
 PARTY = np.array([4])
 

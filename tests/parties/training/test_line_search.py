@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parties.training.line_search import further
+from parties.training.elimination import further
 
 numbers = st.floats(0.01, 100)
 

@@ -3,9 +3,8 @@ import pytest
 from scipy.special import softmax
 from support.synthetic import draw
 
-from parties.holdings.cohort import Cohort
-from parties.holdings.groups import ConstantGroup
-from parties.holdings.held import Held
+from parties.party_data.cohort import Cohort, Held
+from parties.party_data.isolation import ConstantGroup
 from parties.training import linear
 from parties.training.classifiers import fit
 

@@ -4,11 +4,10 @@ from support.synthetic import Parties, draw
 
 from aggregator.world.fitting import fit
 from federation.queries.votes import Training
-from parties.holdings import cohort as holdings_module
-from parties.holdings.cohort import Cohort, Holdings
-from parties.holdings.held import Held
-from parties.training import loading
-from parties.training.loading import load
+from parties.party_data import cohort as holdings_module
+from parties.party_data.cohort import Cohort, Held, Holdings
+from parties.training import training as loading
+from parties.training.training import load
 
 
 class Spoilt(Parties):
@@ -138,13 +137,13 @@ class Together(Spoilt):
 
 @pytest.fixture
 def unread(monkeypatch):
-    monkeypatch.setattr(loading, "_latest", {})
+    monkeypatch.setattr(loading, "_latest_held", {})
 
 
 def test_parties_that_are_handed_over_at_once_load_to_the_same_bits(monkeypatch, unread):
     expected, _ = loaded(monkeypatch, Parties())
     found, failures = loaded(monkeypatch, Together())
-    assert loading._latest
+    assert loading._latest_held
     assert failures == {}
     assert rows_of(found) == rows_of(expected)
     np.testing.assert_array_equal(found.labels, expected.labels)
@@ -160,10 +159,10 @@ def test_an_unusable_party_among_many_is_found_one_by_one(monkeypatch, unread, r
 def test_where_handing_over_fails_parties_are_asked_one_by_one(monkeypatch, unread):
     found, failures = loaded(monkeypatch, Together(party99=True))
     assert failures == {}
-    assert not loading._latest
+    assert not loading._latest_held
     assert len(found.parties) == 6
 
 
 def test_a_site_is_asked_for_its_one_party(monkeypatch, unread):
     loaded(monkeypatch, Together(), seed=None)
-    assert not loading._latest
+    assert not loading._latest_held

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from parties.training.ordering import auc
+from parties.training.training import auc
 
 SCORES = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=12).map(np.array)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parties.training import scores
+from parties.training import linear as scores
 
 COHORTS = (1, 7, 64)
 

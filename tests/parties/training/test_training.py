@@ -8,11 +8,11 @@ from support.training_parties import make_training
 from aggregator.world.fitting import fit
 from federation.contract.plugins import Reference
 from federation.queries.votes import IndividualQuestion, Training, VotesQuestion
-from parties.answers import individual
-from parties.answers import votes as voting
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
+from parties.responses import votes as individual
+from parties.responses import votes as voting
 from parties.training import training as module
-from parties.training.estimators import EstimatorGroup
+from parties.training.classifiers import EstimatorGroup
 from parties.training.linear import LinearGroup
 from parties.training.training import trained
 
@@ -158,10 +158,10 @@ def test_all_questions_of_a_world_share_one_training(public, monkeypatch):
     calls = []
     original = module.load
     monkeypatch.setattr(module, "load", lambda *arguments: calls.append(1) or original(*arguments))
-    voting.answer(cohort(0, 5), VotesQuestion(asked, asked.feature_map.transform(public.rows)))
-    individual.answer(cohort(0, 5), IndividualQuestion(asked, 3))
+    voting.respond_votes(cohort(0, 5), VotesQuestion(asked, asked.feature_map.transform(public.rows)))
+    individual.respond_individual(cohort(0, 5), IndividualQuestion(asked, 3))
     assert len(calls) == 1
-    voting.answer(
+    voting.respond_votes(
         cohort(0, 5), VotesQuestion(make_training(public, trial=78), asked.feature_map.transform(public.rows))
     )
     assert len(calls) == 2

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from federation.numerics.label_losses import Logistic, Softmax
-from parties.training import truncated_newton
-from parties.training.truncated_newton import minimise_many
+from parties.training import batched as truncated_newton
+from parties.training.batched import minimise_many
 
 
 def problem(classes, parties=20, n=12, d=5, seed=0):

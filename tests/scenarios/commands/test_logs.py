@@ -10,7 +10,7 @@ from federation.contract.errors import FederationError, InputError
 from scenarios.commands.logs import logged
 
 OURS = ("federation", "parties", "aggregator", "scenarios", "flwr", "ray", "")
-NAMES = ("scenarios.runs.runner", "parties.node.app")
+NAMES = ("scenarios.runs.runner", "parties.app")
 LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} [A-Z]+ [\w.]+: ")
 
 

@@ -20,11 +20,10 @@ from federation.contract.files import write_lasting
 from federation.signed_messages.agreement import Agreement
 from federation.signed_messages.keys import fingerprint, load_key, site_key_from_text
 from federation.signed_messages.messages import padded_answer, records_packet
-from parties.site.identity import Identity, contents
-from parties.site.journal import Journal
+from parties.site.accounts import Journal
+from parties.site.messages import OPEN
 from parties.site.settings import Settings
-from parties.site.site import OPEN
-from parties.site.state import State
+from parties.site.state import Identity, State, contents
 from scenarios.cli import _exit_code
 from scenarios.commands import party
 from scenarios.deployment.site_table import WatchedTable
@@ -118,7 +117,7 @@ def test_a_second_server_from_its_first_key_to_what_it_told(typed, tmp_path, mon
     code, printed, _ = typed("log", path)
     assert "told the sum of the masks of 2 of 3 sites: 9 bytes" in printed
     served = []
-    monkeypatch.setattr("parties.second.service.run", lambda settings, agreement: served.append(settings.name))
+    monkeypatch.setattr("parties.helper_server.run", lambda settings, agreement: served.append(settings.name))
     assert typed("run", path)[0] == 0
     assert served == ["ombud"]
 

@@ -10,7 +10,7 @@ from cryptography import x509
 
 from federation.contract.errors import InputError
 from federation.signed_messages.keys import new_site_key
-from parties.site.mailbox import Closed, Mailbox
+from parties.site.message_queue import Closed, Mailbox
 from scenarios.deployment import certificates
 from scenarios.deployment.certificates import (
     AUTHORITY,

@@ -10,7 +10,7 @@ from support.site_folders import site_folder
 
 from federation.contract.errors import InputError
 from federation.signed_messages.agreement import Agreement
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 from parties.site.settings import Settings
 from parties.site.worker import _away
 from scenarios.deployment import site_table

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import scenarios
 from federation.contract.errors import InputError
 from federation.queries.bags import Bags
-from parties.answers.bags import bags_of
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
+from parties.responses.bags import bags_of
 from scenarios.data.tables import Table
 from scenarios.runs.preview import preview
 from scenarios.runs.runner import usable_data

@@ -18,8 +18,7 @@ from federation.mechanisms.noise.additive import AdditiveMechanism, calibrate, c
 from federation.mechanisms.sums import shares
 from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation.plan import SumPlan, Terms, planned
-from parties.second.unmasking import UnmaskingServer
-from parties.sums.memory import ProcessMemory
+from parties.secure_aggregation.party import ProcessMemory, UnmaskingServer
 from scenarios.simulated.masked_sums import enrolled, masked_parties, masked_total, uploaded_total, uploading_parties
 
 NEVER = 5  # no query has this number

@@ -7,9 +7,10 @@ from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
 from federation.queries.bags import Bags
 from federation.queries.votes import IndividualQuestion, Training, VotesQuestion
-from parties.answers import individual, votes
-from parties.answers.bags import bags_of
-from parties.holdings.cohort import Cohort, DroppedOut
+from parties.party_data.cohort import Cohort, DroppedOut
+from parties.responses import votes
+from parties.responses import votes as individual
+from parties.responses.bags import bags_of
 from scenarios.runs.world import split_of
 from scenarios.settings.schema import resolve
 from scenarios.simulated.conduct import Conduct
@@ -37,10 +38,10 @@ def answer(spec, conduct, kind="votes", first=0, count=50):
     cohort = Cohort(reference, first, count, seed=1)
     if kind == "votes":
         question = VotesQuestion(training, feature_map.transform(public.rows[:60]))
-        honest = votes.answer(cohort, question)
+        honest = votes.respond_votes(cohort, question)
     else:
         question = IndividualQuestion(training, 50)
-        honest = individual.answer(cohort, question)
+        honest = individual.respond_individual(cohort, question)
     sent = cohort.provider.sent(question, honest)
     name = "votes" if kind == "votes" else "accuracy"
     return sent, dict(zip(sent.parties.tolist(), sent.arrays[name].tolist(), strict=True))

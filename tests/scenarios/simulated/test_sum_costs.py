@@ -16,8 +16,7 @@ from federation.secure_aggregation import masks as shamir
 from federation.secure_aggregation import messages as two_servers
 from federation.secure_aggregation.messages import MASKED
 from federation.secure_aggregation.plan import Terms, planned
-from parties.second.unmasking import UnmaskingServer
-from parties.sums.memory import ProcessMemory
+from parties.secure_aggregation.party import ProcessMemory, UnmaskingServer
 from scenarios.simulated.masked_sums import enrolled, masked_parties, uploading_parties
 from scenarios.simulated.sum_costs import (
     DERIVE,

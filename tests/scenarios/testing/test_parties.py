@@ -12,7 +12,7 @@ from aggregator.world.plan import WorldPlan
 from federation.contract.query import Submission
 from federation.engines.codec import decode_submission, encode_question
 from federation.engines.nodes import Placement
-from parties.holdings.cohort import DroppedOut, Tampering
+from parties.party_data.cohort import DroppedOut, Tampering
 from scenarios.testing import parties as small
 
 LAST = small.PARTIES - 1

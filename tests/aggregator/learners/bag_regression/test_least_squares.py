@@ -14,7 +14,7 @@ from aggregator.learners.bag_regression.least_squares import BagLeastSquares, ex
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, sign_weights
-from parties.answers.sketch import sketch
+from parties.responses.labels import sketch
 
 
 @parametrize_with_checks([BagLeastSquares(), BagLeastSquares(regularisation=0.1)])

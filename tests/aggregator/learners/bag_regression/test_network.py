@@ -17,7 +17,7 @@ from aggregator.learners.bag_regression.network import BagNetwork
 from federation.contract.errors import FederationError, InputError
 from federation.contract.randomness import NoiseBits
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, sign_weights
-from parties.answers.sketch import label_sums
+from parties.responses.labels import label_sums
 
 RANGE = (0.0, 10.0)
 

@@ -10,7 +10,7 @@ from aggregator.protocols.class_ratio.worst_bags import WorstBags
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
-from parties.answers.bags import bags_of
+from parties.responses.bags import bags_of
 from scenarios.audits.small_worlds import cohort
 
 ROW = {"noise": "gaussian", "protect": "row", "submit": "embedding", "estimator": "whitened"}

@@ -11,7 +11,7 @@ from federation.contract.guarantee import Guarantee
 from federation.contract.plugins import Reference
 from federation.contract.query import ReleaseId, Submission
 from parties.guard import answering
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 
 QUESTIONS = {
     "row": marginals("gaussian"),

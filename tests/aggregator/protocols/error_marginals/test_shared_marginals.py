@@ -14,7 +14,7 @@ from federation.contract.errors import FederationError, InputError
 from federation.contract.plugins import Reference
 from federation.contract.query import Submission
 from parties.guard.answering import answered
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 
 MOST = 100
 

@@ -15,7 +15,7 @@ from federation.contract.query import ReleaseId
 from federation.features.feature_map import completed
 from federation.queries.row_sums import MomentNoise, MomentQuestion
 from parties.guard.answering import answered
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 
 MAP = completed(fit(["standardise"], ROWS))
 RUNS = 500

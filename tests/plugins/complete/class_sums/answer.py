@@ -8,9 +8,9 @@ from class_sums.question import ClassSumsQuestion
 from federation.contract.guarantee import Unit
 from federation.contract.randomness import NoiseBits
 from federation.numerics.rows import within_norm
-from parties.answers.rows import two_classes
 from parties.guard.answering import Arrays, NoisyAct
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
+from parties.responses.rows import two_classes
 
 
 def answer(cohort: Cohort, question: ClassSumsQuestion) -> NoisyAct:

@@ -13,7 +13,7 @@ from aggregator.contract.session import Session
 from aggregator.world.world import World
 from federation.contract.randomness import NoiseBits
 from parties.guard.answering import Arrays, NoisyAct
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 
 
 @dataclass(frozen=True)

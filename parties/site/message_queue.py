@@ -43,7 +43,7 @@ from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
 from federation.contract.errors import InputError
 from federation.signed_messages.messages import LETTER
-from parties.site.words import printable
+from parties.site.accounts import printable
 
 T = TypeVar("T")
 

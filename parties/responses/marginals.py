@@ -10,12 +10,12 @@ from federation.contract.randomness import NoiseBits
 from federation.mechanisms.marginals.published import PublishedRates
 from federation.numerics.binning import Bins
 from federation.queries.marginals import ExchangeNoise, MarginalsQuestion
-from parties.answers.rows import two_classes
 from parties.guard.answering import Arrays, NoisyAct
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
+from parties.responses.rows import two_classes
 
 
-def answer(cohort: Cohort, question: MarginalsQuestion) -> NoisyAct:
+def respond_error_marginals(cohort: Cohort, question: MarginalsQuestion) -> NoisyAct:
     """Every party is the oracle of an exchange, of which this is one query (Algorithm 1).
 
     A site counts the queries of an exchange, and answers none twice and none beyond the last.

@@ -10,7 +10,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.features.feature_map import FeatureMap
 from federation.queries.labels import LabelledRows
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
 
 TILE = 1024  # rows at a time: what lies between two steps stays in cache
 _LARGEST = 2**24  # numbers between two steps: a map may be so wide that a tile would not fit into memory

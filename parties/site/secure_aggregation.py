@@ -24,14 +24,11 @@ from federation.signed_messages.aggregation_messages import LEAVE, SumAnswer, Su
 from federation.signed_messages.agreement import Agreement
 from federation.signed_messages.keys import sums_key
 from federation.signed_messages.messages import Head, Status, status_packet
-from parties.holdings.cohort import Cohort
-from parties.site.accounts import Accounts
-from parties.site.belief import Belief
-from parties.site.journal import Journal
+from parties.party_data.cohort import Cohort
+from parties.secure_aggregation.party import FolderMemory, MaskedParty, UploadingParty
+from parties.site.accounts import Accounts, Journal
+from parties.site.settings import Belief
 from parties.site.worker import Means, Work, read
-from parties.sums.memory import FolderMemory
-from parties.sums.party import MaskedParty
-from parties.sums.uploading import UploadingParty
 
 SUM = "sum"  # of a line of the journal that begins one: what is known of it
 

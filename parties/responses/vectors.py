@@ -1,6 +1,8 @@
 """Answers `statistic_sum` and `parameter_sum`: a party's vector, with its share of the noise that hides it in the sum.
 
 A vector is computed as it would be for a trusted aggregator, and leaves the party with noise only.
+
+Answers `parameters`: each party's regularised minimiser over all declared classes (Pathak et al. 2010).
 """
 
 from __future__ import annotations
@@ -11,15 +13,48 @@ from typing import TypeVar
 
 import numpy as np
 
+from federation.contract.errors import InputError
 from federation.contract.query import OFF, Submission
 from federation.contract.randomness import NoiseBits
 from federation.engines.codec import question_digest
-from federation.queries.votes import ClassifierQuestion, ParameterSumQuestion, StatisticSumQuestion, VectorSumQuestion
-from parties.answers import parameters, statistic
+from federation.numerics.rows import contrasts
+from federation.queries.votes import (
+    ClassifierQuestion,
+    ParametersQuestion,
+    ParameterSumQuestion,
+    StatisticSumQuestion,
+    VectorSumQuestion,
+)
 from parties.guard.answering import Arrays, NoisyAct
-from parties.holdings.cohort import Cohort
-from parties.holdings.isolation import FailedBefore
-from parties.training.training import world_key
+from parties.party_data.cohort import Cohort
+from parties.party_data.isolation import FailedBefore, jointly, stacked
+from parties.responses import votes as statistic
+from parties.training.classifiers import DEFAULT_REGULARISATION, LOGISTIC, require_form
+from parties.training.linear import fit
+from parties.training.training import load, world_key
+
+
+def respond_parameters(cohort: Cohort, question: ParametersQuestion) -> Submission:
+    """The minimiser of every party, of shape (1, d) or as contrasts (C-1, d); a trusted-only submission.
+
+    A class that a party has not seen counts like any other: the risk is over all declared classes. A party whose
+    data or training fails is named among the failures, and costs no other party.
+    """
+    training = question.training
+    require_form(training.classifier)
+    if training.classifier["name"] != LOGISTIC:
+        raise InputError(f"only a logistic regression has parameters, got {training.classifier['name']!r:.100}")
+    loaded, failures = load(cohort, training)
+
+    def minimisers(positions: np.ndarray) -> np.ndarray:
+        regularisation = training.classifier["parameters"].get("regularisation", DEFAULT_REGULARISATION)
+        weights = fit(loaded.part(positions), training.classes, regularisation, question.gradient_tolerance)
+        return weights if training.classes == 2 else contrasts(training.classes).T @ weights
+
+    fitted, failed = jointly(cohort, loaded.parties, minimisers)
+    parts = [(loaded.parties[positions], {"parameters": found}) for positions, found in fitted]
+    return stacked(question, parts, failures | failed)
+
 
 Q = TypeVar("Q", bound=ClassifierQuestion)
 
@@ -27,14 +62,14 @@ Q = TypeVar("Q", bound=ClassifierQuestion)
 _latest: dict[str, dict[str, Submission]] = {}
 
 
-def answer_statistic(cohort: Cohort, question: StatisticSumQuestion) -> NoisyAct:
+def respond_statistic_sum(cohort: Cohort, question: StatisticSumQuestion) -> NoisyAct:
     """Every party's share of the ensemble's statistic, in the ball, with its share of the noise."""
-    return _noisy(cohort, question, lambda: _once(cohort, question.asked, statistic.answer))
+    return _noisy(cohort, question, lambda: _once(cohort, question.asked, statistic.respond_statistic))
 
 
-def answer_parameters(cohort: Cohort, question: ParameterSumQuestion) -> NoisyAct:
+def respond_parameter_sum(cohort: Cohort, question: ParameterSumQuestion) -> NoisyAct:
     """The parameters of every party's classifier, in the ball, with its share of the noise."""
-    return _noisy(cohort, question, lambda: _once(cohort, question.asked, parameters.answer))
+    return _noisy(cohort, question, lambda: _once(cohort, question.asked, respond_parameters))
 
 
 def _noisy(cohort: Cohort, question: VectorSumQuestion, answered: Callable[[], Submission]) -> NoisyAct:

@@ -1,6 +1,8 @@
 """Answers `mean_operator`: the sum of y x over a party's rows, with noise or a share of it (Patrini et al. 2015).
 
 The noise is on the sum or, where a party has few rows, on every label: randomised response.
+
+Answers `row_moments`: X'X, X'y and y'y over a party's private rows, or X'y of public ones, with noise or a share.
 """
 
 from __future__ import annotations
@@ -12,15 +14,15 @@ from federation.contract.guarantee import protected
 from federation.contract.query import OFF
 from federation.contract.randomness import NoiseBits
 from federation.numerics.rows import within_norm
-from federation.queries.row_sums import MomentQuestion, SummedQuestion
-from parties.answers.rows import two_classes
+from federation.queries.row_sums import MomentQuestion, RowMomentsQuestion, SummedQuestion
 from parties.guard.answering import Arrays, NoisyAct
-from parties.holdings.cohort import Cohort
+from parties.party_data.cohort import Cohort
+from parties.responses.rows import from_minus_one, labelled, real_labels, two_classes
 
 GRID = 2.0**26  # sums without noise are whole multiples of its inverse: their total is the same in any order
 
 
-def answer(cohort: Cohort, question: MomentQuestion) -> NoisyAct:
+def respond_mean_operator(cohort: Cohort, question: MomentQuestion) -> NoisyAct:
     """Size and noisy sums of every party (Algorithm 2, on sums in place of means)."""
     unit = protected(question.protect)
     response, below = question.label_noise(), question.response_below
@@ -54,3 +56,38 @@ def noisy_sum(question: SummedQuestion, total: np.ndarray, bits: NoiseBits) -> n
     if question.noise.kind == OFF:
         return np.repeat(np.rint(total * GRID)[None] / GRID, question.draws, axis=0)
     return question.mechanism().release(total, bits, question.draws)
+
+
+def respond_row_moments(cohort: Cohort, question: RowMomentsQuestion) -> NoisyAct:
+    """Size and noisy sums of every party, over rows that are cut to norm 1 and labels from -1 to 1.
+
+    Nothing in a row or a label makes a party fail, but for several rows of one person. Where labels alone are
+    protected, rows keep their length and weigh less, and what they say without labels comes as it is.
+    """
+    if question.labels_only:
+        return _of_labels(cohort, question)
+    statistic = question.statistic
+
+    def act(party: int, bits: NoiseBits) -> Arrays:
+        size, total = 0, np.zeros(statistic.dimension)
+        for rows, labels in real_labels(cohort, party, question.rows):
+            size += len(rows)
+            total += statistic.of(within_norm(rows), labels)
+        require_declared(question, party, size)
+        return {"size": np.asarray(float(size)), "sums": noisy_sum(question, total, bits)}
+
+    return act
+
+
+def _of_labels(cohort: Cohort, question: RowMomentsQuestion) -> NoisyAct:
+    def act(party: int, bits: NoiseBits) -> Arrays:
+        rows, labels = labelled(cohort, party, question.rows)
+        weights = 1 / np.maximum(1.0, np.linalg.norm(rows, axis=1))
+        weighted = weights[:, None] * rows
+        total = from_minus_one(labels, question.rows) @ weighted
+        gram = rows.T @ weighted
+        public = {"gram": (gram + gram.T) / 2, "row_sum": weighted.sum(axis=0), "weight": weights.sum()}
+        rounded = {name: np.asarray(np.rint(array * GRID) / GRID) for name, array in public.items()}
+        return {"size": np.asarray(float(len(rows))), "sums": noisy_sum(question, total, bits), **rounded}
+
+    return act

@@ -3,6 +3,8 @@
 It believes nothing of a sum but a fresh number and which question it is over: what else there is to a sum follows from
 the agreement, and that sites are in it from what they have signed. The list that it has answered for is in its journal
 and in a file before its answer leaves.
+
+The service of a second server: a site's, without a table. What it answers leaves at once, as no row is in it.
 """
 
 from __future__ import annotations
@@ -21,13 +23,15 @@ from federation.secure_aggregation.messages import unpacked_bits
 from federation.secure_aggregation.plan import SumPlan, Terms
 from federation.signed_messages.aggregation_messages import MASKS, SUM, SumAnswer, SumQuery, require_followed
 from federation.signed_messages.agreement import Agreement
-from federation.signed_messages.keys import masks_key
+from federation.signed_messages.keys import load_key, masks_key
 from federation.signed_messages.messages import Head, SealedAnswer, Status, kind_of
-from parties.second.unmasking import UnmaskingServer
-from parties.site.belief import Belief
-from parties.site.correspondent import Approval, Correspondent
-from parties.site.journal import Journal
-from parties.sums.memory import FolderMemory
+from parties.secure_aggregation.party import FolderMemory, UnmaskingServer
+from parties.site.accounts import Journal
+from parties.site.messages import Approval, Correspondent
+from parties.site.policy import objections_of_second
+from parties.site.service import Serving
+from parties.site.settings import Belief, SecondSettings
+from parties.site.state import State
 
 UNMASKED = "told the sum of masks"  # of a line of the journal: the digest of the sum, and of the list of its sites
 _KIND = "masks of a secure sum"
@@ -84,3 +88,42 @@ class SecondServer(Correspondent):
         self._lists[plan.digest.hex()] = sites
         many = int(unpacked_bits(counted, plan.parties).sum())
         return self._sent(head, packet, key, UNMASKED, **known, counted=many)
+
+
+@dataclass
+class SecondService(Serving):
+    """One second server at work."""
+
+    settings: SecondSettings
+    agreement: Agreement
+    state: State
+    key: EllipticCurvePrivateKey
+    server: SecondServer = field(init=False)
+
+    def __post_init__(self) -> None:
+        if wrong := [*objections_of_second(self.settings, self.agreement, self.key)]:
+            raise InputError("\n".join(wrong))
+        self._recall()
+        self.server = SecondServer(
+            self.settings.name,
+            self.key,
+            self.agreement,
+            self.journal,
+            self.state.answers,
+            self._agreed,
+            self.settings.policy.colluding,
+        )
+
+    @property
+    def correspondent(self) -> SecondServer:
+        """Who answers letters here."""
+        return self.server
+
+
+def run(settings: SecondSettings, agreement: Agreement) -> None:
+    """Serve until a signal says to stop. Raises `InputError` where the configuration or the plan forbid it."""
+    state = State.found(settings.state)
+    with state.owned():
+        key = load_key(settings.connection.key, EllipticCurvePrivateKey)  # type: ignore[type-abstract]
+        service = SecondService(settings, agreement, state, key)
+        service.run(f"second server '{settings.name}' of the plan '{agreement.name}': ready")

@@ -1,7 +1,7 @@
 """The Flower ClientApp of a simulation: one handler per question that can be answered, and one for the roll call.
 
 Messages cross the trust boundary here as they do at a site (`parties.site`). Whom a node serves stands in its own
-configuration (`parties.holdings.cohort.Cohort`), never in a message; a question is checked against its types as it is
+configuration (`parties.party_data.cohort.Cohort`), never in a message; a question is checked against its types as it is
 read (`federation.engines.codec`) and against the node's limits before a row is touched (`parties.guard.answering`).
 Real rows are not served by it: Flower's own node runs whatever app a submitted run brings along.
 """
@@ -17,9 +17,8 @@ from flwr.clientapp import ClientApp
 from federation.contract.query import check_submission
 from federation.engines.codec import decode_question, encode_submission
 from federation.engines.nodes import PREPARE, ROLL_CALL, failed, node_config, present
-from parties.guard.answering import answered
-from parties.guard.registry import kinds, question_type
-from parties.holdings.cohort import Cohort, Tampering
+from parties.guard.answering import answered, kinds, question_type
+from parties.party_data.cohort import Cohort, Tampering
 
 app = ClientApp()
 _log = logging.getLogger(__name__)

@@ -1,1 +1,0 @@
-"""What runs at a party: the app of its node."""

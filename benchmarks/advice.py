@@ -29,8 +29,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.advice.ranking import Ranked, contenders, rank
-from aggregator.advice.wish import Protect, Wish
+from aggregator.advice import Protect, Ranked, Wish, contenders, rank
 from aggregator.contract.protocol import Trust
 from benchmarks.common import command_line
 from benchmarks.defaults.cells import Cell, Table

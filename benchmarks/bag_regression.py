@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.learners.bag_regression.least_squares import BagLeastSquares, expected_error
+from aggregator.learners.bag_regression.linear import BagLeastSquares, expected_error
 from aggregator.learners.bag_regression.network import BagNetwork
-from aggregator.world.fitting import fit
+from aggregator.trial.feature_fitting import fit
 from benchmarks.common import bar, fastest, print_tables
 from federation.contract.randomness import NoiseBits, generator
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, noisy_count, sign_weights, stratified_noise

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.world.fitting import fit
+from aggregator.trial.feature_fitting import fit
 from federation.contract.randomness import NoiseBits, generator
 from federation.mechanisms.counts.additive import CountMechanism
 from federation.mechanisms.counts.calibration import published_release

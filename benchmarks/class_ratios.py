@@ -24,7 +24,7 @@ from scipy.ndimage import rotate
 from scipy.stats import t as student
 
 from aggregator.learners.class_ratios.catalogue import estimator_class
-from aggregator.world.fitting import fit
+from aggregator.trial.feature_fitting import fit
 from benchmarks.bags import Bags, World, line, rounded, skewed
 from benchmarks.common import bar, print_tables, standard_error
 from benchmarks.ratios import ADULT, FRACTIONS, HIGGS

@@ -28,7 +28,7 @@ import ray
 from ray._private.internal_api import node_stats
 from ray.cluster_utils import Cluster
 
-from aggregator.world.plan import VariantPlan, WorldPlan
+from aggregator.trial.plan import VariantPlan, WorldPlan
 from benchmarks.common import command_line
 from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid, run_server_app

@@ -27,8 +27,8 @@ from flwr.app import Message, RecordDict
 from threadpoolctl import threadpool_limits
 
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
-from aggregator.world.plan import WorldPlan
-from aggregator.world.views import Views
+from aggregator.trial.plan import WorldPlan
+from aggregator.trial.trial import Views
 from benchmarks.common import command_line
 from benchmarks.plain_flower import FOLDER, ask, fit_and_vote
 from federation.contract.plugins import Reference

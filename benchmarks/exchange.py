@@ -18,7 +18,7 @@ from functools import partial
 
 import numpy as np
 
-from aggregator.learners.error_marginals.exchange_settings import ExchangeSettings
+from aggregator.learners.error_marginals.estimation import ExchangeSettings
 from aggregator.learners.error_marginals.learner import ErrorMarginalsLearner
 from benchmarks.common import print_tables
 from federation.contract.guarantee import Adjacency, Unit

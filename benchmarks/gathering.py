@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from aggregator.ensembles.tally import VoteTally
+from aggregator.ensembles.output import VoteTally
 from benchmarks.common import command_line, fastest
 from federation.contract.query import Submission
 from federation.engines.codec import bytes_per_party, decode_submission, encode_submission

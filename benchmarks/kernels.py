@@ -20,10 +20,8 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from aggregator.learners.kernels.catalogue import kernel
-from aggregator.learners.kernels.distances import median_squared_distance
-from aggregator.learners.kernels.features import FeatureKernel, FeatureSupport
-from aggregator.learners.kernels.interface import Support
+from aggregator.learners.kernels.exact import Support, median_squared_distance
+from aggregator.learners.kernels.features import FeatureKernel, FeatureSupport, kernel
 from benchmarks.common import fastest
 from federation.numerics.simplex import least_squares
 

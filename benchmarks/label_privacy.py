@@ -22,7 +22,7 @@ from typing import get_args
 import numpy as np
 
 from aggregator.contract.registry import configured, protocol
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from benchmarks.common import print_tables
 from federation.contract.randomness import NoiseBits, generator
 from federation.mechanisms.labels import shaped_gaussian

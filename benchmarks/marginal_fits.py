@@ -25,7 +25,7 @@ from scipy.optimize import lsq_linear, nnls
 from scipy.sparse import csr_array, diags_array, eye_array, vstack
 from threadpoolctl import threadpool_limits
 
-from aggregator.learners.error_marginals.fits.marginal_fits import box_labels, entropy_labels, importance_weights
+from aggregator.learners.error_marginals.fits import box_labels, entropy_labels, importance_weights
 from benchmarks.common import fastest
 from federation.numerics.binning import Bins
 

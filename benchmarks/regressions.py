@@ -21,11 +21,10 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import make_friedman1, make_friedman2, make_friedman3
 
-from aggregator.protocols.noisy_weighted_llp import NoisyWeightedLLP
+from aggregator.protocols.bag_regression import NoisyWeightedLLP, WeightedLBA
 from aggregator.protocols.private_labels import PrivateLabels
-from aggregator.protocols.weighted_lba import WeightedLBA
 from aggregator.regressions.models import from_labels, from_moments, from_sums, shrunk
-from aggregator.releases.released_estimators import Described
+from aggregator.releases.models import Described
 from benchmarks.common import bar, print_tables
 from benchmarks.label_privacy import DELTA, PARTIES, Split, split
 from federation.contract.query import ReleaseId

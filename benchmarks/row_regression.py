@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import stdtrit
 from sklearn.datasets import make_friedman1
 
-from aggregator.regressions.unit_rows import unit_rows
+from aggregator.regressions.row_sessions import unit_rows
 from benchmarks.common import print_tables, run_of
 from federation.contract.randomness import generator
 from federation.mechanisms.noise import gaussian

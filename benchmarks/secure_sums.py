@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from aggregator.sums.adding import AddingServer
-from aggregator.sums.masked_sum import MaskedSum, Total
+from aggregator.secure_aggregation.server import AddingServer, MaskedSum, Total
 from benchmarks.common import heads, print_tables
 from benchmarks.sum_curve import show_curve, show_neighbours
 from federation.contract.randomness import NoiseBits

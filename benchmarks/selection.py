@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.advice.ranking import Ranked, contenders, rank
+from aggregator.advice import Ranked, contenders, rank
 from benchmarks.advice import UNITS, scenario_of, wish_of
 from benchmarks.common import command_line
 from benchmarks.defaults.sets import TEST, Prepared, prepared

@@ -24,10 +24,10 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from aggregator.ensembles.share_answers import share_question
-from aggregator.ensembles.tally import VoteTally
-from aggregator.world.fitting import fit_rows
-from aggregator.world.public_rows import PublicRows
+from aggregator.ensembles.output import VoteTally
+from aggregator.ensembles.votes import share_question
+from aggregator.trial.feature_fitting import fit_rows
+from aggregator.trial.public_rows import PublicRows
 from benchmarks.common import bar, command_line, fastest
 from federation.contract.plugins import Reference
 from federation.engines.codec import decode_submission, encode_submission

@@ -23,11 +23,13 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from aggregator.learners.mean_operators.classifier import MeanOperatorClassifier
+from aggregator.learners.mean_operators.classifiers import (
+    MeanOperatorClassifier,
+    NoisyLabelClassifier,
+    ProportionClassifier,
+)
 from aggregator.learners.mean_operators.moments import semi_supervised
-from aggregator.learners.mean_operators.noisy_label_classifier import NoisyLabelClassifier
-from aggregator.learners.mean_operators.proportion_classifier import ProportionClassifier
-from aggregator.world.fitting import fit
+from aggregator.trial.feature_fitting import fit
 from benchmarks.common import print_tables, standard_error
 from federation.contract.randomness import generator
 from scenarios.data.catalogue import load

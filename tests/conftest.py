@@ -19,7 +19,7 @@ from hypothesis import settings
 from support.packages import install_broken
 from support.synthetic import Parties, public_table
 
-from aggregator.world.plan import VariantPlan, WorldPlan
+from aggregator.trial.plan import VariantPlan, WorldPlan
 from federation.contract.plugins import Reference
 
 collect_ignore = ["plugins/complete", "plugins/incomplete"]  # packages of others, which their tests install

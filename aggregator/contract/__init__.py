@@ -7,15 +7,10 @@ from federation.contract.plugins import PublicNames
 _PUBLIC = PublicNames(
     __name__,
     {
-        "ledger": "Budget Ledger",
-        "option_rules": "refuse_misplaced require_positive",
-        "perturbable": "LinearScores Perturbable",
-        "premises": "local_guarantee",
-        "promise": "Promise Sent",
-        "protocol": "Place Protocol Refused Requires Trust",
+        "ledger": "Budget Ledger local_guarantee",
+        "protocol": "refuse_misplaced require_positive Promise Sent Place Protocol Refused Requires Trust Metric Task",
+        "session": "LinearScores Perturbable Asked OneRound Session",
         "registry": "protocol_named=protocol protocol_names",
-        "session": "Asked OneRound Session",
-        "task": "Metric Task",
         "worst_case": "PrivateWorstCase Rows TrustedWorstCase WorstCase",
     },
 )

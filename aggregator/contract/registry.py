@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, get_type_hints
 
-from aggregator.contract.protocol import Protocol, Refused, Rule
-from aggregator.contract.task import Task
+from aggregator.contract.protocol import Protocol, Refused, Rule, Task
 from aggregator.releases.model_files import ReleasedFile
 from federation.contract.errors import InputError
 from federation.contract.plugins import Installed, find, installed
@@ -105,7 +104,7 @@ def lacks(found: Any) -> list[str]:
 def _task(found: Installed) -> Task:
     loaded = found.load()
     if not isinstance(loaded, Task):
-        raise InputError(f"{found.described} is no Task of aggregator.contract.task; its package must be repaired")
+        raise InputError(f"{found.described} is no Task of aggregator.contract.protocol; its package must be repaired")
     return loaded
 
 

@@ -44,7 +44,7 @@ class WorstCase(ABC):
 
     `described` says in words who they are and what changes. `public` are the auxiliary rows (N, columns), and
     `public_there` those of the other side where one of them is protected. `world` are fields of
-    `aggregator.world.plan.WorldPlan` that differ from those of a world with one party and no features, `options` those
+    `aggregator.trial.plan.WorldPlan` that differ from those of a world with one party and no features, `options` those
     of the protocol that only make the world larger. `runs` on each side are enough to see half of the noise missing,
     unless `loose` says why no pair shows that: the claim allows for more than any neighbours are known to do.
     """

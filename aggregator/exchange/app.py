@@ -20,12 +20,11 @@ from flwr.serverapp import Grid, ServerApp
 from threadpoolctl import threadpool_limits
 
 from aggregator.contract.ledger import Budget
-from aggregator.exchange.exchange import Exchange
-from aggregator.exchange.letter_grid import LetterGrid
-from aggregator.exchange.spent import Spent
-from aggregator.exchange.sums import LetterSums, over
-from aggregator.node.app import run_plan
-from aggregator.world.plan import WorldPlan
+from aggregator.exchange.exchange import Exchange, Spent
+from aggregator.exchange.message_engine import LetterGrid
+from aggregator.exchange.secure_aggregation import LetterSums, over
+from aggregator.server.app import run_plan
+from aggregator.trial.plan import WorldPlan
 from federation.contract.errors import FederationError, InputError, QuorumError, of_disk, told
 from federation.contract.files import alone, read_object, sync_folder, write_lasting
 from federation.contract.guarantee import Guarantee

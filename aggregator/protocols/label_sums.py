@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from aggregator.contract.expected import Expected
-from aggregator.contract.option_rules import refuse_misplaced
-from aggregator.contract.promise import Promise, Sent
-from aggregator.contract.protocol import Place, Refused, Rule, Trust
-from aggregator.regressions import risk
+from aggregator.contract.expectations import Expected
+from aggregator.contract.protocol import Place, Promise, Refused, Rule, Sent, Trust, refuse_misplaced
+from aggregator.regressions import models as risk
 from aggregator.regressions.label_protocol import LabelProtocol
-from aggregator.world.public_numbers import PublicNumbers, product
+from aggregator.trial.plan import PublicNumbers, product
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.contract.query import OFF, ReleaseId
@@ -23,12 +21,11 @@ from federation.mechanisms.sums.row_sums import RowStatistic
 from federation.queries.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
 
 if TYPE_CHECKING:
-    from aggregator.answers.label_sum_answers import LabelSumAnswers
+    from aggregator.collectors.labels import LabelSumAnswers
     from aggregator.contract.session import OneRound
-    from aggregator.regressions.worst_labels import WorstLabels
-    from aggregator.regressions.worst_rows import WorstRows
-    from aggregator.releases.released_estimators import Described
-    from aggregator.world.world import World
+    from aggregator.regressions.worst_case import WorstLabels, WorstRows
+    from aggregator.releases.models import Described
+    from aggregator.trial.trial import World
 
 
 @dataclass(frozen=True)
@@ -111,11 +108,11 @@ class NoisyLabelSums(LabelProtocol):
         from federation.queries.row_sums import RowMomentsNoise
 
         if self.protect == "label":
-            from aggregator.regressions.label_totals_session import LabelTotalsSession
+            from aggregator.regressions.row_sessions import LabelTotalsSession
 
             shared = RowMomentsNoise(self.noise, epsilon, world.plan.delta if self.spends_delta else 0.0)
             return LabelTotalsSession(world, shared, self.shape, shrunk_model=self.shrink, draws=draws)
-        from aggregator.regressions.row_session import RowSession
+        from aggregator.regressions.row_sessions import RowSession
 
         noise = RowMomentsNoise("off" if self.noise == OFF else "gaussian", epsilon, world.plan.delta)
         return RowSession(world, noise, secure=self.place is Place.SHARES, shrunk=self.shrink, draws=draws)
@@ -186,7 +183,7 @@ class NoisyLabelSums(LabelProtocol):
             assuming = f"the noise has {'the shape of the public rows' if known else 'a shape as on usual tables'}"
         noise = copies * each
         error = risk.least_squares(rank, rows, risk.residual(public, width))
-        error += risk.shrunk(rank, rows, noise, width) if self.shrink else rank * noise / rows
+        error += risk.shrunk_risk(rank, rows, noise, width) if self.shrink else rank * noise / rows
         return risk.expected(error, math.sqrt(rank * noise / rows), width, known, assuming)
 
     def _variance(self, rank: int, width: float, epsilon: float, delta: float) -> float:
@@ -200,14 +197,14 @@ class NoisyLabelSums(LabelProtocol):
     def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels | WorstRows:
         """One label moves from one end of its range to the other; or one row of norm 1 turns into its opposite."""
         if self.protect == "row":
-            from aggregator.regressions.worst_rows import worst_rows
+            from aggregator.regressions.worst_case import worst_rows
 
             return worst_rows(units, public, shared=self.place is Place.SHARES)
         if self.place is Place.SHARES:
-            from aggregator.regressions.worst_label_totals import worst_label_totals
+            from aggregator.regressions.worst_case import worst_label_totals
 
             return worst_label_totals(units, public)
-        from aggregator.regressions.worst_labels import RUNS_OF_SUMS, worst_labels
+        from aggregator.regressions.worst_case import RUNS_OF_SUMS, worst_labels
 
         return worst_labels(units, public, RUNS_OF_SUMS)
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from aggregator.contract.option_rules import refuse_public_reach, require_positive
-from aggregator.contract.perturbable import Perturbable
-from aggregator.contract.protocol import Rule
+from aggregator.contract.protocol import Rule, refuse_public_reach, require_positive
+from aggregator.contract.session import Perturbable
 from aggregator.contract.worst_case import TrustedWorstCase
-from aggregator.ensembles.ensemble import Ensemble
-from aggregator.ensembles.output import PUBLISHED_REGULARISATION, perturb_output
+from aggregator.ensembles.output import PUBLISHED_REGULARISATION, Ensemble, perturb_output
 from aggregator.ensembles.votes import VoteProtocol
-from aggregator.ensembles.worst_votes import of_minimisers
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.ensembles.worst_case import of_minimisers
+from aggregator.trial.plan import PublicNumbers
 
 _RUNS = 400_000  # of an audit
 

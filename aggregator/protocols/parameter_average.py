@@ -7,23 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from aggregator.answers.average_sensitivity import parameter_average, radius_of_any_rows
-from aggregator.answers.vector_answers import VECTOR_CHECKS, VectorAnswers
-from aggregator.contract.expected import Expected
-from aggregator.contract.option_rules import refuse_misplaced, require_positive
-from aggregator.contract.perturbable import Decode, Decoder, Perturbable
-from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE
-from aggregator.contract.promise import Sent
-from aggregator.contract.protocol import Place, Rule
+from aggregator.collectors.vectors import VECTOR_CHECKS, VectorAnswers, parameter_average, radius_of_any_rows
+from aggregator.contract.expectations import Expected
+from aggregator.contract.ledger import ATTENDANCE, COUNTED_ONCE
+from aggregator.contract.protocol import Place, Rule, Sent, refuse_misplaced, require_positive
+from aggregator.contract.session import Decode, Decoder, Perturbable
 from aggregator.contract.worst_case import WorstCase
-from aggregator.ensembles.collected import CollectedProtocol
-from aggregator.ensembles.decoding import PUBLIC_ROWS
 from aggregator.ensembles.output import weights_decoder
-from aggregator.ensembles.summed import Summand
-from aggregator.ensembles.worst_vectors import worst_parameters
-from aggregator.ensembles.worst_votes import of_parameters
-from aggregator.world.public_numbers import PublicNumbers, product
-from aggregator.world.public_rows import PublicRows
+from aggregator.ensembles.sessions import PUBLIC_ROWS, CollectedProtocol, Summand
+from aggregator.ensembles.worst_case import of_parameters, worst_parameters
+from aggregator.trial.plan import PublicNumbers, product
+from aggregator.trial.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
 from federation.contract.validation import required

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from aggregator.contract.expected import Expected
-from aggregator.contract.option_rules import refuse_misplaced
-from aggregator.contract.promise import Promise, Sent
-from aggregator.contract.protocol import Refused, Rule, Trust
-from aggregator.regressions import risk
+from aggregator.contract.expectations import Expected
+from aggregator.contract.protocol import Promise, Refused, Rule, Sent, Trust, refuse_misplaced
+from aggregator.regressions import models as risk
 from aggregator.regressions.label_protocol import LabelProtocol
-from aggregator.world.public_numbers import PublicNumbers, product
+from aggregator.trial.plan import PublicNumbers, product
 from federation.contract.query import ReleaseId
 from federation.mechanisms.labels import unbiased_response as unbiased_design
 from federation.mechanisms.labels.calibration import LabelNoise, calibrate
@@ -24,9 +22,9 @@ from federation.mechanisms.labels.unbiased_response import MOST_EPSILON
 from federation.queries.labels import LabelledRows, LabelsNoise, PrivateLabelsQuestion
 
 if TYPE_CHECKING:
-    from aggregator.answers.label_answers import LabelAnswers
-    from aggregator.regressions.worst_labels import WorstLabels
-    from aggregator.releases.released_estimators import Described
+    from aggregator.collectors.labels import LabelAnswers
+    from aggregator.regressions.worst_case import WorstLabels
+    from aggregator.releases.models import Described
 
 _BINNED = ("bins", "estimated_bins")
 
@@ -124,7 +122,7 @@ class PrivateLabels(LabelProtocol):
         else:
             variance = float(mechanism.variance())
         around = risk.residual(public, high - low)
-        shrunk = risk.shrunk(rank, rows, variance + around, high - low)
+        shrunk = risk.shrunk_risk(rank, rows, variance + around, high - low)
         error = (shrunk if self.shrinks else risk.private_labels(rank, rows, around, variance)) + bias
         deviation = math.sqrt(rank * variance / rows)
         return risk.expected(error, deviation, high - low, not bias, "labels of any value are as frequent")
@@ -134,7 +132,7 @@ class PrivateLabels(LabelProtocol):
 
         As loud as half the noise are two labels that move; of Gaussian noise, which is independent, four.
         """
-        from aggregator.regressions.worst_labels import RUNS, RUNS_OF_BINS, worst_labels
+        from aggregator.regressions.worst_case import RUNS, RUNS_OF_BINS, worst_labels
 
         changed = units**2 if self.noise == "gaussian" else units
         return worst_labels(changed, public, RUNS_OF_BINS if self.noise == "estimated_bins" else RUNS)

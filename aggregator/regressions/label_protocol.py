@@ -6,16 +6,15 @@ import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from aggregator.contract.promise import Promise, Sent
-from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
+from aggregator.contract.protocol import Place, Promise, Protocol, Refused, Requires, Sent, Trust
 from aggregator.contract.session import Asked, OneRound
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.query import OFF, Noise, ReleaseId
 
 if TYPE_CHECKING:
-    from aggregator.releases.released_estimators import Described
-    from aggregator.world.world import World
+    from aggregator.releases.models import Described
+    from aggregator.trial.trial import World
     from federation.queries.labels import LabelledRows, LabelQuestion
 
 
@@ -96,11 +95,10 @@ class LabelSession(OneRound):
     """One question about all rows of every party, and a regression from each noise draw of the answers."""
 
     def __init__(self, world: World, options: LabelProtocol, epsilon: float, draws: int) -> None:
-        from aggregator.answers.label_answers import LabelAnswers
-        from aggregator.answers.label_sum_answers import LabelSumAnswers
-        from aggregator.answers.local_answers import CHECKED
-        from aggregator.answers.robust_sums import Robustness
-        from aggregator.contract.premises import local_guarantee
+        from aggregator.collectors.collectors import CHECKED
+        from aggregator.collectors.labels import LabelAnswers, LabelSumAnswers
+        from aggregator.collectors.robust_sums import Robustness
+        from aggregator.contract.ledger import local_guarantee
         from federation.queries.labels import LabelledRows, LabelSumsQuestion
 
         plan, view = world.plan, world.views.at(OFF, math.inf)
@@ -127,7 +125,7 @@ class LabelSession(OneRound):
     @property
     def checks(self) -> tuple[str, ...]:
         """What was verified at run time, and how many answers were scaled."""
-        from aggregator.answers.robust_sums import Changes
+        from aggregator.collectors.robust_sums import Changes
 
         return (*super().checks, *Changes.of([self.answers[0].changes]))
 

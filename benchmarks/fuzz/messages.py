@@ -17,11 +17,10 @@ from flwr.supercore.task_identity import TaskIdentity
 
 import scenarios.testing.parties as small
 from aggregator.contract.ledger import Ledger
-from aggregator.node.inquiry import Inquiry
-from aggregator.node.variants import Variants
-from aggregator.world.plan import WorldPlan
-from aggregator.world.views import Views
-from aggregator.world.world import World
+from aggregator.server.releasing import Inquiry
+from aggregator.server.variants import Variants
+from aggregator.trial.plan import WorldPlan
+from aggregator.trial.trial import Views, World
 from benchmarks.fuzz.inputs import Input, Target
 from benchmarks.fuzz.mutation import Mutation
 from benchmarks.fuzz.records import changed, from_bytes, to_bytes

@@ -13,10 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from aggregator.contract.registry import protocol, protocol_names
-from aggregator.node.inquiry import Inquiry
-from aggregator.node.variants import Variants
-from aggregator.world.views import Views
-from aggregator.world.world import World
+from aggregator.server.releasing import Inquiry
+from aggregator.server.variants import Variants
+from aggregator.trial.trial import Views, World
 from benchmarks.fuzz.inputs import Input, Target
 from benchmarks.fuzz.mutation import Mutation, deep
 from benchmarks.fuzz.written import written

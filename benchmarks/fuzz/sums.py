@@ -14,8 +14,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from aggregator.sums.adding import AddingServer
-from aggregator.sums.masked_sum import MaskedSum
+from aggregator.secure_aggregation.server import AddingServer, MaskedSum
 from benchmarks.fuzz.inputs import Input, Target
 from benchmarks.fuzz.mutation import Mutation
 from federation.contract.errors import InputError

@@ -11,11 +11,10 @@ from typing import Any
 import scenarios.testing.parties as small
 from aggregator.contract.protocol import Protocol
 from aggregator.contract.registry import protocol
-from aggregator.node.inquiry import Inquiry
-from aggregator.node.variants import Variants
-from aggregator.world.plan import WorldPlan
-from aggregator.world.views import Views
-from aggregator.world.world import World
+from aggregator.server.releasing import Inquiry
+from aggregator.server.variants import Variants
+from aggregator.trial.plan import WorldPlan
+from aggregator.trial.trial import Views, World
 from federation.engines.nodes import Placement
 
 PER_NODE = 2  # parties

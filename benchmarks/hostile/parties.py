@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.answers.bag_answers import BagAnswers
-from aggregator.answers.collecting import Answers
-from aggregator.answers.label_answers import LabelAnswers
-from aggregator.answers.moment_answers import MomentAnswers
-from aggregator.answers.robust_sums import Robustness
-from aggregator.protocols.error_marginals.marginal_answers import MarginalAnswers
+from aggregator.collectors.bags import BagAnswers
+from aggregator.collectors.collectors import Answers
+from aggregator.collectors.labels import LabelAnswers
+from aggregator.collectors.marginals import MarginalAnswers
+from aggregator.collectors.robust_sums import Robustness
+from aggregator.collectors.row_sums import MomentAnswers
 from federation.contract.guarantee import Guarantee, Unit
 from federation.contract.query import PrivateQuestion, Question, Submission
 from federation.engines.codec import question_digest

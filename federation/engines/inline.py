@@ -76,7 +76,7 @@ def _bytes(content: RecordDict) -> int:
 
 
 CLIENT_APP = "parties.app:app"
-SERVER_APP = "aggregator.node.app:app"
+SERVER_APP = "aggregator.server.app:app"
 
 
 def open_grid(

@@ -54,7 +54,8 @@ def text_code(text: str) -> float:
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """Raw rows (n, columns) to features (n, dimension); built by `aggregator.world.fitting.fit` or `from_arrays`.
+    """Raw rows (n, columns) to features (n, dimension); built by `aggregator.trial.feature_fitting.fit` or
+    `from_arrays`.
 
     Raises `InputError` when the steps do not fit each other.
 

@@ -10,8 +10,8 @@ from statistics import fmean
 
 import numpy as np
 
-from aggregator.advice.ranking import Ranked, contenders
-from aggregator.contract.task import Metric
+from aggregator.advice import Ranked, contenders
+from aggregator.contract.protocol import Metric
 from federation.contract.errors import InputError
 from scenarios.advice.measuring import Bench, Deadline, OutOfTimeError, Values
 from scenarios.advice.standings import Standing, Verdict, better_half, choice, standings, verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 from typing import Any
 
-from aggregator.contract.task import Metric
+from aggregator.contract.protocol import Metric
 from scenarios.advice.measuring import NON_PRIVATE
 from scenarios.advice.pilot import DRAWS, FACTOR, Needed, Pilot
 from scenarios.advice.standings import Standing

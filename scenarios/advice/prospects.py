@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aggregator.advice.ranking import Ranked, rank
-from aggregator.advice.wish import Wish
+from aggregator.advice import Ranked, Wish, rank
 from federation.contract.errors import InputError, writing
 from scenarios.advice.words import named
 from scenarios.reports.axes import FORMATS, save, styled

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from aggregator.advice.ranking import Ranked, contenders
+from aggregator.advice import Ranked, contenders
 from aggregator.contract.registry import model
 from aggregator.releases.model_files import ReleasedFile, head
 from federation.contract.errors import FederationError, InputError

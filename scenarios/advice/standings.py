@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from aggregator.contract.task import Metric
+from aggregator.contract.protocol import Metric
 
 Useful = Literal["useful", "as the constant", "below the constant"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.advice.wish import Task, Wish
+from aggregator.advice import Task, Wish
 from aggregator.contract.protocol import Trust
 from federation.contract.errors import InputError
 from federation.features.feature_map import completed

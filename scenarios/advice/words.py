@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from aggregator.advice.ranking import Advice, Ranked, rank
-from aggregator.advice.wish import Wish
-from aggregator.contract.expected import Expected
+from aggregator.advice import Advice, Ranked, Wish, rank
+from aggregator.contract.expectations import Expected
 from aggregator.contract.protocol import Place, Trust
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
@@ -44,7 +43,7 @@ def named(one: Ranked) -> str:
     """The protocol with its options.
 
     Examples:
-        >>> from aggregator.advice.ranking import rank
+        >>> from aggregator.advice import rank
         >>> wish = Wish("binary", "label", Trust.NONE, rows=100, features=3, parties=1)
         >>> named(rank(wish).ranked[-1])
         'mean_operator noise: randomised_response'

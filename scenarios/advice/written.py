@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aggregator.advice.ranking import Advice, Ranked, contenders, nearest, rank
+from aggregator.advice import Advice, Ranked, contenders, nearest, rank
 from federation.contract.errors import InputError
 from scenarios.advice import pilot_words, selection_words, words
 from scenarios.advice.pilot import Pilot

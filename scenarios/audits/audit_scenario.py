@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Column, Table
 
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.mechanisms.audits import CurvePoint
 from scenarios.audits.auditor import CONFIDENCE, VariantAudit, audit_variant

@@ -12,10 +12,9 @@ from functools import partial
 
 import numpy as np
 
-from aggregator.contract.perturbable import Perturbable
-from aggregator.contract.session import Session
+from aggregator.contract.session import Perturbable, Session
 from aggregator.contract.worst_case import PrivateWorstCase, Seen, TrustedWorstCase
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee
 from federation.contract.query import OFF, Curve, Noise, PrivateQuestion, Question, ReleaseId, Submission

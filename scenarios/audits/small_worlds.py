@@ -14,9 +14,8 @@ from aggregator.contract.protocol import Protocol
 from aggregator.contract.registry import protocol
 from aggregator.contract.session import Session
 from aggregator.contract.worst_case import Rows, WorstCase
-from aggregator.world.plan import VariantPlan, WorldPlan
-from aggregator.world.views import Views
-from aggregator.world.world import World
+from aggregator.trial.plan import VariantPlan, WorldPlan
+from aggregator.trial.trial import Views, World
 from federation.contract.plugins import Reference
 from parties.party_data.cohort import Cohort, Holdings
 from scenarios.settings.classifier import LOGISTIC

@@ -100,7 +100,7 @@ def advise(
     file. Then, with --pilot, by trying the protocols on the rows, and with --charged-pilot by doing so privately.
     Without --range, labels have the documented range of the --source, or lie between 0 and 1.
     """
-    from aggregator.advice.ranking import nearest, rank
+    from aggregator.advice import nearest, rank
     from scenarios.advice import words
     from scenarios.advice.prospects import draw, prospects
     from scenarios.advice.written import advised, checked

@@ -13,7 +13,7 @@ from scenarios.commands import questions
 from scenarios.commands.options import parsed_range
 
 if TYPE_CHECKING:
-    from aggregator.advice.wish import Wish
+    from aggregator.advice import Wish
     from scenarios.advice.subject import Subject
 
 Task = Literal["binary", "multiclass", "regression", "ratio", "classification"]
@@ -107,7 +107,7 @@ class Asked:
 
     def _wish(self, **counted: Any) -> Wish:
         """The wish by flags alone."""
-        from aggregator.advice.wish import Wish
+        from aggregator.advice import Wish
         from aggregator.contract.protocol import Trust
 
         assert self.protect is not None, "it is settled"

@@ -106,7 +106,7 @@ def _begin(
 ) -> None:
     from aggregator.contract.ledger import Budget
     from aggregator.exchange.app import promised
-    from aggregator.exchange.spent import affordable
+    from aggregator.exchange.exchange import affordable
     from federation.contract.errors import InputError
     from scenarios.data.catalogue import is_file_name, public_path
     from scenarios.deployment.folder import INVITATION, README, make_folder

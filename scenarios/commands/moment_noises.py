@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from aggregator.learners.mean_operators.bounds import loss_in_words
+from aggregator.learners.mean_operators.accuracy import loss_in_words
 from federation.mechanisms.sums import row_sums as summed_response
 from federation.mechanisms.sums.row_sums import SumNoiseKind, regularisation
 from federation.mechanisms.sums.row_sums import calibrate_row_sums as calibrate

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from federation.contract.errors import InputError, writing
 
 if TYPE_CHECKING:
-    from aggregator.advice.ranking import Ranked
+    from aggregator.advice import Ranked
     from scenarios.advice.subject import Subject
     from scenarios.commands.advised import Asked
     from scenarios.settings.draft import Draft

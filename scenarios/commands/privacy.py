@@ -170,7 +170,7 @@ def lba(
     """Per-instance delta of wtd-LBA on a file (DATA DEPENDENT, no guarantee), and the noise that would give one."""
     import numpy as np
 
-    from aggregator.world.fitting import fit
+    from aggregator.trial.feature_fitting import fit
     from federation.contract.randomness import NoiseBits
     from federation.mechanisms.bag_sums import weighted_sums as repaired
     from federation.mechanisms.bag_sums.weighted_sums import per_instance_delta
@@ -266,7 +266,7 @@ def error_marginals(
     as_json: AsJson = False,
 ) -> None:
     """Noise on the error marginals of EXPRIL: pure, Gaussian and as published, and which of them auto takes."""
-    from aggregator.learners.error_marginals.public_rules import bins_per_feature, published_bins
+    from aggregator.learners.error_marginals.learner import bins_per_feature, published_bins
     from federation.contract.guarantee import Adjacency, Unit
     from federation.mechanisms.marginals.noise import MarginalKind, MarginalNoise, calibrate
     from federation.mechanisms.marginals.published import PublishedRates

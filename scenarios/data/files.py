@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.world.number_columns import are_identifiers
+from aggregator.trial.feature_fitting import are_identifiers
 from federation.contract.errors import InputError, nearest_name
 from federation.numerics.rows import Floats, Integers
 from scenarios.data.archives import Archive

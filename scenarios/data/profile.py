@@ -11,8 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from aggregator.world.number_columns import are_identifiers, names_somebody
-from aggregator.world.text_columns import LARGEST_VOCABULARY
+from aggregator.trial.feature_fitting import LARGEST_VOCABULARY, are_identifiers, names_somebody
 from federation.contract.errors import InputError, nearest_name
 from scenarios.data.archives import Archive
 from scenarios.data.files import CLASSES_OF_A_SMALL_FILE, open_sheet, suffix, too_many_classes, too_many_texts

@@ -11,10 +11,9 @@ from typing import Any
 
 from aggregator.contract.ledger import Budget
 from aggregator.exchange.app import WORLD_PLAN, outcome_of, set_aside
-from aggregator.exchange.exchange import LEFT_OUT, QUESTION, RECORD, REPLY, Exchange
-from aggregator.exchange.spent import Spent
-from aggregator.exchange.sums import SUMS, last_sum, over
-from aggregator.world.plan import WorldPlan
+from aggregator.exchange.exchange import LEFT_OUT, QUESTION, RECORD, REPLY, Exchange, Spent
+from aggregator.exchange.secure_aggregation import SUMS, last_sum, over
+from aggregator.trial.plan import WorldPlan
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.files import alone, read_object, write_lasting
 from federation.signed_messages.agreement import Agreement

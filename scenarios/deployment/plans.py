@@ -12,14 +12,13 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from aggregator.contract.outlook import told
 from aggregator.contract.protocol import Place
-from aggregator.node.inquiry import Inquiry
-from aggregator.node.variants import Variants
-from aggregator.world.fitting import imputes
-from aggregator.world.plan import VariantPlan, WorldPlan
-from aggregator.world.views import Views
-from aggregator.world.world import World
+from aggregator.contract.session import told
+from aggregator.server.releasing import Inquiry
+from aggregator.server.variants import Variants
+from aggregator.trial.feature_fitting import imputes
+from aggregator.trial.plan import VariantPlan, WorldPlan
+from aggregator.trial.trial import Views, World
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 from federation.contract.plugins import Reference

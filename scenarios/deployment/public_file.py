@@ -59,7 +59,7 @@ def sha256(path: Path) -> str:
 def public_rows(
     file: str, digest: str, columns: Sequence[str], text: Sequence[int], missing: bool, folder: str = ""
 ) -> PublicRows:
-    """The public rows of a plan, by name of a file in a folder (`aggregator.world.plan.PublicTable`).
+    """The public rows of a plan, by name of a file in a folder (`aggregator.trial.plan.PublicTable`).
 
     Raises `InputError` for a file that is not the one the sites have agreed to.
     """

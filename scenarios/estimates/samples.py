@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.answers.collecting import Answers
+from aggregator.collectors.collectors import Answers
 from federation.engines.inline import CLIENT_APP, MeasuredGrid
 from scenarios.runs.costs import Costs
 from scenarios.runs.world import World

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from aggregator.learners.class_ratios.findings import Verdict, said, verdict
+from aggregator.learners.class_ratios.catalogue import Verdict, said, verdict
 from scenarios.scores.results import Row
 
 _OF_A_RELEASE = ("weight_", "error_")

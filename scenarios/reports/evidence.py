@@ -8,8 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from aggregator.contract.promise import Sent
-from aggregator.contract.protocol import Place
+from aggregator.contract.protocol import Place, Sent
 from federation.contract.errors import FederationError, InputError, refusing
 from federation.contract.files import is_file, read_object, read_text
 from federation.contract.guarantee import Guarantee, NoGuarantee

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from aggregator.contract.promise import Sent
-from aggregator.contract.protocol import Place
+from aggregator.contract.protocol import Place, Sent
 from federation.contract.errors import refusing, writing
 from federation.contract.guarantee import SEEDED, Adjacency, Check, Guarantee, Keeper, Unit
 from federation.mechanisms.accounting.composition import Odds

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from aggregator.contract.task import Metric
+from aggregator.contract.protocol import Metric
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.files import read_text
 from scenarios.reports.axes import explanations

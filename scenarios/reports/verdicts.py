@@ -69,7 +69,7 @@ class Verdict:
     `remedies` at which epsilon, or with how many parties, a release would be useful or keep half of the gain, `rivals`
     which variants of the run are ahead: the best with a guarantee as good, and one with another guarantee if it is
     better still. `parties_needed` is by public numbers: from so many on the noise is at most a quarter as loud as all
-    that they can say (`aggregator.contract.outlook`); None where that many take part, or no rule is known.
+    that they can say (`aggregator.contract.session`); None where that many take part, or no rule is known.
     """
 
     variant: str
@@ -110,7 +110,7 @@ class Known:
     """What a run says beside its rows, as far as it is known.
 
     Which variant `noise_free` stands for, the declared parties by setting, the adjacency of each variant's guarantee,
-    and the parties `needed` by setting, variant and epsilon (`aggregator.contract.outlook`).
+    and the parties `needed` by setting, variant and epsilon (`aggregator.contract.session`).
     """
 
     noise_free_of: str | None = None

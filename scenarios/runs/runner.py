@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from aggregator.contract.ledger import Budget
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import FederationError
 from federation.contract.guarantee import Guarantee
 from federation.engines.inline import open_grid

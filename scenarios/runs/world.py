@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from aggregator.node.failed_variants import FailedVariants
 from aggregator.releases.model_files import head
-from aggregator.world.fitting import imputes
-from aggregator.world.plan import VariantPlan, WorldPlan
-from aggregator.world.views import fitted
+from aggregator.server.variants import FailedVariants
+from aggregator.trial.feature_fitting import imputes
+from aggregator.trial.plan import VariantPlan, WorldPlan
+from aggregator.trial.trial import fitted
 from federation.contract.plugins import Reference
 from federation.contract.randomness import generator
 from federation.engines.inline import run_server_app

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.releases.classifier_models import ReleasedClassifiers
 from aggregator.releases.model_files import ReleasedFile
-from aggregator.releases.models import ReleasedModels
+from aggregator.releases.models import ReleasedClassifiers, ReleasedModels
 from federation.features.feature_map import FeatureMap
 from parties.training.classifiers import LOGISTIC
 from parties.training.classifiers import fit as fit_classifier

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from statistics import fmean
 
-from aggregator.contract.task import Metric
+from aggregator.contract.protocol import Metric
 from scenarios.scores.results import Row
 from scenarios.scores.tasks import ACCURACY, MSE, primaries
 from scenarios.settings.protocol_options import CONSTANT

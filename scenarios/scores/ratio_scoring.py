@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aggregator.learners.class_ratios.estimator import RatioEstimator
+from aggregator.releases.estimator_models import ReleasedRatios
 from aggregator.releases.model_files import ReleasedFile
-from aggregator.releases.ratio_models import ReleasedRatios
 from federation.contract.randomness import digest
 from federation.features.feature_map import FeatureMap
 from scenarios.data.tables import Table

@@ -15,7 +15,7 @@ _SCALING = ("scale", "standardise")
 
 
 def reference_stages(stages: Stages, classifier: Mapping[str, Any] | None) -> list[str | Mapping[str, Any]]:
-    """The stages of a scenario (`aggregator.world.fitting.fit`) as a reference on central data takes them.
+    """The stages of a scenario (`aggregator.trial.feature_fitting.fit`) as a reference on central data takes them.
 
     All columns stay: whitened directions and bounded norms are left out, unless random features or monomials are made
     of them; principal components are somebody's choice of features. Mixed units are scaled where the scenario says

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aggregator.releases.estimator_models import ReleasedRegressions
 from aggregator.releases.model_files import ReleasedFile
-from aggregator.releases.regression_models import ReleasedRegressions
 from federation.contract.errors import InputError
 from federation.features.feature_map import FeatureMap
 from scenarios.scores.scoring import Metrics, Scoring

@@ -6,8 +6,8 @@ import math
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from aggregator.contract.protocol import Metric, Task
 from aggregator.contract.registry import TASKS, task
-from aggregator.contract.task import Metric, Task
 from federation.contract.errors import InputError
 from federation.contract.plugins import installed
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from aggregator.contract import registry
-from aggregator.world.plan import VariantPlan
+from aggregator.trial.plan import VariantPlan
 from federation.contract.errors import FederationError
 from federation.contract.query import OFF
 from scenarios.settings.protocol_options import (

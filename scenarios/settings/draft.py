@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from aggregator.advice.wish import Protect
-from aggregator.world.number_columns import ROWS_OF_IDENTIFIERS
+from aggregator.advice import Protect
+from aggregator.trial.feature_fitting import ROWS_OF_IDENTIFIERS
 from federation.contract.errors import InputError
 from scenarios.data.catalogue import NO_RANGE
 from scenarios.data.profile import Column, Profile

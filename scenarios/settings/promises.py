@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from aggregator.contract.promise import Promise, Sent
-from aggregator.contract.protocol import Place, Refused
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.contract.protocol import Place, Promise, Refused, Sent
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.secure_aggregation.plan import SAID, Servers
 from scenarios.settings.protocol_options import place as placed

@@ -17,11 +17,9 @@ from pydantic import ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, Val
 from pydantic_core import CoreSchema, core_schema
 
 from aggregator.contract import registry
-from aggregator.contract.promise import Promise
-from aggregator.contract.protocol import Place, Refused, Requires
+from aggregator.contract.protocol import Place, Promise, Refused, Requires, Task
 from aggregator.contract.protocol import Protocol as OptionsClass
-from aggregator.contract.task import Task
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import FederationError, InputError, nearest_name
 from federation.contract.guarantee import NoGuarantee
 from scenarios.settings.problems import MISSING, one_of, problems, refuse, rule, shown

@@ -11,8 +11,7 @@ from functools import partial
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from aggregator.sums.adding import AddingServer
-from aggregator.sums.masked_sum import MaskedSum, Total
+from aggregator.secure_aggregation.server import AddingServer, MaskedSum, Total
 from federation.contract.errors import InputError
 from federation.numerics.rows import Floats, Integers
 from federation.secure_aggregation.plan import Roster, SumPlan, Terms

@@ -80,7 +80,7 @@ class SplitSpec:
 
 @dataclass(frozen=True, eq=False)
 class PublicRows:
-    """The auxiliary rows of a split, unlabelled (`aggregator.world.plan.PublicTable`)."""
+    """The auxiliary rows of a split, unlabelled (`aggregator.trial.plan.PublicTable`)."""
 
     rows: Floats
     columns: tuple[str, ...]

@@ -21,9 +21,8 @@ from aggregator.contract.protocol import Place, Protocol, Refused
 from aggregator.contract.registry import PROTOCOLS, lacks
 from aggregator.contract.session import Asked
 from aggregator.contract.worst_case import PrivateWorstCase
-from aggregator.world.public_numbers import PublicNumbers
-from aggregator.world.views import Views
-from aggregator.world.world import World
+from aggregator.trial.plan import PublicNumbers
+from aggregator.trial.trial import Views, World
 from federation.contract.errors import BudgetExceededError, FederationError, InputError
 from federation.contract.guarantee import Guarantee
 from federation.contract.plugins import installed

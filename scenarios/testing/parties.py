@@ -11,7 +11,7 @@ import numpy as np
 from flwr.app import Context, Message
 
 from aggregator.contract.protocol import Protocol, Requires
-from aggregator.world.plan import VariantPlan, WorldPlan
+from aggregator.trial.plan import VariantPlan, WorldPlan
 from federation.contract.errors import InputError
 from federation.contract.plugins import Reference
 from federation.contract.query import PrivateQuestion, Question, Submission

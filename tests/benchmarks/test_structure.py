@@ -93,8 +93,8 @@ def test_questions_are_probed(tmp_path: Path) -> None:
     ("source", "target", "back"),
     [
         ("federation/errors.py", "scenarios/cli.py", True),
-        ("parties/app.py", "aggregator/node/app.py", False),
-        ("aggregator/node/app.py", "federation/errors.py", False),
+        ("parties/app.py", "aggregator/server/app.py", False),
+        ("aggregator/server/app.py", "federation/errors.py", False),
         ("federation/numerics/kernels/tiles.py", "federation/errors.py", True),
         ("federation/errors.py", "federation/numerics/sums.py", False),
         ("federation/numerics/sums.py", "federation/privacy/sums.py", False),

@@ -18,7 +18,7 @@ ONLY_IN = {
         "federation/signed_messages/",  # messages hold what Flower's codec makes
         "parties/app.py",
         "parties/site/message_queue.py",  # where letters come from
-        "aggregator/node/app.py",
+        "aggregator/server/app.py",
         "aggregator/exchange/",  # and go to
         "scenarios/deployment/gate.py",  # starts the servers between
         "scenarios/deployment/superlink.py",
@@ -72,8 +72,8 @@ def test_nothing_crosses_the_boundary():
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("parties/responses/votes.py", "from aggregator.ensembles.tally import VoteTally"),
-        ("aggregator/ensembles/tally.py", "import parties.party_data.cohort"),
+        ("parties/responses/votes.py", "from aggregator.ensembles.output import VoteTally"),
+        ("aggregator/ensembles/output.py", "import parties.party_data.cohort"),
         ("aggregator/contract/ledger.py", "from scenarios import schema"),
         ("federation/contract/query.py", "from flwr.app import Message"),
         ("parties/responses/votes.py", "def f():\n    import ray"),

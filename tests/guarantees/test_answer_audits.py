@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from support.worst_pairs import variant_of
 
-from aggregator.answers.vector_answers import VectorAnswers
+from aggregator.collectors.vectors import VectorAnswers
 from aggregator.contract.registry import protocol
-from aggregator.ensembles.worst_votes import WorstParameters, WorstVotes
+from aggregator.ensembles.worst_case import WorstParameters, WorstVotes
 from aggregator.protocols.parameter_average import ParameterAverage
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.features.feature_map import Ball
 from scenarios.audits.auditor import audit_variant, perturbable
 

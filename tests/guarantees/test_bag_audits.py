@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.worst_pairs import audited, mistake_mechanism, pair_of
 
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Unit
 from federation.mechanisms.counts.additive import AdditiveCounts
 from federation.mechanisms.noise.additive import calibrate

@@ -12,8 +12,8 @@ import pytest
 from support.worst_pairs import audited, mistake_mechanism, pair_of
 
 from aggregator.contract.worst_case import PARTIES, Rows
-from aggregator.protocols.class_ratio.worst_common import WorstCommon
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.protocols.class_ratio.worst_case import WorstCommon
+from aggregator.trial.plan import PublicNumbers
 from federation.mechanisms.noise.additive import calibrate
 from federation.mechanisms.sums.shared_sums import SharedBagNoise
 

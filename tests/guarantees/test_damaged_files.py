@@ -19,7 +19,7 @@ from pyarrow import parquet
 from support.damage import damaged, read_or_refused, variations
 from support.released_runs import line_run, network_run, vote_run
 
-from aggregator.world.plan import WorldPlan
+from aggregator.trial.plan import WorldPlan
 from scenarios.commands.predict import predict_command
 from scenarios.data.files import read_rows, read_table
 from scenarios.scores.prediction import find_model, predict

@@ -5,9 +5,9 @@ import json
 import pytest
 
 import scenarios
-from aggregator.node.variants import VariantRun
-from aggregator.protocols.error_marginals.exchange_session import ExchangeSession
-from aggregator.protocols.mean_operator.moment_session import MomentSession
+from aggregator.protocols.error_marginals.session import ExchangeSession
+from aggregator.protocols.mean_operator.session import MomentSession
+from aggregator.server.variants import VariantRun
 from federation.contract.errors import BudgetExceededError, FederationError, InputError, QuorumError
 from scenarios.cli import main
 from scenarios.runs import runner

@@ -3,7 +3,7 @@
 import pytest
 
 from aggregator.contract.registry import protocol, protocol_names
-from aggregator.world.plan import VariantPlan
+from aggregator.trial.plan import VariantPlan
 from federation.contract.errors import BudgetExceededError
 from federation.engines.nodes import Placement
 from scenarios.testing import parties as small

@@ -11,8 +11,8 @@ import pytest
 from support.bagged import draw
 from support.worlds import run
 
-from aggregator.releases.ratio_models import ReleasedRatios
-from aggregator.world.plan import VariantPlan
+from aggregator.releases.estimator_models import ReleasedRatios
+from aggregator.trial.plan import VariantPlan
 from federation.contract.errors import QuorumError
 from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid

@@ -10,7 +10,7 @@ from support.two_class_parties import draw, plan_fixture
 from support.worlds import run, run_in_cohorts
 
 from aggregator.contract.registry import model, protocol
-from aggregator.world.plan import VariantPlan
+from aggregator.trial.plan import VariantPlan
 from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid
 

@@ -11,8 +11,8 @@ import pytest
 from support.linear_labels import RANGE, draw
 from support.worlds import run
 
-from aggregator.releases.regression_models import ReleasedRegressions
-from aggregator.world.plan import VariantPlan
+from aggregator.releases.estimator_models import ReleasedRegressions
+from aggregator.trial.plan import VariantPlan
 from federation.contract.errors import QuorumError
 from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid

@@ -14,8 +14,8 @@ import pytest
 from aggregator.protocols.majority_vote import MajorityVote
 from aggregator.protocols.parameter_average import ParameterAverage
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
-from aggregator.world.fitting import fit
-from aggregator.world.public_rows import PublicRows
+from aggregator.trial.feature_fitting import fit
+from aggregator.trial.public_rows import PublicRows
 from federation.engines.codec import decode_submission, encode_submission
 from federation.queries.votes import Training
 from parties.guard.answering import answered

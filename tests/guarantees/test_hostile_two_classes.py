@@ -4,7 +4,7 @@ from support.hostile_two_classes import HONEST, KINDS
 from support.two_class_parties import plan_fixture
 from support.worlds import run
 
-from aggregator.world.plan import VariantPlan
+from aggregator.trial.plan import VariantPlan
 from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.worst_pairs import audited, mistake_mechanism, pair_of
 
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Unit
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.audits import audit

@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from support.masked_sums import QUESTION, Gullible, World, parts
 
-from aggregator.sums.adding import AddingServer
+from aggregator.secure_aggregation.server import AddingServer
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise.additive import calibrate_laplace

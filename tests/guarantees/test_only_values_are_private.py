@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aggregator.contract.diagnostics import diagnose
+from aggregator.contract.expectations import diagnose
 from aggregator.protocols.majority_vote import MajorityVote
 from aggregator.protocols.parameter_average import ParameterAverage
 from aggregator.protocols.soft_vote import soft_vote
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
-from aggregator.world.fitting import fit
-from aggregator.world.public_rows import PublicRows
+from aggregator.trial.feature_fitting import fit
+from aggregator.trial.public_rows import PublicRows
 from federation.contract.guarantee import Adjacency
 from federation.contract.query import Submission
 from federation.contract.randomness import NoiseBits

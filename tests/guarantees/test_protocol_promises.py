@@ -9,7 +9,7 @@ import pytest
 
 from aggregator.contract.protocol import Place, Refused, Requires
 from aggregator.contract.registry import protocol, protocol_names
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from scenarios.settings.protocol_options import BASELINES, promise, requires, spending, task, without_noise
 

@@ -14,9 +14,8 @@ import pytest
 from support.worst_pairs import audited, mistake_mechanism, pair_of
 
 from aggregator.contract.worst_case import Rows
-from aggregator.regressions.worst_label_totals import WorstLabelTotals
-from aggregator.regressions.worst_rows import WorstRows
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.regressions.worst_case import WorstLabelTotals, WorstRows
+from aggregator.trial.plan import PublicNumbers
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine
 from parties.responses import row_sums as row_moments

@@ -17,9 +17,8 @@ from scipy.special import kve
 from support.two_class_questions import moment
 from support.worst_pairs import audited, pair_of, sum_of
 
-from aggregator.answers.moment_answers import MomentAnswers
-from aggregator.answers.shared_moments import SharedMoments
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.collectors.row_sums import MomentAnswers, SharedMoments
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.plugins import Reference
 from federation.contract.query import Submission
 from federation.contract.randomness import NoiseBits

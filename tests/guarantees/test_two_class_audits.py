@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from support.worst_pairs import audited, mistake_mechanism, pair_of, sum_of
 
-from aggregator.protocols.error_marginals.worst_exchange import WorstExchange
-from aggregator.protocols.mean_operator import worst_sums
-from aggregator.protocols.mean_operator.worst_sums import WorstSums
-from aggregator.regressions.worst_labels import WorstLabels
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.protocols.error_marginals.session import WorstExchange
+from aggregator.protocols.mean_operator import session as worst_sums
+from aggregator.protocols.mean_operator.session import WorstSums
+from aggregator.regressions.worst_case import WorstLabels
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.query import ReleaseId
 from federation.features.feature_map import FeatureMap

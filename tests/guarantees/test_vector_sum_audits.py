@@ -12,8 +12,8 @@ import pytest
 from support.worst_pairs import audited, mistake_mechanism, pair_of
 
 from aggregator.contract.worst_case import Seen
-from aggregator.ensembles.worst_vectors import WorstVectors
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.ensembles.worst_case import WorstVectors
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.query import PrivateQuestion, Submission
 from federation.features.feature_map import Ball
 

@@ -12,9 +12,9 @@ from support.worst_pairs import variant_of
 from aggregator.ensembles.output import perturb_output
 from aggregator.protocols.majority_vote import MajorityVote
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
-from aggregator.world.fitting import fit
-from aggregator.world.public_numbers import PublicNumbers
-from aggregator.world.public_rows import PublicRows
+from aggregator.trial.feature_fitting import fit
+from aggregator.trial.plan import PublicNumbers
+from aggregator.trial.public_rows import PublicRows
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.accounting import sensitivity
 from federation.mechanisms.audits import audit

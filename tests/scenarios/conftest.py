@@ -32,7 +32,7 @@ def estimators(monkeypatch: pytest.MonkeyPatch) -> type[FirstColumn]:
     """A small fake estimator in place of those that are released; it notes what it embeds."""
     from support.fake_estimators import FirstColumn
 
-    monkeypatch.setattr("aggregator.releases.ratio_models.catalogue.load", FirstColumn.from_arrays)
+    monkeypatch.setattr("aggregator.releases.estimator_models.catalogue.load", FirstColumn.from_arrays)
     monkeypatch.setattr(FirstColumn, "embedded", [])
     return FirstColumn
 

@@ -18,7 +18,7 @@ from flwr.app import Context, RecordDict
 from support.flower_nodes import RUN, ScatteredGrid, partitions
 
 import scenarios
-from aggregator.node.app import app
+from aggregator.server.app import app
 from federation.contract.errors import BudgetExceededError, InputError
 
 SMALL = ["data.auxiliary=60", "data.features=[{whiten: 4}, unit_norm]", "parties.count=20", "trials.splits=2"]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from aggregator.learners.class_ratios.estimator import RatioEstimator
-from aggregator.releases.ratio_models import ReleasedRatios
+from aggregator.releases.estimator_models import ReleasedRatios
 
 
 class FirstColumn(RatioEstimator):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from support import linear_labels
 
-from aggregator.answers.label_answers import LabelAnswers
-from aggregator.answers.label_sum_answers import LabelSumAnswers
-from aggregator.world.fitting import fit
+from aggregator.collectors.labels import LabelAnswers, LabelSumAnswers
+from aggregator.trial.feature_fitting import fit
 from federation.contract.guarantee import Guarantee
 from federation.contract.plugins import Reference
 from federation.contract.query import ReleaseId

@@ -14,7 +14,8 @@ from flwr.app import ConfigRecord, Error, Message, RecordDict
 from flwr.serverapp import Grid
 from support.two_class_parties import public_table
 
-from aggregator.exchange import letter_grid, pulling
+from aggregator.exchange import message_engine as letter_grid
+from aggregator.exchange import message_engine as pulling
 from federation.contract.plugins import Reference
 from federation.signed_messages.agreement import Agreement, require_agreed
 from federation.signed_messages.keys import masks_key, new_site_key, public_text, raw_public, sums_key

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from aggregator.sums.masked_sum import MaskedSum
+from aggregator.secure_aggregation.server import MaskedSum
 from federation.contract.errors import InputError
 from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation import masks as shamir

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.world.fitting import fit
+from aggregator.trial.feature_fitting import fit
 from federation.contract.query import PrivateQuestion, PublicQuestion, Question, ReleaseId, TrustedQuestion
 from federation.features.feature_map import Ball, completed, with_fourier
 from federation.numerics.binning import Bins

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args, get_type_hints
 
-from aggregator.protocols.class_ratio.ratio_options import RatioOptions
+from aggregator.protocols.class_ratio.options import RatioOptions
 
 _TYPES = get_type_hints(RatioOptions)
 ESTIMATORS, NOISES, KERNELS = (get_args(_TYPES[name]) for name in ("estimator", "noise", "kernel"))

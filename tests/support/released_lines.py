@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.releases.regression_models import ReleasedRegressions, linear
+from aggregator.releases.estimator_models import ReleasedRegressions, linear
 from federation.features.feature_map import FeatureMap
 
 SLOPES = np.array([2.0, -1.0])

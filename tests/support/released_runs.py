@@ -7,9 +7,8 @@ import numpy as np
 from support.fake_estimators import released
 from support.released_lines import stored
 
-from aggregator.releases.classifier_models import ReleasedClassifiers, network
-from aggregator.releases.models import ReleasedModels
-from aggregator.world.fitting import fit
+from aggregator.releases.models import ReleasedClassifiers, ReleasedModels, network
+from aggregator.trial.feature_fitting import fit
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from federation.features.feature_map import FeatureMap, text_code
 from federation.features.steps import Append

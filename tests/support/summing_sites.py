@@ -14,11 +14,11 @@ from support.masked_sums import World
 from threadpoolctl import threadpool_limits
 
 from aggregator.exchange.exchange import Exchange
-from aggregator.node.inquiry import Inquiry
-from aggregator.node.variants import Variants
-from aggregator.world.plan import WorldPlan
-from aggregator.world.views import Views
-from aggregator.world.world import World as PlannedWorld
+from aggregator.server.releasing import Inquiry
+from aggregator.server.variants import Variants
+from aggregator.trial.plan import WorldPlan
+from aggregator.trial.trial import Views
+from aggregator.trial.trial import World as PlannedWorld
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.plugins import Reference

@@ -1,6 +1,6 @@
 """Cohorts of the synthetic parties, and what they are asked to train."""
 
-from aggregator.world.fitting import fit
+from aggregator.trial.feature_fitting import fit
 from federation.contract.plugins import Reference
 from federation.queries.votes import Training
 from parties.party_data.cohort import Cohort

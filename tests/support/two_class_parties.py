@@ -6,7 +6,7 @@ import numpy as np
 from support import worlds
 from support.synthetic import Table
 
-from aggregator.world.plan import VariantPlan
+from aggregator.trial.plan import VariantPlan
 from federation.contract.plugins import Reference
 from parties.party_data.cohort import Holdings
 

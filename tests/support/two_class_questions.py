@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from aggregator.world.fitting import fit
+from aggregator.trial.feature_fitting import fit
 from federation.contract.query import ReleaseId
 from federation.features.feature_map import completed
 from federation.numerics.binning import Bins

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.ensembles.ensemble import Ensemble
-from aggregator.ensembles.tally import VoteTally
-from aggregator.world.fitting import fit
-from aggregator.world.public_rows import PublicRows
+from aggregator.ensembles.output import Ensemble, VoteTally
+from aggregator.trial.feature_fitting import fit
+from aggregator.trial.public_rows import PublicRows
 from federation.contract.query import Submission
 from federation.queries.votes import Training, VotesQuestion
 

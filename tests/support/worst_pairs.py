@@ -11,8 +11,8 @@ import pytest
 
 from aggregator.contract.registry import protocol
 from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, WorstCase
-from aggregator.protocols.mean_operator.worst_sums import WorstSums
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.protocols.mean_operator.session import WorstSums
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Guarantee
 from federation.contract.query import PrivateQuestion, Submission
 from federation.mechanisms.audits import AuditResult

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from aggregator.learners.inputs.feature_names import remember_names, require_same_names
-from aggregator.learners.inputs.validation import checked, doubles, require_integer
+from aggregator.learners.inputs.validation import checked, doubles, remember_names, require_integer, require_same_names
 
 
 class RatioEstimator(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]

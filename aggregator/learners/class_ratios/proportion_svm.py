@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from aggregator.learners.class_ratios.bandwidth_selection import selected_bandwidth
-from aggregator.learners.class_ratios.scaled_rows import ScaledRows
+from aggregator.learners.class_ratios.bag_classifier import ScaledRows
+from aggregator.learners.class_ratios.kernel_means import selected_bandwidth
 from aggregator.learners.inputs.validation import require_integer, require_number
 from federation.contract.errors import InputError
 from federation.contract.randomness import generator

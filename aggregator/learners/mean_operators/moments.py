@@ -1,17 +1,23 @@
 """Estimates of the mean operator, the mean of y x with y = 1 or -1, from labels: all, some, or noisy ones.
 
 With it and the rows without labels every linear-odd loss can be minimised (Patrini et al. 2015, Theorem 3).
+
+The mean operator from the label proportions of bags, by class means that are equal in all bags or vary smoothly.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import solve
+from scipy.spatial.distance import pdist, squareform
 
-from aggregator.learners.inputs.validation import require_number
+from aggregator.learners.inputs.validation import checked, require_number
 from federation.contract.errors import InputError
+from federation.contract.validation import apart
 from federation.features.steps import finite_rows
 
 RIDGE = 0.01
@@ -158,3 +164,154 @@ def _labelled(rows: np.ndarray, labels: np.ndarray, what: str) -> tuple[np.ndarr
 def _squares(rows: np.ndarray) -> np.ndarray:
     """|x|^2 of each row, (n,)."""
     return np.asarray(np.einsum("nd,nd->n", rows, rows))
+
+
+LARGEST_CONDITION = 1e3
+MOST_BAGS = 3000  # two unknowns for each, in a dense system
+GAMMA = 0.1
+MEAN_MAP_RIDGE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class BagMeans:
+    """What Mean Map sees of M bags: means (M, d), `shares` (M,) of the rows, and `positive` (M,), the shares of y = 1.
+
+    `scatter` is the trace of the covariance of all rows, over the number of rows: the variance of their mean.
+    """
+
+    means: np.ndarray
+    shares: np.ndarray
+    positive: np.ndarray
+    scatter: float
+
+    @classmethod
+    def of(cls, bags: Sequence[np.ndarray], proportions: np.ndarray) -> BagMeans:
+        """From bags (n_i, d) and their label proportions (M, 2), that of y = 1 second.
+
+        Raises `InputError` for bags or proportions that cannot be used (as `checked`), for other than two classes, and
+        where proportions are so nearly equal that the condition number of the equations for the two class means, bags
+        weighted by their sizes, is above 1,000: for classes of equal sizes where they deviate by less than 0.0005.
+        """
+        arrays, proportions, _ = checked(bags, proportions)
+        if proportions.shape[1] != 2:
+            raise InputError(
+                f"the mean operator is for two classes, got proportions of {proportions.shape[1]}; put classes together"
+            )
+        sizes = np.array([len(bag) for bag in arrays], dtype=np.float64)
+        shares, positive = sizes / sizes.sum(), np.clip(proportions[:, 1], 0.0, 1.0)
+        condition = np.linalg.cond(np.sqrt(shares)[:, None] * np.column_stack([positive, 1 - positive]))
+        if condition > LARGEST_CONDITION:
+            low, high = apart(float(positive.min()), float(positive.max()))
+            grow, most = apart(float(condition), LARGEST_CONDITION)
+            raise InputError(
+                f"proportions are too nearly equal to tell the classes apart: they lie from {low} to "
+                f"{high}, and errors of the bags' means grow {grow} times, at most "
+                f"{most} is allowed; use bags whose proportions differ more"
+            )
+        rows = np.concatenate(arrays)
+        means = np.stack([bag.mean(axis=0) for bag in arrays])
+        return cls(means, shares, positive, float(rows.var(axis=0).sum()) / len(rows))
+
+    def combined(self, coefficients: np.ndarray) -> MomentEstimate:
+        """The estimate sum_j c_j b_j of the mean operator from the bags' means b_j, coefficients (M,).
+
+        Its variance: a class's rows in a bag of n rows, pi n of them positive, have a mean that varies by s / (pi n),
+        and the estimate gives it the weight c pi where it should have p pi (p - c and 1 - pi for negative ones, p + c),
+        p the bag's share of all rows. The trace s of the covariance within classes is bounded by that of all rows.
+        Deviations from homogeneity are not in it.
+        """
+        errors = self.positive * (coefficients - self.shares) ** 2
+        errors += (1 - self.positive) * (coefficients + self.shares) ** 2
+        return MomentEstimate(coefficients @ self.means, self.scatter * float(np.sum(errors / self.shares)))
+
+
+def mean_map(bags: Sequence[np.ndarray], proportions: np.ndarray) -> MomentEstimate:
+    """Mean Map (Quadrianto et al. 2009): the mean operator of the rows of M bags from their label proportions.
+
+    bags: arrays (n_i, d). proportions: (M, 2), those of y = -1 and of y = 1.
+
+    Assumes homogeneity: rows of a class have the same mean in every bag, E[x | y, bag] = E[x | y]. Then the bags' means
+    are pi_i C+ + (1 - pi_i) C-; least squares, bags weighted by their sizes, gives the class means, and the estimate is
+    p C+ - (1 - p) C- with p the share of y = 1 in all rows. It is exact where every bag has one class. For its variance
+    see `BagMeans.combined`.
+
+    Raises `InputError` as `BagMeans.of`: in particular for equal proportions, which do not identify the class means.
+
+    Examples:
+        >>> bags = [np.array([[1.0], [3.0]]), np.array([[-2.0], [0.0]])]
+        >>> mean_map(bags, np.array([[0.25, 0.75], [0.75, 0.25]])).moment
+        array([3.])
+    """
+    known = BagMeans.of(bags, proportions)
+    design = np.column_stack([known.positive, 1 - known.positive])
+    overall = float(known.shares @ known.positive)
+    weights = np.linalg.pinv(np.sqrt(known.shares)[:, None] * design) * np.sqrt(known.shares)
+    return known.combined(overall * weights[0] - (1 - overall) * weights[1])
+
+
+def laplacian_mean_map(
+    bags: Sequence[np.ndarray],
+    proportions: np.ndarray,
+    gamma: float = GAMMA,
+    bandwidth: float | None = None,
+    ridge: float = MEAN_MAP_RIDGE,
+) -> MomentEstimate:
+    """Laplacian Mean Map (Patrini et al. 2014): class means c+_j, c-_j of each bag, alike in bags whose means are near.
+
+    bags: arrays (n_i, d). proportions: (M, 2), those of y = -1 and of y = 1. With b_j the mean of bag j, pi_j its share
+    of y = 1 and p_j its share of all rows, minimises
+
+        sum_j p_j |b_j - pi_j c+_j - (1 - pi_j) c-_j|^2
+        + gamma sum_{i<j} p_i p_j V_ij (|c+_i - c+_j|^2 + |c-_i - c-_j|^2)
+        + gamma ridge sum_j p_j (|c+_j|^2 + |c-_j|^2),   V_ij = exp(-|b_i - b_j| / bandwidth),
+
+    and estimates sum_j p_j (pi_j c+_j - (1 - pi_j) c-_j). Every sum weights bags by their sizes, so a bag that is cut
+    in two alike ones changes nothing; for M bags of equal size the published gamma is gamma / M, and the published
+    ridge is M ridge. As gamma grows, and gamma times the ridge vanishes, all bags get the same class means, those of
+    `mean_map`; as gamma vanishes, every bag's class means fit its own mean, and only smoothness tells the two apart.
+    Exact where the bags' means are homogeneous, whatever gamma, but for the ridge.
+
+    `bandwidth` None takes the median distance between the bags' means. Without gradual changes from bag to bag
+    `mean_map` is better; see `BagMeans.combined` for the variance, which says nothing of the bias.
+
+    Raises `InputError` as `BagMeans.of`, for parameters that are not positive and for more than 3,000 bags.
+
+    Examples:
+        >>> bags = [np.array([[1.0], [3.0]]), np.array([[-2.0], [0.0]])]
+        >>> laplacian_mean_map(bags, np.array([[0.25, 0.75], [0.75, 0.25]]), gamma=10.0).moment.round(2)
+        array([3.])
+    """
+    require_number("gamma", gamma, GAMMA)
+    require_number("ridge", ridge, MEAN_MAP_RIDGE)
+    known = BagMeans.of(bags, proportions)
+    if len(known.shares) > MOST_BAGS:
+        raise InputError(
+            f"laplacian_mean_map takes at most {MOST_BAGS} bags, got {len(known.shares)}; merge bags or use mean_map"
+        )
+    distances = pdist(known.means)
+    if bandwidth is None:
+        apart = distances[distances > 0]
+        bandwidth = float(np.median(apart)) if len(apart) else 1.0
+    require_number("bandwidth", bandwidth, 1.0)
+    similar = np.outer(known.shares, known.shares) * squareform(np.exp(-distances / bandwidth))
+    smoothness = np.diag(similar.sum(axis=1) + ridge * known.shares) - similar
+    return known.combined(_coefficients(known, gamma * smoothness))
+
+
+def _coefficients(known: BagMeans, penalty: np.ndarray) -> np.ndarray:
+    """The weights (M,) of the bags' means in the estimate, by the adjoint of the system for the class means.
+
+    The class means are A^-1 Pi D b, with Pi (2M, M) the proportions on two diagonals and D the shares; the estimate is
+    q' of them, and so the weights are D Pi' A^-1 q.
+    """
+    bags, shares, positive = len(known.shares), known.shares, known.positive
+    system = np.zeros((2 * bags, 2 * bags))
+    system[:bags, :bags] = system[bags:, bags:] = penalty
+    first = np.arange(bags)
+    second = first + bags
+    system[first, first] += shares * positive**2
+    system[second, second] += shares * (1 - positive) ** 2
+    system[first, second] = system[second, first] = shares * positive * (1 - positive)
+    target = np.concatenate([shares * positive, -shares * (1 - positive)])
+    adjoint = solve(system, target, assume_a="pos", overwrite_a=True)
+    return np.asarray(shares * (positive * adjoint[:bags] + (1 - positive) * adjoint[bags:]))

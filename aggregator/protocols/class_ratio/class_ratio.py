@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from aggregator.contract.expected import Expected
-from aggregator.contract.promise import Promise, Sent
-from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule, Trust
-from aggregator.protocols.class_ratio.ratio_options import RatioOptions
-from aggregator.world.public_numbers import PublicNumbers, product
+from aggregator.contract.expectations import Expected
+from aggregator.contract.protocol import Place, Promise, Protocol, Refused, Requires, Rule, Sent, Trust
+from aggregator.protocols.class_ratio.options import RatioOptions
+from aggregator.trial.plan import PublicNumbers, product
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.query import OFF
 from federation.mechanisms.counts.calibration import CountNoise
 
 if TYPE_CHECKING:
-    from aggregator.protocols.class_ratio.ratio_session import RatioSession
-    from aggregator.protocols.class_ratio.worst_bags import WorstBags
-    from aggregator.protocols.class_ratio.worst_common import WorstCommon
-    from aggregator.world.world import World
+    from aggregator.protocols.class_ratio.session import RatioSession
+    from aggregator.protocols.class_ratio.worst_case import WorstBags, WorstCommon
+    from aggregator.trial.trial import World
 
 _RUNS = 100_000  # of an audit
 _ADDED_UP = ("independent_laplace", "dirichlet_floor", "dirichlet_shifted", "laplace_prior")  # over a person's bags
@@ -54,7 +52,7 @@ class ClassRatio(RatioOptions, Protocol):
     The default was the most accurate on census, particle and digit data, at any noise that left something to learn, and
     no worse than the mean of all bags on bags of persons, occupations and services, which differ in more than ratios.
     `estimator: whitened` with `submit: embedding` is less accurate and needs of a bag a few hundred numbers, no row.
-    Options: `aggregator.protocols.class_ratio.ratio_options.RatioOptions`.
+    Options: `aggregator.protocols.class_ratio.options.RatioOptions`.
     """
 
     task: ClassVar[str] = "class_ratio"
@@ -162,10 +160,10 @@ class ClassRatio(RatioOptions, Protocol):
     def begin(self, world: World, epsilon: float, draws: int) -> RatioSession:
         """A session that asks once, and fits an estimator to each noise draw."""
         if Trust(self.trust) is Trust.SECURE and world.plan.common_bags:
-            from aggregator.protocols.class_ratio.common_session import CommonSession
+            from aggregator.protocols.class_ratio.session import CommonSession
 
             return CommonSession(world, self, epsilon, draws)
-        from aggregator.protocols.class_ratio.ratio_session import RatioSession
+        from aggregator.protocols.class_ratio.session import RatioSession
 
         return RatioSession(world, self, epsilon, draws)
 
@@ -177,12 +175,12 @@ class ClassRatio(RatioOptions, Protocol):
         """
         if self.place is not Place.SHARES:
             return self._worst_bags(units, public)
-        from aggregator.protocols.class_ratio.worst_common import worst_common
+        from aggregator.protocols.class_ratio.worst_case import worst_common
 
         return worst_common(self._worst_bags(1, public), missing=units > 1)
 
     def _worst_bags(self, units: int, public: PublicNumbers) -> WorstBags:
-        from aggregator.protocols.class_ratio.worst_bags import LEAST, ONE_FREQUENCY, WorstBags
+        from aggregator.protocols.class_ratio.worst_case import LEAST, ONE_FREQUENCY, WorstBags
 
         classes, persons = public.classes or 2, public.rows_per_person
         unit = "one row or label changes"

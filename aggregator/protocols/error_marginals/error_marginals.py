@@ -7,20 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from aggregator.contract.expected import Expected
-from aggregator.contract.promise import Promise, Sent
-from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule, Trust
-from aggregator.protocols.error_marginals.exchange_options import ExchangeOptions
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.contract.expectations import Expected
+from aggregator.contract.protocol import Place, Promise, Protocol, Refused, Requires, Rule, Sent, Trust
+from aggregator.protocols.error_marginals.options import ExchangeOptions
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.query import OFF
 from federation.contract.trust import honest
 from federation.queries.marginals import PUBLISHED
 
 if TYPE_CHECKING:
-    from aggregator.protocols.error_marginals.exchange_session import ExchangeSession
-    from aggregator.protocols.error_marginals.worst_exchange import Change, WorstExchange
-    from aggregator.world.world import World
+    from aggregator.protocols.error_marginals.session import Change, ExchangeSession, WorstExchange
+    from aggregator.trial.trial import World
 
 _NO_SUM = (
     "noise: published has every party divide its errors by its rows, and such rates cannot be added; use noise: auto, "
@@ -37,7 +35,7 @@ class ErrorMarginals(ExchangeOptions, Protocol):
     The aggregator's public auxiliary rows are the source that it labels and trains on; no row and no label leaves a
     party. The number of queries is agreed on beforehand, and noise is for all of them.
 
-    Options: `aggregator.protocols.error_marginals.exchange_options.ExchangeOptions`.
+    Options: `aggregator.protocols.error_marginals.options.ExchangeOptions`.
     """
 
     task: ClassVar[str] = "classification"
@@ -89,7 +87,7 @@ class ErrorMarginals(ExchangeOptions, Protocol):
         """
         if public.features is None or public.rows is None or public.parties is None or self.noise not in _CALIBRATED:
             return None
-        from aggregator.contract.expected_accuracy import expected_of_means
+        from aggregator.contract.expectations import expected_of_means
         from federation.mechanisms.marginals.noise import calibrate
 
         noise = calibrate(
@@ -118,13 +116,13 @@ class ErrorMarginals(ExchangeOptions, Protocol):
 
     def begin(self, world: World, epsilon: float, draws: int) -> ExchangeSession:
         """A session of one exchange for each noise draw."""
-        from aggregator.protocols.error_marginals.exchange_session import ExchangeSession
+        from aggregator.protocols.error_marginals.session import ExchangeSession
 
         return ExchangeSession(world, self, epsilon, draws, share=self.place is Place.SHARES)
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstExchange:
         """One row or label, and queries that always ask about it; of shares, half are missing in place of a second."""
-        from aggregator.protocols.error_marginals.worst_exchange import worst_exchange
+        from aggregator.protocols.error_marginals.session import worst_exchange
 
         change: Change = "label" if self.protect == "label" else self.adjacency
         return worst_exchange(units, change, shared=self.place is Place.SHARES)

@@ -7,27 +7,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from aggregator.contract.expected import Expected
-from aggregator.contract.promise import Promise, Sent
-from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule, Trust
-from aggregator.protocols.mean_operator.moment_options import MomentOptions
-from aggregator.world.public_numbers import PublicNumbers, product
+from aggregator.contract.expectations import Expected
+from aggregator.contract.protocol import Place, Promise, Protocol, Refused, Requires, Rule, Sent, Trust
+from aggregator.protocols.mean_operator.options import MomentOptions
+from aggregator.trial.plan import PublicNumbers, product
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.query import OFF
 from federation.queries.row_sums import RESPONSE
 
 if TYPE_CHECKING:
-    from aggregator.protocols.mean_operator.moment_session import MomentSession
-    from aggregator.protocols.mean_operator.worst_sums import WorstSums
-    from aggregator.world.world import World
+    from aggregator.protocols.mean_operator.session import MomentSession, WorstSums
+    from aggregator.trial.trial import World
 
 
 @dataclass(frozen=True)
 class MeanOperator(MomentOptions, Protocol):
     """Parties send the sum of y x over their rows, with noise; that and unlabelled rows are all a linear model needs.
 
-    Options: `aggregator.protocols.mean_operator.moment_options.MomentOptions`.
+    Options: `aggregator.protocols.mean_operator.options.MomentOptions`.
     """
 
     task: ClassVar[str] = "classification"
@@ -69,7 +67,7 @@ class MeanOperator(MomentOptions, Protocol):
     @classmethod
     def why_refused(cls, option: str, value: str) -> str | None:
         """Why a value of an option is not among those allowed, where there is more to say; None elsewhere."""
-        from aggregator.learners.linear_odd.catalogue import NOT_LINEAR_ODD, loss
+        from aggregator.learners.linear_odd.losses import NOT_LINEAR_ODD, loss
 
         if option == "loss" and value in NOT_LINEAR_ODD:
             try:
@@ -131,7 +129,7 @@ class MeanOperator(MomentOptions, Protocol):
         dimension = public.features if self.expansion == "none" else self._features(public)
         if dimension is None or public.rows is None or public.parties is None or self.noise == OFF:
             return None
-        from aggregator.contract.expected_accuracy import expected_of_means
+        from aggregator.contract.expectations import expected_of_means
 
         noise = self.expected_noise(public, epsilon, dimension, shared=self.place is Place.SHARES)
         known = replace(public, features=dimension, spectrum=public.spectrum if self.expansion == "none" else ())
@@ -145,13 +143,13 @@ class MeanOperator(MomentOptions, Protocol):
 
     def begin(self, world: World, epsilon: float, draws: int) -> MomentSession:
         """A session that asks once, and minimises for each noise draw."""
-        from aggregator.protocols.mean_operator.moment_session import MomentSession
+        from aggregator.protocols.mean_operator.session import MomentSession
 
         return MomentSession(world, self, epsilon, draws, share=self.place is Place.SHARES)
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstSums:
         """A row as long as any turns into its opposite; of shares, half are missing in place of a second such row."""
-        from aggregator.protocols.mean_operator.worst_sums import FOURIER, worst_sums
+        from aggregator.protocols.mean_operator.session import FOURIER, worst_sums
 
         options = {"dimensions": FOURIER} if self.expansion == "fourier" else {}
         return worst_sums(units, shared=self.place is Place.SHARES, options=options)

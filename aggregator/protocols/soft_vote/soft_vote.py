@@ -5,25 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from aggregator.contract.expected import Expected
-from aggregator.contract.option_rules import refuse_misplaced, refuse_public_reach, require_positive
-from aggregator.contract.perturbable import Decoder, Perturbable
-from aggregator.contract.protocol import Place, Rule
+from aggregator.contract.expectations import Expected
+from aggregator.contract.protocol import Place, Rule, refuse_misplaced, refuse_public_reach, require_positive
+from aggregator.contract.session import Decoder, Perturbable
 from aggregator.contract.worst_case import WorstCase
-from aggregator.ensembles.ensemble import Ensemble
-from aggregator.ensembles.output import PUBLISHED_REGULARISATION, perturb_output
-from aggregator.ensembles.refinement import Refinement
-from aggregator.ensembles.share_answers import ShareAnswers, perturb_shares
-from aggregator.ensembles.votes import VoteProtocol
-from aggregator.ensembles.worst_vectors import worst_shares
-from aggregator.ensembles.worst_votes import of_minimisers, of_votes
+from aggregator.ensembles.output import PUBLISHED_REGULARISATION, Ensemble, perturb_output
+from aggregator.ensembles.sessions import Refinement
+from aggregator.ensembles.votes import ShareAnswers, VoteProtocol, perturb_shares
+from aggregator.ensembles.worst_case import of_minimisers, of_votes, worst_shares
 from aggregator.protocols.soft_vote import decoders
-from aggregator.protocols.soft_vote.noisy_votes import perturb_votes
-from aggregator.protocols.soft_vote.statistic import perturb_statistic
+from aggregator.protocols.soft_vote.decoders import perturb_statistic, perturb_votes
 from aggregator.protocols.soft_vote.student import student_of
-from aggregator.world.public_numbers import PublicNumbers
-from aggregator.world.public_rows import Coordinates, PublicRows
-from aggregator.world.world import World
+from aggregator.trial.plan import PublicNumbers
+from aggregator.trial.public_rows import Coordinates, PublicRows
+from aggregator.trial.trial import World
 from federation.contract.errors import InputError
 from federation.contract.query import OFF
 

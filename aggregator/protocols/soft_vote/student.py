@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.contract.perturbable import Decode
-from aggregator.ensembles.refinement import Refinement
-from aggregator.world.public_rows import Coordinates, PublicRows, Shape, stage_name
-from aggregator.world.views import Views
+from aggregator.contract.session import Decode
+from aggregator.ensembles.sessions import Refinement
+from aggregator.trial.public_rows import Coordinates, PublicRows, Shape, stage_name
+from aggregator.trial.trial import Views
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.noise.additive import AdditiveMechanism
 from federation.numerics.rows import Floats, contrasts

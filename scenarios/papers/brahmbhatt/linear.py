@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.learners.bag_regression.least_squares import BagLeastSquares
-from aggregator.learners.bag_regression.linear_training import trained
+from aggregator.learners.bag_regression.linear import BagLeastSquares, trained
 from federation.contract.randomness import generator
 from scenarios.papers.brahmbhatt.substitutes import BATCH, SOURCES, World, gaussian_sums, world
 from scenarios.reproductions.paper import Observation

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.answers.average_sensitivity import parameter_average
-from aggregator.ensembles.flat_risks import flat_risk
-from aggregator.ensembles.worst_votes import farthest_rows
+from aggregator.collectors.vectors import parameter_average
+from aggregator.ensembles.worst_case import farthest_rows, flat_risk
 from federation.mechanisms.accounting.sensitivity import majority_vote, soft_vote
 from federation.numerics.erm import fit_labels, risk_minimiser
 from federation.numerics.rows import Floats, Integers

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.contract.diagnostics import excess_risk_bound
+from aggregator.contract.expectations import excess_risk_bound
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.accounting.sensitivity import majority_vote, soft_vote
 from federation.mechanisms.noise.additive import calibrate

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.learners.linear_odd.catalogue import loss
+from aggregator.learners.linear_odd.losses import loss
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
-from aggregator.world.fitting import fit
+from aggregator.trial.feature_fitting import fit
 from federation.contract.randomness import generator
 from scenarios.data.catalogue import load
 from scenarios.reproductions.paper import EXACT, Observation

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.learners.linear_odd.catalogue import NOT_LINEAR_ODD, loss
-from aggregator.learners.linear_odd.losses import LinearOddLoss
+from aggregator.learners.linear_odd.losses import NOT_LINEAR_ODD, LinearOddLoss, loss
 from scenarios.reproductions.paper import EXACT, Observation
 
 Function = Callable[[np.ndarray], np.ndarray]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.learners.mean_operators.classifier import MeanOperatorClassifier
-from aggregator.learners.mean_operators.mean_map import laplacian_mean_map, mean_map
-from aggregator.world.fitting import fit
+from aggregator.learners.mean_operators.classifiers import MeanOperatorClassifier
+from aggregator.learners.mean_operators.moments import laplacian_mean_map, mean_map
+from aggregator.trial.feature_fitting import fit
 from federation.contract.randomness import generator
 from scenarios.data.catalogue import load
 from scenarios.reproductions.paper import Observation, Role

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.advice import ranking
-from aggregator.advice.ranking import contenders, nearest, rank
-from aggregator.advice.wish import Protect, Wish
+from aggregator import advice as ranking
+from aggregator.advice import Protect, Wish, contenders, nearest, rank
 from aggregator.contract import registry
 from aggregator.contract.protocol import Place, Trust
 from federation.contract.guarantee import Unit

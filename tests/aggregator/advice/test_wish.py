@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aggregator.advice.wish import Wish
+from aggregator.advice import Wish
 from aggregator.contract.protocol import Trust
 from federation.contract.errors import InputError
 

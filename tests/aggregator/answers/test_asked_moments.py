@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 from support.two_class_questions import moment
 
-from aggregator.answers.asked_moments import asked_moments
-from aggregator.answers.moment_answers import MomentAnswers
-from aggregator.answers.shared_moments import SharedMoments
-from aggregator.contract.premises import LOCAL, summed
+from aggregator.collectors.row_sums import MomentAnswers, SharedMoments, asked_moments
+from aggregator.contract.ledger import LOCAL, summed
 from federation.contract.guarantee import Guarantee, NoGuarantee
 
 

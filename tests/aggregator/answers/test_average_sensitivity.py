@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.answers.average_sensitivity import FORMS, clipped_mean, parameter_average, radius_of_any_rows
+from aggregator.collectors.vectors import FORMS, clipped_mean, parameter_average, radius_of_any_rows
 from federation.contract.errors import InputError
 from federation.mechanisms.accounting.sensitivity import radius
 from federation.numerics.erm import attainable_tolerance, fit_labels

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from aggregator.answers.bag_answers import BagAnswers, shared_bags
+from aggregator.collectors.bags import BagAnswers, shared_bags
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.query import ReleaseId, Submission
 from federation.features.feature_map import FeatureMap, with_fourier

@@ -11,16 +11,15 @@ import pytest
 from support import linear_labels, two_class_parties
 from support.two_class_questions import marginals, moment
 
-from aggregator.answers.bag_answers import BagAnswers
-from aggregator.answers.collecting import Answers
-from aggregator.answers.label_answers import LabelAnswers
-from aggregator.answers.label_sum_answers import LabelSumAnswers
-from aggregator.answers.moment_answers import MomentAnswers
-from aggregator.answers.vector_answers import VectorAnswers
-from aggregator.ensembles.tally import ProbabilityTally, VoteTally
-from aggregator.node.individual import IndividualScores
-from aggregator.protocols.error_marginals.marginal_answers import MarginalAnswers
-from aggregator.world.fitting import fit
+from aggregator.collectors.bags import BagAnswers
+from aggregator.collectors.collectors import Answers
+from aggregator.collectors.labels import LabelAnswers, LabelSumAnswers
+from aggregator.collectors.marginals import MarginalAnswers
+from aggregator.collectors.row_sums import MomentAnswers
+from aggregator.collectors.vectors import VectorAnswers
+from aggregator.ensembles.output import ProbabilityTally, VoteTally
+from aggregator.server.app import IndividualScores
+from aggregator.trial.feature_fitting import fit
 from federation.contract.plugins import Reference
 from federation.contract.query import Field, Question, ReleaseId, Submission
 from federation.features.feature_map import Ball

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.answers.count_range import CountRange
+from aggregator.collectors.bags import CountRange
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.calibration import calibrate
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from aggregator.answers.exact_total import ExactTotal
+from aggregator.collectors.labels import ExactTotal
 
 NUMBERS = st.floats(-(2.0**160), 2.0**160)
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.two_class_questions import moment, row_moments
 
-from aggregator.answers import honest_range
-from aggregator.answers.honest_range import BEYOND, Range, SumRange
+from aggregator.collectors import robust_sums as honest_range
+from aggregator.collectors.robust_sums import BEYOND, Range, SumRange
 from federation.contract.randomness import NoiseBits
 
 

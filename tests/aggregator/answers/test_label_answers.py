@@ -9,10 +9,9 @@ import pytest
 from support.label_answers import PARTIES, question
 from support.linear_labels import RANGE
 
-from aggregator.answers.label_answers import LabelAnswers
-from aggregator.protocols.noisy_weighted_llp import NoisyWeightedLLP
+from aggregator.collectors.labels import LabelAnswers
+from aggregator.protocols.bag_regression import NoisyWeightedLLP, WeightedLBA
 from aggregator.protocols.private_labels import PrivateLabels
-from aggregator.protocols.weighted_lba import WeightedLBA
 from federation.contract.guarantee import Guarantee
 from federation.contract.plugins import Reference
 from parties.guard.answering import answered

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.label_answers import PARTIES, question
 
-from aggregator.answers.label_sum_answers import LabelSumAnswers
+from aggregator.collectors.labels import LabelSumAnswers
 from aggregator.protocols.label_sums import NoisyLabelSums
 from federation.contract.plugins import Reference
 from federation.contract.query import ReleaseId, Submission

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.answers import label_sum_range
-from aggregator.answers.label_sum_answers import LabelSumAnswers
-from aggregator.answers.label_sum_range import LabelSumRange, _gauges
+from aggregator.collectors import labels as label_sum_range
+from aggregator.collectors.labels import LabelSumAnswers, LabelSumRange, _gauges
 from federation.contract.query import ReleaseId, Submission
 from federation.contract.randomness import NoiseBits
 from federation.features.feature_map import FeatureMap

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from aggregator.answers.local_answers import LocalAnswers, SummedAnswers
+from aggregator.collectors.collectors import LocalAnswers, SummedAnswers
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.contract.query import Field, Question, Submission
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from support.two_class_questions import moment, row_moments
 
-from aggregator.answers.moment_answers import MomentAnswers
-from aggregator.answers.robust_sums import BOUNDED, Robustness
+from aggregator.collectors.robust_sums import BOUNDED, Robustness
+from aggregator.collectors.row_sums import MomentAnswers
 from federation.contract.query import Submission
 from federation.contract.randomness import NoiseBits
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aggregator.answers import robust_sums
-from aggregator.answers.robust_sums import Changes, GatedSum
+from aggregator.collectors import robust_sums
+from aggregator.collectors.robust_sums import Changes, GatedSum
 
 PARTIES, DRAWS, WIDTH = 40, 2, 6
 

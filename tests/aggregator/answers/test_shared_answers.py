@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.two_class_questions import moment
 
-from aggregator.answers.shared_answers import UNSEEN, SharedAnswers
+from aggregator.collectors.collectors import UNSEEN, SharedAnswers
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.query import Submission
 

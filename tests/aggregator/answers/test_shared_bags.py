@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from support.questions import QUESTIONS
 
-from aggregator.answers.honest_range import REACH
-from aggregator.answers.shared_bags import SharedBags
+from aggregator.collectors.bags import SharedBags
+from aggregator.collectors.robust_sums import REACH
 from federation.contract.errors import FederationError, InputError
 from federation.contract.query import Submission
 

@@ -9,7 +9,7 @@ import pytest
 from support.two_class_cohorts import cohort
 from support.two_class_questions import row_moments
 
-from aggregator.answers.shared_label_sums import SharedLabelSums
+from aggregator.collectors.row_sums import SharedLabelSums
 from parties.guard.answering import answered
 
 PLAN = SimpleNamespace(summation="", parties=6, quorum=0.9, colluding=0.1, servers="one")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.two_class_questions import moment
 
-from aggregator.answers.shared_moments import SharedMoments
+from aggregator.collectors.row_sums import SharedMoments
 from federation.contract.errors import FederationError
 from federation.contract.query import Submission
 

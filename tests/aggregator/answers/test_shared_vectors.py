@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.questions import QUESTIONS
 
-from aggregator.answers.shared_vectors import SharedVectors
+from aggregator.collectors.vectors import SharedVectors
 from federation.contract.errors import FederationError
 from federation.contract.query import Submission
 

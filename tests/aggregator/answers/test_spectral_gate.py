@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.answers.spectral_gate import _median, gated
+from aggregator.collectors.robust_sums import _median, gated
 
 PARTIES, WIDTH = 100, 20
 HARM = np.eye(1, WIDTH)[0]

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.answers.average_sensitivity import clipped_mean
-from aggregator.answers.vector_answers import ClippedMean, VectorAnswers
-from aggregator.world.fitting import fit
+from aggregator.collectors.vectors import ClippedMean, VectorAnswers, clipped_mean
+from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import InputError
 from federation.contract.query import Submission
 from federation.features.feature_map import Ball

@@ -6,8 +6,8 @@ import pytest
 from scipy.stats import norm
 from support.voting import ensemble, instance
 
-from aggregator.contract.diagnostics import diagnose, excess_risk_bound, expected_agreement
-from aggregator.contract.perturbable import LinearScores, Perturbable
+from aggregator.contract.expectations import diagnose, excess_risk_bound, expected_agreement
+from aggregator.contract.session import LinearScores, Perturbable
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits

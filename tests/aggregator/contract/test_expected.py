@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from aggregator.contract.expected import Expected
+from aggregator.contract.expectations import Expected
 from federation.contract.errors import InputError
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from aggregator.contract.expected_accuracy import expected_accuracy, expected_of_means
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.contract.expectations import expected_accuracy, expected_of_means
+from aggregator.trial.plan import PublicNumbers
 
 
 def test_an_expectation_names_what_it_assumes_and_the_most_frequent_class():

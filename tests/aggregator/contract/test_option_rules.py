@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from aggregator.contract.option_rules import refuse_misplaced, refuse_public_reach, require_positive
+from aggregator.contract.protocol import refuse_misplaced, refuse_public_reach, require_positive
 from federation.contract.errors import InputError
 
 

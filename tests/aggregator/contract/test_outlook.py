@@ -1,4 +1,4 @@
-from aggregator.contract.outlook import Outlook, told
+from aggregator.contract.session import Outlook, told
 
 
 def test_variants_of_which_the_same_is_to_be_said_share_a_line():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from aggregator.contract.perturbable import LinearScores
+from aggregator.contract.session import LinearScores
 from federation.numerics.rows import contrasts
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE, LOCAL, local_guarantee, plan_premises, summed
+from aggregator.contract.ledger import ATTENDANCE, COUNTED_ONCE, LOCAL, local_guarantee, plan_premises, summed
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, NoGuarantee, Unit
 from federation.mechanisms.noise.additive import calibrate, calibrate_laplace
 from federation.mechanisms.sums.shares import weakened

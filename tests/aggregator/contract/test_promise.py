@@ -4,10 +4,9 @@ import math
 
 import pytest
 
-from aggregator.contract.promise import Sent
-from aggregator.contract.protocol import Trust
+from aggregator.contract.protocol import Sent, Trust
 from aggregator.contract.registry import protocol, protocol_names
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Guarantee, NoGuarantee
 
 

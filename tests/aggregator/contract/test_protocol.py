@@ -6,9 +6,8 @@ from dataclasses import FrozenInstanceError, dataclass
 
 import pytest
 
-from aggregator.contract.promise import Promise
-from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule, Trust
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.contract.protocol import Place, Promise, Protocol, Refused, Requires, Rule, Trust
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 

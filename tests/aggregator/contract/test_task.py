@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aggregator.contract.task import Metric, Task
+from aggregator.contract.protocol import Metric, Task
 
 ACCURACY = Metric("accuracy", "accuracies", True, "accuracy")
 ERROR = Metric("mse", "errors", False, "mean squared error")

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.contract.outlook import USEFUL
-from aggregator.ensembles.aim import Aim
-from aggregator.world.dimensions import Spectrum, affordable
+from aggregator.contract.session import USEFUL
+from aggregator.ensembles.sessions import Aim
+from aggregator.trial.trial import Spectrum, affordable
 from federation.mechanisms.accounting.sensitivity import statistic
 from federation.mechanisms.noise.additive import calibrate
 

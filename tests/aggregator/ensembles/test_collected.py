@@ -12,10 +12,8 @@ from support.worlds import run, run_in_cohorts
 from aggregator.contract.protocol import Trust
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.releases.models import ReleasedModels
-from aggregator.world.plan import VariantPlan
-from aggregator.world.public_numbers import PublicNumbers
-from aggregator.world.views import Views
-from aggregator.world.world import World
+from aggregator.trial.plan import PublicNumbers, VariantPlan
+from aggregator.trial.trial import Views, World
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.contract.plugins import Reference

@@ -1,6 +1,6 @@
 import numpy as np
 
-from aggregator.ensembles.decoding import two_rows
+from aggregator.ensembles.sessions import two_rows
 
 
 def test_binary_weights_keep_their_decisions(rng):

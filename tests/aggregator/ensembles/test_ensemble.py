@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.voting import ensemble, instance
 
-from aggregator.ensembles import ensemble as module
+from aggregator.ensembles import output as module
 from federation.contract.query import Submission
 from federation.numerics.erm import gradient_floor, risk_minimiser
 

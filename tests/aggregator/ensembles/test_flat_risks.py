@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from aggregator.ensembles.flat_risks import FlatRisk, flat_risk, flat_votes
+from aggregator.ensembles.worst_case import FlatRisk, flat_risk, flat_votes
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.accounting.sensitivity import radius
 from federation.queries.votes import Training, VotesQuestion

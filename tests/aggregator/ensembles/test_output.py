@@ -3,10 +3,9 @@ import pytest
 from scipy.optimize import minimize
 from support.voting import ensemble, instance, replaced
 
-from aggregator.ensembles.ensemble import Ensemble
-from aggregator.ensembles.output import perturb_output
-from aggregator.world.fitting import fit
-from aggregator.world.public_rows import PublicRows
+from aggregator.ensembles.output import Ensemble, perturb_output
+from aggregator.trial.feature_fitting import fit
+from aggregator.trial.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.mechanisms.accounting import sensitivity

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.ensembles.refinement import Refinement
-from aggregator.world.fitting import fit
-from aggregator.world.public_rows import PublicRows
+from aggregator.ensembles.sessions import Refinement
+from aggregator.trial.feature_fitting import fit
+from aggregator.trial.public_rows import PublicRows
 
 
 def test_nothing_becomes_of_models():

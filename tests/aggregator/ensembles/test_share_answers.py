@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from aggregator.answers.vector_answers import ClippedMean
-from aggregator.ensembles.share_answers import share_norm
+from aggregator.collectors.vectors import ClippedMean
+from aggregator.ensembles.votes import share_norm
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
-from aggregator.world.fitting import fit
-from aggregator.world.public_rows import PublicRows
+from aggregator.trial.feature_fitting import fit
+from aggregator.trial.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.query import Submission
 from federation.numerics.rows import contrasts

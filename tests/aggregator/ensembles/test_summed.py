@@ -9,16 +9,14 @@ import pytest
 from support.worlds import guarantees, run, run_in_cohorts
 
 from aggregator.contract.protocol import Place, Refused, Trust
-from aggregator.ensembles.summed import SummedSession
+from aggregator.ensembles.sessions import SummedSession
 from aggregator.protocols.majority_vote import MajorityVote
 from aggregator.protocols.parameter_average import ParameterAverage
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.protocols.soft_vote.student import Student
 from aggregator.releases.models import ReleasedModels
-from aggregator.world.plan import VariantPlan
-from aggregator.world.public_numbers import PublicNumbers
-from aggregator.world.views import Views
-from aggregator.world.world import World
+from aggregator.trial.plan import PublicNumbers, VariantPlan
+from aggregator.trial.trial import Views, World
 from federation.contract.errors import QuorumError
 from federation.contract.guarantee import Check
 from federation.contract.plugins import Reference

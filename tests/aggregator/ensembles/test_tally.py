@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.ensembles import tally as tally_module
-from aggregator.ensembles.tally import ProbabilityTally, VoteTally
-from aggregator.world.fitting import fit
+from aggregator.ensembles import output as tally_module
+from aggregator.ensembles.output import ProbabilityTally, VoteTally
+from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import InputError
 from federation.contract.query import Submission
 from federation.queries.votes import BALLOT_PARTS, ProbabilitiesQuestion, Training, VotesQuestion

@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 from support.worlds import run
 
-from aggregator.ensembles.ensemble import Ensemble
-from aggregator.ensembles.share_answers import ShareAnswers
-from aggregator.ensembles.votes import contrasts_of
+from aggregator.ensembles.output import Ensemble
+from aggregator.ensembles.votes import ShareAnswers, contrasts_of
 from aggregator.protocols.majority_vote import MajorityVote
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.releases.models import ReleasedModels
-from aggregator.world.fitting import fit
-from aggregator.world.plan import VariantPlan
-from aggregator.world.public_numbers import PublicNumbers
-from aggregator.world.public_rows import PublicRows
+from aggregator.trial.feature_fitting import fit
+from aggregator.trial.plan import PublicNumbers, VariantPlan
+from aggregator.trial.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.query import Submission
 from federation.engines.inline import open_grid

@@ -10,8 +10,8 @@ from support.questions import QUESTIONS
 from support.worst_pairs import pair_of, without_noise
 
 from aggregator.contract.worst_case import SummedWorstCase
-from aggregator.ensembles.worst_vectors import worst_parameters, worst_shares
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.ensembles.worst_case import worst_parameters, worst_shares
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 
 PUBLIC = PublicNumbers(1e-6)

@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from aggregator.ensembles.worst_votes import PARTIES
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.ensembles.worst_case import PARTIES
+from aggregator.trial.plan import PublicNumbers
 from parties.guard.answering import answered
 from scenarios.audits.auditor import perturbable
 from scenarios.audits.small_worlds import begun, chosen_of, cohort

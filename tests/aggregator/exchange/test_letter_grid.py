@@ -7,7 +7,7 @@ import pytest
 from support.letter_sites import FIRST_NODE, Post, deployed, in_no_time
 
 from aggregator.exchange.exchange import Exchange
-from aggregator.exchange.letter_grid import LetterGrid
+from aggregator.exchange.message_engine import LetterGrid
 from federation.contract.query import ReleaseId
 from federation.engines.codec import decode_submission, encode_question
 from federation.queries.bags import Bags, CountsNoise, CountsQuestion
@@ -94,7 +94,7 @@ def test_whoever_does_not_answer_is_left_out_and_asked_again_in_the_next_run(mad
 
 def test_a_site_that_comes_late_is_asked_all_questions(made, tmp_path, monkeypatch):
     """Each of which Flower has not taken, and has called by the same empty name."""
-    monkeypatch.setattr("aggregator.exchange.letter_grid._AWAY", 0.5)
+    monkeypatch.setattr("aggregator.exchange.message_engine._AWAY", 0.5)
     meeting = Meeting(made, tmp_path, south="late")
     threading.Timer(0.3, meeting.post.conduct.pop, ["south"]).start()
     found = meeting.ask(questions=(QUESTION, QUESTION))

@@ -6,8 +6,8 @@ from contextlib import closing
 
 import pytest
 
-from aggregator.exchange import pulling as pulling_module
-from aggregator.exchange.pulling import Pulling
+from aggregator.exchange import message_engine as pulling_module
+from aggregator.exchange.message_engine import Pulling
 
 
 @pytest.fixture(autouse=True)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from support.summing_sites import town
 
-from aggregator.answers.shared_moments import SharedMoments
+from aggregator.collectors.row_sums import SharedMoments
 from aggregator.exchange.app import run_exchange
 from aggregator.exchange.exchange import JOURNALS
-from aggregator.exchange.sums import last_sum, over
-from aggregator.sums.adding import AddingServer
+from aggregator.exchange.secure_aggregation import last_sum, over
+from aggregator.secure_aggregation.server import AddingServer
 from federation.contract.errors import InputError, QuorumError
 from federation.secure_aggregation.messages import KEYS
 from federation.signed_messages.aggregation_messages import MASKS, SumAnswer

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.contract.ledger import Budget
-from aggregator.exchange.spent import Spent, affordable
+from aggregator.exchange.exchange import Spent, affordable
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.mechanisms.noise.additive import calibrate

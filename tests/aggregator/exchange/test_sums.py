@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 from support.summing_sites import town
 
-from aggregator.answers.shared_moments import SharedMoments
-from aggregator.exchange import sums
+from aggregator.collectors.row_sums import SharedMoments
+from aggregator.exchange import secure_aggregation as sums
 from aggregator.exchange.app import run_exchange
-from aggregator.exchange.exchange import JOURNALS
-from aggregator.exchange.spent import Spent
-from aggregator.exchange.sums import last_sum, over
-from aggregator.sums.masked_sum import MaskedSum
+from aggregator.exchange.exchange import JOURNALS, Spent
+from aggregator.exchange.secure_aggregation import last_sum, over
+from aggregator.secure_aggregation.server import MaskedSum
 from federation.contract.errors import QuorumError
 from federation.secure_aggregation.messages import AGREE, KEYS, MASKED, SHARES, UNMASK
 from parties.secure_aggregation.party import Record

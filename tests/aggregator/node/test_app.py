@@ -9,7 +9,7 @@ import pytest
 from flwr.app import Context, RecordDict
 from support.worlds import run
 
-from aggregator.node import app as module
+from aggregator.server import app as module
 from federation.contract.errors import FederationError, InputError, QuorumError
 from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid, run_server_app
@@ -99,8 +99,8 @@ def test_a_plan_that_cannot_be_read_asks_nobody(tmp_path):
 
 
 def test_outside_a_simulation_the_others_are_released_before_the_failure_is_raised(make_plan, monkeypatch):
-    from aggregator.node.variants import VariantRun
-    from aggregator.world.plan import VariantPlan
+    from aggregator.server.variants import VariantRun
+    from aggregator.trial.plan import VariantPlan
 
     finish = VariantRun.finish
 

@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from aggregator.node.failed_variants import FailedVariants, blaming
+from aggregator.server.variants import FailedVariants, blaming
 from federation.contract.errors import DEBUG, BudgetExceededError, FederationError, InputError, QuorumError
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from aggregator.node.individual import IndividualScores, best_means
-from aggregator.world.fitting import fit
+from aggregator.server.app import IndividualScores, best_means
+from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import InputError
 from federation.contract.query import Submission
 from federation.queries.votes import IndividualQuestion, Training

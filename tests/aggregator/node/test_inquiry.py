@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from support.two_class_questions import marginals
 
-from aggregator.ensembles.ensemble import Ensemble
-from aggregator.ensembles.tally import VoteTally
-from aggregator.node.inquiry import Inquiry
-from aggregator.world.fitting import fit
-from aggregator.world.public_rows import PublicRows
+from aggregator.ensembles.output import Ensemble, VoteTally
+from aggregator.server.releasing import Inquiry
+from aggregator.trial.feature_fitting import fit
+from aggregator.trial.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.query import ReleaseId
 from federation.queries.bags import Bags, CountsNoise, CountsQuestion

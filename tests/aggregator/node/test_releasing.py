@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from aggregator.contract.ledger import Budget, Ledger
-from aggregator.contract.perturbable import Perturbable
-from aggregator.node.releasing import Release, release
-from aggregator.world.plan import VariantPlan, WorldPlan
+from aggregator.contract.session import Perturbable
+from aggregator.server.releasing import Release, release
+from aggregator.trial.plan import VariantPlan, WorldPlan
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import NoGuarantee
 from federation.contract.plugins import Reference

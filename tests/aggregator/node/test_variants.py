@@ -12,15 +12,14 @@ import pytest
 from support import linear_labels
 from support.worlds import run
 
-from aggregator.node.inquiry import Inquiry
-from aggregator.node.variants import VariantRun, Variants
 from aggregator.protocols.mean_operator.mean_operator import MeanOperator
 from aggregator.protocols.private_labels import PrivateLabels
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.releases.models import ReleasedModels
-from aggregator.world.plan import VariantPlan
-from aggregator.world.views import Views
-from aggregator.world.world import World
+from aggregator.server.releasing import Inquiry
+from aggregator.server.variants import VariantRun, Variants
+from aggregator.trial.plan import VariantPlan
+from aggregator.trial.trial import Views, World
 from federation.contract.errors import BudgetExceededError, FederationError, InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.plugins import Reference
@@ -143,7 +142,7 @@ def test_a_session_that_spends_otherwise_than_promised_is_refused_before_anybody
     options, change = BROKEN[case]
     plan = make_plan(variants=variants(("private_labels", options)), epsilons=(1.0,), **{**REAL, **changes})
     begun(plan)  # honest
-    monkeypatch.setattr("aggregator.node.variants.protocol", lambda kind: dishonest(PrivateLabels, Pledge(change)))
+    monkeypatch.setattr("aggregator.server.variants.protocol", lambda kind: dishonest(PrivateLabels, Pledge(change)))
     said = r"^variant 'v0': the protocol 'private_labels' promised .* at most and would be charged epsilon=1, "
     with pytest.raises(InputError, match=said + ".*; its package must be repaired$"):
         run(open_grid("inline"), plan, 6, NOBODY)
@@ -152,7 +151,7 @@ def test_a_session_that_spends_otherwise_than_promised_is_refused_before_anybody
 def test_a_guarantee_that_was_promised_and_is_not_kept_is_refused(make_plan, monkeypatch):
     promised = Guarantee(1.0, 0.0, Unit.LABEL, Adjacency.REPLACE, "a dream")
     lies = dishonest(PrivateLabels, lambda promise: replace(promise, spends=promised))
-    monkeypatch.setattr("aggregator.node.variants.protocol", lambda kind: lies)
+    monkeypatch.setattr("aggregator.server.variants.protocol", lambda kind: lies)
     plan = make_plan(variants=variants(("private_labels", {"noise": "off"})), epsilons=(1.0,), **REAL)
     with pytest.raises(InputError, match=r"promised epsilon=1, .* at most and would be charged no guarantee"):
         run(open_grid("inline"), plan, 6, NOBODY)
@@ -161,7 +160,7 @@ def test_a_guarantee_that_was_promised_and_is_not_kept_is_refused(make_plan, mon
 def test_less_than_was_promised_may_be_spent(make_plan, monkeypatch):
     """And what covers more than was promised covers that, too."""
     modest = dishonest(MeanOperator, Pledge({"epsilon": 2.0, "delta": 1e-3, "unit": Unit.LABEL}))
-    monkeypatch.setattr("aggregator.node.variants.protocol", lambda kind: modest)
+    monkeypatch.setattr("aggregator.server.variants.protocol", lambda kind: modest)
     plan = make_plan(variants=variants(("mean_operator", {"protect": "row"})), epsilons=(1.0,), **TWO_CLASSES)
     _, inquiry = begun(plan)
     [(question, _)] = inquiry.questions()
@@ -174,7 +173,7 @@ def test_less_than_was_promised_may_be_spent(make_plan, monkeypatch):
 def test_an_aggregator_that_spends_more_than_promised_writes_nothing(make_plan, monkeypatch, change):
     lies = dishonest(SoftVote, Pledge(change))
     plan = make_plan(variants=variants(("soft_vote", {"noise": "gaussian"})), epsilons=(1.0,))
-    monkeypatch.setattr("aggregator.node.variants.protocol", lambda kind: lies)
+    monkeypatch.setattr("aggregator.server.variants.protocol", lambda kind: lies)
     with pytest.raises(
         InputError, match=r"the protocol 'soft_vote' promised .* would be charged epsilon=1, delta=1e-06"
     ):

@@ -12,7 +12,7 @@ from support.linear_labels import RANGE, draw
 from aggregator.contract.protocol import Place, Trust
 from aggregator.learners.shrinkage import shrink
 from aggregator.protocols.label_sums import NoisyLabelSums
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee, Unit
 from federation.contract.randomness import NoiseBits

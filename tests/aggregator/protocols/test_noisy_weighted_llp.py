@@ -10,9 +10,8 @@ from support.label_answers import LEAST, MOST, collected, question
 from support.linear_labels import RANGE, WEIGHTS
 from support.worlds import plan_fixture, run
 
-from aggregator.protocols.noisy_weighted_llp import NoisyWeightedLLP
-from aggregator.world.plan import VariantPlan
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.protocols.bag_regression import NoisyWeightedLLP
+from aggregator.trial.plan import PublicNumbers, VariantPlan
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid

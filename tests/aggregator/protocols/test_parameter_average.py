@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from aggregator.answers.average_sensitivity import parameter_average, radius_of_any_rows
+from aggregator.collectors.vectors import parameter_average, radius_of_any_rows
 from aggregator.contract.registry import protocol
 from aggregator.protocols.parameter_average import ParameterAverage
-from aggregator.world.fitting import fit
-from aggregator.world.public_rows import PublicRows
+from aggregator.trial.feature_fitting import fit
+from aggregator.trial.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Check
 from federation.contract.query import Submission

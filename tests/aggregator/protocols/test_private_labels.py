@@ -9,7 +9,7 @@ from support.linear_labels import RANGE, WEIGHTS, draw
 
 from aggregator.contract.protocol import Trust
 from aggregator.protocols.private_labels import PrivateLabels
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 
 
@@ -104,7 +104,7 @@ def test_rows_leave_a_party_as_they_are_and_labels_with_noise():
 
 
 def test_the_excess_that_is_expected_is_what_noise_on_labels_adds_to_least_squares():
-    from aggregator.world.public_numbers import PublicNumbers
+    from aggregator.trial.plan import PublicNumbers
     from federation.contract.randomness import NoiseBits
     from federation.mechanisms.labels.calibration import calibrate
 
@@ -122,7 +122,7 @@ def test_the_excess_that_is_expected_is_what_noise_on_labels_adds_to_least_squar
 
 
 def test_what_is_expected_without_a_formula_is_nothing():
-    from aggregator.world.public_numbers import PublicNumbers
+    from aggregator.trial.plan import PublicNumbers
 
     known = PublicNumbers(1e-6, features=5, rows=1500, label_range=(-1.0, 1.0))
     assert PrivateLabels(noise="estimated_bins").expected_error(known, 1.0) is None

@@ -8,8 +8,8 @@ from support.label_answers import LEAST, collected, question
 from support.linear_labels import WEIGHTS
 
 from aggregator.contract.protocol import Trust
-from aggregator.protocols.weighted_lba import WeightedLBA
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.protocols.bag_regression import WeightedLBA
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.regressions.bag_options import bags_of_size, require_size
+from aggregator.protocols.bag_regression import bags_of_size, require_size
 from federation.contract.errors import InputError
 
 

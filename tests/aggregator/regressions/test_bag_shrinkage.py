@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from support.linear_labels import RANGE, WEIGHTS, draw
 
-from aggregator.learners.bag_regression.least_squares import BagLeastSquares
+from aggregator.learners.bag_regression.linear import BagLeastSquares
 from aggregator.learners.shrinkage import shrink
-from aggregator.regressions.bag_shrinkage import FREE, constant_answer, shrunk_sums, sum_variance, variance
+from aggregator.regressions.models import FREE, constant_answer, shrunk_sums, sum_variance, variance
 from federation.contract.query import ReleaseId
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Append, UnitNorm

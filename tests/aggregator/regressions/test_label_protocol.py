@@ -10,13 +10,11 @@ from support.linear_labels import RANGE, draw
 from support.worlds import guarantees, plan_fixture, run, run_in_cohorts
 
 from aggregator.contract.protocol import Trust
+from aggregator.protocols.bag_regression import NoisyWeightedLLP, WeightedLBA
 from aggregator.protocols.label_sums import NoisyLabelSums
-from aggregator.protocols.noisy_weighted_llp import NoisyWeightedLLP
 from aggregator.protocols.private_labels import PrivateLabels
-from aggregator.protocols.weighted_lba import WeightedLBA
-from aggregator.releases.regression_models import ReleasedRegressions
-from aggregator.world.plan import VariantPlan
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.releases.estimator_models import ReleasedRegressions
+from aggregator.trial.plan import PublicNumbers, VariantPlan
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import Guarantee
 from federation.contract.plugins import Reference

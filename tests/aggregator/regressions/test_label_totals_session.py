@@ -8,8 +8,7 @@ from support import linear_labels
 from support.synthetic import Table
 
 from aggregator.protocols.label_sums import NoisyLabelSums
-from aggregator.world.views import Views
-from aggregator.world.world import World
+from aggregator.trial.trial import Views, World
 from federation.contract.errors import InputError
 from federation.contract.plugins import Reference
 from parties.guard.answering import answered

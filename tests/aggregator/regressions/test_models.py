@@ -8,9 +8,9 @@ from support.label_answers import collected
 from support.linear_labels import RANGE, draw
 
 from aggregator.learners.shrinkage import shrink
-from aggregator.protocols.noisy_weighted_llp import NoisyWeightedLLP
+from aggregator.protocols.bag_regression import NoisyWeightedLLP
 from aggregator.regressions.models import by_steps, formed_bags, from_bags, from_labels, from_moments, from_sums
-from aggregator.releases.regression_models import BagNetwork
+from aggregator.releases.estimator_models import BagNetwork
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.labels.calibration import calibrate

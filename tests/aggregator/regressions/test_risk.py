@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from aggregator.regressions import risk
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.regressions import models as risk
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.labels.mechanism import LabelRange
 from federation.mechanisms.labels.shaped_gaussian import calibrate, fit_shape
@@ -121,9 +121,9 @@ def test_what_knows_its_noise_errs_as_a_posterior_mean_does():
     seen = answers + random.standard_normal((20_000, rank)) * math.sqrt(noise)
     errors = seen * (spread**2 / (spread**2 + noise)) - answers
     measured = np.square(errors).sum(axis=1).mean() / rows
-    assert measured == pytest.approx(risk.shrunk(rank, rows, noise, width), rel=0.03)
-    assert risk.shrunk(rank, rows, 1e-9, width) == pytest.approx(rank * 1e-9 / rows)
-    risks = [risk.shrunk(rank, rows, noise, width) for noise in np.geomspace(1e-3, 1e6, 40)]
+    assert measured == pytest.approx(risk.shrunk_risk(rank, rows, noise, width), rel=0.03)
+    assert risk.shrunk_risk(rank, rows, 1e-9, width) == pytest.approx(rank * 1e-9 / rows)
+    risks = [risk.shrunk_risk(rank, rows, noise, width) for noise in np.geomspace(1e-3, 1e6, 40)]
     assert risks == sorted(risks)
     assert risks[-1] == pytest.approx((1 / 24 + 0.02) * width**2, rel=1e-2)
 

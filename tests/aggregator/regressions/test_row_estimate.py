@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.regressions.row_estimate import PublicMoment, estimate, public_share
+from aggregator.regressions.row_sessions import PublicMoment, estimate, public_share
 from federation.mechanisms.sums.row_sums import RowStatistic
 from federation.numerics.rows import within_norm
 

@@ -10,8 +10,7 @@ from support import linear_labels
 from support.synthetic import Table
 
 from aggregator.protocols.label_sums import NoisyLabelSums
-from aggregator.world.views import Views
-from aggregator.world.world import World
+from aggregator.trial.trial import Views, World
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee, Unit
 from federation.contract.plugins import Reference

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.regressions.unit_rows import LEAST_PUBLIC_ROWS, unit_rows
-from aggregator.world.fitting import fit
+from aggregator.regressions.row_sessions import LEAST_PUBLIC_ROWS, unit_rows
+from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import InputError
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import UnitNorm

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.worst_pairs import pair_of, without_noise
 
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 
 PUBLIC = PublicNumbers(0.01, label_range=(-3.0, 7.0))
 SECURE = {"trust": "secure"}

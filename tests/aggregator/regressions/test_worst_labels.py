@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from support.worst_pairs import pair_of, without_noise
 
-from aggregator.regressions.worst_labels import WorstLabels
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.regressions.worst_case import WorstLabels
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 
 RANGE = (-3.0, 7.0)

@@ -9,8 +9,8 @@ import pytest
 from support.two_class_questions import moment
 from support.worst_pairs import pair_of, without_noise
 
-from aggregator.regressions.worst_rows import worst_rows
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.regressions.worst_case import worst_rows
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.mechanisms.sums.row_sums import SENSITIVITY
 

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from aggregator.releases.classifier_models import ReleasedClassifiers, network
 from aggregator.releases.model_files import head
+from aggregator.releases.models import ReleasedClassifiers, network
 from federation.contract.errors import InputError
 from federation.features.feature_map import FeatureMap
 from federation.queries.marginals import Hypothesis

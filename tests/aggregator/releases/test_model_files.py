@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.releases.classifier_models import ReleasedClassifiers, network
+from aggregator.releases.estimator_models import ReleasedRegressions
 from aggregator.releases.model_files import head, kept_once
-from aggregator.releases.models import ReleasedModels
-from aggregator.releases.regression_models import ReleasedRegressions
-from aggregator.world.fitting import fit
+from aggregator.releases.models import ReleasedClassifiers, ReleasedModels, network
+from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import InputError
 from federation.features.feature_map import FeatureMap
 from federation.queries.marginals import Hypothesis

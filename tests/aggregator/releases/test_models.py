@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggregator.learners.linear_odd.catalogue import loss
+from aggregator.learners.linear_odd.losses import loss
 from aggregator.releases.models import ReleasedModels
 from federation.contract.errors import InputError
 from federation.contract.plugins import Reference

@@ -7,9 +7,9 @@ import pytest
 from support.mixtures import Mixtures, skewed
 
 from aggregator.learners.class_ratios.catalogue import estimator_class
-from aggregator.learners.class_ratios.intervals import intervals
-from aggregator.releases.ratio_models import ReleasedRatios
-from aggregator.world.fitting import fit
+from aggregator.learners.class_ratios.drift import intervals
+from aggregator.releases.estimator_models import ReleasedRatios
+from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import InputError
 
 WORLD = Mixtures(3)
@@ -63,7 +63,7 @@ def test_where_too_little_is_known_of_the_errors_there_are_no_intervals(rows, mo
     def refusing(*arguments, **options):
         raise InputError("too few rows")
 
-    monkeypatch.setattr("aggregator.learners.class_ratios.intervals.intervals", refusing)
+    monkeypatch.setattr("aggregator.learners.class_ratios.drift.intervals", refusing)
     assert released("class_means").intervals(0, 0, rows, 0.9) is None
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from aggregator.learners.bag_regression.network import BagNetwork
-from aggregator.releases.regression_models import ReleasedRegressions, linear, neural
-from aggregator.world.fitting import fit
+from aggregator.releases.estimator_models import ReleasedRegressions, linear, neural
+from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import InputError
 
 ROWS = np.random.default_rng(0).normal(size=(60, 2))

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from aggregator.releases.released_estimators import ReleasedEstimators
+from aggregator.releases.models import ReleasedEstimators
 from federation.contract.errors import InputError
 from federation.features.feature_map import FeatureMap
 

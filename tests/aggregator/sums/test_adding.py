@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.masked_sums import QUESTION
 
-from aggregator.sums.adding import AddingServer
+from aggregator.secure_aggregation.server import AddingServer
 from federation.contract.errors import QuorumError
 from federation.secure_aggregation.messages import KEYS, RECEIPT, Table
 from federation.secure_aggregation.plan import Terms, planned

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.masked_sums import World
 
-from aggregator.sums.masked_sum import MaskedSum
+from aggregator.secure_aggregation.server import MaskedSum
 from federation.contract.errors import InputError, QuorumError
 from federation.secure_aggregation.messages import AGREE, KEYS, MASKED, SHARES, UNMASK, Masked, Table, packed_bits
 

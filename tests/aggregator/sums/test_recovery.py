@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from aggregator.sums.recovery import Revealed, remaining_masks
+from aggregator.secure_aggregation.server import Revealed, remaining_masks
 from federation.contract.errors import InputError, QuorumError
 from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation import masks as shamir

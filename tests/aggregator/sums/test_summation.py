@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from aggregator.sums.summation import summation_of
+from aggregator.collectors.collectors import summation_of
 from federation.contract.errors import InputError
 from federation.contract.query import ReleaseId
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.world.dimensions import FEW, OMITTED, ROWS_PER_DIMENSION, SIZES, Spectrum, affordable, errors
+from aggregator.trial.trial import FEW, OMITTED, ROWS_PER_DIMENSION, SIZES, Spectrum, affordable, errors
 from federation.contract.errors import InputError
 from federation.mechanisms.accounting import sensitivity
 from federation.mechanisms.noise.additive import calibrate

@@ -15,7 +15,7 @@ from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import StandardScaler
 
-from aggregator.world.fitting import fit, imputes, mixed_units
+from aggregator.trial.feature_fitting import fit, imputes, mixed_units
 from federation.contract.errors import InputError
 from federation.features.feature_map import text_code, with_fourier
 from federation.features.steps import Fourier

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from aggregator.world.number_columns import are_identifiers, identifiers, names_somebody, remarks
+from aggregator.trial.feature_fitting import are_identifiers, identifiers, names_somebody, remarks
 
 COUNT = 40
 COLUMNS = {

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from aggregator.world.plan import VariantPlan, WorldPlan
+from aggregator.trial.plan import VariantPlan, WorldPlan
 from federation.contract.errors import InputError
 
 

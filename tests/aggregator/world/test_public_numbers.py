@@ -4,7 +4,7 @@ from dataclasses import FrozenInstanceError, fields
 
 import pytest
 
-from aggregator.world.public_numbers import PublicNumbers, product
+from aggregator.trial.plan import PublicNumbers, product
 
 
 @pytest.mark.parametrize(

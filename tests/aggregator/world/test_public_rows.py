@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.world.fitting import fit
-from aggregator.world.public_rows import PublicRows
+from aggregator.trial.feature_fitting import fit
+from aggregator.trial.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.numerics.rows import contrasts
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.world.fitting import fit
-from aggregator.world.text_columns import indicators, remarks
+from aggregator.trial.feature_fitting import fit, indicators
+from aggregator.trial.feature_fitting import text_column_remarks as remarks
 from federation.contract.errors import InputError
 
 

@@ -2,9 +2,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from aggregator.world import views as module
-from aggregator.world.dimensions import affordable
-from aggregator.world.views import Views, fitted, spectrum_to_whiten
+from aggregator.trial import trial as module
+from aggregator.trial.trial import Views, affordable, fitted, spectrum_to_whiten
 
 
 def test_one_view_where_nothing_is_automatic(make_plan):

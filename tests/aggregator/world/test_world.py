@@ -2,10 +2,8 @@
 
 import pytest
 
-from aggregator.world.plan import VariantPlan
-from aggregator.world.public_numbers import PublicNumbers
-from aggregator.world.views import Views
-from aggregator.world.world import World
+from aggregator.trial.plan import PublicNumbers, VariantPlan
+from aggregator.trial.trial import Views, World
 from federation.contract.errors import InputError
 from federation.contract.query import Noise
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from flwr.app import Message
 
-from aggregator.node.inquiry import Inquiry
-from aggregator.world.fitting import fit
+from aggregator.server.releasing import Inquiry
+from aggregator.trial.feature_fitting import fit
 from federation.contract.plugins import Reference
 from federation.contract.query import Collector, Submission
 from federation.engines.codec import encode_submission

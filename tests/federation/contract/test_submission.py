@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from aggregator.world.fitting import fit
+from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import InputError
 from federation.contract.query import Field, Submission, check_submission
 from federation.queries.votes import Training, VotesQuestion

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from aggregator.world.fitting import fit
+from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import InputError
 from federation.features.feature_map import FeatureMap, completed, text_code
 from federation.features.steps import Append, UnitNorm

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, RecordDict
 
-from aggregator.ensembles.tally import VoteTally
-from aggregator.world.fitting import fit
+from aggregator.ensembles.output import VoteTally
+from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import QuorumError
 from federation.contract.plugins import Reference
 from federation.contract.query import Submission

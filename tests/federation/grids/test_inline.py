@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.worlds import SYNTHETIC, run
 
-from aggregator.world.plan import VariantPlan
+from aggregator.trial.plan import VariantPlan
 from federation.contract.errors import QuorumError
 from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid

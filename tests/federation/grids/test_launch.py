@@ -50,6 +50,6 @@ def test_what_an_app_raises_reaches_whoever_runs_it(monkeypatch):
 
 
 def test_an_app_that_is_not_installed_is_a_clear_error(monkeypatch):
-    monkeypatch.setattr(launch, "SERVER_APP", "aggregator.node.app:absent")
+    monkeypatch.setattr(launch, "SERVER_APP", "aggregator.server.app:absent")
     with pytest.raises(InputError, match=r"cannot load 'aggregator\.node\.app:absent'"):
         run_server_app(open_grid("inline"), {})

@@ -15,7 +15,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 from ray._private.state import actors
 from support.worlds import run
 
-from aggregator.world.plan import VariantPlan
+from aggregator.trial.plan import VariantPlan
 from federation.contract.errors import QuorumError
 from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.world.fitting import fit
+from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import InputError
 from federation.contract.guarantee import SEEDED, UNTIMED, Adjacency, Check, Guarantee, NoGuarantee, Unit
 from federation.contract.query import OFF, Declared, ReleaseId, Submission, check_submission

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggregator.world.fitting import fit
+from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import InputError
 from federation.contract.query import Submission, TrustedQuestion, check_submission
 from federation.engines.codec import bytes_per_party, decode_question, encode_question, question_digest

@@ -6,8 +6,8 @@ from scipy.optimize import minimize
 from support.synthetic import Parties
 
 from aggregator.protocols.parameter_average import ParameterAverage
-from aggregator.world.fitting import fit
-from aggregator.world.public_rows import PublicRows
+from aggregator.trial.feature_fitting import fit
+from aggregator.trial.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.plugins import Reference
 from federation.contract.query import check_submission

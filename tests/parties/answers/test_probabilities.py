@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.world.fitting import fit
+from aggregator.trial.feature_fitting import fit
 from federation.contract.plugins import Reference
 from federation.contract.query import check_submission
 from federation.queries.votes import BALLOT_PARTS, ProbabilitiesQuestion, Training, VotesQuestion

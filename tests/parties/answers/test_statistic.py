@@ -3,9 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggregator.ensembles.share_answers import share_norm, share_question
-from aggregator.world.fitting import fit
-from aggregator.world.public_rows import PublicRows
+from aggregator.ensembles.votes import share_norm, share_question
+from aggregator.trial.feature_fitting import fit
+from aggregator.trial.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.plugins import Reference
 from federation.contract.query import check_submission

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.questions import QUESTIONS
 
-from aggregator.world.fitting import fit
+from aggregator.trial.feature_fitting import fit
 from federation.contract.plugins import Reference
 from federation.contract.query import ReleaseId, check_submission
 from federation.contract.randomness import NoiseBits

@@ -7,7 +7,7 @@ import pytest
 from support.summing_sites import LetterWorld, town
 
 from aggregator.exchange.exchange import Exchange
-from aggregator.sums.adding import AddingServer
+from aggregator.secure_aggregation.server import AddingServer
 from federation.secure_aggregation.messages import KEYS, RECEIPT, SHARES, Table, packed_bits
 from federation.secure_aggregation.plan import SumPlan
 from federation.signed_messages.aggregation_messages import LEAVE, MASKS, SumAnswer, SumQuery

@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from support.masked_sums import QUESTION
 
-from aggregator.sums.adding import AddingServer
+from aggregator.secure_aggregation.server import AddingServer
 from federation.contract.errors import InputError, QuorumError
 from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation.messages import RECEIPT, SAYS, Table, Uploaded

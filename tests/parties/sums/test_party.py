@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.masked_sums import QUESTION, World
 
-from aggregator.sums.masked_sum import MaskedSum
+from aggregator.secure_aggregation.server import MaskedSum
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.secure_aggregation.messages import AGREE, KEYS, MASKED, SHARES, UNMASK
 from federation.secure_aggregation.plan import planned

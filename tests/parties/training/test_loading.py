@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from support.synthetic import Parties, draw
 
-from aggregator.world.fitting import fit
+from aggregator.trial.feature_fitting import fit
 from federation.queries.votes import Training
 from parties.party_data import cohort as holdings_module
 from parties.party_data.cohort import Cohort, Held, Holdings

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from support.training_parties import make_training
 
-from aggregator.world.fitting import fit
+from aggregator.trial.feature_fitting import fit
 from federation.contract.plugins import Reference
 from federation.queries.votes import IndividualQuestion, Training, VotesQuestion
 from parties.party_data.cohort import Cohort

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aggregator.advice.ranking import rank
-from aggregator.advice.wish import Wish
+from aggregator.advice import Wish, rank
 from aggregator.contract.protocol import Trust
 from scenarios.advice import pilot_words
 from scenarios.advice.measuring import Values

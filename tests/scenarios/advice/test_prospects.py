@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from aggregator.advice.ranking import rank
-from aggregator.advice.wish import Wish
+from aggregator.advice import Wish, rank
 from aggregator.contract.protocol import Trust
 from federation.contract.errors import InputError
 from scenarios.advice.prospects import draw, prospects

@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggregator.advice.ranking import rank
-from aggregator.advice.wish import Wish
+from aggregator.advice import Wish, rank
 from aggregator.contract.protocol import Trust
 from federation.contract.errors import FederationError, InputError
 from federation.contract.guarantee import SEEDED, Guarantee, Unit

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from aggregator.advice.ranking import rank
-from aggregator.advice.wish import Wish
+from aggregator.advice import Wish, rank
 from aggregator.contract.protocol import Trust
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.mechanisms.accounting.private_selection import RandomStopping

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aggregator.advice.wish import Wish
+from aggregator.advice import Wish
 from aggregator.contract.protocol import Trust
 from federation.contract.errors import InputError
 from scenarios.advice.subject import of_file, of_numbers, of_scenario, wished

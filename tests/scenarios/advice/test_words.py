@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from aggregator.advice.ranking import Advice, nearest, rank
-from aggregator.advice.wish import Wish
+from aggregator.advice import Advice, Wish, nearest, rank
 from aggregator.contract.protocol import Place, Trust
 from federation.contract.errors import InputError
 from scenarios.advice import words

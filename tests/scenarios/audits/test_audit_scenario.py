@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.mechanisms.audits import AuditResult, CurvePoint
 from scenarios.audits.audit_scenario import audit_scenario

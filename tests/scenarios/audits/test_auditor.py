@@ -13,7 +13,7 @@ from aggregator.protocols.class_ratio.class_ratio import ClassRatio
 from aggregator.protocols.majority_vote import MajorityVote
 from aggregator.protocols.parameter_average import ParameterAverage
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 from federation.contract.query import PrivateQuestion

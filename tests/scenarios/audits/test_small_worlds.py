@@ -7,7 +7,7 @@ import pytest
 from support.worst_pairs import variant_of, worst_of
 
 from aggregator.contract.worst_case import Rows
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from scenarios.audits.auditor import private_question
 from scenarios.audits.small_worlds import begun, chosen_of, cohort, plan, public_table

@@ -21,7 +21,7 @@ from support.released_runs import (
 )
 
 from aggregator.learners.class_ratios.class_means import ClassMeans
-from aggregator.releases.ratio_models import ReleasedRatios
+from aggregator.releases.estimator_models import ReleasedRatios
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 from scenarios.commands.predict import predict_command

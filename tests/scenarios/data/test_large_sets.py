@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aggregator.world.fitting import fit
+from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import InputError
 from federation.features.feature_map import text_code
 from scenarios.data.catalogue import load

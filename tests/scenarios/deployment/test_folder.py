@@ -5,7 +5,7 @@ import json
 import pytest
 from support.letter_sites import CLOSING, deployed, scenario, write_public
 
-from aggregator.world.plan import WorldPlan
+from aggregator.trial.plan import WorldPlan
 from federation.contract.errors import InputError
 from federation.signed_messages.aggregation_messages import roster_of
 from federation.signed_messages.agreement import Agreement

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from aggregator.answers.collecting import Answers
+from aggregator.collectors.collectors import Answers
 from scenarios.estimates import samples
 from scenarios.estimates.samples import sampled
 

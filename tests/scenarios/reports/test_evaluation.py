@@ -3,8 +3,7 @@
 import pytest
 import yaml
 
-from aggregator.contract.promise import Sent
-from aggregator.contract.protocol import Place
+from aggregator.contract.protocol import Place, Sent
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, Unit
 from scenarios.reports.evaluation import evaluation, write_evaluation

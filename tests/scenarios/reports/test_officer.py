@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.html_page import Page
 
-from aggregator.contract.promise import Sent
-from aggregator.contract.protocol import Place, Trust
+from aggregator.contract.protocol import Place, Sent, Trust
 from aggregator.contract.registry import protocol, protocol_names
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import SEEDED, Adjacency, Assumption, Check, Guarantee, Keeper, NoGuarantee, Unit
 from scenarios.reports.evidence import Evidence, Reality, Release, World

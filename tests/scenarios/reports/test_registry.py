@@ -6,8 +6,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from aggregator.contract.promise import Sent
-from aggregator.contract.protocol import Place
+from aggregator.contract.protocol import Place, Sent
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from scenarios.reports.evidence import Evidence, Reality, Release, World

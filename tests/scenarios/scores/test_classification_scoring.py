@@ -13,8 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 
 import scenarios
-from aggregator.releases.classifier_models import ReleasedClassifiers, network
-from aggregator.releases.models import ReleasedModels
+from aggregator.releases.models import ReleasedClassifiers, ReleasedModels, network
 from federation.contract.guarantee import NoGuarantee
 from federation.features.feature_map import FeatureMap
 from federation.queries.marginals import Hypothesis

@@ -31,8 +31,7 @@ from support.released_runs import (
     write_csv,
 )
 
-from aggregator.releases.classifier_models import ReleasedClassifiers, network
-from aggregator.releases.models import ReleasedModels
+from aggregator.releases.models import ReleasedClassifiers, ReleasedModels, network
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 from federation.features.feature_map import FeatureMap, text_code

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from support.packages import install
 
+from aggregator.contract.protocol import Metric, Task
 from aggregator.contract.registry import task
-from aggregator.contract.task import Metric, Task
 from federation.contract.errors import InputError
 from scenarios.runs.world import worlds
 from scenarios.scores import metrics, tasks
@@ -30,7 +30,7 @@ ENTRIES = {
 }
 CODE = """\
 from aggregator.contract.registry import task
-from aggregator.contract.task import Metric, Task
+from aggregator.contract.protocol import Metric, Task
 TAU = Metric("tau", "rank errors", False, "rank error")
 RANKING = Task("a_ranking", "real", TAU, "ranked_pack:score")
 RANKING_AGAIN = Task("b_ranking", "real", TAU, "ranked_pack:score", targets=True)
@@ -55,7 +55,7 @@ def test_own_tasks_are_installed_under_their_names(known: Task) -> None:
     ("name", "words"),
     [
         ("no_task", "the entry point 'no_task' of the package 'Ranked-Pack' (federation.tasks: ranked_pack:NO_TASK) is "
-         "no Task of aggregator.contract.task; its package must be repaired"),
+         "no Task of aggregator.contract.protocol; its package must be repaired"),
         ("missing", "the entry point 'missing' of the package 'Ranked-Pack' (federation.tasks: ranked_pack:MISSING) "
          "cannot be imported: AttributeError: module 'ranked_pack' has no attribute 'MISSING'; repair or remove that "
          "package"),

@@ -3,7 +3,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from aggregator.world.fitting import fit
+from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import InputError
 from federation.queries.bags import Bags
 from federation.queries.votes import IndividualQuestion, Training, VotesQuestion

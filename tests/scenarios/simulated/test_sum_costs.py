@@ -9,8 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from support.masked_sums import QUESTION
 
-from aggregator.sums.adding import AddingServer
-from aggregator.sums.masked_sum import MaskedSum
+from aggregator.secure_aggregation.server import AddingServer, MaskedSum
 from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation import masks as shamir
 from federation.secure_aggregation import messages as two_servers

@@ -9,7 +9,7 @@ from aggregator.contract.registry import protocol, protocol_names
 from aggregator.contract.worst_case import PrivateWorstCase
 from aggregator.protocols.label_sums import NoisyLabelSums
 from aggregator.protocols.mean_operator.mean_operator import MeanOperator
-from aggregator.regressions import worst_labels
+from aggregator.regressions import worst_case as worst_labels
 from scenarios.testing import CheckFailed, check_protocol, checks
 from scenarios.testing.checks import Checked, _audit
 

@@ -8,7 +8,7 @@ from support.questions import QUESTIONS
 
 from aggregator.contract.protocol import Requires
 from aggregator.contract.registry import protocol
-from aggregator.world.plan import WorldPlan
+from aggregator.trial.plan import WorldPlan
 from federation.contract.query import Submission
 from federation.engines.codec import decode_submission, encode_question
 from federation.engines.nodes import Placement

@@ -10,7 +10,7 @@ from scipy.linalg import lstsq
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from aggregator.learners.bag_regression.least_squares import BagLeastSquares, expected_error
+from aggregator.learners.bag_regression.linear import BagLeastSquares, expected_error
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, sign_weights

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from aggregator.learners.bag_regression.least_squares import BagLeastSquares
-from aggregator.learners.bag_regression.linear_training import trained
+from aggregator.learners.bag_regression.linear import BagLeastSquares, trained
 from federation.contract.errors import FederationError
 from federation.contract.randomness import generator
 

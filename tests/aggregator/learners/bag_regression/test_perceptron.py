@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neural_network import MLPRegressor
 
-from aggregator.learners.bag_regression.perceptron import Perceptron
+from aggregator.learners.bag_regression.network import Perceptron
 
 
 def drawn(widths, rows, seed=0):

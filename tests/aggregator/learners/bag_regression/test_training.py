@@ -11,10 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.learners.bag_regression import training as module
-from aggregator.learners.bag_regression.network import BagNetwork
-from aggregator.learners.bag_regression.perceptron import Perceptron
-from aggregator.learners.bag_regression.training import Adam, ReleasedBags, averaged, bag_loss, cosine_decay, train
+from aggregator.learners.bag_regression import network as module
+from aggregator.learners.bag_regression.network import (
+    Adam,
+    BagNetwork,
+    Perceptron,
+    ReleasedBags,
+    averaged,
+    bag_loss,
+    cosine_decay,
+    train,
+)
 from federation.contract.randomness import NoiseBits
 from federation.numerics.bag_weights import gaussian_weights, sign_weights
 
@@ -241,7 +248,7 @@ def test_tiles_change_nothing_but_rounding(size, monkeypatch):
     network, parameters, bags, _ = problem(40, size)
     whole, parts = np.empty(network.size), np.empty(network.size)
     first = bag_loss(network, parameters, bags, np.arange(40), whole)
-    monkeypatch.setattr(module, "_TILE", 7)
+    monkeypatch.setattr(module, "_TRAINING_TILE", 7)
     assert bag_loss(network, parameters, bags, np.arange(40), parts) == pytest.approx(first, rel=1e-12)
     np.testing.assert_allclose(parts, whole, rtol=1e-9, atol=1e-12)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.learners.bag_regression.validation import column_scaling
+from aggregator.learners.bag_regression.network import column_scaling
 
 
 @pytest.mark.parametrize("share", [0.001, 0.3, 0.7, 0.999])

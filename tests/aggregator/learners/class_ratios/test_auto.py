@@ -11,9 +11,8 @@ from support.mixtures import Mixtures
 
 from aggregator.learners.class_ratios.auto import AutoRatios
 from aggregator.learners.class_ratios.bag_classifier import BagClassifier
-from aggregator.learners.class_ratios.catalogue import load
+from aggregator.learners.class_ratios.catalogue import MEAN, load, verdict
 from aggregator.learners.class_ratios.class_means import WhitenedMeans
-from aggregator.learners.class_ratios.findings import MEAN, verdict
 from federation.contract.errors import InputError
 
 WORLD = Mixtures(3, distance=3.0)

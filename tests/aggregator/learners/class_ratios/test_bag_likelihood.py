@@ -10,8 +10,8 @@ from scipy.optimize import check_grad, minimize, minimize_scalar
 from sklearn.linear_model import LogisticRegression
 from support.mixtures import Mixtures, skewed
 
-from aggregator.learners.class_ratios import bag_likelihood
-from aggregator.learners.class_ratios.bag_likelihood import (
+from aggregator.learners.class_ratios import bag_classifier as bag_likelihood
+from aggregator.learners.class_ratios.bag_classifier import (
     Transition,
     calibration,
     cross_fit,

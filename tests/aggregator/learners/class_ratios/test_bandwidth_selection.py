@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from support.mixtures import Mixtures, skewed
 
-from aggregator.learners.class_ratios.bandwidth_selection import CANDIDATES, selected_bandwidth, two_groups
 from aggregator.learners.class_ratios.class_means import ClassMeans
-from aggregator.learners.class_ratios.mmd import MMD
+from aggregator.learners.class_ratios.kernel_means import CANDIDATES, MMD, selected_bandwidth, two_groups
 
 
 def test_the_published_layout_is_split_into_its_two_copies():

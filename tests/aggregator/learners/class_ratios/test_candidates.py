@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from support.mixtures import Mixtures
 
+from aggregator.learners.class_ratios.auto import Evidence, member, of_means, of_rows
 from aggregator.learners.class_ratios.bag_classifier import BagClassifier
-from aggregator.learners.class_ratios.candidates import Evidence, member, of_means, of_rows
 from aggregator.learners.class_ratios.class_means import ClassMeans, WhitenedMeans
-from aggregator.learners.class_ratios.distribution_regression import DistributionRegression
+from aggregator.learners.class_ratios.kernel_means import DistributionRegression
 
 WORLD, RANDOM = Mixtures(2), np.random.default_rng(0)
 SHARES = np.array([[0.1, 0.9], [0.3, 0.7], [0.6, 0.4], [0.9, 0.1], [0.5, 0.5]])

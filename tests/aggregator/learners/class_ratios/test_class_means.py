@@ -7,8 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from support.mixtures import Mixtures, skewed
 
-from aggregator.learners.class_ratios.class_means import ClassMeans, EnergyMeans, WhitenedMeans
-from aggregator.learners.class_ratios.unmixing import centred
+from aggregator.learners.class_ratios.class_means import ClassMeans, EnergyMeans, WhitenedMeans, centred
 from federation.contract.errors import InputError
 
 WORLD = Mixtures(3)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.kernel_ridge import KernelRidge
 from support.mixtures import Mixtures
 
-from aggregator.learners.class_ratios.distribution_regression import DistributionRegression, ridge_regression
+from aggregator.learners.class_ratios.kernel_means import DistributionRegression, ridge_regression
 from federation.contract.errors import InputError
 
 

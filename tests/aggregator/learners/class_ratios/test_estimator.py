@@ -11,7 +11,7 @@ from support.mixtures import Mixtures, skewed
 
 from aggregator.learners.class_ratios.bag_classifier import BagClassifier, BagClassifierEM
 from aggregator.learners.class_ratios.estimator import RatioEstimator
-from aggregator.learners.class_ratios.mmd import MMD
+from aggregator.learners.class_ratios.kernel_means import MMD
 from aggregator.learners.class_ratios.proportion_svm import ProportionSVM
 from federation.contract.errors import InputError
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aggregator.learners.class_ratios.findings import MEAN, said, verdict
+from aggregator.learners.class_ratios.catalogue import MEAN, said, verdict
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from support.mixtures import Mixtures, skewed
 
 from aggregator.learners.class_ratios.class_means import ClassMeans, EnergyMeans, WhitenedMeans
-from aggregator.learners.class_ratios.intervals import intervals
+from aggregator.learners.class_ratios.drift import intervals
 from federation.contract.errors import InputError
 
 SHARES = np.concatenate([skewed(3, 0.1)] * 2)

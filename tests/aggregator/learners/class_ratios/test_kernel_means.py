@@ -14,8 +14,7 @@ from support.mixtures import Mixtures, skewed
 
 from aggregator.learners.class_ratios.catalogue import load
 from aggregator.learners.class_ratios.class_means import ClassMeans, EnergyMeans, WhitenedMeans
-from aggregator.learners.class_ratios.kernel_means import thinned
-from aggregator.learners.class_ratios.mmd import MMD
+from aggregator.learners.class_ratios.kernel_means import MMD, thinned
 from federation.contract.errors import InputError
 
 EVERY = [

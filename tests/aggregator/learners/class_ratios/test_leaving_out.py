@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize, nnls
 
-from aggregator.learners.class_ratios.candidates import Candidate
-from aggregator.learners.class_ratios.leaving_out import folds, left_out, left_out_of_all, mean_error, stacked
+from aggregator.learners.class_ratios.auto import Candidate, folds, left_out, left_out_of_all, mean_error, stacked
 from federation.contract.errors import InputError
 
 

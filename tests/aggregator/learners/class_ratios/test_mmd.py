@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist, pdist
 from support.mixtures import Mixtures, skewed
 
 from aggregator.learners.class_ratios.class_means import ClassMeans
-from aggregator.learners.class_ratios.mmd import MMD
+from aggregator.learners.class_ratios.kernel_means import MMD
 from federation.numerics import simplex
 
 WORLD = Mixtures(3)

@@ -73,7 +73,7 @@ def test_overlapping_classes_bias_it_towards_the_bags_where_matching_is_not():
 
 def test_a_kernel_counts_what_no_line_separates_and_held_out_bags_choose_its_bandwidth(monkeypatch):
     """A disc within a ring; the selection sees bags and the proportions that it is given, no label of a row."""
-    monkeypatch.setattr("aggregator.learners.class_ratios.bandwidth_selection.CANDIDATES", (64.0, 1.0))
+    monkeypatch.setattr("aggregator.learners.class_ratios.kernel_means.CANDIDATES", (64.0, 1.0))
     rng, shares = np.random.default_rng(0), np.array([[0.1, 0.9], [0.9, 0.1]] * 2)
 
     def draw(share, size):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from aggregator.learners.class_ratios.scaled_rows import ScaledRows
+from aggregator.learners.class_ratios.bag_classifier import ScaledRows
 from federation.contract.errors import InputError
 
 

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.mixtures import Mixtures, skewed
 
-from aggregator.learners.class_ratios.unmixing import (
+from aggregator.learners.class_ratios.class_means import (
     MeanErrors,
     Unmixing,
     centred,

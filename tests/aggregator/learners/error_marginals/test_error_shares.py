@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from aggregator.learners.error_marginals.error_shares import error_shares, expected_totals
+from aggregator.learners.error_marginals.estimation import error_shares, expected_totals
 
 FEATURES = np.array([0, 0, 0, 1, 1])
 counts = arrays(np.float64, (2, 5), elements=st.floats(-1e9, 1e9))

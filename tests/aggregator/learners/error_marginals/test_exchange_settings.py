@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aggregator.learners.error_marginals.exchange_settings import ExchangeSettings
+from aggregator.learners.error_marginals.estimation import ExchangeSettings
 from federation.contract.errors import InputError
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from aggregator.learners.error_marginals.exchange_settings import ExchangeSettings
-from aggregator.learners.error_marginals.hypothesis_training import train_hypothesis
+from aggregator.learners.error_marginals.estimation import ExchangeSettings, train_hypothesis
 
 LINEAR = ExchangeSettings(learner="linear")
 NETWORK = ExchangeSettings(hidden=(16,), epochs=150)

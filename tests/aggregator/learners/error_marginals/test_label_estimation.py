@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aggregator.learners.error_marginals.label_estimation import estimate_labels
+from aggregator.learners.error_marginals.estimation import estimate_labels
 from federation.numerics.binning import Bins
 
 BOTH = pytest.mark.parametrize("estimate", ["entropy", "least_squares"])

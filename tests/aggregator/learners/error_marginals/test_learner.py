@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aggregator.learners.error_marginals.exchange_settings import ExchangeSettings
+from aggregator.learners.error_marginals.estimation import ExchangeSettings
 from aggregator.learners.error_marginals.learner import ErrorMarginalsLearner
 from federation.contract.errors import InputError
 

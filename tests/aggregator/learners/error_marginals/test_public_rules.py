@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.learners.error_marginals.public_rules import (
+from aggregator.learners.error_marginals.learner import (
     bins_per_feature,
     importance_strength,
     label_strength,

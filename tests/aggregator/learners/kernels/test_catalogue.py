@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from aggregator.learners.kernels.catalogue import KINDS, from_arrays, kernel
+from aggregator.learners.kernels.features import KINDS, from_arrays, kernel
 from federation.contract.errors import InputError
 
 ROWS = np.random.default_rng(0).normal(size=(90, 4))

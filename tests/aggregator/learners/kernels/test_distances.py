@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
 
-from aggregator.learners.kernels.distances import NegativeSquares, median_squared_distance, some_rows, tiles
+from aggregator.learners.kernels.exact import NegativeSquares, median_squared_distance, some_rows, tiles
 from federation.contract.errors import InputError
 
 ROWS = np.random.default_rng(0).normal(size=(5000, 6))

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.kernel_approximation import Nystroem
 
-from aggregator.learners.kernels import distances
-from aggregator.learners.kernels.catalogue import kernel
+from aggregator.learners.kernels import exact as distances
 from aggregator.learners.kernels.exact import GaussianKernel
-from aggregator.learners.kernels.features import FourierKernel, LinearKernel, NystromKernel
+from aggregator.learners.kernels.features import FourierKernel, LinearKernel, NystromKernel, kernel
 from federation.contract.errors import InputError
 
 GAMMA = 0.08

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from aggregator.learners.kernels.interface import Stored, Support
+from aggregator.learners.kernels.exact import Stored, Support
 from federation.contract.errors import InputError
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.learners.linear_odd.catalogue import NAMES, loss, require_linear_odd
+from aggregator.learners.linear_odd.losses import NAMES, loss, require_linear_odd
 from federation.contract.errors import InputError
 
 

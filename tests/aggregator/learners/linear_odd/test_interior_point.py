@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, lsq_linear
 
-from aggregator.learners.linear_odd.catalogue import loss
-from aggregator.learners.linear_odd.interior_point import _certificate, _on_kinks, _Point
+from aggregator.learners.linear_odd.interior_point import Problem, _certificate, _on_kinks, _Point
+from aggregator.learners.linear_odd.losses import loss
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
-from aggregator.learners.linear_odd.problem import Problem
 from federation.contract.errors import FederationError
 
 KINKED = ("rho", "perceptron", "double_hinge")

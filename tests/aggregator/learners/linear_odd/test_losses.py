@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from aggregator.learners.linear_odd.catalogue import loss
-from aggregator.learners.linear_odd.losses import GENERATORS, Generator, SymmetricProper
+from aggregator.learners.linear_odd.losses import GENERATORS, Generator, SymmetricProper, loss
 from federation.contract.errors import InputError
 
 PHI = {

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-from aggregator.learners.linear_odd.catalogue import loss
-from aggregator.learners.linear_odd.losses import Generator, SymmetricProper
+from aggregator.learners.linear_odd.losses import Generator, SymmetricProper, loss
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
 from federation.contract.errors import FederationError, InputError
 
@@ -93,7 +92,7 @@ def test_smooth_losses_agree_with_a_general_minimiser(found):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_many_mean_operators_are_minimised_as_one_by_one(name, monkeypatch):
-    monkeypatch.setattr("aggregator.learners.linear_odd.newton._TILE_ENTRIES", 180)  # three at a time
+    monkeypatch.setattr("aggregator.learners.linear_odd.minimiser._TILE_ENTRIES", 180)  # three at a time
     rows, _, mu = instance(6)
     moments = mu + np.random.default_rng(6).normal(size=(7, 5)) * np.array([0, 0.01, 0.1, 0.3, 1, 3, 10])[:, None]
     many = minimise_linear_odd(loss(name), rows, moments, 0.01)

@@ -9,10 +9,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from aggregator.learners.linear_odd.catalogue import loss
-from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
-from aggregator.learners.linear_odd.newton import minimise_quadratic, minimise_smooth
-from aggregator.learners.linear_odd.problem import Problem
+from aggregator.learners.linear_odd.interior_point import Problem
+from aggregator.learners.linear_odd.losses import loss
+from aggregator.learners.linear_odd.minimiser import minimise_linear_odd, minimise_quadratic, minimise_smooth
 
 SMOOTH = ("logistic", "square", "matsushita")
 

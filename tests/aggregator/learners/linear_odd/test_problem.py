@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.learners.linear_odd.problem import Problem, lengths, rounding
+from aggregator.learners.linear_odd.interior_point import Problem, lengths, rounding
 
 
 def even(x):

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.learners.linear_odd.catalogue import loss
+from aggregator.learners.linear_odd.losses import loss
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
-from aggregator.learners.mean_operators.bounds import loss_in_words, predicted_accuracy, risk_shift, weight_shift
+from aggregator.learners.mean_operators.accuracy import loss_in_words, predicted_accuracy, risk_shift, weight_shift
 from federation.contract.errors import InputError
 
 

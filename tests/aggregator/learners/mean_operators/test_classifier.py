@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
-from aggregator.learners.mean_operators.classifier import MeanOperatorClassifier, NotTwoClassesError
+from aggregator.learners.mean_operators.classifiers import MeanOperatorClassifier, NotTwoClassesError
 from federation.contract.errors import InputError
 
 

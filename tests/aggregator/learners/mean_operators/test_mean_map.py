@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.learners.mean_operators.mean_map import laplacian_mean_map, mean_map
-from aggregator.learners.mean_operators.moments import from_labels
+from aggregator.learners.mean_operators.moments import from_labels, laplacian_mean_map, mean_map
 from federation.contract.errors import InputError
 
 Bags = tuple[list[np.ndarray], np.ndarray]

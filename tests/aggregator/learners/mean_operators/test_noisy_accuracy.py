@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.learners.mean_operators.noisy_accuracy import (
+from aggregator.learners.mean_operators.accuracy import (
     ALIGNMENTS,
     explained_by,
     noisy_accuracies,

@@ -7,9 +7,12 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.utils.estimator_checks import check_estimator
 
-from aggregator.learners.mean_operators.classifier import MeanOperatorClassifier, NotTwoClassesError
-from aggregator.learners.mean_operators.noisy_label_classifier import NoisyLabelClassifier
-from aggregator.world.fitting import fit
+from aggregator.learners.mean_operators.classifiers import (
+    MeanOperatorClassifier,
+    NoisyLabelClassifier,
+    NotTwoClassesError,
+)
+from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import InputError
 
 LOSSES = ("logistic", "square", "matsushita", "double_hinge", "unhinged")

@@ -7,10 +7,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 
-from aggregator.learners.mean_operators.classifier import MeanOperatorClassifier
-from aggregator.learners.mean_operators.mean_map import laplacian_mean_map, mean_map
-from aggregator.learners.mean_operators.proportion_classifier import ProportionClassifier
-from aggregator.world.fitting import fit
+from aggregator.learners.mean_operators.classifiers import MeanOperatorClassifier, ProportionClassifier
+from aggregator.learners.mean_operators.moments import laplacian_mean_map, mean_map
+from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import InputError
 
 

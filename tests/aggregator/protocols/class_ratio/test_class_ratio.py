@@ -14,9 +14,8 @@ from support.worlds import run
 
 from aggregator.contract.protocol import Trust
 from aggregator.protocols.class_ratio.class_ratio import ClassRatio
-from aggregator.releases.ratio_models import ReleasedRatios
-from aggregator.world.plan import VariantPlan
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.releases.estimator_models import ReleasedRatios
+from aggregator.trial.plan import PublicNumbers, VariantPlan
 from federation.contract.guarantee import NoGuarantee
 from federation.contract.plugins import Reference
 from federation.contract.query import ReleaseId

@@ -11,13 +11,10 @@ from support.bagged import draw
 from support.worlds import guarantees, plan_fixture, run
 
 from aggregator.contract.registry import protocol
-from aggregator.protocols.class_ratio.common_session import CommonSession
-from aggregator.protocols.class_ratio.ratio_fitting import Fitting
-from aggregator.protocols.class_ratio.ratio_session import RatioSession
-from aggregator.releases.ratio_models import ReleasedRatios
-from aggregator.world.plan import VariantPlan
-from aggregator.world.views import Views
-from aggregator.world.world import World
+from aggregator.protocols.class_ratio.session import CommonSession, Fitting, RatioSession
+from aggregator.releases.estimator_models import ReleasedRatios
+from aggregator.trial.plan import VariantPlan
+from aggregator.trial.trial import Views, World
 from federation.contract.errors import InputError
 from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid

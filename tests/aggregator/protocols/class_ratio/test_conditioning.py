@@ -10,8 +10,8 @@ from sklearn.exceptions import NotFittedError
 from support.mixtures import Mixtures, skewed
 
 from aggregator.learners.class_ratios.class_means import ClassMeans, EnergyMeans
-from aggregator.learners.class_ratios.mmd import MMD
-from aggregator.protocols.class_ratio.conditioning import conditioning, published_bound, separation
+from aggregator.learners.class_ratios.kernel_means import MMD
+from aggregator.protocols.class_ratio.options import conditioning, published_bound, separation
 from federation.contract.errors import InputError
 
 WORLD = Mixtures(3)

@@ -11,10 +11,10 @@ from support.mixtures import Mixtures, skewed
 from support.ratio_choices import ESTIMATORS, KERNELS, MEANS, OF_MEANS
 
 from aggregator.learners.class_ratios.class_means import ClassMeans, WhitenedMeans
-from aggregator.learners.class_ratios.distribution_regression import DistributionRegression
-from aggregator.protocols.class_ratio.ratio_fitting import CORRECTED_ESTIMATORS, Fitting, Labelled, least_rows
-from aggregator.protocols.class_ratio.ratio_options import RatioOptions
-from aggregator.world.fitting import fit
+from aggregator.learners.class_ratios.kernel_means import DistributionRegression
+from aggregator.protocols.class_ratio.options import RatioOptions
+from aggregator.protocols.class_ratio.session import CORRECTED_ESTIMATORS, Fitting, Labelled, least_rows
+from aggregator.trial.feature_fitting import fit
 from federation.features.feature_map import with_fourier
 
 WORLD = Mixtures(3)

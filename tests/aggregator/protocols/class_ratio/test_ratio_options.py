@@ -7,7 +7,7 @@ import itertools
 import pytest
 from support.ratio_choices import ESTIMATORS, EXTRA, KERNELS, MEANS, NOISES, ROWS, goes_together
 
-from aggregator.protocols.class_ratio.ratio_options import RatioOptions
+from aggregator.protocols.class_ratio.options import RatioOptions
 from federation.contract.errors import InputError
 
 

@@ -11,12 +11,11 @@ from support.bagged import draw
 from support.worlds import guarantees, plan_fixture, run, run_in_cohorts
 
 from aggregator.contract.registry import protocol
-from aggregator.node.inquiry import Inquiry
-from aggregator.node.variants import Variants
-from aggregator.releases.ratio_models import ReleasedRatios
-from aggregator.world.plan import VariantPlan
-from aggregator.world.views import Views
-from aggregator.world.world import World
+from aggregator.releases.estimator_models import ReleasedRatios
+from aggregator.server.releasing import Inquiry
+from aggregator.server.variants import Variants
+from aggregator.trial.plan import VariantPlan
+from aggregator.trial.trial import Views, World
 from federation.contract.errors import BudgetExceededError, InputError, QuorumError
 from federation.contract.plugins import Reference
 from federation.contract.query import PrivateQuestion, Submission

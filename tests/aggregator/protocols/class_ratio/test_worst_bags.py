@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from support.worst_pairs import pair_of, without_noise
 
-from aggregator.protocols.class_ratio.worst_bags import WorstBags
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.protocols.class_ratio.worst_case import WorstBags
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from parties.responses.bags import bags_of

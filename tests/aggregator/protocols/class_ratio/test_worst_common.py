@@ -10,7 +10,7 @@ from support.questions import QUESTIONS
 from support.worst_pairs import pair_of, without_noise
 
 from aggregator.contract.worst_case import PARTIES
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 
 EMBEDDED = {"trust": "secure", "submit": "embedding", "estimator": "whitened"}

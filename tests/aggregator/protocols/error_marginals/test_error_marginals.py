@@ -13,8 +13,8 @@ from support.worlds import guarantees, run, run_in_cohorts
 
 from aggregator.contract.protocol import Refused
 from aggregator.protocols.error_marginals.error_marginals import ErrorMarginals
-from aggregator.releases.classifier_models import ReleasedClassifiers
-from aggregator.world.plan import VariantPlan
+from aggregator.releases.models import ReleasedClassifiers
+from aggregator.trial.plan import VariantPlan
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid, run_server_app
@@ -141,7 +141,7 @@ def test_every_answer_has_noise_of_its_own(plan, monkeypatch):
 
 
 def test_the_learner_knows_the_noise_of_all_parties_and_counts_the_rows_of_those_that_answered(plan, monkeypatch):
-    from aggregator.protocols.error_marginals import exchange_session
+    from aggregator.protocols.error_marginals import session as exchange_session
 
     begun, counted = [], []
 
@@ -165,7 +165,7 @@ def test_the_learner_knows_the_noise_of_all_parties_and_counts_the_rows_of_those
 
 
 def test_the_learner_knows_the_noise_of_the_shares_that_came(plan, monkeypatch):
-    from aggregator.protocols.error_marginals import exchange_session
+    from aggregator.protocols.error_marginals import session as exchange_session
 
     told = []
 
@@ -258,7 +258,7 @@ def test_under_much_noise_the_guard_releases_a_constant_class(plan):
 
 def test_what_is_expected_is_behind_the_mean_operator_and_never_worse_than_a_known_majority():
     from aggregator.protocols.mean_operator.mean_operator import MeanOperator
-    from aggregator.world.public_numbers import PublicNumbers
+    from aggregator.trial.plan import PublicNumbers
 
     known = PublicNumbers(1e-6, parties=10, rows=2000, features=20, classes=2)
     found, other = (kind.expected_error(known, 1.0) for kind in (ErrorMarginals(), MeanOperator(protect="row")))

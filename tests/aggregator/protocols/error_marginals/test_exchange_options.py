@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aggregator.protocols.error_marginals.exchange_options import ExchangeOptions
+from aggregator.protocols.error_marginals.options import ExchangeOptions
 from federation.contract.errors import InputError
 
 

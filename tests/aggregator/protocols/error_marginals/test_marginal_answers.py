@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.two_class_questions import marginals
 
-from aggregator.protocols.error_marginals.marginal_answers import MarginalAnswers
+from aggregator.collectors.marginals import MarginalAnswers
 from federation.contract.guarantee import Guarantee
 from federation.contract.plugins import Reference
 from federation.contract.query import ReleaseId, Submission

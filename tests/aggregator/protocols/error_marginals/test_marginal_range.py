@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from support.two_class_questions import marginals
 
-from aggregator.answers.robust_sums import Robustness
-from aggregator.protocols.error_marginals import marginal_range
-from aggregator.protocols.error_marginals.marginal_answers import MarginalAnswers
-from aggregator.protocols.error_marginals.marginal_range import MarginalRange
+from aggregator.collectors import marginals as marginal_range
+from aggregator.collectors.marginals import MarginalAnswers, MarginalRange
+from aggregator.collectors.robust_sums import Robustness
 from federation.contract.query import Submission
 from federation.contract.randomness import NoiseBits
 

@@ -9,7 +9,7 @@ import pytest
 from support.two_class_parties import Parties
 from support.two_class_questions import marginals
 
-from aggregator.protocols.error_marginals.shared_marginals import SharedMarginals
+from aggregator.collectors.marginals import SharedMarginals
 from federation.contract.errors import FederationError, InputError
 from federation.contract.plugins import Reference
 from federation.contract.query import Submission

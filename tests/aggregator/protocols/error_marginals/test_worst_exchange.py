@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from support.worst_pairs import pair_of, without_noise
 
-from aggregator.protocols.error_marginals.worst_exchange import WorstExchange
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.protocols.error_marginals.session import WorstExchange
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 
 PUBLIC = PublicNumbers(1e-6)

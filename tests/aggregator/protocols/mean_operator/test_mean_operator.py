@@ -10,11 +10,11 @@ import pytest
 from support.two_class_parties import draw, plan_fixture
 from support.worlds import guarantees, run, run_in_cohorts
 
-from aggregator.learners.mean_operators.classifier import MeanOperatorClassifier
+from aggregator.learners.mean_operators.classifiers import MeanOperatorClassifier
 from aggregator.protocols.mean_operator.mean_operator import MeanOperator
 from aggregator.releases.models import ReleasedModels
-from aggregator.world.fitting import fit
-from aggregator.world.plan import VariantPlan
+from aggregator.trial.feature_fitting import fit
+from aggregator.trial.plan import VariantPlan
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid
@@ -133,7 +133,7 @@ def test_more_than_two_classes_are_refused(plan):
 
 
 def test_what_is_expected_follows_from_the_noise_and_is_nothing_without_numbers():
-    from aggregator.world.public_numbers import PublicNumbers
+    from aggregator.trial.plan import PublicNumbers
 
     known = PublicNumbers(1e-6, parties=100, rows=12_000, features=51, classes=2)
     found = MeanOperator().expected_error(known, 1.0)

@@ -7,9 +7,9 @@ import pytest
 from support.two_class_parties import draw
 from support.two_class_questions import ROWS
 
-from aggregator.answers.moment_answers import MomentAnswers
-from aggregator.protocols.mean_operator.moment_estimates import denoised, of_sums
-from aggregator.world.fitting import fit
+from aggregator.collectors.row_sums import MomentAnswers
+from aggregator.protocols.mean_operator.session import denoised, of_sums
+from aggregator.trial.feature_fitting import fit
 from federation.contract.plugins import Reference
 from federation.contract.query import ReleaseId
 from federation.features.feature_map import completed

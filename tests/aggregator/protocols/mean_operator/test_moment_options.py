@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from aggregator.protocols.mean_operator.moment_options import MomentOptions
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.protocols.mean_operator.options import MomentOptions
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 
 

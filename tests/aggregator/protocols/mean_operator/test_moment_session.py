@@ -10,13 +10,12 @@ import pytest
 from support.two_class_parties import plan_fixture
 from support.worlds import run
 
-from aggregator.learners.mean_operators.bounds import predicted_accuracy
-from aggregator.protocols.mean_operator import moment_session
+from aggregator.learners.mean_operators.accuracy import predicted_accuracy
+from aggregator.protocols.mean_operator import session as moment_session
 from aggregator.protocols.mean_operator.mean_operator import MeanOperator
 from aggregator.releases.models import ReleasedModels
-from aggregator.world.plan import VariantPlan
-from aggregator.world.views import Views
-from aggregator.world.world import World
+from aggregator.trial.plan import VariantPlan
+from aggregator.trial.trial import Views, World
 from federation.contract.errors import InputError
 from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid

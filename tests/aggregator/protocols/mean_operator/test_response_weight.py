@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.protocols.mean_operator.response_weight import response_weight
+from aggregator.protocols.mean_operator.options import response_weight
 
 ROWS = np.random.default_rng(3).normal(size=(300, 5)) * [0.4, 0.3, 0.1, 0.05, 0.01]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from support.worst_pairs import pair_of, without_noise
 
-from aggregator.protocols.mean_operator.worst_sums import WorstSums, _exact, worst_row
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.protocols.mean_operator.session import WorstSums, _exact, worst_row
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.numerics.rows import within_norm
 

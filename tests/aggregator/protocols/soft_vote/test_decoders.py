@@ -3,9 +3,9 @@ import pytest
 from scipy.optimize import minimize
 from support.voting import ensemble, instance
 
-from aggregator.ensembles.decoding import two_rows
+from aggregator.ensembles.sessions import two_rows
 from aggregator.protocols.soft_vote import decoders
-from aggregator.protocols.soft_vote.statistic import perturb_statistic
+from aggregator.protocols.soft_vote.decoders import perturb_statistic
 from federation.mechanisms.noise.additive import calibrate
 from federation.numerics.rows import contrasts
 

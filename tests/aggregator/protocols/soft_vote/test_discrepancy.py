@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from aggregator.protocols.soft_vote.discrepancy import SMALLEST_RIDGE, discrepancy_minimiser
+from aggregator.protocols.soft_vote.decoders import SMALLEST_RIDGE, discrepancy_minimiser
 from federation.contract.errors import InputError
 from federation.numerics.label_losses import label_loss
 

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from support.voting import ensemble, instance, replaced
 
-from aggregator.ensembles.decoding import two_rows
-from aggregator.protocols.soft_vote import noisy_votes
-from aggregator.protocols.soft_vote.noisy_votes import perturb_votes
+from aggregator.ensembles.sessions import two_rows
+from aggregator.protocols.soft_vote import decoders as noisy_votes
+from aggregator.protocols.soft_vote.decoders import perturb_votes
 from federation.numerics.erm import risk_minimiser
 from federation.numerics.rows import contrasts
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from support.voting import ensemble, instance, replaced
 
 from aggregator.protocols.soft_vote import decoders
-from aggregator.protocols.soft_vote.statistic import perturb_statistic
+from aggregator.protocols.soft_vote.decoders import perturb_statistic
 from federation.numerics.rows import contrasts
 
 SHAPES = ["whitened", "isotropic"]

@@ -10,10 +10,9 @@ from aggregator.protocols.soft_vote import student as module
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.protocols.soft_vote.student import Student, gaussian_clusters, student_of
 from aggregator.releases.models import ReleasedModels
-from aggregator.world.plan import VariantPlan
-from aggregator.world.public_rows import PublicRows
-from aggregator.world.views import Views
-from aggregator.world.world import World
+from aggregator.trial.plan import VariantPlan
+from aggregator.trial.public_rows import PublicRows
+from aggregator.trial.trial import Views, World
 from federation.contract.randomness import NoiseBits
 from federation.engines.inline import open_grid
 from federation.mechanisms.noise.additive import calibrate

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from aggregator.learners.mean_operators.classifier import MeanOperatorClassifier
+from aggregator.learners.mean_operators.classifiers import MeanOperatorClassifier
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.sums.label_provider import release_moment

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from aggregator.releases.released_estimators import Described, ReleasedEstimators
+from aggregator.releases.models import Described, ReleasedEstimators
 
 
 class NearestMeans(ReleasedEstimators):

@@ -8,15 +8,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from aggregator.answers.local_answers import CHECKED, SummedAnswers
-from aggregator.contract.premises import local_guarantee
-from aggregator.contract.promise import Promise, Sent
-from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule, Trust
+from aggregator.collectors.collectors import CHECKED, SummedAnswers
+from aggregator.contract.ledger import local_guarantee
+from aggregator.contract.protocol import Place, Promise, Protocol, Refused, Requires, Rule, Sent, Trust
 from aggregator.contract.session import Asked, OneRound, Session
 from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, Statistic, WorstCase
-from aggregator.releases.released_estimators import Described
-from aggregator.world.public_numbers import PublicNumbers
-from aggregator.world.world import World
+from aggregator.releases.models import Described
+from aggregator.trial.plan import PublicNumbers
+from aggregator.trial.trial import World
 from class_sums.model import described
 from class_sums.question import ClassSumsQuestion, SumsNoise
 from federation.contract.errors import InputError

@@ -10,7 +10,7 @@ from class_sums.protocol import ClassSums, ClassSumsSession
 from class_sums.question import ClassSumsQuestion
 
 from aggregator.contract.session import Session
-from aggregator.world.world import World
+from aggregator.trial.trial import World
 from federation.contract.randomness import NoiseBits
 from parties.guard.answering import Arrays, NoisyAct
 from parties.party_data.cohort import Cohort

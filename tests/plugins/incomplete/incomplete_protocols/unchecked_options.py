@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from class_sums.protocol import ClassSums, ClassSumsSession
 
 from aggregator.contract.session import Session
-from aggregator.world.world import World
+from aggregator.trial.trial import World
 
 
 @dataclass(frozen=True)

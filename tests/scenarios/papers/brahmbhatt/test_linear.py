@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aggregator.learners.bag_regression.least_squares import expected_error
+from aggregator.learners.bag_regression.linear import expected_error
 from federation.contract.randomness import generator
 from scenarios.papers.brahmbhatt.linear import LINEAR, cell, labelled, table_1
 from scenarios.papers.brahmbhatt.substitutes import CENSUS, World

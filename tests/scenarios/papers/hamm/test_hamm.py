@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Adjacency, Unit
 from scenarios.papers.hamm.hamm import ACTIVITY, INTRUSIONS, PAPER, URLS
 from scenarios.reproductions.paper_runs import PaperRuns, scenario_of

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from scenarios.papers.iyer.distortions import Bag, errors
 from scenarios.papers.iyer.iyer import BINARY, PAPER, SEVERAL, less, sizes

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Adjacency, Unit
 from scenarios.papers.lacombe.lacombe import CHOICES, PAPER, PARTS
 from scenarios.reproductions.paper_runs import scenario_of

@@ -1,6 +1,6 @@
 """The exchange: published noise claims more than it keeps, our default keeps what it is compared at."""
 
-from aggregator.world.public_numbers import PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Unit
 from scenarios.papers.patrini.patrini import PAPER
 from scenarios.reproductions.paper_runs import scenario_of

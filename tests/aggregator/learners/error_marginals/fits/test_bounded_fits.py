@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array
 
-from aggregator.learners.error_marginals.fits import bounded_fits
-from aggregator.learners.error_marginals.fits.bounded_fits import BoundedFit, Entropy, Quadratic, definite_solver
+from aggregator.learners.error_marginals import fits as bounded_fits
+from aggregator.learners.error_marginals.fits import BoundedFit, Entropy, Quadratic, definite_solver
 
 
 def draw(equations, rows, penalty=Entropy()):  # noqa: B008

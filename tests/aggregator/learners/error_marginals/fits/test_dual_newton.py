@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array
 
-from aggregator.learners.error_marginals.fits.bounded_fits import BoundedFit, Entropy, Quadratic
-from aggregator.learners.error_marginals.fits.dual_newton import ascend
+from aggregator.learners.error_marginals.fits import BoundedFit, Entropy, Quadratic, ascend
 
 
 def draw(seed, penalty, strength, noise=0.1):

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array
 
-from aggregator.learners.error_marginals.fits.bounded_fits import BoundedFit, Entropy, Quadratic
-from aggregator.learners.error_marginals.fits.dual_newton import ascend
-from aggregator.learners.error_marginals.fits.interior_point import multipliers
+from aggregator.learners.error_marginals.fits import BoundedFit, Entropy, Quadratic, ascend, multipliers
 
 PENALTIES = [Quadratic(0.5, high=1.0), Quadratic(1.0), Entropy()]
 

@@ -13,7 +13,7 @@ from scipy.optimize import brentq, lsq_linear, nnls, root
 from scipy.sparse import csr_array, vstack
 from scipy.special import expit, logit
 
-from aggregator.learners.error_marginals.fits.marginal_fits import box_labels, entropy_labels, importance_weights
+from aggregator.learners.error_marginals.fits import box_labels, entropy_labels, importance_weights
 from federation.contract.errors import FederationError, InputError
 from federation.numerics.binning import Bins
 

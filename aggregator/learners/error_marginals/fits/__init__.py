@@ -1,1 +1,0 @@
-"""Labels and weights that fit noisy marginals: convex problems within bounds."""

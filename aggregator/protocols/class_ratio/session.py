@@ -1,0 +1,479 @@
+"""The session of `class_ratio`: asks about bags, and fits an estimator to every noisy answer.
+
+Fits the estimator that `class_ratio` was asked for to the answers of parties.
+
+The session of `class_ratio` where bags are the same at all parties, and nothing but sums over these is seen.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from aggregator.collectors.bags import BagAnswers, CountRange, SharedBags, shared_bags
+from aggregator.collectors.collectors import SummedAnswers
+from aggregator.collectors.robust_sums import REACH, Changes
+from aggregator.contract.ledger import local_guarantee, summed
+from aggregator.contract.session import Asked, OneRound
+from aggregator.learners.class_ratios import catalogue
+from aggregator.learners.class_ratios.estimator import RatioEstimator
+from aggregator.learners.kernels.exact import median_squared_distance
+from aggregator.protocols.class_ratio.options import RatioOptions, conditioning
+from aggregator.releases.models import Described
+from aggregator.trial.trial import World
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Guarantee, NoGuarantee
+from federation.contract.query import OFF, Noise, Question, ReleaseId
+from federation.contract.trust import honest
+from federation.features.feature_map import FeatureMap, with_fourier
+from federation.mechanisms.counts.additive import AdditiveCounts, exchangeable
+from federation.numerics.rows import Floats
+from federation.numerics.simplex import project
+from federation.queries.bags import (
+    PUBLISHED,
+    Bags,
+    BagTotalsQuestion,
+    CountsNoise,
+    CountsQuestion,
+    CountTotalsQuestion,
+    EmbeddingsQuestion,
+    EmbeddingTotalsQuestion,
+    JointNoise,
+    NoisyEmbeddingsQuestion,
+    RowsQuestion,
+    TotalsNoise,
+)
+
+KERNEL_ESTIMATORS = ("whitened", "class_means", "mmd", "regression")  # of which the kernel can be chosen
+CORRECTED_ESTIMATORS = ("whitened", "class_means", "energy")  # for the known noise of proportions
+
+
+def least_rows(options: RatioOptions) -> int:
+    """The rows that a bag must have to be of use: two where kernels of different rows of a bag are averaged."""
+    pairs = options.estimator == "energy" or (options.estimator, options.kernel) == ("class_means", "exact")
+    return 2 if pairs else 1
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """What is known of M bags: `sizes` (M,), noisy label `counts` (draws, M, C), and what the bags look like.
+
+    `features` are the rows (n_i, d) of each bag, or mean embeddings (draws, M, D), or (1, M, D) for all draws.
+    `count_noise` (M, C, C) are covariances of the bags' counts, None when unknown or without noise, and `sum_variance`
+    is the variance per coordinate of a bag's sum of rows. Bags of equal `groups` (M,) may have rows of the same person
+    or place.
+    """
+
+    sizes: Floats
+    counts: Floats
+    count_noise: Floats | None
+    features: list[Floats] | Floats
+    sum_variance: float
+    groups: np.ndarray
+
+    @property
+    def draws(self) -> int:
+        """How many noisy versions there are."""
+        return len(self.counts)
+
+    def proportions(self, draw: int) -> Floats:
+        """Label proportions (M, C), unbiased, so that noisy ones may leave the simplex."""
+        return np.asarray(self.counts[draw] / self.sizes[:, None])
+
+    def noise(self) -> Floats | None:
+        """Covariance (M, C, C) of the proportions, None without noise."""
+        if self.count_noise is None:
+            return None
+        return self.count_noise / (self.sizes**2)[:, None, None]
+
+    def conditioning(self) -> dict[str, float]:
+        """How well the proportions of the first draw tell the classes apart; metrics of results.csv."""
+        found = {name.replace(" ", "_"): value for name, value in conditioning(self.proportions(0)).items()}
+        if self.count_noise is None:
+            return found
+        deviations = np.sqrt(np.diagonal(self.count_noise, axis1=1, axis2=2)).sum(axis=1) / self.sizes
+        # Expected L1 distance by Gaussian noise over 2, that of the two proportions that are furthest apart.
+        return {**found, "noise_to_signal": float(np.sqrt(2 / np.pi) * deviations.mean() / 2)}
+
+
+class Fitting:
+    """Estimators as the options say, behind `feature_map`; `public` are the public rows (N, d) before the Fourier step.
+
+    `seed` is public: it draws random features and folds.
+    """
+
+    def __init__(self, options: RatioOptions, feature_map: FeatureMap, public: np.ndarray, seed: int) -> None:
+        self._options, self._feature_map, self._public, self._seed = options, feature_map, public, seed
+
+    def fit(self, labelled: Labelled, draw: int) -> RatioEstimator:
+        """The estimator of one noise draw. Raises `InputError` when the bags cannot tell the classes apart."""
+        estimator = catalogue.estimator_class(self._options.estimator)(**self._parameters())
+        known = {"groups": labelled.groups} if self._options.estimator == "auto" else {}
+        proportions, noise, features = labelled.proportions(draw), labelled.noise(), labelled.features
+        with warnings.catch_warnings():  # what an estimator warns of stands in the options, or in its diagnostics
+            warnings.simplefilter("ignore", UserWarning)
+            if isinstance(features, list):
+                return estimator.fit(features, proportions, noise, **known)
+            found: RatioEstimator = estimator.fit_means(
+                features[draw if len(features) > 1 else 0],
+                labelled.sizes,
+                proportions,
+                noise,
+                covariance=self._covariance,
+                mean_noise=labelled.sum_variance / labelled.sizes**2,
+                covariance_rows=len(self._public),
+                **known,
+            )
+            return found
+
+    def _parameters(self) -> dict[str, Any]:
+        """The estimator's own parameters among the options."""
+        options, found = self._options, {}
+        if options.estimator in KERNEL_ESTIMATORS:
+            kernel = "linear" if options.submit == "embedding" else options.kernel
+            automatic = "auto" if options.estimator == "mmd" else 1.0
+            found = {"kernel": kernel, "bandwidth": options.bandwidth or automatic, "features": options.dimensions}
+        if options.estimator == "proportion_svm" and options.bandwidth is not None:
+            found = {"bandwidth": options.bandwidth, "features": options.dimensions}
+        if options.estimator in CORRECTED_ESTIMATORS:
+            found["corrected"] = options.corrected
+        if options.estimator == "whitened":
+            found["ridge"] = options.ridge
+        return found if options.estimator == "energy" else {**found, "seed": self._seed}
+
+    @cached_property
+    def _covariance(self) -> np.ndarray:
+        """Covariance (D, D) of random features among the public rows, whose class shares are like a bag's or not."""
+        features = self._feature_map.steps[-1].apply(self._public)
+        return np.cov(features, rowvar=False)
+
+
+_count_range = lru_cache(CountRange)  # variants that ask the same have the same
+_CHECKS = ("answers about bags were checked on arrival; those out of form were left out",)
+
+
+class RatioSession(OneRound):
+    """Counts of all bags and what the bags look like, and an estimator from each noise draw of the answers."""
+
+    def __init__(self, world: World, options: RatioOptions, epsilon: float, draws: int) -> None:
+        self._world, self._options, self._draws = world, options, draws
+        self._found: dict[str, float] = {}
+        plan = world.plan
+        self._bags = Bags(plan.bags, len(plan.classes), plan.rows_per_person)
+        self._require_bags()
+        self._view = world.views.at(OFF, math.inf)
+        asked, promised, release = self._ask(epsilon)
+        super().__init__(self._features, asked, promised, release, _CHECKS)
+
+    def _require_bags(self) -> None:
+        plan = self._world.plan
+        if plan.parties * plan.bags < len(plan.classes):
+            raise InputError(
+                f"{plan.parties} parties with at most {plan.bags} bags cannot tell {len(plan.classes)} classes apart: "
+                "class ratios need at least as many bags as classes; raise parties.count or parties.bags"
+            )
+
+    def _ask(self, epsilon: float) -> tuple[list[Asked], Guarantee | NoGuarantee, ReleaseId]:
+        """The questions with their collectors, what answers promise together, and the release of the noisy ones."""
+        self._noised = self._noisy_question(epsilon)
+        promised = local_guarantee(self._world.plan, self._noised.promise())
+        asked = [self._collected(self._noised, promised)]
+        if not isinstance(self._noised, NoisyEmbeddingsQuestion):
+            asked.append(self._collected(self._unlabelled, None))
+        return asked, promised, self._noised.release
+
+    @property
+    def _features(self) -> FeatureMap:
+        """What rows pass before the estimator: random Fourier features at the end when embeddings are sent."""
+        return self._world.once(("features", self._options), self._fit_features)
+
+    @property
+    def _counts(self) -> BagAnswers:
+        found: BagAnswers = self.answers[0]
+        return found
+
+    @property
+    def _shapes(self) -> BagAnswers:
+        """What bags look like; in one with the counts where rows are protected."""
+        found: BagAnswers = self.answers[-1]
+        return found
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """What was verified at run time, and how many answers were scaled."""
+        return (*super().checks, *Changes.of([self._counts.changes]))
+
+    def learn(self, draw: int) -> Described:
+        """The estimator of one noise draw."""
+        estimator = self._fitting.fit(*self._of_draw(draw))
+        if draw == 0:
+            self._found = dict(estimator.diagnostics_)
+        return estimator.to_arrays()
+
+    def diagnostics(self) -> dict[str, float]:
+        """How well the first draw's proportions tell classes apart, and what its estimator found about the bags."""
+        return {**self._of_draw(0)[0].conditioning(), **self._found}
+
+    def _of_draw(self, draw: int) -> tuple[Labelled, int]:
+        """What is known of the bags, and which of its noisy versions is that of the draw."""
+        return self._labelled, draw
+
+    @property
+    def _fitting(self) -> Fitting:
+        fitting = partial(Fitting, self._options, self.feature_map, self._view.public.rows, self._world.plan.split)
+        return self._world.once(("fitting", self._options), fitting)
+
+    def _fit_features(self) -> FeatureMap:
+        feature_map, options = self._view.public.feature_map, self._options
+        if options.submit == "rows":
+            return feature_map
+        gamma = options.embedded_bandwidth / median_squared_distance(self._view.public.rows)
+        return with_fourier(feature_map, gamma, options.dimensions, self._world.plan.split)
+
+    @property
+    def _answered(self) -> dict[str, Any]:
+        """How often noisy answers are given, and from which bits."""
+        return {"draws": self._draws, "seeded": self._world.plan.noise_seed is not None}
+
+    @property
+    def _label_weight(self) -> float:
+        """Of counts beside sums of rows: counts move by sqrt 2 and sums by 2, and labels get their share of squares."""
+        share = self._options.label_share
+        return math.sqrt(2 * share / (1 - share))
+
+    def _noisy_question(self, epsilon: float) -> CountsQuestion | NoisyEmbeddingsQuestion:
+        options, delta, asked = self._options, self._world.plan.delta, self._answered
+        if options.protect == "row":
+            weight = self._label_weight
+            joint = JointNoise("gaussian", epsilon, delta)
+            # Other features are another release, from which equal noise would cancel.
+            parts = (options.label_share, options.dimensions, options.embedded_bandwidth)
+            release = self._named(joint, *parts)
+            return NoisyEmbeddingsQuestion(joint, self._bags, self._features, weight, release=release, **asked)
+        noise = CountsNoise(options.noise, epsilon, delta, options.floor, options.pseudo_count)
+        extra = [value for value in (options.floor, options.pseudo_count) if value is not None]
+        return CountsQuestion(noise, self._bags, release=self._named(noise, *extra), **asked)
+
+    def _named(self, noise: Noise, *parts: Any) -> ReleaseId:
+        """Not named after the variant: estimators of the same noisy answers are one release to the parties."""
+        return ReleaseId(self._world.named(self._options.protect, *noise.named, *parts))
+
+    @property
+    def _unlabelled(self) -> EmbeddingsQuestion | RowsQuestion:
+        """What bags look like without labels and noise."""
+        if self._options.submit == "embedding":
+            return EmbeddingsQuestion(self._bags, self._features)
+        return RowsQuestion(self._bags, self._features, self._world.plan.largest_bag)
+
+    def _collected(self, question: Question, guarantee: Guarantee | NoGuarantee | None) -> Asked:
+        plan = self._world.plan
+        promise = guarantee if isinstance(guarantee, Guarantee) else None
+        counts, sums = self._reaches(question)
+        known = self._range if question is self._noised else None
+        collector = BagAnswers(question, plan.parties, plan.largest_bag, promise, counts, sums, known)
+        return Asked(question, self._view.training, collector)
+
+    @property
+    def _range(self) -> CountRange | None:
+        """What honest counts reach; None where their noise is none, that of rows, or of another law than integers'."""
+        question, plan = self._noised, self._world.plan
+        if not plan.robust or not isinstance(question, CountsQuestion) or self._options.noise in (OFF, PUBLISHED):
+            return None
+        mechanism = question.mechanism()
+        return _count_range(mechanism, plan.bags) if isinstance(mechanism, AdditiveCounts) else None
+
+    def _reaches(self, question: Question) -> tuple[float, float]:
+        """How far noise may take counts and sums of rows: as far as that of no honest party ever will."""
+        if isinstance(question, NoisyEmbeddingsQuestion):
+            deviation = float(question.mechanism().parameters["scale"])
+            return REACH * deviation / question.label_weight, REACH * deviation
+        if isinstance(question, CountsQuestion) and self._options.noise not in (OFF, PUBLISHED):
+            variance = question.mechanism().covariance(self._world.plan.largest_bag)[0, 0]
+            return REACH * max(math.sqrt(variance), 1.0), 0.0  # whole records are many deviations of little noise
+        return 0.0, 0.0
+
+    @cached_property
+    def _labelled(self) -> Labelled:
+        """The bags of which everything is known, and that are large enough to learn from."""
+        party, number = shared_bags(self._counts, self._shapes, least=least_rows(self._options))
+        sizes = self._counts.sizes[party, number]
+        counts = self._counts.array("counts").swapaxes(1, 2)[party, number].swapaxes(0, 1)
+        covariance, variance = self._noise_of(sizes)
+        return Labelled(
+            sizes=sizes,
+            counts=counts,
+            count_noise=covariance,
+            features=self._looks(party, number),
+            sum_variance=variance,
+            groups=self._groups(number if self._world.plan.common_bags else party),
+        )
+
+    def _groups(self, place: np.ndarray) -> np.ndarray:
+        """Parties, or bags that are the same at all, are persons or places where there are enough to leave some out.
+
+        Else each bag is one.
+        """
+        return place if len(np.unique(place)) >= self._bags.classes + 2 else np.arange(len(place))
+
+    def _looks(self, party: np.ndarray, number: np.ndarray) -> list[Floats] | Floats:
+        """Rows of each bag, or the means (draws or 1, M, D) of all."""
+        if self._options.submit == "rows":
+            rows, sizes = self._shapes.array("rows"), self._shapes.sizes
+            return [rows[k, b, : int(sizes[k, b])] for k, b in zip(party, number, strict=True)]
+        means: Floats = self._shapes.array("means")
+        if self._options.protect == "row":
+            means = means.swapaxes(1, 2)[party, number].swapaxes(0, 1)
+        else:
+            means = means[party, number][None]
+        return means
+
+    def _noise_of(self, sizes: np.ndarray) -> tuple[np.ndarray | None, float]:
+        """Covariances (M, C, C) of the bags' counts, None when not known; variance of a bag's sum of rows."""
+        question, classes = self._noised, self._bags.classes
+        if isinstance(question, NoisyEmbeddingsQuestion):
+            variance = float(question.mechanism().parameters["scale"]) ** 2
+            centring = np.eye(classes) - 1 / classes
+            return np.tile(centring * variance / question.label_weight**2, (len(sizes), 1, 1)), variance
+        if self._options.noise in (OFF, PUBLISHED):
+            return None, 0.0
+        mechanism = question.mechanism()
+        distinct, position = np.unique(sizes, return_inverse=True)
+        return np.stack([mechanism.covariance(int(size)) for size in distinct])[position], 0.0
+
+
+_ROWS_CHECKED = "rows of bags, which are public, were checked on arrival; those out of form were left out"
+_DEVIATIONS = 3.0  # of the noise on its size, which a bag must exceed where sizes have noise
+
+
+class CommonSession(RatioSession):
+    """Counts of each bag over all parties, with a noise that they share, and what the bag looks like.
+
+    Rows are sent as they are, where options say so, and put together by bag. Of embeddings only the sums over all
+    parties are seen; where rows are protected, the noise is on these, too, and how many rows a bag has follows from its
+    noisy counts. Without noise answers are added in clear.
+    """
+
+    def _require_bags(self) -> None:
+        plan = self._world.plan
+        if plan.bags < len(plan.classes):
+            raise InputError(
+                f"{plan.bags} bags that are the same at all parties cannot tell {len(plan.classes)} classes apart: "
+                "class ratios need at least as many bags as classes; choose another column for parties.bags"
+            )
+
+    def _ask(self, epsilon: float) -> tuple[list[Asked], Guarantee | NoGuarantee, ReleaseId]:
+        """The totals, and the parties' rows where these are sent."""
+        plan, question = self._world.plan, self._totals_question(epsilon)
+        collector: SharedBags | SummedAnswers
+        if question.shared:
+            promised = local_guarantee(plan, question.promise(), summed(plan, question.mechanism().additive))
+            collector = SharedBags(question, plan)
+        else:
+            promised, collector = question.promise(), SummedAnswers(question, plan.parties, None)
+        self._totals = question
+        asked = [Asked(question, self._view.training, collector)]
+        if self._options.submit == "rows":
+            rows = RowsQuestion(self._bags, self._features, plan.largest_bag)
+            asked.append(Asked(rows, self._view.training, BagAnswers(rows, plan.parties, plan.largest_bag, None)))
+        return asked, promised, question.release
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """How the sum was made, and what was verified of it."""
+        totals = self.answers[0]
+        if not isinstance(totals, SharedBags):
+            return super(RatioSession, self).checks
+        return (*totals.told, _ROWS_CHECKED) if self._options.submit == "rows" else totals.told
+
+    def _totals_question(self, epsilon: float) -> BagTotalsQuestion:
+        options, plan = self._options, self._world.plan
+        noise = TotalsNoise(cast(Literal["auto", "pure", "gaussian", "off"], options.noise), epsilon, plan.delta)
+        contributors = honest(plan.parties, plan.quorum, plan.colluding) if noise.aims else 1
+        if options.submit == "rows":
+            release = self._named(noise, "common")
+            return CountTotalsQuestion(noise, self._bags, contributors, release=release, **self._answered)
+        weight = self._label_weight if options.protect == "row" else 0.0
+        # Other features are another release, from which equal noise would cancel.
+        release = self._named(noise, "common", weight, options.dimensions, options.embedded_bandwidth)
+        return EmbeddingTotalsQuestion(
+            noise,
+            self._bags,
+            contributors,
+            self._features,
+            options.protect,
+            weight,
+            release=release,
+            **self._answered,
+        )
+
+    def _of_draw(self, draw: int) -> tuple[Labelled, int]:
+        """The bags that have rows enough, by what is known of one draw."""
+        found = self._by_noisy_sizes(draw) if self._totals.protects_rows else self._by_sizes(draw)
+        if len(found.sizes) < self._bags.classes:
+            raise InputError(
+                f"{len(found.sizes)} of {self._bags.count} bags have rows enough beside the noise, and to tell "
+                f"{self._bags.classes} classes apart takes as many; choose a column with larger groups for "
+                "parties.bags, or raise epsilon"
+            )
+        return found, 0
+
+    @property
+    def _variance(self) -> float:
+        """Of the noise on each number."""
+        totals = self.answers[0]
+        return totals.variance if isinstance(totals, SharedBags) else 0.0
+
+    @cached_property
+    def _held(self) -> list[Floats]:
+        """The rows of each bag, of one party after another."""
+        answers = self.answers[1]
+        rows, sizes = answers.array("rows"), answers.sizes.astype(np.int64)
+        return [
+            np.concatenate([rows[party, bag, : sizes[party, bag]] for party in range(len(sizes))])
+            for bag in range(self._bags.count)
+        ]
+
+    def _by_sizes(self, draw: int) -> Labelled:
+        """Where how many rows a bag has is public: counts are moved alike to that."""
+        totals, classes = self.answers[0], self._bags.classes
+        sizes, counts = totals.total("sizes"), totals.total("counts")[draw]
+        kept = sizes >= least_rows(self._options)
+        features: list[Floats] | Floats
+        if self._options.submit == "rows":
+            kept &= sizes == [len(rows) for rows in self._held]
+            features = [self._held[bag] for bag in np.flatnonzero(kept)]
+        else:
+            features = (totals.total("sums")[kept] / sizes[kept, None])[None]
+        counts, sizes = counts[kept], sizes[kept]
+        counts = counts + (sizes - counts.sum(axis=1))[:, None] / classes
+        one = exchangeable(self._variance * (1 - 1 / classes), classes)
+        noise = np.tile(one, (len(sizes), 1, 1)) if self._totals.noise.aims else None
+        return Labelled(sizes, counts[None], noise, features, 0.0, np.arange(len(sizes)))
+
+    def _by_noisy_sizes(self, draw: int) -> Labelled:
+        """Where it is not: the size is the sum of the noisy counts, whose noise is then also that of the size."""
+        totals, classes, weight = self.answers[0], self._bags.classes, self._label_weight
+        counts, sums = totals.total("counts")[draw] / weight, totals.total("sums")[draw]
+        of_count = self._variance / weight**2
+        sizes = counts.sum(axis=1)
+        kept = sizes >= max(least_rows(self._options), _DEVIATIONS * np.sqrt(classes * of_count))
+        counts, sums, sizes = counts[kept], sums[kept], sizes[kept]
+        shares, every = project(counts / sizes[:, None]), np.ones(classes)
+        # Of (c + e) / (n + sum e) to first order in e, whose entries are independent.
+        mixed = shares[:, :, None] * every
+        noise = of_count * (
+            np.eye(classes) - mixed - mixed.swapaxes(1, 2) + classes * shares[:, :, None] * shares[:, None, :]
+        )
+        return Labelled(
+            sizes,
+            counts[None],
+            noise if self._totals.noise.aims else None,
+            (sums / sizes[:, None])[None],
+            self._variance,
+            np.arange(len(sizes)),
+        )

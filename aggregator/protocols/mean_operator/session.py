@@ -1,0 +1,386 @@
+"""The session of `mean_operator`: asks for the sum of y x, and minimises a linear-odd loss with it.
+
+Estimates of the mean operator, the mean of y x with y = 1 or -1, from the private answers of parties.
+
+The worst pair of neighbours of a sum of y x: a row that is as long as any turns into its opposite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from aggregator.collectors.bags import BagAnswers
+from aggregator.collectors.row_sums import MomentTotals, asked_moments
+from aggregator.contract.session import Asked, OneRound
+from aggregator.contract.worst_case import (
+    ROWS,
+    TWO_CLASSES,
+    Rows,
+    Seen,
+    Statistic,
+    SummedWorstCase,
+    additive_ratio,
+    in_one_sum,
+)
+from aggregator.learners.kernels.exact import median_squared_distance
+from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
+from aggregator.learners.mean_operators.accuracy import predicted_accuracy
+from aggregator.learners.shrinkage import Shrinkage
+from aggregator.protocols.mean_operator.options import MomentOptions, response_weight
+from aggregator.trial.trial import World
+from federation.contract.errors import InputError
+from federation.contract.query import OFF, PrivateQuestion, Question, Submission
+from federation.contract.trust import honest
+from federation.features.feature_map import FeatureMap, completed, with_fourier, with_polynomial
+from federation.mechanisms.sums import row_sums as summed_response
+from federation.mechanisms.sums.row_sums import LEAST_EPSILON, regularisation
+from federation.numerics.rows import within_norm
+from federation.queries.bags import Bags, RowsQuestion
+from federation.queries.row_sums import RESPONSE, MomentKind, MomentNoise, MomentQuestion
+
+_SIGNS = (-1.0, 1.0)
+_STRENGTHS = 13  # of the prior: few are enough where labels have one range
+_CONSTANT_SHARES = (1.0, 0.1, 0.01)  # classes may be anything from even to nearly one, and are often near even
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """`estimates` (draws, d), one per noise draw, and the expected squared norm of the error of each, (draws,)."""
+
+    estimates: np.ndarray
+    errors: np.ndarray
+
+
+def of_sums(answers: MomentTotals, square: float = 1.0) -> Moments:
+    """From noisy sums of y x, where rows x of those who answer by randomised response have this mean squared norm.
+
+    Errors are those of the noise: public numbers, and the same for all draws.
+    """
+    estimates = answers.moments
+    variance = estimates.shape[1] * answers.noise_variance + square * answers.response_variance
+    return Moments(estimates, np.full(len(estimates), variance))
+
+
+def denoised(answers: MomentTotals, rows: np.ndarray) -> Moments:
+    """The same given the parties' own rows (n, d): what linear regression of y on x explains, shrunk by the noise.
+
+    The mean of y x is that of f x, where f is the least-squares fit of y. The noise has the known covariance
+    v I + w X'X/n, and the prior knows that y is from -1 to 1. Errors are those that are left a posteriori.
+    """
+    count = len(rows)
+    gram, ones = rows.T @ rows, rows.sum(axis=0)
+    noise = answers.noise_variance * np.eye(len(gram)) + answers.response_variance * gram / count
+    shrinkage = Shrinkage(
+        gram,
+        count**2 * noise,
+        ones=ones,
+        rows=count,
+        label_range=_SIGNS,
+        grid=_STRENGTHS,
+        constant_shares=_CONSTANT_SHARES,
+    )
+    known = [shrinkage.posterior(count * moment) for moment in answers.moments]
+    back = gram / count
+    errors = np.array([np.trace(back @ one.covariance @ back) for one in known])
+    return Moments(np.array([back @ one.weights for one in known]), errors.clip(0.0))
+
+
+_FEATURES_OF_A_MEDIAN = 16.0  # from so many on the kernel is as wide as the median distance
+_MOST_DENOISED = 1000  # features: the work grows with their cube
+
+
+class MomentSession(OneRound):
+    """The sum of y x and perhaps the parties' own rows, and weights from each noise draw of the sum."""
+
+    def __init__(self, world: World, options: MomentOptions, epsilon: float, draws: int, *, share: bool) -> None:
+        """With `share` parties may share one noise."""
+        self._world, self._options, self._draws, self._share = world, options, draws, share
+        world.require_two_classes()
+        self._most = world.plan.bags * world.plan.largest_bag
+        self._view = world.views.at(OFF, math.inf)
+        self._question = self._noisy_question(epsilon)
+        asked, promised = asked_moments(self._question, self._view.training, world.plan)
+        super().__init__(self._features, [*self._ask_for_rows(), asked], promised, self._question.release)
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """What was verified at run time, and how many answers were scaled and clipped."""
+        found: tuple[str, ...] = self.answers[-1].told
+        return found
+
+    @property
+    def _features(self) -> FeatureMap:
+        """What rows pass before the loss: to norm at most 1, with a constant feature unless the map bounds norms."""
+        options = self._options
+        key = ("features", options.expansion, options.dimensions, options.bandwidth, options.degree)
+        return self._world.once(key, self._expanded)
+
+    @property
+    def _rows(self) -> BagAnswers | None:
+        """The parties' own rows, asked for before the sums; None where they are not used."""
+        found: BagAnswers | None = self.answers[0] if len(self.answers) > 1 else None
+        return found
+
+    def learn(self, draw: int) -> np.ndarray:
+        """The weights (2, d) of one noise draw."""
+        weights: np.ndarray = self._weights[draw]
+        return weights
+
+    def diagnostics(self) -> dict[str, float]:
+        """The mean strength of the regularisation, the root mean square norm of the noise, and what to expect by it."""
+        norm = math.sqrt(self._noisy.errors[0])
+        found = {"regularisation": float(self._strengths.mean()), "noise_norm": norm}
+        return {**found, "predicted_accuracy": predicted_accuracy(norm)} if norm else found
+
+    @cached_property
+    def _noisy(self) -> Moments:
+        """The mean of y x as the answers say it."""
+        square = 1.0 if self._rows is None else float(np.square(self._unlabelled).sum(axis=1).mean())
+        return of_sums(self.answers[-1], square)
+
+    @cached_property
+    def _moments(self) -> Moments:
+        """The mean of y x that is learned from."""
+        if self._options.denoises and self._features.dimension <= _MOST_DENOISED:
+            return denoised(self.answers[-1], self._unlabelled)
+        return self._noisy
+
+    @cached_property
+    def _strengths(self) -> np.ndarray:
+        """Of the regularisation, for each noise draw."""
+        given = self._options.regularisation
+        return np.array([given or regularisation(error) for error in self._moments.errors])
+
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        """Of all noise draws (draws, 2, d): what is solved for one is solved for all of the same strength."""
+        loss, moments, found = (
+            self._options.chosen_loss(),
+            self._moments.estimates,
+            np.empty_like(self._moments.estimates),
+        )
+        for strength in np.unique(self._strengths):
+            equal = self._strengths == strength
+            found[equal] = minimise_linear_odd(loss, self._unlabelled, moments[equal], strength).weights
+        return np.stack([-found, found], axis=1) / 2
+
+    def _expanded(self) -> FeatureMap:
+        options = self._options
+        if options.expansion == "fourier":
+            rows = self._view.public.rows
+            # Few features leave room for structure much finer than the median distance.
+            bandwidth = options.bandwidth or max(1.0, _FEATURES_OF_A_MEDIAN / rows.shape[1])
+            gamma = bandwidth / median_squared_distance(rows)
+            return with_fourier(self._view.public.feature_map, gamma, options.dimensions, self._world.plan.split)
+        bounded = completed(self._view.public.feature_map)
+        return with_polynomial(bounded, options.degree) if options.expansion == "polynomial" else bounded
+
+    @property
+    def _unlabelled(self) -> np.ndarray:
+        """The rows of the even term (n, d), of norm at most 1."""
+        return self._world.once(("rows", self._options.l1_bound, id(self._rows), id(self._features)), self._even_rows)
+
+    def _even_rows(self) -> np.ndarray:
+        if self._rows is None:
+            return self._cut(self._features.transform(self._world.views.table.rows))
+        sizes = self._rows.sizes.astype(np.int64)
+        held = np.arange(self._rows.array("rows").shape[2]) < sizes[:, :, None]
+        return self._cut(self._rows.array("rows")[held])
+
+    def _cut(self, rows: np.ndarray) -> np.ndarray:
+        """Rows shortened to the norms that parties shorten theirs to."""
+        return within_norm(rows, self._options.l1_bound)
+
+    def _ask_for_rows(self) -> list[Asked]:
+        """For the parties' own rows, where they are used."""
+        if self._options.unlabelled_rows != "own":
+            return []
+        plan = self._world.plan
+        question = RowsQuestion(Bags(plan.bags, 2), self._features, plan.largest_bag)
+        return [Asked(question, self._view.training, BagAnswers(question, plan.parties, plan.largest_bag, None))]
+
+    def _noisy_question(self, epsilon: float) -> MomentQuestion:
+        plan, options = self._world.plan, self._options
+        if not self._share:
+            return self._asking(self._kind, epsilon)
+        shares = self._asking(self._kind, epsilon, honest(plan.parties, plan.quorum, plan.colluding))
+        if options.noise == "auto" and options.may_respond and epsilon >= LEAST_EPSILON:
+            # Responses of all rows against all shares, more of which may come than are the whole noise. Labels then
+            # hide themselves, and need no summation.
+            harm = self._all_rows * shares.response().label_variance * self._weight(epsilon)
+            if harm < shares.mechanism().noise_norm() ** 2 * plan.parties / shares.contributors:
+                return self._asking(RESPONSE, epsilon)
+        return shares
+
+    @property
+    def _all_rows(self) -> int:
+        """Of all parties together, at most where the plan does not say it."""
+        return self._world.plan.private_rows or self._world.plan.parties * self._most
+
+    def _weight(self, epsilon: float) -> float:
+        """How much errors of randomised response harm, by the public rows."""
+        variance = summed_response.calibrate_summed_response(epsilon).label_variance / self._all_rows
+        rows = self._cut(self._features.transform(self._world.views.table.rows))
+        return response_weight(rows, variance)
+
+    @property
+    def _kind(self) -> MomentKind:
+        """What parties are asked for: `auto` leaves them a choice only where rows are sent as they are."""
+        open_choice = self._options.protect == "row" or self._options.may_respond
+        return "sums" if self._options.noise == "auto" and not open_choice else self._options.noise
+
+    def _asking(self, kind: MomentKind, epsilon: float, contributors: int = 0) -> MomentQuestion:
+        plan, options = self._world.plan, self._options
+        noise = MomentNoise(kind, epsilon, options.spent_delta(plan.delta), options.l1_bound)
+        return MomentQuestion(
+            noise,
+            self._features,
+            max(1, plan.smallest_bag),
+            self._most,
+            options.protect,
+            contributors,
+            self._weight(epsilon) if kind == "auto" and options.may_respond and epsilon >= LEAST_EPSILON else 1.0,
+            release=self._world.release(noise, options.asked(self._share)),
+            draws=self._draws,
+            seeded=plan.noise_seed is not None,
+        )
+
+
+RUNS = 200_000
+FOURIER = 2  # random features: noise scales with their norm, which is the same for any number
+CHANGE = "one row or label changes"
+MOST = 2**16  # rows of a party: more than that need noise on their sum only at an epsilon above 13
+_LINE = np.append(np.linspace(0.0, 10.0, 10_001), 1e6)  # along which the worst row is sought
+
+
+@dataclass(frozen=True, eq=False)
+class WorstSums(SummedWorstCase):
+    """Parties that hold the same row several times, with labels 0 and 1 by turns but for those that change.
+
+    There are `changed` of these, at the first party: all are 0 here and 1 there. Colluders, who tell their shares, are
+    not among those who are summed: whoever sees the sum of all takes theirs off it.
+
+    Where the number of rows decides between noise on the sum and randomised response, there is a party for either, and
+    every run is of one of them by turns: whoever sees it knows which.
+    """
+
+    def side(self, there: bool, question: Question, runs: int) -> tuple[Rows, ...]:
+        """All parties that are summed, or seen by turns."""
+        asked = _moment(question)
+        row = worst_row(asked)
+        held = [self._held(row, size, there) for size in self._sizes(asked)]
+        return (*held, *(self._held(row, ROWS, None) for _ in range(self.added(asked) - 1)))
+
+    def parties(self, question: PrivateQuestion, runs: int) -> int:
+        """All that are summed, or seen by turns."""
+        asked = _moment(question)
+        return max(self.added(asked), len(self._sizes(asked)))
+
+    def asked(self, question: PrivateQuestion, runs: int) -> Sequence[PrivateQuestion]:
+        """All runs, or those in which a party's turn comes."""
+        turns = len(self._sizes(_moment(question)))
+        return [replace(question, draws=-(-runs // turns))]
+
+    def seen(self, submissions: Sequence[Submission]) -> Seen:
+        """The sums of shares (runs, d), or those of each party by turns, and whose turn it is (runs,)."""
+        [sent] = submissions
+        sums = sent.arrays["sums"]
+        if self.shared:
+            sums = sums.sum(axis=0, keepdims=True)
+        turns, draws, width = sums.shape
+        return {"sums": sums.swapaxes(0, 1).reshape(-1, width), "turn": np.tile(np.arange(turns), draws)}
+
+    def statistic(self, question: PrivateQuestion) -> Statistic:
+        """The log likelihood ratio."""
+        asked = _moment(question)
+        centres = [self._centres(there, asked) for there in (False, True)]
+        ratios = [self._response if responds else self._noise for responds in self._responding(asked)]
+
+        def ratio(seen: Seen) -> np.ndarray:
+            found = np.empty(len(seen["sums"]))
+            for turn, (here, there, one) in enumerate(zip(*centres, ratios, strict=True)):
+                own = seen["turn"] == turn
+                found[own] = one(asked, seen["sums"][own], here, there)
+            return found
+
+        return ratio
+
+    @staticmethod
+    def _noise(question: MomentQuestion, sums: np.ndarray, here: np.ndarray, there: np.ndarray) -> np.ndarray:
+        """By the norms of the noise that sums (n, d) would have on either side."""
+        return additive_ratio(question.mechanism().additive, sums, here, there)
+
+    def _response(self, question: MomentQuestion, sums: np.ndarray, here: np.ndarray, there: np.ndarray) -> np.ndarray:
+        """By how many more labels of those that change, and of no others, came out as 1 than as -1."""
+        moved = there - here
+        surplus = 2 * self.changed / question.response().reach * (sums @ moved) / (moved @ moved)
+        return np.asarray(question.noise.epsilon * surplus)
+
+    def _centres(self, there: bool, question: MomentQuestion) -> np.ndarray:
+        """Sums without noise (turns, d)."""
+        if self.answered is not None:
+            return np.asarray(self.answered(there)["sums"])
+        exact = np.array([_exact(question, one) for one in self.side(there, question, 1)])
+        return exact.sum(axis=0, keepdims=True) if self.shared else exact
+
+    def _held(self, row: np.ndarray, size: int, there: bool | None) -> Rows:
+        """The rows of one party; None for one where nothing changes."""
+        position = np.arange(size)
+        labels = ((position - self.changed) % 2 == 0).astype(np.int64)
+        if there is not None:
+            labels[: self.changed] = int(there)
+        return Rows(np.tile(row, (size, 1)), labels)
+
+    def _sizes(self, question: MomentQuestion) -> list[int]:
+        """Rows of the parties whose turn comes."""
+        below = question.response_below
+        few = [self.changed] if self.changed < below else []
+        return [*few, max(ROWS, below)] if below <= question.most else few
+
+    def _responding(self, question: MomentQuestion) -> list[bool]:
+        return [size < question.response_below for size in self._sizes(question)]
+
+
+def worst_sums(units: int, *, shared: bool, options: Mapping[str, Any]) -> WorstSums:
+    """Of a party's own sum, or of a sum of shares; for two units two rows change, or half of the shares are missing."""
+    return WorstSums(
+        in_one_sum(CHANGE) if shared else f"one party, {CHANGE}",
+        np.eye(2),
+        RUNS,
+        # Of so many rows that shares of noise on their sum are less than randomised response, and all sizes are there.
+        world={**TWO_CLASSES, **({"private_rows": MOST**2} if shared else {"largest_bag": MOST})},
+        options=options,
+        changed=1 if shared else units,
+        shared=shared,
+        missing=shared and units > 1,
+    )
+
+
+def worst_row(question: MomentQuestion) -> np.ndarray:
+    """The raw row which behind the map, cut as parties cut it, is the longest in the norm that the noise goes by."""
+    columns = question.feature_map.columns
+    rows = np.concatenate([np.outer(_LINE, direction) for direction in (np.ones(columns), np.eye(columns)[0])])
+    cut = within_norm(question.feature_map.transform(rows), question.noise.l1_bound)
+    summing = question.response_below <= question.most
+    order = 1 if summing and question.mechanism().name.endswith("laplace") else 2
+    found: np.ndarray = rows[np.argmax(np.linalg.norm(cut, ord=order, axis=1))]
+    return found
+
+
+def _exact(question: MomentQuestion, held: Rows) -> np.ndarray:
+    """The sum of one party without noise."""
+    features = within_norm(question.feature_map.transform(held.rows), question.noise.l1_bound)
+    total: np.ndarray = (2.0 * held.labels - 1.0) @ features
+    return total
+
+
+def _moment(question: Question) -> MomentQuestion:
+    if not isinstance(question, MomentQuestion):
+        raise InputError(f"the worst case of sums is for the mean operator, got '{question.kind}'")
+    return question

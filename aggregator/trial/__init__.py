@@ -1,0 +1,24 @@
+"""What is public in one world, that is one split of the data: its plan, its numbers, its rows behind feature maps."""
+
+from typing import Any
+
+from federation.contract.plugins import PublicNames
+
+_PUBLIC = PublicNames(
+    __name__,
+    {
+        "feature_fitting": "fit",
+        "plan": "PublicTable VariantPlan WorldPlan PublicNumbers product",
+        "public_rows": "PublicRows",
+        "trial": "World",
+    },
+)
+__all__ = _PUBLIC.all
+
+
+def __getattr__(name: str) -> Any:
+    return _PUBLIC.load(name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -39,11 +39,11 @@ from benchmarks.defaults.records import Store
 from benchmarks.defaults.sets import AUXILIARY, CLASSES, REAL, TEST, TWO_CLASSES, Prepared, Readers, of_folder, prepared
 from federation.contract.errors import InputError
 from scenarios.advice.pilot import DRAWS, FEW, crossing, levelled
-from scenarios.advice.standings import choice, standings
-from scenarios.advice.subject import numbers_of, spectrum_of, traces_of
-from scenarios.advice.words import named
-from scenarios.runs.world import worlds
-from scenarios.scores.tasks import ACCURACY, L1, MSE
+from scenarios.advice.pilot_runs import choice, standings
+from scenarios.advice.target import numbers_of, spectrum_of, traces_of
+from scenarios.advice.texts import named
+from scenarios.runs.trial import worlds
+from scenarios.scores.scoring import ACCURACY, L1, MSE
 from scenarios.settings.schema import resolve
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)

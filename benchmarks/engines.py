@@ -37,8 +37,8 @@ from federation.engines.flower import FlowerGrid
 from federation.engines.inline import open_grid
 from federation.engines.nodes import ROLL_CALL, Placement, SimulationGrid, most_per_node
 from federation.engines.sending import Asking, Failures
-from scenarios.runs.world import World
-from scenarios.runs.world import worlds as worlds_of
+from scenarios.runs.trial import World
+from scenarios.runs.trial import worlds as worlds_of
 from scenarios.settings.schema import resolve
 
 Submit = Literal["votes", "statistic"]  # what a party sends

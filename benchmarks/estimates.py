@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.common import print_tables, run_of
 from scenarios.estimates.estimate import estimate
-from scenarios.runs.preview import preview
+from scenarios.runs.runner import preview
 from scenarios.settings.schema import resolve
 
 CASES: Mapping[str, tuple[str, Sequence[str]]] = {

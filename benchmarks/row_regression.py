@@ -30,7 +30,7 @@ from aggregator.regressions.row_sessions import unit_rows
 from benchmarks.common import print_tables, run_of
 from federation.contract.randomness import generator
 from federation.mechanisms.noise import gaussian
-from scenarios.runs.world import World, worlds
+from scenarios.runs.trial import World, worlds
 from scenarios.settings.schema import resolve
 
 DELTA = 1e-6

@@ -35,8 +35,14 @@ from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation.messages import MASKED
 from federation.secure_aggregation.plan import Adversary, SumPlan, Terms, planned
 from parties.secure_aggregation.party import ProcessMemory, UnmaskingServer, UploadingParty
-from scenarios.simulated.masked_sums import enrolled, masked_parties, uploading_parties
-from scenarios.simulated.sum_costs import seconds, sum_costs, timed
+from scenarios.simulated.secure_aggregation import (
+    enrolled,
+    masked_parties,
+    seconds,
+    sum_costs,
+    timed,
+    uploading_parties,
+)
 
 QUESTION = "00" * 32
 ABSENT = 0.1

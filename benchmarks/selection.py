@@ -30,9 +30,9 @@ from federation.contract.guarantee import Adjacency
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.accounting.private_selection import RandomStopping, weakest_curve
 from federation.numerics.rows import Floats
-from scenarios.advice.measuring import Bench, Deadline, OutOfTimeError
-from scenarios.advice.selection import MOST_CANDIDATES
-from scenarios.scores.tasks import ACCURACY, MSE
+from scenarios.advice.pilot_runs import Bench, Deadline, OutOfTimeError
+from scenarios.advice.private_selection import MOST_CANDIDATES
+from scenarios.scores.scoring import ACCURACY, MSE
 
 TOTALS = (1.0, 3.0)
 _SELECTIONS = 400

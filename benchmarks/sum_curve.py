@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.common import heads
 from federation.contract.errors import InputError
 from federation.secure_aggregation.plan import Adversary, neighbourhood
-from scenarios.commands.masked_sums import masked_sums
+from scenarios.commands.privacy_tables import masked_sums
 
 COUNTS = (100, 1000, 10_000, 100_000, 1_000_000)
 SHARE = 0.1  # of the parties is corrupt, and as many are absent

@@ -38,8 +38,8 @@ from parties.responses import votes
 from parties.responses import votes as statistic
 from parties.training import linear
 from parties.training.training import load, trained
-from scenarios.data.drawn import DRAWN_SETS
-from scenarios.runs.world import split_of
+from scenarios.data.generated_sets import DRAWN_SETS
+from scenarios.runs.trial import split_of
 from scenarios.settings.schema import resolve
 from scenarios.simulated.simulation import split
 

@@ -13,8 +13,7 @@ _PUBLIC = PublicNames(
     __name__,
     {
         "runs.runner": "IncompleteRunError run",
-        "runs.finished_run": "Run",
-        "runs.mlflow_log": "log_to_mlflow",
+        "runs.finished_run": "Run log_to_mlflow",
         "scores.estimators": "load",
         "settings.schema": "Scenario resolve",
     },

@@ -18,18 +18,15 @@ import typer
 from federation.contract.errors import DEBUG, FederationError, InputError, told, unwritable
 from scenarios.commands import inspect
 from scenarios.commands.advise import advise
-from scenarios.commands.audit import audit
-from scenarios.commands.check_claim import check_claim
-from scenarios.commands.collect import collect_command
-from scenarios.commands.data import data
-from scenarios.commands.deploy import deploy
-from scenarios.commands.figure import figure
+from scenarios.commands.audit import audit, check_claim
+from scenarios.commands.deploy import collect_command, deploy
 from scenarios.commands.init import init
-from scenarios.commands.lines import remark
+from scenarios.commands.inspect import data
+from scenarios.commands.output import remark
 from scenarios.commands.party import party_app
 from scenarios.commands.predict import predict_command
 from scenarios.commands.privacy import privacy_app
-from scenarios.commands.report import report_command
+from scenarios.commands.report import figure, report_command
 from scenarios.commands.reproduce import reproduce_command
 from scenarios.commands.run import run_command
 

@@ -42,7 +42,7 @@ def simulate(grid: SimulationGrid, config: Mapping[str, Any]) -> None:
     from rich.console import Console
 
     from scenarios.reports.summary import summarise
-    from scenarios.reports.terminal import tables
+    from scenarios.reports.tables import tables
     from scenarios.runs.runner import run
     from scenarios.settings.schema import resolve
 

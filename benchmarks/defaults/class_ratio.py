@@ -16,7 +16,7 @@ from benchmarks.defaults.part import Asked, Bar, said
 from benchmarks.defaults.records import Record
 from benchmarks.defaults.sets import Prepared
 from federation.contract.randomness import generator
-from scenarios.scores.tasks import L1
+from scenarios.scores.scoring import L1
 
 DEFAULT, BEFORE = "default", "bag_classifier"
 VARIANTS = (

@@ -28,9 +28,9 @@ from benchmarks.defaults.records import DONE, Record, Store
 from federation.contract.errors import FederationError
 from federation.engines.inline import open_grid
 from scenarios.data.catalogue import digest
-from scenarios.runs.costs import Costs
-from scenarios.runs.world import World, worlds
-from scenarios.scores.tasks import L1, MSE
+from scenarios.runs.progress import Costs
+from scenarios.runs.trial import World, worlds
+from scenarios.scores.scoring import L1, MSE
 from scenarios.settings.protocol_options import BASELINES
 from scenarios.settings.schema import resolve
 from scenarios.simulated.targets import wants_targets

@@ -13,7 +13,7 @@ from benchmarks.defaults.lines import each
 from benchmarks.defaults.part import Asked, Bar
 from benchmarks.defaults.records import Record
 from benchmarks.defaults.sets import AUXILIARY, TEST, Prepared
-from scenarios.scores.tasks import MSE
+from scenarios.scores.scoring import MSE
 
 PAIRS = {"label_sums": "label_sums before", "private_labels": "private_labels before"}
 VARIANTS = (

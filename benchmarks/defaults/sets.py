@@ -14,8 +14,8 @@ from sklearn.datasets import load_wine, make_classification, make_friedman1, mak
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import generator
-from scenarios.data.archives import Archive
 from scenarios.data.catalogue import load
+from scenarios.data.readers import Archive
 
 LEAST_OF_A_GROUP = 12  # rows: then some are neither public nor for testing, but for one time in 50,000
 TEST, AUXILIARY = 0.2, 0.25  # shares of rows in a scenario that says nothing of them

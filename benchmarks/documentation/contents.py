@@ -28,9 +28,9 @@ from scenarios.reports.report import finished_rows
 from scenarios.reports.summary import VariantSummary, summarise
 from scenarios.reports.tables import Cell
 from scenarios.scores.results import Row
-from scenarios.settings.default_rules import described, why_default
+from scenarios.settings.loader import dump
+from scenarios.settings.rules import described, why_default
 from scenarios.settings.schema import Scenario
-from scenarios.settings.yaml_rules import dump
 
 _OPTION = re.compile(r"^(?P<name>\w+): ", re.MULTILINE)
 _WIDTH = 84  # letters of a terminal's line, as wide as a page

@@ -14,7 +14,7 @@ from benchmarks.fuzz.inputs import Input, Target
 from benchmarks.fuzz.mutation import Mutation
 from benchmarks.fuzz.worlds import SmallWorld
 from scenarios.commands.predict import predict_command
-from scenarios.data import parquet
+from scenarios.data import readers as parquet
 from scenarios.data.files import read_table
 from scenarios.data.tables import Table
 

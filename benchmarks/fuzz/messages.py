@@ -15,7 +15,6 @@ from flwr.app import ConfigRecord, Context, Error, Message, RecordDict
 from flwr.common.constant import ErrorCode
 from flwr.supercore.task_identity import TaskIdentity
 
-import scenarios.testing.parties as small
 from aggregator.contract.ledger import Ledger
 from aggregator.server.releasing import Inquiry
 from aggregator.server.variants import Variants
@@ -34,6 +33,7 @@ from parties.app import app
 from parties.guard.answering import answered, question_type
 from parties.party_data.cohort import Cohort
 from parties.site.worker import cost_of
+from scenarios.testing import small_trials as small
 
 QUESTION, ASKED, ANSWER, ROLL, ERROR, PLAN, NODE = (
     "question",  # to the app of a node in a simulation

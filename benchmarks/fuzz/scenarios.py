@@ -21,12 +21,11 @@ from benchmarks.fuzz.mutation import Mutation, deep
 from benchmarks.fuzz.written import written
 from scenarios.commands.inspect import validate
 from scenarios.data.catalogue import names
-from scenarios.runs.preview import preview
-from scenarios.runs.world import worlds
-from scenarios.settings.loader import library
+from scenarios.runs.runner import preview
+from scenarios.runs.trial import worlds
+from scenarios.settings.loader import library, parse
 from scenarios.settings.protocol_options import BASELINES
 from scenarios.settings.schema import Scenario, resolve
-from scenarios.settings.yaml_rules import parse
 
 ROWS = 60  # of the small file that scenarios may name
 _SOURCE = "rows.csv"

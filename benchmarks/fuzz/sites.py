@@ -35,9 +35,9 @@ from parties.site.policy import APPROVED, Decision
 from parties.site.service import cohort
 from parties.site.settings import SecondSettings, configuration
 from parties.site.state import JOURNAL, State
-from scenarios.deployment import site_words
-from scenarios.deployment.second_words import outlook_of_second
-from scenarios.deployment.site_table import WatchedTable
+from scenarios.deployment import site_texts as site_words
+from scenarios.deployment.site_texts import outlook_of_second
+from scenarios.deployment.table_check import WatchedTable
 
 _COUNTS = CountsQuestion(CountsNoise("pure", 1.0), Bags(1, 2), release=ReleaseId("counts"))
 SITE, PLAN, LINES, DECISION, KNOWN = "site", "plan", "journal", "approval", "rows"

@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import scenarios.testing.parties as small
 from aggregator.contract.protocol import Protocol
 from aggregator.contract.registry import protocol
 from aggregator.server.releasing import Inquiry
@@ -16,6 +15,7 @@ from aggregator.server.variants import Variants
 from aggregator.trial.plan import WorldPlan
 from aggregator.trial.trial import Views, World
 from federation.engines.nodes import Placement
+from scenarios.testing import small_trials as small
 
 PER_NODE = 2  # parties
 

@@ -26,8 +26,8 @@ from benchmarks.common import print_tables
 from benchmarks.hostile.parties import HostileParties
 from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid
-from scenarios.runs.costs import Costs
-from scenarios.runs.world import World, worlds
+from scenarios.runs.progress import Costs
+from scenarios.runs.trial import World, worlds
 from scenarios.settings.schema import resolve
 
 TENTH, SLACK = 0.1, 0.02

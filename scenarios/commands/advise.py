@@ -1,17 +1,326 @@
-"""`federation advise`: which protocol, by public numbers first, then by a pilot; and a scenario that runs."""
+"""`federation advise`: which protocol, by public numbers first, then by a pilot; and a scenario that runs.
+
+What `federation advise` is asked: its flags, what they leave open, and the subject that follows from both.
+
+The pilots of `federation advise`: on which rows, for how long, and what is told of them.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import typer
 from typer import Argument, Exit, Option
 
-from scenarios.commands import questions
-from scenarios.commands.advised import Asked, Task
+from federation.contract.errors import InputError, writing
+from scenarios.commands import init as questions
 from scenarios.commands.options import RANGE, AsJson, DataDirectory, parsed_range
 from scenarios.commands.output import save, tell
+
+if TYPE_CHECKING:
+    from aggregator.advice import Ranked, Wish
+    from scenarios.advice.target import Subject
+    from scenarios.settings.draft import Draft
+
+Task = Literal["binary", "multiclass", "regression", "ratio", "classification"]
+_LABEL = "y"  # of a scenario for data that is not at hand
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The flags of `federation advise` as they were given; None, or an empty tuple, for what was not."""
+
+    about: str | None
+    rows: int | None
+    columns: int | None
+    parties: int | None
+    epsilon: float
+    delta: float
+    task: Task | None
+    protect: questions.Protect | None
+    trust: questions.Trusted | None
+    features: questions.Features | None
+    classes: int | None
+    bags: int | None
+    bag_rows: int | None
+    label_range: tuple[float, float] | None
+    public_rows: Path | None
+    public_count: int | None
+    per_person: int
+    majority: float | None
+    attainable: float | None
+    residual: float | None
+    source: str
+    label: str | None
+    group: str | None
+    person: str | None
+    positive: tuple[str, ...]
+    write: Path | None
+    data_dir: Path | None
+
+    def settled(self, asking: bool) -> tuple[Subject, list[str]]:
+        """The subject, once what is missing has been asked for, and the flags that were taken to be said elsewhere.
+
+        Raises `InputError` for flags that do not go together and data that cannot be used.
+        """
+        protect = self.protect or questions.choice(questions.PROTECT, ("label", "row", "person", "party"), asking)
+        trust = self.trust or questions.choice(questions.TRUST, ("none", "secure", "aggregator"), asking)
+        usual = ("public", "private") if protect == "label" else ("private", "public")
+        features = self.features or questions.choice(questions.FEATURES, usual, asking)
+        whole = replace(self, protect=protect, trust=trust, features=features)
+        left_open: dict[str, tuple[Any, Any]] = {
+            "protect": (self.protect, protect),
+            "trust": (self.trust, trust),
+            "features": (self.features, features),
+        }
+        if self.about is None:
+            whole = whole._with_numbers(asking)
+            left_open |= {"task": (self.task, whole.task), "parties": (self.parties, whole.parties)}
+        assumed = [] if asking else [f"--{flag} {now}" for flag, (said, now) in left_open.items() if said is None]
+        return whole._subject(asking), assumed
+
+    def _with_numbers(self, asking: bool) -> Asked:
+        """With the task, and the numbers that it needs: asked for, or as far as there are defaults."""
+        tasks: tuple[Task, ...] = ("regression", "binary", "multiclass", "ratio")
+        task: Task = self.task or ("ratio" if self.bags else questions.choice(questions.TASK, tasks, asking))
+        known = replace(self, task=task, parties=1 if self._together else self.parties)
+        if not asking:
+            return replace(known, parties=known.parties or 1)
+        wanted = ["bags", "bag_rows", "classes"] if task == "ratio" else ["rows", "columns"]
+        wanted += ["classes"] if task == "multiclass" else []
+        numbers: dict[str, Any] = {name: getattr(known, name) or questions.number(name) for name in wanted}
+        return replace(known, parties=known.parties or questions.number("parties", default=1), **numbers)
+
+    def _subject(self, asking: bool) -> Subject:
+        from scenarios.advice.target import of_scenario
+
+        if self.about is None:
+            return self._of_numbers()
+        if self._is_file:
+            return self._of_file(Path(self.about), asking)
+        return of_scenario(self.about, self._wish(), self.data_dir)
+
+    @property
+    def _is_file(self) -> bool:
+        from scenarios.data.files import SUFFIXES
+
+        return self.about is not None and Path(self.about).suffix.lower() in SUFFIXES
+
+    @property
+    def _together(self) -> bool:
+        """Whether somebody may hold all rows, who is one party then."""
+        return self.trust == "aggregator" and self.protect in ("row", "label")
+
+    def _wish(self, **counted: Any) -> Wish:
+        """The wish by flags alone."""
+        from aggregator.advice import Wish
+        from aggregator.contract.protocol import Trust
+
+        assert self.protect is not None, "it is settled"
+        assert self.trust is not None, "it is settled"
+        task = "binary" if self.task == "classification" else self.task or ("ratio" if self.bags else "regression")
+        return Wish(
+            task,
+            self.protect,
+            Trust(self.trust),
+            self.features == "public",
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rows_per_person=self.per_person,
+            majority=self.majority,
+            attainable=self.attainable,
+            residual=self.residual,
+            **counted,
+        )
+
+    def _of_numbers(self) -> Subject:
+        from scenarios.advice.target import of_numbers
+        from scenarios.data.catalogue import entry
+        from scenarios.data.profile import profile
+
+        wish = self._wish()
+        known = entry(self.source)
+        documented = None if known is None else known.label_range
+        public = self.public_count
+        if public is None and self.public_rows is not None:
+            public = profile(self.public_rows).rows
+        wish = replace(
+            wish,
+            rows=self.rows,
+            features=self.columns,
+            parties=1 if self._together else self.parties or 1,
+            classes=2 if wish.task == "binary" else self.classes,
+            label_range=(self.label_range or documented or (0.0, 1.0)) if wish.task == "regression" else None,
+            public_rows=public,
+            bags=self.bags,
+            bag_rows=self.bag_rows,
+        )
+        needed: dict[str, Any] = {"--n": self.rows, "--d": self.columns}
+        if wish.task == "ratio":
+            needed = {"--bags": self.bags, "--bag-rows": self.bag_rows, "--classes": self.classes}
+        elif wish.task == "multiclass":
+            needed["--classes"] = self.classes
+        return of_numbers(wish, self.source, self.label or _LABEL, needed)
+
+    def _of_file(self, file: Path, asking: bool) -> Subject:
+        from scenarios.advice.target import of_file
+        from scenarios.data.profile import profile
+        from scenarios.settings.draft import Wish
+
+        for flag, value in (("--n", self.rows), ("--d", self.columns), ("--classes", self.classes)):
+            if value is not None:
+                raise InputError(f"{flag} is for advice without data, and {file} has rows to count; leave it out")
+        found = profile(file, self.label)
+        label = self.label or questions.column_of_labels(found, asking)
+        bounds, person = self.label_range, self.person
+        if bounds is None and asking and found.is_real(found.column(label, "--label")):
+            bounds = parsed_range(typer.prompt(questions.RANGE_ASKED, err=True))
+        if self.protect == "person" and person is None and asking:
+            person = questions.column_of_persons(found)
+        assert self.protect is not None, "it is settled"
+        assert self.trust is not None, "it is settled"
+        out = self.write or Path("advised.yaml")
+        drafted = Wish(
+            label,
+            self.protect,
+            self.trust,
+            source=questions.as_seen(out, file),
+            public=None if self.public_rows is None else questions.as_seen(out, self.public_rows),
+            group=None if self._together else self.group,
+            person=person,
+            parties=None if self._together else self.parties,
+            epsilon=(self.epsilon,),
+            delta=self.delta or None,
+            label_range=bounds,
+            positive=self.positive,
+        )
+        bags = self.bags or (2 if self.task == "ratio" else None)
+        public = None if self.public_rows is None else profile(self.public_rows)
+        return of_file(found, drafted, self._wish(), public, bags, here=(file, self.public_rows))
+
+
+_FOR_ACCURACY = 0.5  # of the time, where an epsilon is to be found as well
+_WRITING = 0.03  # of the time, for the end
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A pilot as it is told: a record, a table with its title, and sentences; and the scenario that follows."""
+
+    made: Draft
+    record: Mapping[str, Any]
+    title: str
+    rows: Sequence[Mapping[str, str]]
+    sentences: Sequence[str]
+    interrupted: bool = False
+
+
+def require_one_pilot(pilot: float | None, charged: float | None, data: Path | None, accuracy: float | None) -> None:
+    """Raise `InputError` for a pilot that is paid for beside what belongs to one that is not."""
+    beside = {"--pilot": pilot, "--pilot-data": data, "--accuracy": accuracy}
+    for flag, value in beside.items():
+        if charged is not None and value is not None:
+            raise InputError(
+                f"{flag} does not go with --charged-pilot, which tells its choice and no more; leave one out"
+            )
+
+
+def run_pilot(
+    asked: Asked, subject: Subject, ranked: Sequence[Ranked], seconds: float, data: Path | None, accuracy: float | None
+) -> Tried:
+    """Try the ranked protocols for so many seconds, on the subject's own rows or on public `data`.
+
+    With an `accuracy` half of the time is for the epsilon at which it is reached. Raises `InputError` where there are
+    no rows, and for parties that are deployed, who answer no pilot.
+    """
+    from scenarios.advice import pilot as pilot_words
+    from scenarios.advice.pilot import needed_epsilon, pilot
+    from scenarios.advice.pilot_runs import Deadline, OutOfTimeError
+    from scenarios.advice.proposed_scenario import piloted
+
+    private = data is None
+    if private and subject.deployed:
+        raise InputError(
+            "--pilot: parties that are deployed answer no pilot; leave it out, or try public rows with --pilot-data"
+        )
+    rows = subject if data is None else _of_data(asked, data)
+    if not rows.has_data:
+        raise InputError("--pilot needs rows: name a file of them or a scenario, or public rows with --pilot-data")
+    where = asked.about or str(data) if data is None else str(data)
+    file = Path("pilot.json") if asked.write is None else asked.write.with_suffix(".pilot.json")
+    whole = Deadline(seconds * (1 - _WRITING))
+    share = 1.0 if accuracy is None else _FOR_ACCURACY
+    until = Deadline(whole.seconds * share, whole.started)
+    told = _Line()
+    found = pilot(rows, ranked, until, file, private, told)
+    sentences = pilot_words.sentences(found, private, whole.seconds - whole.left, str(where))
+    if accuracy is not None and not found.interrupted:
+        try:
+            told("the epsilon that is needed")
+            needed = needed_epsilon(rows, found.finalists, accuracy, whole, file, private)
+            sentences.append(pilot_words.needed(needed, private))
+        except (OutOfTimeError, KeyboardInterrupt) as stopped:
+            found.interrupted = isinstance(stopped, KeyboardInterrupt)
+            sentences.append(f"There was no time to find at which epsilon accuracy {accuracy:g} is reached.")
+    told.end()
+    sentences.append(f"kept what was measured in {file}; the same command goes on from there")
+    title = f"pilot{pilot_words.MARK if private else ' on public rows'}"
+    record = pilot_words.record(found, private, whole.seconds - whole.left)
+    return Tried(
+        piloted(subject, found, private), record, title, pilot_words.rows(found, private), sentences, found.interrupted
+    )
+
+
+def run_selection(subject: Subject, ranked: Sequence[Ranked], tries: float, model: Path | None) -> Tried:
+    """Choose among the ranked protocols by a private selection with so many tries on average.
+
+    Its model is written to the file `model`, if there is one. Raises `InputError` where it cannot be proved.
+    """
+    from scenarios.advice import private_selection as selection_words
+    from scenarios.advice.private_selection import planned
+    from scenarios.advice.proposed_scenario import selected
+
+    selection = planned(subject, ranked, tries)
+    told = _Line()
+    told(f"a private selection of {selection.law.mean:.3g} tries on average; nothing ends it before that but you")
+    try:
+        found = selection.made()
+    finally:
+        told.end()
+    sentences = selection_words.sentences(selection, found)
+    if model is not None:
+        with writing(f"to {model}", "name another file with --write"):
+            found.released.save(model)
+        sentences.append(
+            f"wrote {model}, the model of the choice, which is paid for with it: federation predict {model}"
+        )
+    record, title = selection_words.record(selection, found), "private selection"
+    return Tried(selected(subject, found), record, title, selection_words.rows(selection, found), sentences)
+
+
+def _of_data(asked: Asked, data: Path) -> Subject:
+    """The same wish about other rows."""
+    other = replace(asked, about=str(data), rows=None, columns=None, classes=None, bag_rows=None, public_count=None)
+    subject, _ = other.settled(asking=False)
+    return subject
+
+
+class _Line:
+    """What is under way, on one line of a terminal."""
+
+    def __call__(self, text: str) -> None:
+        if sys.stderr.isatty():
+            print(f"\r\x1b[Kpilot: {text}", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Clear it."""
+        if sys.stderr.isatty():
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
 
 INTERRUPTED = 130  # as for every command that somebody stops
 
@@ -101,10 +410,11 @@ def advise(
     Without --range, labels have the documented range of the --source, or lie between 0 and 1.
     """
     from aggregator.advice import nearest, rank
-    from scenarios.advice import words
-    from scenarios.advice.prospects import draw, prospects
-    from scenarios.advice.written import advised, checked
-    from scenarios.commands.piloting import require_one_pilot, run_pilot, run_selection
+    from scenarios.advice import texts as words
+    from scenarios.advice.proposed_scenario import advised, checked
+    from scenarios.advice.texts import draw, prospects
+
+    pass
 
     require_one_pilot(pilot, charged_pilot, pilot_data, accuracy)
 

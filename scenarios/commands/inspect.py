@@ -1,4 +1,7 @@
-"""`federation show`, `validate`, `list` and `schema`: what scenarios say and what there is to choose from."""
+"""`federation show`, `validate`, `list` and `schema`: what scenarios say and what there is to choose from.
+
+`federation data`: which data sets there are, where their originals are, and the files that are made from these.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument
+from typer import Argument, Option
 
-from federation.contract.errors import InputError, nearest_name
+from federation.contract.errors import InputError, nearest_name, writing
 from federation.contract.files import is_file
-from scenarios.commands.completion import scenarios_and_protocols
-from scenarios.commands.lines import fitted
-from scenarios.commands.options import AsJson, ScenarioName, Settings
-from scenarios.commands.output import tell
+from scenarios.commands.options import AsJson, DataDirectory, ScenarioName, Settings, scenarios_and_protocols
+from scenarios.commands.output import fitted, tell
 
 if TYPE_CHECKING:
-    from scenarios.data.data_sets import DataSet
+    from scenarios.data.tables import DataSet
     from scenarios.settings.schema import Scenario
-
 
 _Shown = Annotated[
     str,
@@ -37,9 +37,9 @@ def show(scenario: _Shown, settings: Settings = [], as_json: AsJson = False) -> 
     rules they were chosen, and on what data that was validated.
     """
     from aggregator.contract.registry import protocol_names
-    from scenarios.settings.default_rules import described
-    from scenarios.settings.explained import to_yaml
+    from scenarios.settings.guarantees import to_yaml
     from scenarios.settings.loader import library
+    from scenarios.settings.rules import described
     from scenarios.settings.schema import resolve
 
     if scenario in protocol_names() and not Path(scenario).is_file():
@@ -66,8 +66,8 @@ def validate(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = 
 
     SCENARIO is a file, or the name of a library scenario.
     """
-    from scenarios.runs.over_time import stated
-    from scenarios.settings.promises import promises
+    from scenarios.runs.trial import stated
+    from scenarios.settings.guarantees import promises
     from scenarios.settings.schema import resolve
     from scenarios.settings.sweep import expand, releases, swept_columns, variants
 
@@ -172,3 +172,72 @@ def schema() -> None:
 
 def _first_line(text: str | None) -> str:
     return (text or "").strip().partition("\n")[0]
+
+
+def data(
+    name: Annotated[str | None, Argument(metavar="NAME", help="A data set; without it all are listed.")] = None,
+    source: Annotated[
+        Path | None, Option("--from", metavar="FOLDER", help="Where its downloads lie, unpacked from archives.")
+    ] = None,
+    to: Annotated[
+        Path | None, Option("--to", metavar="FILE", help="What to write; default: its file in the data directory.")
+    ] = None,
+    data_dir: DataDirectory = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which data sets are there and where the others come from; make a data set's file from its downloads.
+
+    Nothing is downloaded: originals have owners, whose licences are yours to read.
+    """
+    from scenarios.data.catalogue import directory_of, entry, names
+    from scenarios.data.originals import original, target
+
+    folder = directory_of(data_dir)
+    if source is not None and name is None:
+        raise InputError("--from needs the name of a data set; federation data lists them")
+    if to is not None and source is None:
+        raise InputError("--to is for --from, the folder of the downloads")
+    if name is None:
+        sets = [known for each in names() if (known := entry(each)) is not None]
+        listed = [{"name": one.name, "state": _state(one.file, folder), "file": one.file or "-"} for one in sets]
+        missing = [one["name"] for one in listed if one["state"] == "missing"]
+        where = f"in {folder}" if folder else "no data directory: name one with --data-dir or FEDERATION_DATA"
+        text = [f"files: {where}", *([f"what a missing one needs: federation data {missing[0]}"] if missing else [])]
+        tell(as_json, {"data": listed}, text=text)
+        return
+    known, how = original(name)
+    if source is None:
+        found = {
+            "name": name,
+            "state": _state(known.file, folder),
+            "file": known.file,
+            "original": known.origin,
+            "address": known.url,
+            "licence": known.licence,
+            "downloads": how.files,
+            "note": how.note,
+        }
+        lines = [f"{key}: {value}" for key, value in found.items() if value]
+        tell(as_json, found, text=[*lines, f"next: federation data {name} --from FOLDER"], hidden=found)
+        return
+    if not source.is_dir():
+        raise InputError(f"--from: there is no folder {source}; name the one with {how.files}")
+    path = target(known, to, folder)
+    with writing(path, "name another with --to"):
+        how.save(source, path)
+    record: dict[str, Any] = {"name": name, "file": str(path)}
+    said = f"wrote {path}"
+    if how.make is not None:  # what is copied is checked when it is read, which may take long
+        table = known.read(path, hashes=[] if known.hashed is None else [known.hashed])
+        record |= {"rows": len(table), "classes": list(table.classes)}
+        said += f": {len(table)} rows"
+    tell(as_json, record, hidden=record, text=[said, f"licence: {known.licence}"])
+
+
+def _state(file: str | None, folder: Path | None) -> str:
+    """Whether a data set can be used."""
+    from scenarios.data.readers import is_there
+
+    if file is None:
+        return "comes along"
+    return "there" if folder is not None and is_there(folder / file) else "missing"

@@ -14,14 +14,14 @@ import typer
 from typer import Argument, Option
 
 from federation.contract.errors import BudgetExceededError, InputError
-from scenarios.commands.logs import logged
 from scenarios.commands.options import AsJson
 from scenarios.commands.output import tell
+from scenarios.commands.run import logged
 
 if TYPE_CHECKING:
     from federation.signed_messages.agreement import Agreement
     from parties.site.settings import SecondSettings, Settings
-    from scenarios.deployment.site_words import Outlook
+    from scenarios.deployment.site_texts import Outlook
 
 party_app = typer.Typer(no_args_is_help=True, help="A site of a real federation: what a hospital runs beside its data.")
 
@@ -101,7 +101,7 @@ def check(site: SiteFile, as_json: AsJson = False) -> None:
 
     Nobody is connected to. The exit code is 0 if this site is ready, 2 if not, and 3 if its allowance is too small.
     """
-    from scenarios.deployment.site_words import record
+    from scenarios.deployment.site_texts import record
 
     found = _outlook(site)
     tell(as_json, record(found), text=found.lines, hidden=record(found))
@@ -139,7 +139,7 @@ def run(
     from parties.helper_server import run as serve_second
     from parties.site.service import run as serve
     from parties.site.settings import SecondSettings
-    from scenarios.deployment.site_table import WatchedTable
+    from scenarios.deployment.table_check import WatchedTable
 
     settings, agreement = _loaded(site)
     with logged(quiet=False, verbose=not quiet, file=log_file, times=True):
@@ -195,7 +195,7 @@ def log(
 def spent(site: SiteFile, as_json: AsJson = False) -> None:
     """Print what the table has spent of each allowance, under all plans together."""
     from parties.site.settings import Settings
-    from scenarios.deployment.site_words import spent_by
+    from scenarios.deployment.site_texts import spent_by
 
     settings = Settings.load(site)
     tell(as_json, {"table": settings.data.table, "accounts": spent_by(settings)})
@@ -254,8 +254,7 @@ def _loaded(site: Path) -> tuple[Settings | SecondSettings, Agreement]:
 
 def _outlook(site: Path) -> Outlook:
     from parties.site.settings import SecondSettings
-    from scenarios.deployment.second_words import outlook_of_second
-    from scenarios.deployment.site_words import outlook
+    from scenarios.deployment.site_texts import outlook, outlook_of_second
 
     settings, agreement = _loaded(site)
     return (
@@ -266,7 +265,7 @@ def _outlook(site: Path) -> Outlook:
 def _decide(site: Path, name: str | None, state: str) -> None:
     from parties.site.policy import Approvals
     from parties.site.state import State
-    from scenarios.deployment.site_words import decided
+    from scenarios.deployment.site_texts import decided
 
     settings, agreement = _loaded(site)
     approvals = Approvals(State.found(settings.state).folder / "approvals", settings.policy.approve)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from scenarios.commands.csv_lines import csv_lines
 from scenarios.commands.options import AsJson
-from scenarios.commands.output import save, tell
+from scenarios.commands.output import csv_lines, save, tell
 
 if TYPE_CHECKING:
     from scenarios.scores.prediction import RatioPrediction, Used

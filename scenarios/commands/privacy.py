@@ -222,7 +222,7 @@ def mean_operator(
     as_json: AsJson = False,
 ) -> None:
     """Mechanisms for the mean operator, the mean of y x: honest epsilon, noise, and what to regularise by."""
-    from scenarios.commands.moment_noises import moment_noises
+    from scenarios.commands.privacy_tables import moment_noises
 
     if parties > rows:
         raise InputError(f"--parties must be an integer from 1 to --rows, got {parties} for {rows} rows")
@@ -244,7 +244,7 @@ def secure_sum(
     as_json: AsJson = False,
 ) -> None:
     """A sum whose parts nobody sees, by one server or two: neighbours, thresholds, failures, bytes and seconds."""
-    from scenarios.commands.masked_sums import masked_sums
+    from scenarios.commands.privacy_tables import masked_sums
 
     record, text = masked_sums(parties=parties, corrupt=corrupt, dropout=dropout, numbers=numbers, quorum=quorum)
     tell(as_json, record, text=text)
@@ -370,7 +370,7 @@ def vote(
     as_json: AsJson = False,
 ) -> None:
     """One row per sensitivity with both noises: on the model's parameters, and on the statistic of class contrasts."""
-    from scenarios.commands.vote_noises import vote_noises
+    from scenarios.commands.privacy_tables import vote_noises
 
     counted = None if quorum is None else honest(parties, quorum, colluding)
     record, text = vote_noises(

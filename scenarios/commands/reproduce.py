@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from federation.contract.errors import FederationError, InputError
-from scenarios.commands import completion
+from scenarios.commands import options as completion
 from scenarios.commands.options import AsJson, DataDirectory
 from scenarios.commands.output import tell
 
 if TYPE_CHECKING:
-    from scenarios.reproductions.kept import Kept
-    from scenarios.reproductions.paper import Item, Paper
-    from scenarios.reproductions.paper_runs import PaperRuns
-    from scenarios.reproductions.reproducing import IncompleteItemError
+    from scenarios.reproductions.measure import IncompleteItemError, PaperRuns
+    from scenarios.reproductions.paper import Item, Kept, Paper
     from scenarios.runs.progress import Progress
 
 OUT = Path("runs/reproductions")
@@ -47,9 +45,9 @@ def reproduce_command(
     Every cell says what the paper has, ours as published, our default at the same guarantee, and why they differ. What
     was interrupted goes on where it was; what fails costs nothing else.
     """
-    from scenarios.papers.catalogue import items, names, paper
+    from scenarios.reproductions.measure import PaperRuns
     from scenarios.reproductions.pages import write
-    from scenarios.reproductions.paper_runs import PaperRuns
+    from scenarios.reproductions.paper import items, names, paper
 
     if name is None:
         papers = [paper(each) for each in names()]
@@ -78,7 +76,7 @@ def _measure(
     runs: PaperRuns, wanted: Sequence[Item], as_json: bool
 ) -> tuple[dict[str, Any], list[IncompleteItemError]]:
     """Item by item, each told when it is done; what fails of one costs no other, and is returned."""
-    from scenarios.reproductions.reproducing import IncompleteItemError, reproduce
+    from scenarios.reproductions.measure import IncompleteItemError, reproduce
 
     records, failures = {}, []
     for item in wanted:
@@ -115,8 +113,7 @@ def _shown(stack: ExitStack, title: str) -> Progress:
 
 def _told(paper: Paper, item: Item, kept: Kept, as_json: bool) -> dict[str, Any]:
     """What was found of one item, printed for people."""
-    from scenarios.reproductions.comparing import cells, claims, unexplained
-    from scenarios.reproductions.words import claim_lines, lines, used
+    from scenarios.reproductions.compare import cells, claim_lines, claims, lines, unexplained, used
 
     compared, tested = cells(paper, item, kept), claims(item, kept)
     reasons = used(compared, tested)
@@ -134,7 +131,7 @@ def _told(paper: Paper, item: Item, kept: Kept, as_json: bool) -> dict[str, Any]
 
 def _described(paper: Paper, item: Item, data_dir: Path | None) -> dict[str, object]:
     """What an item needs: data, and minutes of one core."""
-    from scenarios.reproductions.paper_runs import PaperRuns, sources
+    from scenarios.reproductions.measure import PaperRuns, sources
 
     runs = PaperRuns(paper, OUT, data_dir=data_dir)
     named = [(part.setting, runs.scenario(part)) for part in item.parts]

@@ -1,23 +1,126 @@
-"""`federation run`: run a scenario, or say what it would do."""
+"""`federation run`: run a scenario, or say what it would do.
+
+What a run tells while it goes on: nothing, progress or every phase, and all of it in a file.
+"""
 
 from __future__ import annotations
 
+import logging
 import shlex
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from rich.console import Console
 from typer import Option
 
-from scenarios.commands.lines import remark
-from scenarios.commands.logs import LogFile, Quiet, Verbose, logged
+from federation.contract.errors import FederationError, InputError, told, writing
 from scenarios.commands.options import AsJson, DataDirectory, ScenarioName, Settings
-from scenarios.commands.output import tell
+from scenarios.commands.output import remark, tell
 
 if TYPE_CHECKING:
     from scenarios.runs.finished_run import Run
+
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Print errors and the path of the report, nothing else.")]
+Verbose = Annotated[
+    bool, Option("--verbose", "-v", help="Say versions, seed, every phase and every world, in place of bars.")
+]
+LogFile = Annotated[
+    Path | None,
+    Option("--log-file", metavar="FILE", help="Add all messages here with their times, also those of Flower and Ray."),
+]
+_OURS = ("federation", "parties", "aggregator", "scenarios")
+_WITH_CONSOLES = ("flwr", "ray")  # libraries whose loggers do not always pass on what they hear
+_SAID = {"said": True}  # of errors, which the command line prints itself
+_Listener = tuple[str, logging.Handler, int]  # the name of a logger, who listens to it, and from which level on
+_log = logging.getLogger(__name__)
+
+
+@contextmanager
+def logged(*, quiet: bool, verbose: bool, file: Path | None, times: bool = False) -> Iterator[None]:
+    """Within it standard error hears warnings, nothing where `quiet`, more where `verbose`; a `file` hears everything.
+
+    With `times` lines on standard error begin with theirs.
+
+    What is raised inside goes on, and stands in the file. Raises `InputError` where quiet and verbose are asked for
+    together, and for a file that cannot be written.
+    """
+    if quiet and verbose:
+        raise InputError("--quiet and --verbose contradict each other; choose one of them")
+    listeners = _to_terminal(logging.ERROR if quiet else logging.INFO if verbose else logging.WARNING, times)
+    if file is not None:
+        listeners += _to_file(file)
+    levels = []
+    for name, handler, level in listeners:
+        logger = logging.getLogger(name)
+        logger.addHandler(handler)
+        before = logger.level
+        logger.setLevel(min(level, before or level))
+        levels.append((logger, before, logger.level))
+    try:
+        yield
+    except KeyboardInterrupt:
+        _log.critical("interrupted", extra=_SAID)
+        raise
+    except Exception as error:
+        _log.error("%s", told(error), exc_info=not isinstance(error, FederationError), extra=_SAID)
+        raise
+    finally:
+        for name, handler, _ in listeners:
+            logging.getLogger(name).removeHandler(handler)
+            handler.close()
+        for logger, before, ours in reversed(levels):
+            if logger.level == ours:  # unless somebody has set it meanwhile, as Flower does when it is imported
+                logger.setLevel(before)
+
+
+class _Terminal(logging.Handler):
+    """Standard error as it is when a line is written: progress bars stand in its way."""
+
+    def __init__(self, level: int, times: bool) -> None:
+        super().__init__(level)
+        self._begin = "%Y-%m-%d %H:%M:%S " if times else ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        remark(time.strftime(self._begin, time.localtime(record.created)) + record.getMessage())
+
+
+def _to_terminal(level: int, times: bool) -> list[_Listener]:
+    handler = _Terminal(level, times)
+    handler.addFilter(lambda record: not hasattr(record, "said"))
+    return [(name, handler, level) for name in _OURS]
+
+
+def _to_file(path: Path) -> list[_Listener]:
+    with writing(f"to --log-file {path}", "name another file"):
+        handler = logging.FileHandler(path, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.addFilter(_Once())
+    others = [(name, _Relay(handler), logging.INFO) for name in _WITH_CONSOLES]
+    return [("", handler, logging.WARNING), *others, *((name, handler, logging.DEBUG) for name in _OURS)]
+
+
+class _Relay(logging.Handler):
+    """Passes on to another handler, whose format nobody changes, as Ray does that of all that its own logger has."""
+
+    def __init__(self, other: logging.Handler) -> None:
+        super().__init__()
+        self._other = other
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._other.handle(record)
+
+
+class _Once(logging.Filter):
+    """Lets a record pass the first time only: it comes from its own logger, and from those above it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        first = not hasattr(record, "_kept")
+        record._kept = True
+        return first
+
 
 Engine = Literal["inline", "ray", "flower"]
 
@@ -50,13 +153,11 @@ def run_command(
 
     SCENARIO is a file, or the name of a library scenario.
     """
-    from scenarios.estimates.estimate import estimate
-    from scenarios.estimates.words import spoken
-    from scenarios.runs.preview import preview
+    from scenarios.estimates.estimate import estimate, spoken
     from scenarios.runs.progress import LoggedProgress, Progress, TerminalProgress
-    from scenarios.runs.runner import IncompleteRunError, run
+    from scenarios.runs.runner import IncompleteRunError, preview, run
+    from scenarios.settings.loader import dump
     from scenarios.settings.schema import resolve
-    from scenarios.settings.yaml_rules import dump
 
     with logged(quiet=quiet, verbose=verbose, file=log_file), ExitStack() as stack:
         resolved = resolve(scenario, settings if engine is None else [*settings, f"engine.kind={engine}"])
@@ -88,7 +189,7 @@ def run_command(
 
 def _next(finished: Run) -> str:
     """What is most useful now: a figure where there are curves, or else to apply the model to other rows."""
-    from scenarios.reports.series import is_drawable
+    from scenarios.reports.paper_figure import is_drawable
     from scenarios.settings.words import PERIOD
 
     if any(PERIOD in row for row in finished.rows):
@@ -105,14 +206,11 @@ def _tell(finished: Run, as_json: bool, quiet: bool, following: str) -> None:
 
     from federation.contract.files import read_object
     from federation.engines.sending import describe
-    from scenarios.reports.bag_remarks import bag_remarks
-    from scenarios.reports.over_periods import spent_over_periods
+    from scenarios.reports.assessment_texts import MARKS, bag_remarks
+    from scenarios.reports.evidence import spent_over_periods
     from scenarios.reports.summary import summarise
-    from scenarios.reports.terminal import tables
-    from scenarios.reports.verdict_words import MARKS
-    from scenarios.scores.metrics import BALANCED, primary
-    from scenarios.scores.results import REMEDY
-    from scenarios.scores.unscored import unscored
+    from scenarios.reports.tables import tables
+    from scenarios.scores.results import BALANCED, REMEDY, primary, unscored
 
     report = str(finished.directory / "report.html")
     record = {

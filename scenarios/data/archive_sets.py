@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from federation.contract.errors import InputError
-from scenarios.data.archives import Archive
-from scenarios.data.data_sets import DataSet
 from scenarios.data.files import official_split, read_table
-from scenarios.data.tables import Table
+from scenarios.data.readers import Archive
+from scenarios.data.tables import DataSet, Table
 
 _HUNDRED_THOUSAND = 1e5  # dollars
 _HOUSING_RANGE = (0.15, 5.0)

@@ -12,15 +12,12 @@ from typing import Any, TypeGuard
 from federation.contract.errors import InputError, nearest_name
 from federation.numerics.rows import Floats
 from scenarios.data.archive_sets import BREAST_CANCER, CLASS_ARCHIVES, DIABETES, DIGITS, REAL_ARCHIVES
-from scenarios.data.data_sets import DataSet
-from scenarios.data.drawn import DRAWN_SETS
 from scenarios.data.files import SUFFIXES, read_public, read_table
-from scenarios.data.generated_sets import DRIFTING, EXPRIL_SETS, GAUSSIANS
+from scenarios.data.generated_sets import DRAWN_SETS, DRIFTING, EXPRIL_SETS, GAUSSIANS
 from scenarios.data.hashing import Hashing
-from scenarios.data.large_sets import CENSUS_1940, CRITEO
-from scenarios.data.patterns import files_of, is_there
-from scenarios.data.tables import Outside, Table
-from scenarios.data.text_sets import TEXT_SETS
+from scenarios.data.readers import files_of, is_there
+from scenarios.data.tables import DataSet, Outside, Table
+from scenarios.data.text_sets import CENSUS_1940, CRITEO, TEXT_SETS
 
 # What is needed of real labels before anything can be said of their privacy.
 NO_RANGE = "real labels need a declared public range [lo, hi]: one that is taken from the data is not private"

@@ -12,13 +12,10 @@ from numpy.typing import NDArray
 from aggregator.trial.feature_fitting import are_identifiers
 from federation.contract.errors import InputError, nearest_name
 from federation.numerics.rows import Floats, Integers
-from scenarios.data.archives import Archive
 from scenarios.data.hashing import HashedRows, Hashing, read_for
-from scenarios.data.parquet import read_parquet
-from scenarios.data.patterns import is_pattern, is_there
-from scenarios.data.raw_rows import complete, features_of
+from scenarios.data.readers import LABEL, Archive, hashed_table, is_pattern, is_there, read_parquet, read_svmlight
+from scenarios.data.row_storage import complete, features_of
 from scenarios.data.sheets import Sheet, is_missing, read_csv
-from scenarios.data.svmlight import LABEL, hashed_table, read_svmlight
 from scenarios.data.tables import Table, cut, encode_labels, listed
 
 SVMLIGHT = (".svm", ".svmlight")
@@ -52,7 +49,7 @@ def read_table(
     X_train, X_test, y_train and y_test for an official split; `label` names another array than y, each of `groups`
     an array (n,), or two with _train and _test, and `feature_names` (d,) the columns, if present. svmlight: columns are
     x1, x2, ... and y, the labels. `path` may be a pattern of several Parquet or svmlight files
-    (`scenarios.data.patterns`). Large Parquet files are not held in memory (`scenarios.data.scratch`).
+    (`scenarios.data.readers`). Large Parquet files are not held in memory (`scenarios.data.row_storage`).
 
     `hashes`: columns of texts whose words become columns of numbers, after all others; or, of svmlight, all columns,
     of which then only what is not zero is kept.

@@ -19,7 +19,7 @@ from federation.contract.errors import InputError
 from federation.contract.query import MOST_COLUMNS
 from federation.numerics.rows import Floats, Integers
 
-if TYPE_CHECKING:  # imported where it is used, because it takes a while
+if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 MOST_BITS, MOST_WORDS = 16, 3

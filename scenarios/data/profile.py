@@ -13,8 +13,8 @@ import numpy as np
 
 from aggregator.trial.feature_fitting import LARGEST_VOCABULARY, are_identifiers, names_somebody
 from federation.contract.errors import InputError, nearest_name
-from scenarios.data.archives import Archive
 from scenarios.data.files import CLASSES_OF_A_SMALL_FILE, open_sheet, suffix, too_many_classes, too_many_texts
+from scenarios.data.readers import Archive
 from scenarios.data.sheets import Sheet, is_missing
 from scenarios.data.tables import cut, listed
 

@@ -1,11 +1,15 @@
-"""A data set as this project sees it: raw numbers in compact blocks, labels, groups and an official split."""
+"""A data set as this project sees it: raw numbers in compact blocks, labels, groups and an official split.
+
+What a data set of the catalogue is made of: its reader, its file, and what its labels are.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +19,7 @@ from federation.contract.errors import InputError, nearest_name
 from federation.contract.validation import apart
 from federation.features.feature_map import FeatureMap
 from federation.numerics.rows import Floats, Integers, equal_rows
-from scenarios.data.hashing import HashedRows
+from scenarios.data.hashing import HashedRows, Hashing
 
 _CLASSES_SHOWN, _TEXTS_SHOWN = 8, 6
 _COLUMNS_SHOWN = 30
@@ -65,8 +69,8 @@ class Table:
     the data set's own (training rows, test rows). `public` are the rows that the data set itself declares public, none
     of them a test row, and `shifted` says that these have other features than the rest: they are no random sample of
     the same rows. `remarks` is what there is to be said of how it was read (`describe`). Rows that are `drawn` are
-    independent draws, made when they are read (`scenarios.data.drawn`): there are too many to hold, or to look at all.
-    Raises `InputError` when these do not belong together, and for real labels that are not finite.
+    independent draws, made when they are read (`scenarios.data.generated_sets`): there are too many to hold, or to look
+    at all. Raises `InputError` when these do not belong together, and for real labels that are not finite.
 
     Examples:
         >>> pixels, labels = np.arange(6, dtype=np.uint8).reshape(3, 2), np.array([1, 0, 1])
@@ -373,3 +377,64 @@ def by_value(name: str) -> tuple[int, Decimal, str]:
         value = Decimal("nan")
     # Python reads 1_000 as a number; in a data file it is a text.
     return (0, value, "") if value.is_finite() and "_" not in name else (1, Decimal(0), name)
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """One data set by name: where its rows come from, and what is known of its labels before they are read.
+
+    `origin` says who made it, and what it is called there, at the address `url`; `licence` is what its owners allow, as
+    they say there. With a `file`, which lies in the data directory, `make(data_set, path)` reads it; `holds` says what
+    the file must hold. A data set without a file comes with scikit-learn or is generated:
+    `make()` gives it. One that is `generated` anew for every split is made by `make(instance)` of the instance 0, 1,
+    ..., which depends on that number alone, whatever the seed of the scenario, so that everybody who names the data
+    set has the same rows. With `regression` the labels are real numbers; `label_range` [lo, hi] is the range that its
+    documentation gives, if any. Texts and sparse rows are `hashed`, in a scenario by a stage such as this one, and
+    `make(data_set, path, hashes)` reads them.
+    """
+
+    name: str
+    description: str
+    make: Callable[..., Table]
+    file: str | None = None
+    holds: str = ""
+    origin: str = ""
+    url: str = ""
+    licence: str = ""
+    generated: bool = False
+    regression: bool = False
+    label_range: tuple[float, float] | None = None
+    hashed: Hashing | None = None
+
+    def read(self, path: Path | None, instance: int = 0, hashes: Sequence[Hashing] = ()) -> Table:
+        """Its rows, from the file at `path` if it has one. Raises `InputError` for a file of another content."""
+        if path is not None:
+            return self.make(self, path, hashes) if self.hashed else self.make(self, path)
+        return self.make(instance) if self.generated else self.make()
+
+    @property
+    def citation(self) -> str:
+        """Where it comes from and what its owners allow, in one line.
+
+        Examples:
+            >>> DataSet("own", "two rows", dict, origin="'Two Rows' of us", url="https://a.org", licence="CC0").citation
+            "own: 'Two Rows' of us (https://a.org); licence: CC0"
+        """
+        return f"{self.name}: {self.origin}{f' ({self.url})' if self.url else ''}; licence: {self.licence}"
+
+    def require_hashable(self, hashes: Sequence[Hashing]) -> None:
+        """Refuse stages {hash: ...} for columns of numbers, and none where they are needed. Raises `InputError`."""
+        if hashes and not self.hashed:
+            raise InputError(
+                f"data.features: hash is for texts and sparse rows, and '{self.name}' has columns of numbers; use "
+                "{project: DIMENSIONS} to have fewer of them"
+            )
+        if self.hashed and not hashes:
+            raise InputError(
+                f"data.features: '{self.name}' holds texts or sparse rows; let the features begin with "
+                f"{self.hashed.stage}"
+            )
+
+    def refusal(self, path: Path, found: str = "") -> InputError:
+        """The error to raise for a file of another content."""
+        return InputError(f"{path} must hold {self.holds}{f'; got {found}' if found else ''}")

@@ -28,9 +28,9 @@ from federation.signed_messages.keys import (
 )
 from scenarios.deployment.certificates import make_authority, make_server
 from scenarios.deployment.plans import Deployment, Terms, deployment
-from scenarios.deployment.sum_words import compared
+from scenarios.deployment.site_texts import compared
+from scenarios.settings.loader import dump
 from scenarios.settings.schema import Scenario
-from scenarios.settings.yaml_rules import dump
 
 INVITATION, SCENARIO, README = "invitation.json", "scenario.yaml", "README.txt"
 _ROOM = 2**18  # bytes that an exchange may have to write at a time, at least

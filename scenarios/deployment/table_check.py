@@ -3,18 +3,24 @@
 What is found is told at the site, in full, and nowhere else. Where a plan protects whole rows against replacement the
 number of rows is known to everybody, so that no value of a row may change it: a value that cannot be used is then
 replaced, and its row stays. Elsewhere whoever holds the table decides.
+
+A site's rows by reference, for the process that answers a question, and watched, for the service that starts it.
 """
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from federation.contract.errors import nearest_name
+from federation.contract.errors import InputError, nearest_name
 from federation.contract.guarantee import Adjacency, Unit
+from federation.contract.plugins import Reference
 from federation.contract.validation import apart
 from federation.features.feature_map import text_code
 from federation.numerics.rows import Floats, Integers
@@ -24,7 +30,7 @@ from parties.site.settings import Table as Where
 from scenarios.data.hashing import made_from, read_for
 from scenarios.data.sheets import NO_TEXT, Sheet, is_missing
 from scenarios.data.tables import by_value, cut, listed
-from scenarios.deployment.sources import renamed
+from scenarios.deployment.site_data import renamed, require_there, source
 
 _SHOWN = 8  # classes, columns or texts that a sentence names
 _NO_VALUE = 'say data.missing = "drop" to leave such rows out, or give a value in [data.missing]'
@@ -320,3 +326,69 @@ class _Reading:
 
     def _error(self, text: str) -> None:
         self.findings.append(Finding(text))
+
+
+_QUERY_SECONDS = 600  # after which a query is made again
+
+
+class SiteTable:
+    """The rows of one site, for the process that answers a question: it reads them, and checks them, by itself.
+
+    `data` is the section of that name of the site's configuration, and `agreement` the plan; both as JSON values.
+    """
+
+    def __init__(self, data: dict[str, Any], agreement: dict[str, Any]) -> None:
+        self._where = Where.model_validate_json(json.dumps(data))
+        self._agreement = Agreement.model_validate_json(json.dumps(agreement))
+
+    def holdings(self, party: int) -> Holdings:
+        """The rows as they now are, repaired. Raises `InputError` where there are none of such columns."""
+        rows = source(self._where, self._agreement.feature_names)
+        found = examined(rows, self._agreement, self._where, party)
+        if found.holdings is None:
+            raise InputError("; ".join(found.errors))
+        return found.holdings
+
+    def require_there(self) -> None:
+        """Raises `InputError` where the rows could not be read now, whatever they are; none is read."""
+        require_there(self._where)
+
+    def evaluation(self) -> None:
+        """None: there is no truth to compare with."""
+
+
+@dataclass(frozen=True)
+class WatchedTable:
+    """The rows of a site for its service, which has them read again when they may have changed."""
+
+    where: Where
+    agreement: Agreement
+    party: int
+
+    @property
+    def reference(self) -> str:
+        """Of the provider that a process of its own makes."""
+        known = {"data": self.where, "agreement": self.agreement}
+        arguments = {name: of.model_dump(mode="json", by_alias=True) for name, of in known.items()}
+        return Reference(f"{SiteTable.__module__}:{SiteTable.__name__}", arguments).to_json()
+
+    def version(self) -> object:
+        """What is another where the file is another one, and for a query every ten minutes."""
+        if self.where.file is None:
+            return time.monotonic() // _QUERY_SECONDS
+        try:
+            known = self.where.file.stat()
+        except OSError:
+            return None
+        return known.st_mtime_ns, known.st_size, known.st_ino
+
+    def read(self) -> tuple[Holdings | None, list[str]]:
+        """The rows, None where they cannot be used; and what was found, only the errors where there are some."""
+        try:
+            rows = source(self.where, self.agreement.feature_names)
+            found = examined(rows, self.agreement, self.where, self.party)
+        except InputError as error:
+            return None, [str(error)]
+        if found.errors:
+            return None, found.errors
+        return found.holdings, [one.text for one in found.findings]

@@ -11,20 +11,26 @@ from urllib.parse import quote
 
 from federation.contract.errors import InputError, writing
 from federation.contract.files import is_file, read_object, read_text
-from scenarios.reports.bag_remarks import bag_remarks
-from scenarios.reports.charts import chart
-from scenarios.reports.figures import plots
-from scenarios.reports.officer import GUARANTEE
-from scenarios.reports.over_periods import spent_over_periods
-from scenarios.reports.readings import leaders, listed, measured, protection, said
+from scenarios.reports.assessment_texts import MARKS, bag_remarks
+from scenarios.reports.evidence import spent_over_periods
+from scenarios.reports.figures import chart, plots
+from scenarios.reports.guarantee_page import GUARANTEE, template
 from scenarios.reports.summary import NON_PRIVATE, summarise
-from scenarios.reports.tables import Cell, Line, Table, fitting, pivots, results
-from scenarios.reports.template import template
-from scenarios.reports.verdict_words import MARKS
-from scenarios.scores.metrics import BALANCED, heading, primary
-from scenarios.scores.results import AIMED, REMEDY, Row, read_results
-from scenarios.scores.tasks import ACCURACY, L1, MSE
-from scenarios.scores.unscored import UNSCORED
+from scenarios.reports.tables import (
+    Cell,
+    Line,
+    Table,
+    fitting,
+    leaders,
+    listed,
+    measured,
+    pivots,
+    protection,
+    results,
+    said,
+)
+from scenarios.scores.results import AIMED, BALANCED, REMEDY, UNSCORED, Row, heading, primary, read_results
+from scenarios.scores.scoring import ACCURACY, L1, MSE
 from scenarios.settings.protocol_options import CONSTANT
 
 _METRICS = (ACCURACY.name, BALANCED, "auc", L1.name, MSE.name)

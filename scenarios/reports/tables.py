@@ -1,6 +1,10 @@
 """Results as tables: variants over epsilons, or over what was swept, as papers print them.
 
-There is one model of a table: `scenarios.reports.terminal` draws it for a terminal, the page's template as HTML.
+There is one model of a table: `scenarios.reports.tables` draws it for a terminal, the page's template as HTML.
+
+A run in plain sentences: which variant leads, over how many releases its means are, and whom it protects.
+
+The table of results for a terminal.
 """
 
 from __future__ import annotations
@@ -9,10 +13,26 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from scenarios.reports.summary import NON_PRIVATE, Spread, VariantSummary, at, differing, epsilons, equals, is_number
-from scenarios.scores.metrics import heading, in_percent, metric_named, shown
+from scenarios.reports.summary import (
+    NON_PRIVATE,
+    Spread,
+    VariantSummary,
+    at,
+    broken,
+    differing,
+    epsilons,
+    equals,
+    is_number,
+    lines_of,
+    name_width,
+)
+from scenarios.scores.results import heading, in_percent, metric_named, shown
 from scenarios.settings.protocol_options import POOLED
+
+if TYPE_CHECKING:
+    from rich.table import Table as Drawn
 
 MEANS = "mean ± standard deviation over single releases"
 CLAIMING = f"{NON_PRIVATE} under some ε: it is claimed, not kept"
@@ -235,3 +255,162 @@ def _option(key: str) -> str:
 
 def _joined(*parts: str) -> str:
     return ", ".join(filter(None, parts))
+
+
+MEANINGFUL_EPSILON = 10.0  # beyond it an epsilon is hardly a promise
+_UNITS = {
+    "party": "one party, with everything it holds",
+    "party_and_auxiliary_row": "one party, with everything it holds, and one auxiliary row, together",
+    "row": "one row of one party",
+    "person": "the set of labels of one person",
+    "label": "the label of one row",
+}
+_CHANGES = {"replace": "is replaced by anything else", "add_remove": "is added or taken away"}
+
+
+def said(epsilon: float) -> str:
+    """An epsilon in a sentence."""
+    return f"ε\u00a0=\u00a0{epsilon:g}"  # never broken over two lines
+
+
+def _count(numbers: Collection[int], what: str) -> str:
+    least, most = min(numbers), max(numbers)
+    return f"{least if least == most else f'{least} to {most}'} {what}{'' if most == 1 else 's'}"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """One, one and two, or one, two and three.
+
+    Examples:
+        >>> listed(["0.1", "1", "10"])
+        '0.1, 1 and 10'
+    """
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def leaders(summaries: Iterable[VariantSummary]) -> list[VariantSummary]:
+    """The default variant in every setting; without a default, the first variant that has a guarantee."""
+    private = [summary for summary in summaries if not summary.non_private]
+    chosen = next((s.variant for s in private if s.default), private[0].variant if private else None)
+    return [summary for summary in private if summary.variant == chosen]
+
+
+def measured(leading: Sequence[VariantSummary]) -> str:
+    """Over how many releases and splits the means of the leading variant are taken."""
+    if not leading:
+        return "No variant of this run has a guarantee."
+    spreads = [spread for summary in leading for spread in summary.by_epsilon.values()]
+    releases, splits = ({getattr(spread, name) for spread in spreads} for name in ("releases", "splits"))
+    return f"Means are over {_count(releases, 'release')} at each ε ({_count(splits, 'split')} of the data)."
+
+
+_FEATURES = (
+    " Features, and who is at which party and in which bag, are not protected: where parties send rows, they leave the "
+    "party as they are, without their labels."
+)
+_UNPROTECTED = {"label": _FEATURES, "person": _FEATURES}
+
+
+def protection(leading: Sequence[VariantSummary], guarantees: Sequence[Mapping[str, Any]]) -> str:
+    """Who is protected against what change by one release of the leading variant."""
+    known = next((g for g in guarantees if leading and g["variant"] == leading[0].variant), None)
+    if known is None or known["reason"]:
+        return "Nobody is protected by these releases."
+    known_epsilons = [leading[0].kept(epsilon) for epsilon in leading[0].by_epsilon]
+    meaningful = [epsilon for epsilon in known_epsilons if epsilon <= MEANINGFUL_EPSILON]
+    factors = listed([f"{math.exp(epsilon):.3g} at {said(epsilon)}" for epsilon in meaningful]) if meaningful else ""
+    if len(meaningful) < len(known_epsilons):
+        factors += f"{'; ' if factors else ''}beyond ε = {MEANINGFUL_EPSILON:g} that is hardly a promise"
+    delta = max(summary.delta for summary in leading)
+    where = "" if all(summary.delta == delta for summary in leading) else " at most"
+    slack = f", up to a probability of δ = {delta:g}{where}" if delta else ""
+    return (
+        f"Protected is {_UNITS.get(known['unit'], known['unit'])}: when it {_CHANGES.get(known['adjacency'])}, no "
+        f"probability of anything that one release may tell changes by more than the factor e^ε ({factors}){slack}. "
+        f"This holds for one release, under the assumptions listed below.{_UNPROTECTED.get(known['unit'], '')}"
+    )
+
+
+TERMINAL = 80
+_SETTING_WIDTH = 30
+_COLUMN_GAP = 2  # between the columns of a table
+
+
+def tables(summaries: Sequence[VariantSummary], terminal: int = TERMINAL) -> list[Drawn]:
+    """Variants by epsilons for a terminal of so many characters; blocks of epsilons where all of them do not fit.
+
+    Names are broken only where they take the room of a column. Settings of swept keys stand above their variants. What
+    has no guarantee has a column of its own. Nothing where nothing was scored.
+    """
+    if not summaries:
+        return []
+    whole = results(summaries)
+    narrow = name_width(line.name for line in whole.lines)
+    for width in (max([narrow, *(len(f"{line.name} {line.mark}") for line in whole.lines)]), narrow):
+        places: dict[str, list[tuple[str, Line]]] = {}  # by the setting: each variant's name, broken, and its line
+        for line in whole.lines:
+            setting = [text for part in line.place for text in broken(part, max(width, _SETTING_WIDTH))]
+            name = "\n".join(lines_of(line.name, line.mark, width))
+            places.setdefault("\n".join(setting), []).append((name, line))
+        room = terminal - _widest([*places, *(name for members in places.values() for name, _ in members)])
+        joint, blocks = " ", _blocks(whole, " ", room)
+        if len(blocks) == 1 and sum(_widths(whole, " ")) <= room:
+            break
+    else:
+        joint, blocks = "\n", _blocks(whole, "\n", room)
+    return [_drawn(whole, places, block, joint, terminal) for block in blocks]
+
+
+def _widest(texts: Iterable[str]) -> int:
+    return max(map(len, "\n".join(texts).split("\n")))
+
+
+def _widths(table: Table, joint: str) -> list[int]:
+    """Letters that each column takes, with the gap before it."""
+    return [
+        _COLUMN_GAP + _widest([head, *(_text(line.cells[place], joint) for line in table.lines)])
+        for place, head in enumerate(table.columns)
+    ]
+
+
+def _blocks(table: Table, joint: str, room: int) -> list[slice]:
+    """The fewest blocks of columns, about equally long, that fit into `room` letters beside the names."""
+    columns, widths = len(table.columns), _widths(table, joint)
+    for size in sorted({math.ceil(columns / count) for count in range(1, columns + 1)}, reverse=True):
+        blocks = [slice(start, start + size) for start in range(0, columns, size)]
+        if size == 1 or all(sum(widths[block]) <= room for block in blocks):
+            return blocks
+    return [slice(columns)]
+
+
+def _drawn(table: Table, places: dict[str, list[tuple[str, Line]]], block: slice, joint: str, terminal: int) -> Drawn:
+    from rich import box
+    from rich.table import Column
+    from rich.table import Table as Drawn
+    from rich.text import Text
+
+    drawn = Drawn(
+        Column(table.corner, overflow="fold"),
+        *(Column(Text(head), justify="right", no_wrap=True) for head in table.columns[block]),
+        title=Text(table.title),
+        caption="\n".join([table.caption, *(note for note in table.notes if note != FEW)]),
+        box=box.SIMPLE_HEAD,
+        collapse_padding=True,
+        pad_edge=False,
+        show_edge=False,
+        min_width=min(60, terminal),
+    )
+    for setting, members in places.items():
+        present = [(name, line) for name, line in members if any(cell.text for cell in line.cells[block])]
+        if present and setting:
+            drawn.add_section()
+            drawn.add_row(Text(setting, style="underline"))
+        for name, line in present:
+            cells = (Text(_text(cell, joint)) for cell in line.cells[block])
+            drawn.add_row(Text(name, style="bold" if line.default else ""), *cells)
+    return drawn
+
+
+def _text(cell: Cell, joint: str) -> str:
+    """The mean and its deviation without the interval, joined so, above the epsilon that is kept."""
+    return "\n".join(filter(None, (cell.text.replace(" ± ", f"{joint}± "), cell.kept)))

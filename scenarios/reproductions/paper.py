@@ -1,15 +1,83 @@
 """What is declared of a paper: its tables and figures, how each is measured, and what of ours stands for what of it.
 
 Values that a paper prints are not here, but in scenarios/papers/published.csv.
+
+What papers print: scenarios/papers/published.csv, one line for each number.
+
+What stays of an item: its values as a small table, and a record of how they were made, beside each other.
+
+The papers that there are: folders of this one, each with a module of its own name that has a `PAPER`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+import csv
+import functools
+import importlib
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from importlib.resources import files
+from io import StringIO
 from operator import sub
 from pathlib import Path
 from typing import Literal
+
+from federation.contract.errors import InputError, nearest_name, refusing, writing
+from federation.contract.files import is_file, read_object
+from scenarios.runs.directory import replaced
+
+COLUMNS = ("paper", "item", "setting", "series", "x", "value", "plus_minus", "place")
+Key = tuple[str, str, str]  # setting, series, x
+
+
+@dataclass(frozen=True)
+class Published:
+    """A number as printed, in our units; `half` is half of a unit of its last digit, and `place` where it stands.
+
+    `plus_minus` is what stands behind its plus-minus sign, None where nothing does.
+    """
+
+    value: float
+    half: float
+    plus_minus: float | None
+    place: str
+
+
+def published(paper: str, item: str) -> dict[Key, Published]:
+    """The numbers of an item by setting, series and place on the axis."""
+    found = {}
+    for row in _rows():
+        if (row["paper"], row["item"]) == (paper, item):
+            spread = float(row["plus_minus"]) if row["plus_minus"] else None
+            key = (row["setting"], row["series"], row["x"])
+            found[key] = Published(float(row["value"]), _half(row["value"]), spread, row["place"])
+    return found
+
+
+def papers_and_items() -> set[tuple[str, str]]:
+    """Of which papers and items numbers are known."""
+    return {(row["paper"], row["item"]) for row in _rows()}
+
+
+@functools.cache
+def _rows() -> Iterable[dict[str, str]]:
+    source = files("scenarios") / "papers" / "published.csv"
+    return tuple(csv.DictReader(source.read_text(encoding="utf-8").splitlines()))
+
+
+def _half(text: str) -> float:
+    """Half of a unit of the last digit of a number.
+
+    Examples:
+        >>> _half("0.743"), _half("0.18"), _half("4.5e-2")
+        (0.0005, 0.005, 0.0005)
+    """
+    digits, _, power = text.lower().partition("e")
+    decimals = len(digits.partition(".")[2])
+    return 0.5 * 10.0 ** (int(power or 0) - decimals)
+
 
 Role = Literal["published", "default"]  # ours as the paper has it, or our default at the same guarantee
 EXACT = -1  # the split of what was computed exactly
@@ -171,3 +239,116 @@ class Paper:
     citation: str
     about: str
     items: tuple[Item, ...]
+
+
+_COLUMNS = tuple(each.name for each in fields(Observation))
+_REMEDY = "name another --out, or delete it"
+
+
+@dataclass(frozen=True)
+class Record:
+    """How an item was measured: the command, the version, and for every setting its seed, number of splits and data.
+
+    `data` says what each setting was measured on, where that is not the paper's own; `missing` why some were not.
+    """
+
+    command: str
+    version: str
+    quick: bool
+    seeds: Mapping[str, int] = field(default_factory=dict)
+    splits: Mapping[str, int] = field(default_factory=dict)
+    data: Mapping[str, str] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The values of an item, and their record."""
+
+    observations: Sequence[Observation]
+    record: Record
+
+    def by_split(self, setting: str, series: str, role: str, x: str) -> dict[int, float]:
+        """The values of one cell; none where it was not measured."""
+        return self._cells.get((setting, series, role, x), {})
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, str, str, str], dict[int, float]]:
+        found: dict[tuple[str, str, str, str], dict[int, float]] = {}
+        for one in self.observations:
+            found.setdefault((one.setting, one.series, one.role, one.x), {})[one.split] = one.value
+        return found
+
+
+def table(folder: Path, paper: Paper, item: Item) -> Path:
+    """Where the values of an item are: PAPER/ITEM.csv, with its record as ITEM.json beside it."""
+    return folder / paper.name / f"{item.name}.csv"
+
+
+def keep(folder: Path, paper: Paper, item: Item, found: Kept) -> None:
+    """Write values with six digits, and the record, each file whole or not at all.
+
+    Raises `InputError` where that is not possible.
+    """
+    path = table(folder, paper, item)
+    values = StringIO()
+    writer = csv.writer(values, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    writer.writerows(_cells(found.observations))
+    with writing(f"to {path.parent}", "name another --out"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replaced(path, values.getvalue())
+        replaced(path.with_suffix(".json"), json.dumps(asdict(found.record), indent=2) + "\n")
+
+
+def _cells(observations: Iterable[Observation]) -> Iterable[tuple[object, ...]]:
+    for one in observations:
+        yield one.setting, one.series, one.role, one.x, one.split, f"{one.value:.6g}"
+
+
+def read(folder: Path, paper: Paper, item: Item) -> Kept | None:
+    """What was kept of an item; None where nothing was. Raises `InputError` for files of another content."""
+    path = table(folder, paper, item)
+    if not is_file(path):
+        return None
+    with refusing(f"{path} and the .json beside it are not what `federation reproduce` writes; {_REMEDY}"):
+        record = Record(**read_object(path.with_suffix(".json"), _REMEDY))
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        observations = [
+            Observation(**{**row, "split": int(row["split"]), "value": float(row["value"])})  # type: ignore[arg-type]
+            for row in rows
+        ]
+    if not observations:
+        raise InputError(f"{path} holds no values; {_REMEDY}")
+    return Kept(observations, record)
+
+
+def names() -> list[str]:
+    """Names of papers, sorted; nothing of them is imported.
+
+    Examples:
+        >>> "lacombe" in names()
+        True
+    """
+    folders = (files("scenarios") / "papers").iterdir()
+    return sorted(each.name for each in folders if each.is_dir() and (each / f"{each.name}.py").is_file())
+
+
+def paper(name: str) -> Paper:
+    """A paper by its name. Raises `InputError`, which lists those that there are."""
+    known = names()
+    if name not in known:
+        raise InputError(f"there is no paper '{name}'; there are {', '.join(known)}{nearest_name(name, known)}")
+    found = importlib.import_module(f"scenarios.papers.{name}.{name}").PAPER
+    assert isinstance(found, Paper)
+    return found
+
+
+def items(paper: Paper, only: Collection[str]) -> list[Item]:
+    """The items of a paper of these names, or all where none is given. Raises `InputError`, which lists them."""
+    known = [item.name for item in paper.items]
+    for name in only:
+        if name not in known:
+            raise InputError(f"--only '{name}' is none of {', '.join(known)}{nearest_name(name, known)}")
+    return [item for item in paper.items if not only or item.name in only]

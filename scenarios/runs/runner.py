@@ -1,4 +1,7 @@
-"""Runs a scenario: every world through the two apps, to artefacts that a person can read."""
+"""Runs a scenario: every world through the two apps, to artefacts that a person can read.
+
+What a run would do, from public numbers and the data's shape; nothing is trained and nothing is written.
+"""
 
 from __future__ import annotations
 
@@ -21,25 +24,19 @@ from federation.engines.nodes import SimulationGrid
 from scenarios.data.catalogue import citations
 from scenarios.data.frames import as_file
 from scenarios.data.tables import Table, describe
-from scenarios.reports.verdict_words import constant_answer, told
-from scenarios.reports.verdicts import Known, verdicts
-from scenarios.runs.checksums import replaced
-from scenarios.runs.costs import Costs
-from scenarios.runs.directory import RunDirectory
+from scenarios.reports.assessment import Known, verdicts
+from scenarios.reports.assessment_texts import constant_answer, told
+from scenarios.runs.directory import RunDirectory, replaced
 from scenarios.runs.finished_run import Run
-from scenarios.runs.over_time import over_time, releases_about
-from scenarios.runs.progress import Progress
-from scenarios.runs.world import World, worlds
+from scenarios.runs.progress import Costs, Progress
+from scenarios.runs.trial import World, over_time, releases_about, worlds
 from scenarios.scores.results import NOBODY, Row, write_results
-from scenarios.settings.baselines import noise_free
-from scenarios.settings.default_rules import recorded
-from scenarios.settings.explained import to_yaml
-from scenarios.settings.label_rules import require_two_classes
+from scenarios.settings.guarantees import to_yaml
 from scenarios.settings.protocol_options import BASELINES, promise
+from scenarios.settings.rules import noise_free, recorded, require_two_classes
 from scenarios.settings.schema import Scenario, resolve
-from scenarios.settings.sweep import Variant, swept_columns, variants
-from scenarios.simulated.floors import require_floors
-from scenarios.simulated.targets import wants_targets
+from scenarios.settings.sweep import Variant, releases, swept_columns, variants
+from scenarios.simulated.targets import require_floors, wants_targets
 
 _log = logging.getLogger(__name__)
 _PACKAGES = ("multiparty-federation", "flwr", "ray", "numpy", "scipy", "scikit-learn")
@@ -330,9 +327,62 @@ def _enumerated(worlds: Sequence[str], most: int = 3) -> str:
 
 def _draw(scenario: Scenario, directory: RunDirectory, rows: list[Row]) -> None:
     from scenarios.reports.figures import draw
-    from scenarios.reports.officer import write_guarantee
+    from scenarios.reports.guarantee_page import write_guarantee
     from scenarios.reports.report import write_report
 
     draw(rows, directory.path / "figures", scenario.name)
     write_guarantee(directory.path, rows)
     write_report([directory.path], directory.path / "report.html", {directory.path: rows})
+
+
+def preview(scenario: Scenario, data_dir: Path | None) -> dict[str, Any]:
+    """Worlds, parties, rows and releases of a scenario as plain JSON values.
+
+    Raises `InputError` for data that cannot be used and `BudgetExceededError` like a run.
+
+    Examples:
+        >>> from scenarios.settings.schema import resolve
+        >>> found = preview(resolve("quickstart"), None)
+        >>> found["worlds"], found["releases"], found["points"][0]["parties"]
+        (5, 1000, 200)
+    """
+    check_budget(scenario)
+    todo = worlds(scenario, None if data_dir is None else str(data_dir))
+    usable_data(todo)
+    point = todo[0].scenario
+    listed = variants(point)
+    return {
+        "scenario": scenario.name,
+        "worlds": len(todo),
+        "points": [_point(world) for world in todo if world.spec.split == 0],
+        "variants": [
+            {"name": variant.name, "protocol": variant.kind, "default": variant.default, "options": variant.options}
+            for variant in listed
+        ],
+        "epsilon": list(point.privacy.epsilon),
+        "delta": point.privacy.delta,
+        "releases": len(todo) * sum(releases(variant, point) for variant in listed),
+        "engine": point.engine.kind,
+    }
+
+
+def _point(world: World) -> dict[str, Any]:
+    """One setting of the sweep, with the unlabelled sets whose class ratios would be estimated, if any."""
+    table, cut = world.split.table, world.split.cut
+    found = {
+        "swept": world.swept,
+        "data": describe(table),
+        "parties": cut.parties,
+        "bags_per_party": cut.bags_per_party,
+        "smallest_bag": int(cut.bag_sizes.min()),
+        "largest_bag": cut.largest_bag,
+        "private_rows": len(cut.order),
+        "auxiliary_rows": len(world.split.public.rows),
+        "test_rows": len(cut.test),
+        "features": world.feature_map().dimension,
+    }
+    if not wants_targets(world.scenario):
+        return found
+    sets, declared = world.targets(), world.scenario.data.targets
+    varied = (declared and declared.vary) or table.classes[0]
+    return {**found, "target_sets": len(sets), "target_rows": len(sets[0].indices), "target_shares_of": varied}

@@ -19,7 +19,7 @@ from federation.contract.errors import InputError
 from federation.features.feature_map import text_code
 from federation.numerics.rows import Floats
 from scenarios.data.frames import is_frame, sheet
-from scenarios.data.raw_rows import features_of
+from scenarios.data.row_storage import features_of
 from scenarios.data.sheets import is_missing
 from scenarios.data.tables import listed
 from scenarios.scores.prediction import (

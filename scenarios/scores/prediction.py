@@ -22,10 +22,10 @@ from federation.contract.files import is_file, is_folder
 from federation.contract.guarantee import Guarantee, require_delta, require_epsilon
 from federation.features.steps import OneHot
 from scenarios.data.files import read_group
+from scenarios.data.frames import read_unlabelled
 from scenarios.data.hashing import MOST_CELLS
 from scenarios.data.sheets import NO_TEXT
 from scenarios.data.tables import Table, cut, listed
-from scenarios.data.unlabelled import read_unlabelled
 from scenarios.scores.results import REMEDY, read_results
 from scenarios.settings.protocol_options import BASELINES, DEFAULT
 

@@ -1,19 +1,26 @@
-"""What scores the releases of a world, whatever its task."""
+"""What scores the releases of a world, whatever its task.
+
+The tasks that releases are scored by, this project's own and those of other packages.
+"""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.contract.registry import model
+from aggregator.contract.protocol import Metric, Task
+from aggregator.contract.registry import TASKS, model, task
 from aggregator.releases.model_files import ReleasedFile, head
 from federation.contract.errors import InputError
+from federation.contract.plugins import installed
 from federation.contract.randomness import digest
 from federation.features.feature_map import FeatureMap
 from scenarios.data.tables import Table
@@ -50,7 +57,7 @@ class Scoring(ABC):
     def pooled(self, feature_map: FeatureMap, classifier: Mapping[str, Any], random: np.random.Generator) -> Metrics:
         """What the scenario's classifier can do with all private rows and labels, without any privacy.
 
-        `feature_map` is one of `scenarios.scores.references`.
+        `feature_map` is one of `scenarios.scores.classification_scoring`.
 
         The rows are those that the parties hold: nobody drops out or attacks.
         """
@@ -89,3 +96,48 @@ class Scoring(ABC):
     def tested_rows(self) -> NDArray[np.float64]:
         """The raw test rows (T, columns), read once for all maps."""
         return self.table.rows(self.test)
+
+
+ACCURACY = Metric("accuracy", "accuracies", True, "accuracy", (0.0, 1.0))
+L1 = Metric("l1", "L1 errors", False, "L1 error", (0.0, 2.0))
+MSE = Metric("mse", "squared errors", False, "mean squared error", (0.0, math.inf))
+CLASSIFICATION = Task(
+    "classification",
+    "classes",
+    ACCURACY,
+    "scenarios.scores.classification_scoring:ClassificationScoring",
+    frozenset({"pooled", "individual", "constant"}),
+)
+CLASS_RATIO = Task(
+    "class_ratio",
+    "classes",
+    L1,
+    "scenarios.scores.number_scoring:RatioScoring",
+    frozenset({"pooled", "constant"}),
+    targets=True,
+)
+REGRESSION = Task(
+    "regression",
+    "real",
+    MSE,
+    "scenarios.scores.number_scoring:RegressionScoring",
+    frozenset({"pooled", "constant"}),
+)
+
+
+def primaries() -> list[Metric]:
+    """The metrics by which releases are compared, of all tasks that can be used; this project's own first."""
+    known = [CLASSIFICATION, CLASS_RATIO, REGRESSION]
+    for name in installed(TASKS):
+        try:
+            known.append(task(name))
+        except InputError:  # as whoever uses it will be told
+            continue
+    return list(dict.fromkeys(one.metric for one in known))
+
+
+def scoring(known: Task, *arguments: Any) -> Scoring:
+    """What scores the releases of a world of this task: its class, called with these arguments (`scoring.Scoring`)."""
+    module, _, attribute = known.scoring.partition(":")
+    made: Scoring = getattr(import_module(module), attribute)(*arguments)
+    return made

@@ -13,11 +13,11 @@ from federation.contract.errors import InputError
 from scenarios.data.catalogue import NO_RANGE
 from scenarios.data.profile import Column, Profile
 from scenarios.data.tables import cut, listed
-from scenarios.settings.baselines import baselines_beside
-from scenarios.settings.explained import commented
+from scenarios.settings.guarantees import commented
+from scenarios.settings.loader import KeyPath
 from scenarios.settings.protocol_options import BASELINES, wanted_features
+from scenarios.settings.rules import baselines_beside
 from scenarios.settings.sections import Data
-from scenarios.settings.yaml_rules import KeyPath
 
 _WIDTH = 110
 _SHOWN = 12  # columns by name

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from federation.contract.errors import nearest_name
-from scenarios.settings.yaml_rules import KeyPath, dump
+from scenarios.settings.loader import KeyPath, dump
 
 # Alternatives of a union are tagged with such names, which are no part of the key path.
 TAGS = ONE, MANY = "<one>", "<many>"

@@ -22,9 +22,9 @@ from aggregator.contract.protocol import Protocol as OptionsClass
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import FederationError, InputError, nearest_name
 from federation.contract.guarantee import NoGuarantee
+from scenarios.settings.loader import KeyPath
 from scenarios.settings.problems import MISSING, one_of, problems, refuse, rule, shown
 from scenarios.settings.values import FileName, Section, Sweep, swept_keys
-from scenarios.settings.yaml_rules import KeyPath
 
 BASELINES = POOLED, INDIVIDUAL, CONSTANT, NOISE_FREE = ("pooled", "individual", "constant", "noise_free")
 CLASSIFYING_BASELINES = {  # these have no meaning for tasks that do not name them

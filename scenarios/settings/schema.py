@@ -1,4 +1,7 @@
-"""A whole scenario: its sections, the rules among them, and how one is read, filled with defaults and checked."""
+"""A whole scenario: its sections, the rules among them, and how one is read, filled with defaults and checked.
+
+The protocols of a scenario together: their variants differ, under names that files may have.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,52 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from aggregator.contract import registry
 from federation.contract.errors import InputError
 from federation.secure_aggregation.plan import Servers
-from scenarios.data.patterns import is_there
-from scenarios.settings.baselines import baselines_beside, unfounded
-from scenarios.settings.classifier import LOGISTIC, single_classifiers
-from scenarios.settings.label_rules import unsuited
-from scenarios.settings.loader import load
-from scenarios.settings.problems import checked, problems
-from scenarios.settings.protocol_options import BASELINES, misplaced, wanted_features
+from scenarios.data.readers import is_there
+from scenarios.settings.loader import KeyPath, load
+from scenarios.settings.parties import LOGISTIC, single_classifiers
+from scenarios.settings.problems import checked, problems, refusal, rule
+from scenarios.settings.protocol_options import BASELINES, Protocol, misplaced, variant_name, wanted_features
+from scenarios.settings.rules import baselines_beside, unfounded, unsuited, unsummed, untimely, unused
 from scenarios.settings.sections import Chosen, Data, Engine, Parties, Privacy, Trials
-from scenarios.settings.time_rules import untimely
-from scenarios.settings.unused_settings import unsummed, unused
 from scenarios.settings.values import FileName, Section, all_values
-from scenarios.settings.variant_names import Protocols
 from scenarios.settings.words import NEXT
-from scenarios.settings.yaml_rules import KeyPath
+
+_LONGEST_NAME = 200  # file systems allow 255 bytes, of which suffixes take some
+
+
+def _distinct(protocols: tuple[Protocol, ...]) -> tuple[Protocol, ...]:
+    if not protocols:
+        raise rule("must not be empty")
+    first: dict[str, int] = {}
+    called: dict[str, int] = {}
+    for position, protocol in enumerate(protocols):
+        for options, _ in protocol.choices():
+            asked, name = variant_name(protocol.kind, options), protocol.named(options)
+            if len(name) > _LONGEST_NAME:
+                raise refusal(
+                    f"entry {position} (from 0) has a variant whose options make a name of {len(name)} letters, "
+                    f"allowed are {_LONGEST_NAME}, as files are called by it; give it a name of its own with name"
+                )
+            if asked in first:
+                alike = f"entries {first[asked]} and {position} (from 0) both ask"
+                twice = f"entry {position} (from 0) asks twice"
+                raise refusal(f"{twice if first[asked] == position else alike} for '{asked}'; remove one")
+            same = name.lower()  # some file systems make no difference
+            if same in called:
+                raise refusal(
+                    f"entries {called[same]} and {position} (from 0) both call a variant '{name}'; rename either"
+                )
+            first[asked] = called[same] = position
+    return protocols
+
+
+Protocols = Annotated[tuple[Protocol, ...], AfterValidator(_distinct)]
+
 
 # Measured on adult, ctg, digits and har with 20 to 400 parties: at ALPHA .1 parameter averages were ahead of the
 # default by .010 in mean accuracy, at .5 behind by .008.

@@ -14,9 +14,18 @@ from federation.contract.query import MOST_TRIALS
 from federation.contract.trust import COLLUDING
 from scenarios.data.hashing import Hashing, hashings, is_hashing
 from scenarios.data.tables import Outside
-from scenarios.settings.classifier import Classifier, swept_regularisations
-from scenarios.settings.classifier import parse as parse_classifier
-from scenarios.settings.division import Auxiliary, Bags, Partition, Periods, partition_kind, swept_number
+from scenarios.settings.loader import KeyPath
+from scenarios.settings.parties import (
+    Auxiliary,
+    Bags,
+    Classifier,
+    Partition,
+    Periods,
+    partition_kind,
+    swept_number,
+    swept_regularisations,
+)
+from scenarios.settings.parties import parse as parse_classifier
 from scenarios.settings.problems import refusal, rule, shown
 from scenarios.settings.values import (
     AutoCount,
@@ -34,7 +43,6 @@ from scenarios.settings.values import (
     read_as,
 )
 from scenarios.settings.words import BY, MOST_PERIODS, MOST_TARGET_ROWS, PRESCRIBED, SHARES, Kind
-from scenarios.settings.yaml_rules import KeyPath
 
 _Classes = tuple[ClassName, ...]
 _Finite = Annotated[float, Field(allow_inf_nan=False)]

@@ -11,8 +11,8 @@ from typing import Any
 
 from federation.contract.trust import COLLUDING
 from scenarios.data.catalogue import is_file_name
-from scenarios.settings import division
-from scenarios.settings.classifier import LOGISTIC, label
+from scenarios.settings import parties as division
+from scenarios.settings.parties import LOGISTIC, label
 from scenarios.settings.protocol_options import BASELINES, default_kind, is_default, variant_name, without_noise
 from scenarios.settings.schema import Scenario
 from scenarios.settings.sections import Targets
@@ -212,5 +212,5 @@ def _replaced(container: Any, path: tuple[str, ...], value: Any) -> Any:
 def _cell(key: str, value: Any) -> Any:
     """A swept value as one cell of a table."""
     if key in ("partition", "bags", "auxiliary"):
-        return division.label(value)
+        return division.division_label(value)
     return label(value) if key == "classifier" else value

@@ -27,8 +27,8 @@ from typing_extensions import TypedDict
 
 from federation.contract.query import MOST_FEATURES, MOST_ROWS
 from scenarios.data.hashing import MOST_BITS, MOST_WORDS
+from scenarios.settings.loader import KeyPath
 from scenarios.settings.problems import MANY, ONE, refuse, rule
-from scenarios.settings.yaml_rules import KeyPath
 
 
 def _file_name(text: str) -> str:

@@ -18,10 +18,15 @@ from parties.responses.bags import kept_rows
 from scenarios.data.catalogue import is_file_name
 from scenarios.data.tables import Table
 from scenarios.settings.words import BY_CLASS, LEAST, MOST, PRESCRIBED
-from scenarios.simulated.bags import bags_by_value, even_bags, require_one_holder
-from scenarios.simulated.composition import bag_counts, bag_shares, is_prescription
-from scenarios.simulated.public_rows import OFFICIAL, set_apart
-from scenarios.simulated.skew import SKEWS, dealt, dealt_by_class, is_skew, quantities
+from scenarios.simulated.bags import (
+    bag_counts,
+    bag_shares,
+    bags_by_value,
+    even_bags,
+    is_prescription,
+    require_one_holder,
+)
+from scenarios.simulated.dealing import OFFICIAL, SKEWS, dealt, dealt_by_class, is_skew, quantities, set_apart
 
 _FEWEST_GROUPS = 8  # of which a quarter is held out
 

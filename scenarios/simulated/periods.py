@@ -16,8 +16,8 @@ import numpy as np
 
 from federation.contract.errors import FederationError, InputError
 from federation.numerics.rows import Floats, Integers
+from scenarios.data.sheets import moment, moments, seconds
 from scenarios.data.tables import Table
-from scenarios.data.times import moment, moments, seconds
 from scenarios.settings.words import BY, EVERY, MOST_PERIODS, NEXT
 from scenarios.simulated.partition import Cut, cut
 
@@ -48,7 +48,7 @@ class Periods:
 
 
 def periods_of(table: Table, time: str, periods: int | Sequence[float | str] | Mapping[str, Any]) -> Periods:
-    """The periods of a table by its column `time` (`scenarios.data.times.moments`), each with a row at least.
+    """The periods of a table by its column `time` (`scenarios.data.sheets.moments`), each with a row at least.
 
     `periods` is a number of them, equally long from the first moment to the last; their starts, rising, where the last
     has no end and rows before the first are left out; or {"every": span}: a calendar's day, week (from Monday), month,

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-import scenarios.testing.parties as small
 from aggregator.contract.protocol import Place, Protocol, Refused
 from aggregator.contract.registry import PROTOCOLS, lacks
 from aggregator.contract.session import Asked
@@ -40,10 +39,10 @@ from federation.engines.codec import (
 from federation.engines.nodes import Placement
 from parties.guard.answering import answered, question_type
 from parties.party_data.cohort import Cohort
-from scenarios.audits.auditor import audit_sides, audit_variant, claim, private_question
-from scenarios.audits.small_worlds import begun
+from scenarios.audits.auditor import audit_sides, audit_variant, begun, claim, private_question
 from scenarios.settings.sweep import Variant
-from scenarios.testing.generic_pair import generic_sampler
+from scenarios.testing import small_trials as small
+from scenarios.testing.small_trials import generic_sampler
 
 _EXTREMES: tuple[Any, ...] = (0, -1, 1, 2, 10**12, 0.0, -1.0, 1e-300, 1e300, math.inf, math.nan)
 _LARGE = 2 * 10**7  # of a size that no check of a small world needs: 160 MB of numbers

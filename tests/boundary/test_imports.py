@@ -20,15 +20,14 @@ ONLY_IN = {
         "parties/site/message_queue.py",  # where letters come from
         "aggregator/server/app.py",
         "aggregator/exchange/",  # and go to
-        "scenarios/deployment/gate.py",  # starts the servers between
-        "scenarios/deployment/superlink.py",
-        "scenarios/testing/parties.py",  # whose sites answer messages in this process
+        "scenarios/deployment/superlink.py",  # starts the servers between
+        "scenarios/testing/small_trials.py",  # whose sites answer messages in this process
     ),
     "ray": ("federation/engines/",),
     "yaml": ("scenarios/",),
     # What other people write is checked in one way: scenarios, agreements, configurations of sites.
     "pydantic": ("scenarios/", "federation/signed_messages/agreement.py", "parties/site/settings.py"),
-    "sqlalchemy": ("scenarios/deployment/database.py",),
+    "sqlalchemy": ("scenarios/deployment/site_data.py",),
     "matplotlib": ("scenarios/",),
     "rich": ("scenarios/",),
     "typer": ("scenarios/",),

@@ -14,7 +14,7 @@ from federation.contract.guarantee import Unit
 from federation.mechanisms.counts.additive import AdditiveCounts
 from federation.mechanisms.noise.additive import calibrate
 from parties.responses.bags import bags_of
-from scenarios.audits.small_worlds import cohort
+from scenarios.audits.auditor import cohort
 
 RUNS = 60_000
 CLASSES = 3

@@ -11,7 +11,7 @@ from aggregator.server.variants import VariantRun
 from federation.contract.errors import BudgetExceededError, FederationError, InputError, QuorumError
 from scenarios.cli import main
 from scenarios.runs import runner
-from scenarios.runs.world import World
+from scenarios.runs.trial import World
 from scenarios.scores.results import read_results
 
 DOCUMENT = {

@@ -6,7 +6,7 @@ from aggregator.contract.registry import protocol, protocol_names
 from aggregator.trial.plan import VariantPlan
 from federation.contract.errors import BudgetExceededError
 from federation.engines.nodes import Placement
-from scenarios.testing import parties as small
+from scenarios.testing import small_trials as small
 
 SMALL = {"noisy_weighted_llp": {"size": 4}, "weighted_lba": {"size": 4}}
 TRUSTING = ("soft_vote", "majority_vote", "parameter_average")  # whose answers have no noise of their own

@@ -18,8 +18,7 @@ from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid
 from federation.queries.bags import LARGEST_FEATURE
 from scenarios.settings.words import Kind
-from scenarios.simulated.conduct import Conduct
-from scenarios.simulated.simulation import SplitSpec
+from scenarios.simulated.simulation import Conduct, SplitSpec
 
 EMBEDDING = {"submit": "embedding", "estimator": "whitened", "dimensions": 16}
 ROWS = {"submit": "rows", "estimator": "whitened", "dimensions": 16}

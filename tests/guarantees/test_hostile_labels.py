@@ -17,8 +17,7 @@ from federation.contract.errors import QuorumError
 from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid
 from scenarios.settings.words import Kind
-from scenarios.simulated.conduct import Conduct
-from scenarios.simulated.simulation import SplitSpec
+from scenarios.simulated.simulation import Conduct, SplitSpec
 
 BAGS = {"size": 4}
 VARIANTS = {  # every question, mechanism and way to learn

@@ -21,8 +21,7 @@ from federation.queries.votes import Training
 from parties.guard.answering import answered
 from parties.party_data.cohort import Cohort
 from scenarios.settings.words import Kind
-from scenarios.simulated.conduct import Conduct
-from scenarios.simulated.simulation import SplitSpec
+from scenarios.simulated.simulation import Conduct, SplitSpec
 
 PARTIES = 12
 PROTOCOLS = {  # a variant for every kind of answer and of perturbed vector

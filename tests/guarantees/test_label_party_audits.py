@@ -15,7 +15,7 @@ from federation.mechanisms.audits import audit
 from federation.mechanisms.labels.unbiased_response import TOTAL, UnbiasedResponse
 from federation.numerics.bag_weights import stratified_noise
 from parties.responses import labels as bag_sums
-from scenarios.audits.small_worlds import SEED
+from scenarios.audits.auditor import SEED
 
 RANGE = (-3.0, 7.0)
 SUMS, LABELS, LLP, LBA = "label_sums", "private_labels", "noisy_weighted_llp", "weighted_lba"

@@ -39,7 +39,7 @@ from federation.secure_aggregation.plan import SumPlan, Terms, planned
 from parties.secure_aggregation import masking
 from parties.secure_aggregation.masking import MaskedAnswers, Own
 from parties.secure_aggregation.party import FolderMemory, MaskedParty, ProcessMemory, UnmaskingServer
-from scenarios.simulated.masked_sums import enrolled, masked_total, uploading_parties
+from scenarios.simulated.secure_aggregation import enrolled, masked_total, uploading_parties
 
 VICTIM = 1
 

@@ -12,9 +12,9 @@ import pytest
 
 import scenarios
 from federation.contract.errors import InputError
-from scenarios.audits import audit_scenario
+from scenarios.audits import auditor as audit_scenario
 from scenarios.data.catalogue import load
-from scenarios.runs.world import split_of
+from scenarios.runs.trial import split_of
 from scenarios.scores.prediction import predict
 from scenarios.scores.results import read_results
 from scenarios.settings.schema import Scenario, resolve

@@ -9,7 +9,7 @@ import pytest
 from federation.contract.errors import InputError
 from federation.secure_aggregation.plan import SAID
 from scenarios.runs.runner import run
-from scenarios.settings.promises import promises
+from scenarios.settings.guarantees import promises
 from scenarios.settings.schema import resolve
 from scenarios.settings.sweep import variants
 

@@ -9,16 +9,21 @@ from statistics import fmean
 import pytest
 
 import scenarios
-from scenarios.papers.catalogue import names, paper
-from scenarios.reproductions.comparing import cells, claims, unexplained
-from scenarios.reproductions.intervals import of_further
-from scenarios.reproductions.kept import read
+from scenarios.reproductions.compare import cells, claims, of_further, unexplained
+from scenarios.reproductions.measure import PaperRuns, observed, reproduce, scenario_of
 from scenarios.reproductions.pages import page
-from scenarios.reproductions.paper import EXACT, Item, Observation, Paper, Part
-from scenarios.reproductions.paper_runs import PaperRuns, scenario_of
-from scenarios.reproductions.published import papers_and_items, published
-from scenarios.reproductions.reading import observed
-from scenarios.reproductions.reproducing import reproduce
+from scenarios.reproductions.paper import (
+    EXACT,
+    Item,
+    Observation,
+    Paper,
+    Part,
+    names,
+    paper,
+    papers_and_items,
+    published,
+    read,
+)
 from scenarios.runs import runner
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reproductions"

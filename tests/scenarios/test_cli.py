@@ -15,7 +15,7 @@ from support.command_line import call
 
 from federation.contract.errors import BudgetExceededError, QuorumError
 from scenarios import cli
-from scenarios.estimates.costs import PHASES
+from scenarios.estimates.estimate import PHASES
 from scenarios.runs import runner
 from scenarios.settings.schema import resolve
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from scenarios.reports.officer import GUARANTEE
+from scenarios.reports.guarantee_page import GUARANTEE
 
 _LEADS = ("src", "href", "action", "data")  # attributes that name a place
 

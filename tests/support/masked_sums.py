@@ -29,7 +29,7 @@ from federation.secure_aggregation.messages import (
 )
 from federation.secure_aggregation.plan import SumPlan, Terms, neighbours, planned
 from parties.secure_aggregation.party import MaskedParty
-from scenarios.simulated.masked_sums import enrolled, masked_parties
+from scenarios.simulated.secure_aggregation import enrolled, masked_parties
 
 QUESTION = "00" * 32
 

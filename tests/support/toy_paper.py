@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from scenarios.reproductions.kept import Kept, Record
-from scenarios.reproductions.paper import Claim, Item, Observation, Paper, Part, Pick, Reason, Series
-from scenarios.reproductions.published import Published
+from scenarios.reproductions.paper import (
+    Claim,
+    Item,
+    Kept,
+    Observation,
+    Paper,
+    Part,
+    Pick,
+    Published,
+    Reason,
+    Record,
+    Series,
+)
 
 PICK = Pick("soft_vote")
 WIDE = {0: 0.70, 1: 0.74, 2: 0.72, 3: 0.76}
@@ -42,7 +52,7 @@ def toy_kept(data=None, x="", **values) -> Kept:
 
 def printed(monkeypatch, **values) -> None:
     """Make the paper say these values of the setting `one`, by series."""
-    from scenarios.reproductions import comparing
+    from scenarios.reproductions import compare as comparing
 
     known = {("one", series, ""): Published(value, 0.0005, 0.02, "Table 1") for series, value in values.items()}
     monkeypatch.setattr(comparing, "published", lambda paper, item: known)

@@ -18,8 +18,7 @@ from federation.contract.query import PrivateQuestion, Submission
 from federation.mechanisms.audits import AuditResult
 from federation.queries.row_sums import SummedQuestion
 from parties.guard.answering import answered, answerer
-from scenarios.audits.auditor import audit_sides, private_question, sampler
-from scenarios.audits.small_worlds import begun, chosen_of, cohort
+from scenarios.audits.auditor import audit_sides, begun, chosen_of, cohort, private_question, sampler
 from scenarios.settings.sweep import Variant
 
 

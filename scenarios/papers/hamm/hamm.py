@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.papers.hamm.bounds import REGULARISATIONS, sensitivities
-from scenarios.papers.hamm.risks import risks, settings
+from scenarios.papers.hamm.theory import REGULARISATIONS, risks, sensitivities, settings
 from scenarios.reproductions.paper import Claim, Item, Paper, Part, Pick, Reason, Series
 
 FEW, MANY = "1000 parties", "5000 parties"

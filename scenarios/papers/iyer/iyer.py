@@ -8,10 +8,9 @@ from pathlib import Path
 
 from federation.contract.errors import InputError
 from scenarios.data.catalogue import load
-from scenarios.papers.iyer.distortions import MECHANISMS, SWEEPS, distortions
-from scenarios.papers.iyer.printed import points, sigmas
+from scenarios.papers.iyer.distortions import MECHANISMS, SWEEPS, distortions, points, sigmas
+from scenarios.reproductions.measure import scenario_of
 from scenarios.reproductions.paper import EXACT, Claim, Item, Observation, Paper, Part, Pick, Reason, Series
-from scenarios.reproductions.paper_runs import scenario_of
 
 _TWO, _MANY = "two_classes.yaml", "many_classes.yaml"
 _FEW = ("trials.splits=3", "trials.noise=1")

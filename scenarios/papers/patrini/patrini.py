@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from scenarios.papers.patrini.bounds import DIMENSIONS, LOSSES, theorem_6, theorem_9, theorem_10
-from scenarios.papers.patrini.factorisation import PLACES, figure_1, table_1
-from scenarios.papers.patrini.proportions import accuracies, moments
+from scenarios.papers.patrini.theory import (
+    DIMENSIONS,
+    LOSSES,
+    PLACES,
+    accuracies,
+    figure_1,
+    moments,
+    table_1,
+    theorem_6,
+    theorem_9,
+    theorem_10,
+)
 from scenarios.reproductions.paper import Claim, Item, Paper, Part, Pick, Reason, Series
 
 _CHECK = (

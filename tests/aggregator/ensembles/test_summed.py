@@ -26,7 +26,7 @@ from parties.responses import vectors as parameters
 from parties.responses import vectors as vector_sums
 from parties.responses import votes as statistic
 from parties.training import linear
-from scenarios.simulated.secure_summation import NAME
+from scenarios.simulated.secure_aggregation import NAME
 
 KINDS = {"soft_vote": SoftVote, "parameter_average": ParameterAverage}
 VARIANTS = {

@@ -8,8 +8,7 @@ import pytest
 from aggregator.ensembles.worst_case import PARTIES
 from aggregator.trial.plan import PublicNumbers
 from parties.guard.answering import answered
-from scenarios.audits.auditor import perturbable
-from scenarios.audits.small_worlds import begun, chosen_of, cohort
+from scenarios.audits.auditor import begun, chosen_of, cohort, perturbable
 from scenarios.settings.sweep import Variant
 
 BOTH = "party_and_auxiliary_row"

@@ -13,7 +13,7 @@ from federation.contract.errors import InputError
 from federation.contract.plugins import Reference
 from parties.guard.answering import answered
 from parties.party_data.cohort import Cohort
-from scenarios.testing import parties as small
+from scenarios.testing import small_trials as small
 
 HELD = Reference("support.linear_labels:Parties").to_json()
 PARTIES = 6

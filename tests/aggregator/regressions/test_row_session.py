@@ -16,7 +16,7 @@ from federation.contract.guarantee import Guarantee, NoGuarantee, Unit
 from federation.contract.plugins import Reference
 from parties.guard.answering import answered
 from parties.party_data.cohort import Cohort
-from scenarios.testing import parties as small
+from scenarios.testing import small_trials as small
 
 HELD = Reference("support.linear_labels:Parties").to_json()
 PARTIES, MOST = 6, 87

@@ -10,7 +10,7 @@ from aggregator.secure_aggregation.server import AddingServer
 from federation.contract.errors import QuorumError
 from federation.secure_aggregation.messages import KEYS, RECEIPT, Table
 from federation.secure_aggregation.plan import Terms, planned
-from scenarios.simulated.masked_sums import enrolled, uploading_parties
+from scenarios.simulated.secure_aggregation import enrolled, uploading_parties
 
 HELD, ROSTER = enrolled(5)
 TERMS = Terms(ROSTER, second=b"s" * 32)

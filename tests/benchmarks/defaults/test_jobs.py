@@ -14,7 +14,7 @@ from benchmarks.defaults.jobs import MEAN, Job, Variant, job, measured, run_all
 from benchmarks.defaults.records import DONE, Record, Store
 from federation.contract.errors import InputError
 from scenarios.data.catalogue import load
-from scenarios.scores.tasks import MSE
+from scenarios.scores.scoring import MSE
 
 LAWS = ("pure", "gaussian")
 VARIANTS = [Variant("average", "parameter_average", {}, LAWS), Variant("plain", "soft_vote", {"perturb": "output"})]

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.documentation.blocks import Block
 from benchmarks.documentation.contents import Runs, content, parsed, printed
 from scenarios.reports.summary import summarise
-from scenarios.settings.default_rules import described
+from scenarios.settings.rules import described
 
 SETTINGS = ["--set", "trials.splits=1", "--set", "trials.noise=2", "--set", "protocols=[{kind: mean_operator}]"]
 

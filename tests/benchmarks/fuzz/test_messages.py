@@ -53,7 +53,7 @@ def test_an_error_that_a_node_keeps_to_itself_is_found(target, monkeypatch):
     def broken(self, *arguments):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("scenarios.testing.parties.Parties.holdings", broken)
+    monkeypatch.setattr("scenarios.testing.small_trials.Parties.holdings", broken)
     assert tried(target, question).kind == TRACEBACK
     assert tried(target, Input("node+label_sums", b"{}")).kind == REFUSED
 

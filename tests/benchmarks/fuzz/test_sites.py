@@ -32,7 +32,7 @@ def test_no_mutated_file_ends_unexpectedly(target):
 
 def test_an_error_that_nobody_foresaw_is_found(target, monkeypatch):
     target, seeds = target
-    monkeypatch.setattr("scenarios.deployment.site_words.contents", lambda *_: {}["rows"])
+    monkeypatch.setattr("scenarios.deployment.site_texts.contents", lambda *_: {}["rows"])
     assert tried(target, seeds[0]).kind == TRACEBACK
     assert tried(target, Input("site", b"name = 3")).kind == REFUSED
 

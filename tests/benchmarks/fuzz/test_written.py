@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.fuzz.written import written
-from scenarios.settings.yaml_rules import parse
+from scenarios.settings.loader import parse
 
 LEAVES = (
     st.none()

@@ -19,7 +19,7 @@ from federation.features.steps import Affine
 from federation.numerics.rows import within_norm
 from parties.guard.answering import answered
 from parties.party_data.cohort import Cohort
-from scenarios.audits.small_worlds import cohort as small_cohort
+from scenarios.audits.auditor import cohort as small_cohort
 
 
 def exact(question, rows, labels):

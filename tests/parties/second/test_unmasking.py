@@ -15,7 +15,7 @@ from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation.messages import RECEIPT, SAYS, Table, Uploaded
 from federation.secure_aggregation.plan import Terms, planned
 from parties.secure_aggregation.party import ProcessMemory, UnmaskingServer
-from scenarios.simulated.masked_sums import enrolled, uploading_parties
+from scenarios.simulated.secure_aggregation import enrolled, uploading_parties
 
 HELD, ROSTER = enrolled(5)
 SECOND = X25519PrivateKey.generate()

@@ -14,7 +14,7 @@ from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation.messages import KEYS, Uploaded, mask_key
 from federation.secure_aggregation.plan import Terms, planned
 from parties.secure_aggregation.party import FolderMemory, MaskedParty, ProcessMemory, UploadingParty
-from scenarios.simulated.masked_sums import enrolled
+from scenarios.simulated.secure_aggregation import enrolled
 
 HELD, ROSTER = enrolled(5)
 SECOND = X25519PrivateKey.generate()

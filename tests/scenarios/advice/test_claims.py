@@ -9,7 +9,7 @@ import pytest
 from federation.contract.errors import InputError
 from federation.mechanisms.accounting.sampled_gaussian import SampledGaussian
 from federation.mechanisms.noise import gaussian
-from scenarios.advice.claims import Run, judged, needed_multiplier, promised
+from scenarios.advice.other_tools import Run, judged, needed_multiplier, promised
 
 WHOLE = Run(multiplier=8.0, rate=1.0, rounds=16, delta=1e-5)
 DRAWN = Run(multiplier=4.0, rate=0.1, rounds=50, delta=1e-5, sampling="poisson")

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from federation.contract.errors import InputError
-from scenarios.advice.measuring import BALANCED, NON_PRIVATE, Bench, Deadline, OutOfTimeError, Values
-from scenarios.scores.tasks import ACCURACY
+from scenarios.advice.pilot_runs import BALANCED, NON_PRIVATE, Bench, Deadline, OutOfTimeError, Values
+from scenarios.scores.scoring import ACCURACY
 
 SCENARIO = {"data": {"source": "breast_cancer"}, "parties": {"count": 5}, "privacy": {"epsilon": 1}}
 ENTRIES = [{"kind": "mean_operator"}, {"kind": "constant"}, {"kind": "pooled"}]

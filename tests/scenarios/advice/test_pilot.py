@@ -10,10 +10,10 @@ from aggregator.advice import Wish, rank
 from aggregator.contract.protocol import Trust
 from federation.contract.errors import InputError
 from scenarios.advice import pilot as piloting
-from scenarios.advice.measuring import Deadline, OutOfTimeError, Values
 from scenarios.advice.pilot import DRAWS, FEW, SPLITS, affordable_draws, crossing, levelled, needed_epsilon, pilot
-from scenarios.advice.subject import of_scenario
-from scenarios.advice.words import named
+from scenarios.advice.pilot_runs import Deadline, OutOfTimeError, Values
+from scenarios.advice.target import of_scenario
+from scenarios.advice.texts import named
 
 WISH = Wish("binary", "label", Trust.NONE)
 

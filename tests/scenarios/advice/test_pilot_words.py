@@ -6,11 +6,11 @@ import pytest
 
 from aggregator.advice import Wish, rank
 from aggregator.contract.protocol import Trust
-from scenarios.advice import pilot_words
-from scenarios.advice.measuring import Values
+from scenarios.advice import pilot as pilot_words
 from scenarios.advice.pilot import Needed, Pilot
-from scenarios.advice.words import named
-from scenarios.scores.tasks import ACCURACY
+from scenarios.advice.pilot_runs import Values
+from scenarios.advice.texts import named
+from scenarios.scores.scoring import ACCURACY
 
 RANKED = rank(Wish("binary", "label", Trust.NONE, rows=900, features=5, parties=9)).ranked
 NAMES = [named(one) for one in RANKED]

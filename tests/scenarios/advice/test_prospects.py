@@ -9,7 +9,7 @@ import pytest
 from aggregator.advice import Wish, rank
 from aggregator.contract.protocol import Trust
 from federation.contract.errors import InputError
-from scenarios.advice.prospects import draw, prospects
+from scenarios.advice.texts import draw, prospects
 
 WISH = Wish("binary", "label", Trust.NONE, rows=900, features=20, parties=9, majority=0.6)
 

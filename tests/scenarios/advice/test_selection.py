@@ -14,10 +14,10 @@ from aggregator.contract.protocol import Trust
 from federation.contract.errors import FederationError, InputError
 from federation.contract.guarantee import SEEDED, Guarantee, Unit
 from federation.mechanisms.accounting.private_selection import RandomStopping, weakest_curve
-from scenarios.advice import selection as selecting
-from scenarios.advice.selection import planned
-from scenarios.advice.subject import of_scenario
-from scenarios.runs.world import World
+from scenarios.advice import private_selection as selecting
+from scenarios.advice.private_selection import planned
+from scenarios.advice.target import of_scenario
+from scenarios.runs.trial import World
 
 PARTIES = {"count": 4}
 

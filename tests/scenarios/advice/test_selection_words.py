@@ -12,9 +12,9 @@ from aggregator.contract.protocol import Trust
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.mechanisms.accounting.private_selection import RandomStopping
 from federation.mechanisms.noise.additive import calibrate_laplace
-from scenarios.advice import selection_words
-from scenarios.advice.selection import Selected
-from scenarios.advice.words import named
+from scenarios.advice import private_selection as selection_words
+from scenarios.advice.private_selection import Selected
+from scenarios.advice.texts import named
 
 RANKED = rank(Wish("binary", "label", Trust.NONE, rows=900, features=5, parties=9)).ranked
 SPENT = Guarantee(2.5, 1e-6, Unit.LABEL, Adjacency.REPLACE, "private_selection")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from scipy.stats import ttest_rel
 
-from scenarios.advice.standings import Standing, better_half, choice, interval, standings, verdict
-from scenarios.scores.tasks import ACCURACY, MSE
+from scenarios.advice.pilot_runs import Standing, better_half, choice, interval, standings, verdict
+from scenarios.scores.scoring import ACCURACY, MSE
 
 
 def test_distances_are_paired_by_split_and_draws_are_averaged_first():

@@ -8,9 +8,9 @@ import pytest
 from aggregator.advice import Wish
 from aggregator.contract.protocol import Trust
 from federation.contract.errors import InputError
-from scenarios.advice.subject import of_file, of_numbers, of_scenario, wished
+from scenarios.advice.target import of_file, of_numbers, of_scenario, wished
 from scenarios.data.profile import profile
-from scenarios.runs.preview import preview
+from scenarios.runs.runner import preview
 from scenarios.settings.draft import Wish as Drafted
 from scenarios.settings.schema import resolve
 

@@ -9,7 +9,7 @@ import pytest
 from aggregator.advice import Advice, Wish, nearest, rank
 from aggregator.contract.protocol import Place, Trust
 from federation.contract.errors import InputError
-from scenarios.advice import words
+from scenarios.advice import texts as words
 
 LABEL = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, parties=100)
 PARTY = Wish("binary", "party", Trust.AGGREGATOR, False, rows=12_000, features=50, parties=100, public_rows=900)

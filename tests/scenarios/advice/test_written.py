@@ -9,8 +9,8 @@ import pytest
 from aggregator.advice import Wish, rank
 from aggregator.contract.protocol import Trust
 from federation.contract.errors import InputError
-from scenarios.advice.subject import of_numbers, of_scenario
-from scenarios.advice.written import FINALISTS, advised, checked, finalists
+from scenarios.advice.proposed_scenario import FINALISTS, advised, checked, finalists
+from scenarios.advice.target import of_numbers, of_scenario
 from scenarios.settings.draft import Draft
 
 LABEL = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, parties=100)

@@ -9,8 +9,7 @@ import pytest
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.mechanisms.audits import AuditResult, CurvePoint
-from scenarios.audits.audit_scenario import audit_scenario
-from scenarios.audits.auditor import VariantAudit
+from scenarios.audits.auditor import VariantAudit, audit_scenario
 from scenarios.settings.schema import resolve
 from scenarios.settings.sweep import variants
 
@@ -193,7 +192,7 @@ def asked(monkeypatch):
         result = found(bounds.get(variant.name, 0.0), epsilon)
         return VariantAudit(variant.name, "a small world", result, result)
 
-    monkeypatch.setattr("scenarios.audits.audit_scenario.audit_variant", fake)
+    monkeypatch.setattr("scenarios.audits.auditor.audit_variant", fake)
     return arguments, bounds
 
 
@@ -240,7 +239,7 @@ def test_audits_that_refute_half_of_the_noise_exit_with_0(scenario, capsys, monk
     def strong(variant, epsilon, public, runs=None):
         return VariantAudit(variant.name, "a small world", found(0.1, epsilon), found(2 * epsilon, epsilon))
 
-    monkeypatch.setattr("scenarios.audits.audit_scenario.audit_variant", strong)
+    monkeypatch.setattr("scenarios.audits.auditor.audit_variant", strong)
     assert audit_scenario(scenario[0], as_json=True) == 0
     found_of = json.loads(capsys.readouterr().out)
     assert {(record["verdict"], record["why_no_power"]) for record in found_of} == {("stands", None)}
@@ -251,7 +250,7 @@ def test_audits_that_refute_half_of_the_noise_exit_with_0(scenario, capsys, monk
 def test_the_table_says_which_point_was_tested(audited, monkeypatch):
     pointed = replace(found(0.8), delta=1e-6, point=CurvePoint(0.25, 0.5, 0.42))
     monkeypatch.setattr(
-        "scenarios.audits.audit_scenario.audit_variant",
+        "scenarios.audits.auditor.audit_variant",
         lambda variant, *rest: VariantAudit(variant.name, "a small world", pointed, found(1.5)),
     )
     for columns in ("200", "80"):

@@ -20,8 +20,7 @@ from federation.contract.query import PrivateQuestion
 from federation.mechanisms.audits import AuditResult
 from federation.queries.bags import CountsQuestion
 from federation.queries.marginals import MarginalsQuestion
-from scenarios.audits.auditor import VariantAudit, audit_variant, claim, perturbable, private_question, sampler
-from scenarios.audits.small_worlds import begun
+from scenarios.audits.auditor import VariantAudit, audit_variant, begun, claim, perturbable, private_question, sampler
 from scenarios.settings.schema import resolve
 from scenarios.settings.sweep import variants
 

@@ -9,8 +9,7 @@ from support.worst_pairs import variant_of, worst_of
 from aggregator.contract.worst_case import Rows
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
-from scenarios.audits.auditor import private_question
-from scenarios.audits.small_worlds import begun, chosen_of, cohort, plan, public_table
+from scenarios.audits.auditor import begun, chosen_of, cohort, plan, private_question, public_table
 
 PUBLIC = PublicNumbers(0.01, classes=3, rows_per_person=2, label_range=(-1.0, 2.0))
 KINDS = (
@@ -79,7 +78,7 @@ def test_parties_hold_the_rows_of_a_worst_case_by_turns():
 
 
 def test_worlds_beside_each_other_do_not_mix_and_nothing_stays():
-    from scenarios.audits import small_worlds
+    from scenarios.audits import auditor as small_worlds
 
     before = dict(small_worlds._held)
     one, other = ([Rows(np.full((1, 1), value), np.zeros(1))] for value in (1.0, 2.0))

@@ -9,7 +9,7 @@ import pytest
 
 from aggregator.contract.protocol import Trust
 from federation.contract.errors import InputError
-from scenarios.commands.advised import Asked
+from scenarios.commands.advise import Asked
 
 NOTHING = Asked(**dict.fromkeys(field.name for field in fields(Asked)))
 GIVEN = replace(NOTHING, rows=900, columns=4, epsilon=1.0, delta=1e-6, per_person=1, source="my.csv", positive=())

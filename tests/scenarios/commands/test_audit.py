@@ -98,7 +98,7 @@ def test_the_target_and_runs_reach_the_audit_of_a_scenario(monkeypatch: pytest.M
         asked.append((target, as_json, runs))
         return 1
 
-    monkeypatch.setattr("scenarios.audits.audit_scenario.audit_scenario", fake)
+    monkeypatch.setattr("scenarios.audits.auditor.audit_scenario", fake)
     result = CliRunner().invoke(app, ["audit", "har-soft-vote", "--runs", "5000", "--json"])
     assert (result.exit_code, asked) == (1, [("har-soft-vote", True, 5000)])
 

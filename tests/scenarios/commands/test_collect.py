@@ -7,7 +7,7 @@ from support.command_line import call
 from support.letter_sites import deployed
 
 from federation.contract.errors import InputError
-from scenarios.commands.collect import parsed_time
+from scenarios.commands.deploy import parsed_time
 from scenarios.deployment import collecting
 from scenarios.deployment.collecting import Patience
 

@@ -9,7 +9,7 @@ import pytest
 
 from aggregator.contract.registry import protocol_names
 from federation.mechanisms.audits import audited_mechanisms
-from scenarios.commands import completion
+from scenarios.commands import options as completion
 from scenarios.commands.audit import _family
 from scenarios.settings.loader import library
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.commands.csv_lines import csv_lines, plain
+from scenarios.commands.output import csv_lines, plain
 
 FORMULA = "=+-@\t\r"
 

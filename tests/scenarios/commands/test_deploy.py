@@ -10,7 +10,7 @@ from federation.contract.errors import InputError
 from federation.signed_messages.agreement import Agreement
 from federation.signed_messages.keys import fingerprint, new_site_key, public_text, sums_key
 from scenarios.commands.deploy import parsed_address, parsed_rows
-from scenarios.settings.yaml_rules import dump
+from scenarios.settings.loader import dump
 
 OPTIONS = ("--superlink", "localhost:9", "--sites", "north, south", "--rows", "60:67")
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from federation.contract.errors import InputError
-from scenarios.commands.figure import _labels
+from scenarios.commands.report import _labels
 
 
 def test_a_figure_of_a_run_with_its_caption(make_run, done, tmp_path, monkeypatch):

@@ -13,9 +13,9 @@ import pytest
 
 from scenarios.cli import _exit_code
 from scenarios.runs import runner
+from scenarios.settings.loader import parse
 from scenarios.settings.schema import resolve
 from scenarios.settings.sweep import variants
-from scenarios.settings.yaml_rules import parse
 
 TINY = ["trials.splits=1", "trials.noise=1", "privacy.epsilon=3"]
 

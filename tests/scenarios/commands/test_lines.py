@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.commands.lines import fitted, remark
+from scenarios.commands.output import fitted, remark
 
 HINT = "hint: choose up to 6 of soft_vote-output-published-regularisation=0.0001 with --only, or see runs/quickstart"
 

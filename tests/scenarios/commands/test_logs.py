@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from federation.contract.errors import FederationError, InputError
-from scenarios.commands.logs import logged
+from scenarios.commands.run import logged
 
 OURS = ("federation", "parties", "aggregator", "scenarios", "flwr", "ray", "")
 NAMES = ("scenarios.runs.runner", "parties.app")
@@ -84,9 +84,9 @@ def test_errors_are_in_the_file_and_left_to_the_command_line_on_the_terminal(tmp
     with pytest.raises(KeyboardInterrupt), logged(quiet=True, verbose=False, file=tmp_path / "log"):
         raise KeyboardInterrupt
     text = (tmp_path / "log").read_text()
-    assert "ERROR scenarios.commands.logs: no party answers\n" in text
+    assert "ERROR scenarios.commands.run: no party answers\n" in text
     assert text.count("Traceback") == 1
-    assert text.endswith("CRITICAL scenarios.commands.logs: interrupted\n")
+    assert text.endswith("CRITICAL scenarios.commands.run: interrupted\n")
     assert capsys.readouterr() == ("", "")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from federation.contract.errors import InputError
-from scenarios.commands.masked_sums import masked_sums
+from scenarios.commands.privacy_tables import masked_sums
 
 
 def test_every_mode_has_its_neighbours_failures_and_costs() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scenarios.commands.moment_noises import RESPONSE, moment_noises
+from scenarios.commands.privacy_tables import RESPONSE, moment_noises
 
 KNOWN = {"rows": 6000, "dimension": 31, "epsilon": 1.0, "delta": 1e-6, "l1_bound": None}
 

@@ -26,7 +26,7 @@ from parties.site.settings import Settings
 from parties.site.state import Identity, State, contents
 from scenarios.cli import _exit_code
 from scenarios.commands import party
-from scenarios.deployment.site_table import WatchedTable
+from scenarios.deployment.table_check import WatchedTable
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from aggregator.contract.registry import model
 from aggregator.releases.model_files import head
 from federation.contract.errors import BudgetExceededError
 from federation.mechanisms.accounting.private_selection import RandomStopping
-from scenarios.advice import measuring
+from scenarios.advice import pilot_runs as measuring
 from scenarios.cli import _exit_code
 from scenarios.runs import runner
 from scenarios.settings.schema import resolve

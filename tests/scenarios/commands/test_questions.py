@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from federation.contract.errors import InputError
-from scenarios.commands import questions
+from scenarios.commands import init as questions
 from scenarios.data.profile import profile
 
 

@@ -8,9 +8,9 @@ from support.toy_paper import toy_item, toy_paper
 from federation.contract.errors import InputError
 from scenarios.cli import _exit_code
 from scenarios.commands.reproduce import OUT
-from scenarios.papers import catalogue
+from scenarios.reproductions import paper as catalogue
+from scenarios.reproductions.measure import PaperRuns
 from scenarios.reproductions.paper import EXACT, Observation, Part
-from scenarios.reproductions.paper_runs import PaperRuns
 
 
 def computed(quick, data_dir):

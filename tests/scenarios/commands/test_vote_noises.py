@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from federation.contract.errors import InputError
-from scenarios.commands.vote_noises import vote_noises
+from scenarios.commands.privacy_tables import vote_noises
 
 KNOWN = {
     "majority": False,

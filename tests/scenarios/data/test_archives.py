@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from scenarios.data.archives import Archive
+from scenarios.data.readers import Archive
 
 
 @pytest.fixture

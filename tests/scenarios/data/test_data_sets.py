@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from scenarios.data.data_sets import DataSet
-from scenarios.data.tables import Table
+from scenarios.data.tables import DataSet, Table
 
 
 def table(name):

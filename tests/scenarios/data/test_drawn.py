@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 
 from federation.contract.errors import InputError
 from scenarios.data.catalogue import load
-from scenarios.data.drawn import Draws, drawn
+from scenarios.data.generated_sets import Draws, drawn
 from scenarios.data.tables import describe
 
 NAMES = ["crowd", "intrusions"]

@@ -9,7 +9,7 @@ from scipy.stats import ks_2samp, kstest
 
 from scenarios.data.catalogue import digest, entry, load, names
 from scenarios.data.generated_sets import _k_means, _mixtures
-from scenarios.runs.world import split_of
+from scenarios.runs.trial import split_of
 from scenarios.settings.schema import resolve
 from scenarios.simulated.simulation import split
 

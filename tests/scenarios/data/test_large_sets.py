@@ -7,7 +7,7 @@ from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import InputError
 from federation.features.feature_map import text_code
 from scenarios.data.catalogue import load
-from scenarios.data.large_sets import CRITEO_COLUMNS
+from scenarios.data.text_sets import CRITEO_COLUMNS
 
 HEADER = '"YEAR","SERIAL","PERNUM","SEX","AGE","MARST","CHBORN","SCHOOL","EMPSTAT","OCC","IND","WKSWORK1"\n'
 

@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.features.feature_map import text_code
-from scenarios.data import parquet, stored
+from scenarios.data import readers as parquet
+from scenarios.data import sheets as stored
 from scenarios.data.files import read_rows, read_table
-from scenarios.data.parquet import read_parquet
-from scenarios.data.times import moment
+from scenarios.data.readers import read_parquet
+from scenarios.data.sheets import moment
 
 COLUMNS = {"age": [30, 41, 52], "city": [" Rome ", "Oslo", "Rome"], "income": [1e3, 2500.5, -3.0]}
 

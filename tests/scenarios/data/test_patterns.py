@@ -4,7 +4,7 @@ import pytest
 
 from federation.contract.errors import InputError
 from scenarios.data.catalogue import digest, load
-from scenarios.data.patterns import files_of, is_pattern, is_there
+from scenarios.data.readers import files_of, is_pattern, is_there
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from federation.contract.errors import InputError
 from federation.features.feature_map import text_code
-from scenarios.data.raw_rows import complete, features_of, require_there
+from scenarios.data.row_storage import complete, features_of, require_there
 from scenarios.data.sheets import NO_TEXT, Sheet
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from scenarios.data import scratch
-from scenarios.data.scratch import mapped_rows
+from scenarios.data import row_storage as scratch
+from scenarios.data.row_storage import mapped_rows
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_processes_that_ask_together_share_what_one_makes(folder):
 
 
 def test_nothing_is_left_behind(folder):
-    program = "from scenarios.data.scratch import mapped_rows; mapped_rows('own', (2, 2), lambda rows: None)"
+    program = "from scenarios.data.row_storage import mapped_rows; mapped_rows('own', (2, 2), lambda rows: None)"
     environment = os.environ | {"TMPDIR": str(folder.parent), "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", program], env=environment, check=True)
     assert [file.name for file in folder.iterdir()] == ["lock"]

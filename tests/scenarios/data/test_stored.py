@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from federation.contract.errors import InputError
-from scenarios.data import stored
-from scenarios.data.stored import Stored, readable
+from scenarios.data import sheets as stored
+from scenarios.data.sheets import Stored, readable
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.feature_extraction import FeatureHasher
 
 from federation.contract.errors import InputError
-from scenarios.data import svmlight
+from scenarios.data import readers as svmlight
 from scenarios.data.files import read_public, read_rows, read_table
 from scenarios.data.hashing import Hashing
 from scenarios.data.profile import profile
-from scenarios.data.svmlight import read_hashed
+from scenarios.data.readers import read_hashed
 
 
 @pytest.fixture

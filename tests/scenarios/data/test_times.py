@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
+from scenarios.data.sheets import moment, moments, seconds
 from scenarios.data.tables import Table
-from scenarios.data.times import moment, moments, seconds
 
 
 def table(values):

@@ -6,8 +6,8 @@ import pytest
 from federation.contract.errors import InputError
 from scenarios.data import hashing
 from scenarios.data.files import read_rows
+from scenarios.data.frames import read_unlabelled
 from scenarios.data.hashing import Hashing
-from scenarios.data.unlabelled import read_unlabelled
 
 WORDS, COLOURS, SPARSE = Hashing(3, "said"), Hashing(2, "colour", 2), Hashing(4)
 

@@ -10,8 +10,8 @@ import pytest
 from support.postgresql import postgresql
 
 from federation.contract.errors import InputError
-from scenarios.deployment import database
-from scenarios.deployment.database import require_reached, selected
+from scenarios.deployment import site_data as database
+from scenarios.deployment.site_data import require_reached, selected
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from flwr.proto.node_pb2 import Node
 from flwr.supercore.inflatable.inflatable_object import get_object_tree
 
 from federation.signed_messages.messages import LETTER
-from scenarios.deployment import gate
-from scenarios.deployment.gate import gated
+from scenarios.deployment import superlink as gate
+from scenarios.deployment.superlink import gated
 
 
 def answer(path, client, kind="http", length=b"10", more=(), body=b"", **longest):

@@ -7,7 +7,7 @@ import pytest
 
 from federation.contract.errors import InputError
 from scenarios.data.hashing import Hashing
-from scenarios.deployment.public_file import feature_columns, public_rows, sha256
+from scenarios.deployment.plans import feature_columns, public_rows, sha256
 
 CSV = "age,city,ill,day\n30,Rome,yes,mon\n,Oslo,no,tue\n52,Rome,yes,wed\n"
 

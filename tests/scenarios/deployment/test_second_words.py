@@ -6,7 +6,7 @@ from support.second_folders import second_folder
 from federation.signed_messages.agreement import Agreement
 from federation.signed_messages.keys import new_site_key, save_key
 from parties.site.settings import SecondSettings
-from scenarios.deployment.second_words import outlook_of_second
+from scenarios.deployment.site_texts import outlook_of_second
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from federation.signed_messages.agreement import Agreement
 from parties.party_data.cohort import Cohort
 from parties.site.settings import Settings
 from parties.site.worker import _away
-from scenarios.deployment import site_table
-from scenarios.deployment.site_table import WatchedTable
+from scenarios.deployment import table_check as site_table
+from scenarios.deployment.table_check import WatchedTable
 
 
 @pytest.fixture

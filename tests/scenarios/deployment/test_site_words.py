@@ -7,7 +7,7 @@ from support.site_folders import site_folder
 from federation.signed_messages.agreement import Agreement
 from federation.signed_messages.keys import new_site_key, public_text, sums_key
 from parties.site.settings import Settings
-from scenarios.deployment.site_words import outlook
+from scenarios.deployment.site_texts import outlook
 
 PUBLIC = ("[policy]", "[policy]\npublic-features = true")
 

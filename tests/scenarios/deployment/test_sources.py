@@ -10,7 +10,7 @@ import pytest
 from federation.contract.errors import InputError
 from parties.site.settings import Source, Table
 from scenarios.data.hashing import Hashing
-from scenarios.deployment.sources import renamed, source
+from scenarios.deployment.site_data import renamed, source
 
 
 def test_files_of_every_kind_give_the_same_columns(tmp_path):

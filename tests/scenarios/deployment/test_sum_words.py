@@ -5,7 +5,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.exchanges import agreement_for
 from support.questions import QUESTIONS
 
-from scenarios.deployment.sum_words import compared, for_site, promised, unseen
+from scenarios.deployment.site_texts import compared, for_site, promised, unseen
 
 KEY = "ab" * 32
 COUNTED = {"kind": "counts", "times": 1, "same": {}, "length": 1, "reply": 1, "masked": True}

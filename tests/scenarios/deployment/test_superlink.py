@@ -157,7 +157,7 @@ def test_one_is_started_with_all_that_it_needs_and_ended_with_what_it_has_starte
         environment = settings["env"]
         text = " ".join(command)
         for part in (
-            "-m scenarios.deployment.gate",
+            "-m scenarios.deployment.superlink",
             "--host 127.0.0.1",
             "--port 9 ",
             "--enable-supernode-auth",
@@ -168,7 +168,7 @@ def test_one_is_started_with_all_that_it_needs_and_ended_with_what_it_has_starte
         assert "--insecure" not in command
         assert environment["FLWR_HOME"].startswith(str(folder.path))
         told = (folder.path / "superlink" / "log").read_text()  # for who would have it run all the time
-        assert f"FLWR_HOME={folder.path}/superlink/home {sys.executable} -m scenarios.deployment.gate" in told
+        assert f"FLWR_HOME={folder.path}/superlink/home {sys.executable} -m scenarios.deployment.superlink" in told
 
 
 def test_one_of_which_nothing_can_be_written_down_is_ended(folder, monkeypatch):

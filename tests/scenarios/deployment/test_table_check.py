@@ -13,7 +13,7 @@ from support.questions import QUESTIONS
 from federation.features.feature_map import text_code
 from parties.site.settings import Table
 from scenarios.data.hashing import Hashing, hashed_texts
-from scenarios.deployment.sources import source
+from scenarios.deployment.site_data import source
 from scenarios.deployment.table_check import examined, rows_are_fixed
 
 PLAN = agreement_for(Ed25519PrivateKey.generate(), [], QUESTIONS["votes"], sites=[{"name": "north"}])

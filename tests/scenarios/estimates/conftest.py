@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scenarios.runs.world import worlds
+from scenarios.runs.trial import worlds
 from scenarios.settings.schema import resolve
 
 DOCUMENT = {

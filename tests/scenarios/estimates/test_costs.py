@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from scenarios.estimates.costs import Site, Span, beside, cost
+from scenarios.estimates.estimate import Site, Span, beside, cost
 from scenarios.estimates.rates import Line, Rates
 
 

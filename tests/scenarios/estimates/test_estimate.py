@@ -5,8 +5,7 @@ import json
 import pytest
 
 from scenarios.estimates import estimate as module
-from scenarios.estimates.costs import PHASES
-from scenarios.estimates.estimate import estimate
+from scenarios.estimates.estimate import PHASES, estimate
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ import pytest
 
 from federation.contract.errors import QuorumError
 from scenarios.estimates import rates
-from scenarios.estimates.rates import calibrated
-from scenarios.estimates.samples import Sample
+from scenarios.estimates.rates import Sample, calibrated
 
 
 def sample(parties, **changes):

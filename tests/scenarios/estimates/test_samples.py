@@ -5,8 +5,8 @@ import logging
 import pytest
 
 from aggregator.collectors.collectors import Answers
-from scenarios.estimates import samples
-from scenarios.estimates.samples import sampled
+from scenarios.estimates import rates as samples
+from scenarios.estimates.rates import sampled
 
 
 def test_bytes_and_what_is_held_are_those_of_so_many_parties(world):

@@ -1,8 +1,6 @@
 """An estimate for people."""
 
-from scenarios.estimates.costs import PHASES, Span
-from scenarios.estimates.estimate import Estimate
-from scenarios.estimates.words import between, seconds, size, spoken
+from scenarios.estimates.estimate import PHASES, Estimate, Span, between, seconds, size, spoken
 
 
 def found(**changes):

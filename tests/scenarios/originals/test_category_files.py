@@ -9,8 +9,8 @@ from support.raw_files import WRITERS
 
 from federation.contract.errors import InputError
 from scenarios.data.catalogue import load
-from scenarios.originals.downloads import Downloads, indicators
-from scenarios.originals.originals import ORIGINALS
+from scenarios.data.original_formats import Downloads, indicators
+from scenarios.data.originals import ORIGINALS
 
 RANDOM = np.random.default_rng(11)
 WEEKS_SIZES = (2, 7, 3, 8, 52, 47)  # of the six categories

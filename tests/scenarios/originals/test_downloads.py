@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from scenarios.originals.downloads import Downloads, coded, indicators, numbers, texts
+from scenarios.data.original_formats import Downloads, coded, indicators, numbers, texts
 
 
 @pytest.fixture

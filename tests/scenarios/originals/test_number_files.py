@@ -9,9 +9,8 @@ from support.raw_files import WRITERS
 
 from federation.contract.errors import InputError
 from scenarios.data.catalogue import load
-from scenarios.originals.downloads import Downloads
-from scenarios.originals.number_files import _CTG, _HIGGS, _HOUSING, _PATTERNS
-from scenarios.originals.originals import ORIGINALS
+from scenarios.data.original_formats import _CTG, _HIGGS, _HOUSING, _PATTERNS, Downloads
+from scenarios.data.originals import ORIGINALS
 
 RANDOM = np.random.default_rng(7)
 COUNTS = ["b", "e", "AC", "FM", "UC", "DL", "DS", "DP", "DR"]
@@ -109,7 +108,7 @@ def test_the_arrays_that_are_there_come_back_from_raw_files(name, tmp_path):
 
 
 def test_only_the_first_rows_of_a_large_file_are_taken(tmp_path, monkeypatch):
-    monkeypatch.setattr("scenarios.originals.number_files._HIGGS_ROWS", 3)
+    monkeypatch.setattr("scenarios.data.original_formats._HIGGS_ROWS", 3)
     WRITERS["higgs"](SMALL["higgs"], tmp_path)
     assert made("higgs", tmp_path)["y"].tolist() == [1, 0, 0]
 

@@ -5,7 +5,7 @@ import pytest
 
 from federation.contract.errors import InputError
 from scenarios.data.catalogue import entry, names
-from scenarios.originals.originals import ORIGINALS, original, target
+from scenarios.data.originals import ORIGINALS, original, target
 
 
 def test_every_data_set_with_a_file_is_made_from_an_original():

@@ -5,9 +5,8 @@ import pytest
 from federation.contract.errors import InputError
 from scenarios.data.catalogue import load
 from scenarios.data.hashing import Hashing
-from scenarios.originals.downloads import Downloads
-from scenarios.originals.originals import ORIGINALS
-from scenarios.originals.text_files import VIDEOS
+from scenarios.data.original_formats import VIDEOS, Downloads
+from scenarios.data.originals import ORIGINALS
 
 HEADER = "COMMENT_ID,AUTHOR,DATE,CONTENT,CLASS\n"
 TWEETS = "$T$ is great , love it\nbeer\n1\ni hate $T$ so much\nrain\n-1\n$T$ exists\nan ocean\n0\n"

@@ -4,7 +4,7 @@ import pytest
 from support.toy_paper import toy_item, toy_paper
 
 from federation.contract.errors import InputError
-from scenarios.papers.catalogue import items, names, paper
+from scenarios.reproductions.paper import items, names, paper
 
 
 def test_every_paper_is_found_by_the_name_of_its_folder():

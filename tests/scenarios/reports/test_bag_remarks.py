@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.reports.bag_remarks import bag_remarks
+from scenarios.reports.assessment_texts import bag_remarks
 
 MIXED = {"bags": 9.0, "drift_p_value": 0.001, "error_mean_of_bags": 0.4, "error_auto": 0.2, "weight_whitened": 1.0}
 ALONE = {"bags": 9.0, "error_mean_of_bags": 0.4, "error_bag_classifier": 0.1, "weight_bag_classifier": 1.0}

@@ -6,8 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from support.figure_rows import ratio_rows, rows
 
-from scenarios.reports.charts import chart
-from scenarios.reports.figures import plots
+from scenarios.reports.figures import chart, plots
 
 HOSTILE = "--></svg><script>'\" white #ffffff"
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 from support.figure_rows import rows
 
-from scenarios.reports.curves import Axis, Curve, Panel, Plot, panels
-from scenarios.reports.looks import looks
+from scenarios.reports.axes import Axis, Curve, Panel, Plot, looks, panels
 from scenarios.reports.summary import Spread, summarise
 
 

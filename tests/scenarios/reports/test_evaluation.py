@@ -6,8 +6,8 @@ import yaml
 from aggregator.contract.protocol import Place, Sent
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, Unit
-from scenarios.reports.evaluation import evaluation, write_evaluation
 from scenarios.reports.evidence import Evidence, Reality, Release, World
+from scenarios.reports.registry_drafts import evaluation, write_evaluation
 
 PREMISES = (
     Assumption("rows are cut", Check.ENFORCED),

@@ -9,11 +9,11 @@ from aggregator.contract.registry import protocol
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
 from scenarios.reports.evidence import Reality, evidence, is_world
-from scenarios.reports.officer import write_guarantee
+from scenarios.reports.guarantee_page import write_guarantee
 from scenarios.scores.results import read_results
-from scenarios.settings.explained import to_yaml
+from scenarios.settings.guarantees import to_yaml
 from scenarios.settings.schema import resolve
-from scenarios.testing import parties as small
+from scenarios.testing import small_trials as small
 
 
 def read(directory):

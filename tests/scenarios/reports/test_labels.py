@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.reports.labels import is_published, labels, options_of
+from scenarios.reports.summary import is_published, labels, options_of
 
 
 def test_what_all_of_a_protocol_have_and_what_follows_from_the_rest_is_left_out():

@@ -7,8 +7,8 @@ from itertools import combinations, pairwise
 import pytest
 from support.figure_rows import bands, hollow, legend, ratio_rows, rows, watermarked
 
+from scenarios.reports.axes import COLOURS, MOST_CURVES, chosen, groups, looks
 from scenarios.reports.figures import figures
-from scenarios.reports.looks import COLOURS, MOST_CURVES, chosen, groups, looks
 from scenarios.reports.summary import summarise
 
 MANY = [f"v-{name}" for name in "abcdefghijkl"]

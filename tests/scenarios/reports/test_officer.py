@@ -14,7 +14,7 @@ from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import SEEDED, Adjacency, Assumption, Check, Guarantee, Keeper, NoGuarantee, Unit
 from scenarios.reports.evidence import Evidence, Reality, Release, World
-from scenarios.reports.officer import declared_public, keepers, percent, roles, view, write_guarantee
+from scenarios.reports.guarantee_page import declared_public, keepers, percent, roles, view, write_guarantee
 from scenarios.scores.results import read_results
 
 HOSTILE = "<script>alert(1)</script>\"'&{{7*7}}"

@@ -1,6 +1,6 @@
 """What releases over periods have spent, in words."""
 
-from scenarios.reports.over_periods import spent_over_periods
+from scenarios.reports.evidence import spent_over_periods
 
 ENTRY = {
     "swept": {"parties.count": 20}, "variant": "soft_vote", "each": 0.5, "unit": "party", "adjacency": "replace",

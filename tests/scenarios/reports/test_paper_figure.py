@@ -10,9 +10,7 @@ import pytest
 from support.figure_rows import rows
 
 from federation.contract.errors import InputError
-from scenarios.reports.axes import styled
-from scenarios.reports.curves import Axis, Curve, Panel, Plot
-from scenarios.reports.looks import looks
+from scenarios.reports.axes import Axis, Curve, Panel, Plot, looks, styled
 from scenarios.reports.paper_figure import drawn, inches, write
 from scenarios.reports.summary import Spread, summarise
 

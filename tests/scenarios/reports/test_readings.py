@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from scenarios.reports.readings import measured
 from scenarios.reports.summary import Spread, VariantSummary
-from scenarios.scores.tasks import ACCURACY
+from scenarios.reports.tables import measured
+from scenarios.scores.scoring import ACCURACY
 
 
 def summary(*by_split: list[float]) -> VariantSummary:

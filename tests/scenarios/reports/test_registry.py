@@ -10,7 +10,7 @@ from aggregator.contract.protocol import Place, Sent
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from scenarios.reports.evidence import Evidence, Reality, Release, World
-from scenarios.reports.registry import Entry, entry, write_registry
+from scenarios.reports.registry_drafts import Entry, entry, write_registry
 
 LOCAL = (Place.PARTY, (Sent("its sums", 9, True), Sent("its rows without labels", 90, False)))
 TOTAL = {"unit": "label", "adjacency": "replace", "releases": 2, "others": 0, "epsilon": 3.0, "delta": 0.0}

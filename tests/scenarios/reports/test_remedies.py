@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from federation.mechanisms.noise import gaussian
-from scenarios.reports.remedies import Point, in_words, remedies
+from scenarios.reports.assessment import Point, in_words, remedies
 
 CURVE = {1.0: Point(False, 0.1), 3.0: Point(True, 0.3), 10.0: Point(True, 0.7)}
 

@@ -12,7 +12,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 from scenarios.commands.report import report_command
 from scenarios.data.catalogue import citations
-from scenarios.reports.officer import GUARANTEE
+from scenarios.reports.guarantee_page import GUARANTEE
 from scenarios.reports.report import write_report
 from scenarios.scores.results import COLUMNS, read_results, write_results
 

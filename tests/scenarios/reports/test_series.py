@@ -12,7 +12,7 @@ from support.figure_rows import VARIANTS, rows
 
 from federation.contract.errors import InputError
 from scenarios.reports.figures import plots
-from scenarios.reports.series import collect
+from scenarios.reports.paper_figure import collect
 
 COUNTS = (100, 200, 400)
 

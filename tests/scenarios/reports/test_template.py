@@ -3,8 +3,7 @@
 import pytest
 from jinja2 import TemplateNotFound, UndefinedError
 
-from scenarios.reports.officer import GUARANTEE
-from scenarios.reports.template import template
+from scenarios.reports.guarantee_page import GUARANTEE, template
 
 
 def test_it_is_compiled_once():

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from scenarios.reports.summary import broken, summarise
-from scenarios.reports.terminal import tables
+from scenarios.reports.tables import tables
 
 
 def row(variant="soft_vote", epsilon=1.0, split=0, noise=0, value=0.5, metric="accuracy", **more):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from support.verdict_rows import SPLITS, around, beside, rows
 
-from scenarios.reports.verdict_words import constant_answer, told
-from scenarios.reports.verdicts import Known, verdicts
-from scenarios.scores.metrics import CONSTANT_CLASS
+from scenarios.reports.assessment import Known, verdicts
+from scenarios.reports.assessment_texts import constant_answer, told
+from scenarios.scores.results import CONSTANT_CLASS
 
 NO = "always saying “no”"
 

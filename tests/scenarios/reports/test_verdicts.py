@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.verdict_rows import SPLITS, around, beside, rows
 
-from scenarios.reports.verdicts import Known, verdicts
+from scenarios.reports.assessment import Known, verdicts
 from scenarios.scores.results import NOBODY
 
 

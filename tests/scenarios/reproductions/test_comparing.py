@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 from support.toy_paper import CLAIM, HIGHER, OTHER, WIDE, printed, toy_item, toy_kept, toy_paper
 
-from scenarios.reproductions.comparing import cells, claims, unexplained
-from scenarios.reproductions.kept import Kept
-from scenarios.reproductions.paper import EXACT, Claim, Reason
+from scenarios.reproductions.compare import cells, claims, unexplained
+from scenarios.reproductions.paper import EXACT, Claim, Kept, Reason
 
 LOW = 0.73  # the mean of WIDE
 

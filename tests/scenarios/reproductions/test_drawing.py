@@ -2,9 +2,9 @@
 
 from support.toy_paper import HIGHER, WIDE, printed, toy_item, toy_kept, toy_paper
 
-from scenarios.reproductions.comparing import cells
-from scenarios.reproductions.drawing import draw
-from scenarios.reproductions.kept import Kept
+from scenarios.reproductions.compare import cells
+from scenarios.reproductions.pages import draw
+from scenarios.reproductions.paper import Kept
 
 
 def curves():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from scenarios.reproductions.intervals import of_further, paired
+from scenarios.reproductions.compare import of_further, paired
 
 
 def by_split(values):

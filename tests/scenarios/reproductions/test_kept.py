@@ -7,7 +7,7 @@ import pytest
 from support.toy_paper import toy_item, toy_kept, toy_paper
 
 from federation.contract.errors import InputError
-from scenarios.reproductions.kept import keep, read, table
+from scenarios.reproductions.paper import keep, read, table
 
 ITEM = toy_item()
 PAPER = toy_paper(ITEM)

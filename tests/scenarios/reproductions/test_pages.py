@@ -2,8 +2,8 @@
 
 from support.toy_paper import CLAIM, OTHER, printed, toy_item, toy_kept, toy_paper
 
-from scenarios.reproductions.kept import keep
 from scenarios.reproductions.pages import page, write
+from scenarios.reproductions.paper import keep
 
 
 def test_a_page_has_the_table_the_reasons_and_the_command(tmp_path, monkeypatch):

@@ -4,9 +4,9 @@ import pytest
 from support.toy_paper import toy_item, toy_paper
 
 from federation.contract.errors import InputError
-from scenarios.reproductions import paper_runs
+from scenarios.reproductions import measure as paper_runs
+from scenarios.reproductions.measure import PaperRuns, scenario_of, sources
 from scenarios.reproductions.paper import Part
-from scenarios.reproductions.paper_runs import PaperRuns, scenario_of, sources
 
 PAPER = toy_paper(toy_item())
 

@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import pytest
 
-from scenarios.reproductions.published import COLUMNS, Published, papers_and_items, published
+from scenarios.reproductions.paper import COLUMNS, Published, papers_and_items, published
 
 
 def test_numbers_keep_their_digits_spread_and_place():

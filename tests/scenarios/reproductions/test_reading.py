@@ -4,8 +4,8 @@ import pytest
 from support.toy_paper import toy_item
 
 from federation.contract.errors import InputError
+from scenarios.reproductions.measure import observed
 from scenarios.reproductions.paper import Part, Pick, Series
-from scenarios.reproductions.reading import observed
 
 
 def row(variant, split, value, *, noise=0, epsilon=1.0, metric="accuracy", **swept):

@@ -4,10 +4,8 @@ import pytest
 from support.toy_paper import toy_item, toy_paper
 
 from federation.contract.errors import InputError
-from scenarios.reproductions.kept import read
-from scenarios.reproductions.paper import EXACT, Observation, Part, Pick, Series
-from scenarios.reproductions.paper_runs import PaperRuns
-from scenarios.reproductions.reproducing import IncompleteItemError, reproduce
+from scenarios.reproductions.measure import IncompleteItemError, PaperRuns, reproduce
+from scenarios.reproductions.paper import EXACT, Observation, Part, Pick, Series, read
 from scenarios.runs import runner
 from scenarios.runs.progress import Progress
 

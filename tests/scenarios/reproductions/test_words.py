@@ -2,8 +2,7 @@
 
 from support.toy_paper import CLAIM, HIGHER, OTHER, printed, toy_item, toy_kept, toy_paper
 
-from scenarios.reproductions.comparing import cells, claims
-from scenarios.reproductions.words import claim_lines, lines, used
+from scenarios.reproductions.compare import cells, claim_lines, claims, lines, used
 
 
 def test_a_line_has_the_papers_value_ours_and_why(monkeypatch):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from scenarios.runs.checksums import Checksums, replaced, sha256
+from scenarios.runs.directory import Checksums, replaced, sha256
 
 NAMES = ("table", "models/a")
 

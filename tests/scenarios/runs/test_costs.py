@@ -4,7 +4,7 @@ import resource
 
 import pytest
 
-from scenarios.runs.costs import Costs
+from scenarios.runs.progress import Costs
 
 
 def test_seconds_of_a_phase_add_up_and_memory_never_falls(monkeypatch):

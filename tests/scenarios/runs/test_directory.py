@@ -11,7 +11,7 @@ from federation.contract.errors import FederationError, InputError
 from scenarios.runs import directory
 from scenarios.runs.directory import RunDirectory
 from scenarios.runs.progress import Progress
-from scenarios.runs.world import World
+from scenarios.runs.trial import World
 from scenarios.scores.results import COLUMNS, read_results
 
 

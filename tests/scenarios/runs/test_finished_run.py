@@ -11,8 +11,8 @@ import pytest
 from support.released_runs import vote_run
 
 from federation.contract.errors import InputError
-from scenarios.runs.costs import Costs
 from scenarios.runs.finished_run import Results, Run
+from scenarios.runs.progress import Costs
 from scenarios.scores.results import write_results
 
 KEPT = [("soft_vote", 0.5, "party"), ("soft_vote", 2.0, "party"), ("pooled", math.inf, "none")]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scenarios.runs.left import Left, Remaining
+from scenarios.runs.progress import Left, Remaining
 
 
 class Told:

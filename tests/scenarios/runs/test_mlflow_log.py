@@ -11,7 +11,7 @@ import pytest
 
 import scenarios
 from federation.contract.errors import InputError
-from scenarios.runs.mlflow_log import log_to_mlflow
+from scenarios.runs.finished_run import log_to_mlflow
 from scenarios.settings.protocol_options import BASELINES
 
 FEW = {

@@ -11,11 +11,10 @@ from support.streams import MONTHS, stream, stream_file
 import scenarios
 from federation.contract.errors import BudgetExceededError
 from scenarios.reports.figures import plots
-from scenarios.reports.series import collect
+from scenarios.reports.paper_figure import collect
 from scenarios.reports.summary import summarise
-from scenarios.runs.over_time import releases_about, stated
 from scenarios.runs.runner import check_budget
-from scenarios.runs.world import World, worlds
+from scenarios.runs.trial import World, releases_about, stated, worlds
 from scenarios.scores.results import read_results
 from scenarios.settings.schema import resolve
 from scenarios.settings.sections import Trials

@@ -8,7 +8,7 @@ from support.released_lines import lines_document
 
 import scenarios
 from federation.contract.errors import InputError
-from scenarios.runs.preview import preview
+from scenarios.runs.runner import preview
 from scenarios.settings.schema import resolve
 
 PLAIN = {

@@ -8,8 +8,8 @@ from support.small_runs import document
 import scenarios
 from federation.contract.errors import BudgetExceededError, FederationError, InputError, QuorumError
 from scenarios.runs import runner
-from scenarios.runs.preview import preview
-from scenarios.runs.world import World, worlds
+from scenarios.runs.runner import preview
+from scenarios.runs.trial import World, worlds
 from scenarios.scores.classification_scoring import ClassificationScoring
 from scenarios.scores.results import read_results
 from scenarios.settings.schema import resolve

@@ -14,12 +14,11 @@ from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine, Append
-from scenarios.runs import world
+from scenarios.runs import trial as world
 from scenarios.runs.runner import check_budget
-from scenarios.runs.world import worlds
+from scenarios.runs.trial import worlds
 from scenarios.scores.classification_scoring import ClassificationScoring
-from scenarios.scores.ratio_scoring import RatioScoring
-from scenarios.scores.regression_scoring import RegressionScoring
+from scenarios.scores.number_scoring import RatioScoring, RegressionScoring
 from scenarios.scores.results import read_results
 from scenarios.settings.schema import resolve
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios.scores.adjusted_count import AdjustedCount
+from scenarios.scores.number_scoring import AdjustedCount
 
 LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 1e-3}}
 

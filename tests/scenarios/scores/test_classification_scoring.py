@@ -20,7 +20,7 @@ from federation.queries.marginals import Hypothesis
 from parties.training.classifiers import fit
 from scenarios.data.tables import Table
 from scenarios.scores.classification_scoring import ClassificationScoring, TestRows, score, score_outputs
-from scenarios.scores.metrics import CONSTANT_CLASS
+from scenarios.scores.results import CONSTANT_CLASS
 from scenarios.simulated.partition import Cut, cut
 from scenarios.simulated.simulation import Split
 

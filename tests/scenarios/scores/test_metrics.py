@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios.scores.metrics import at_round, at_share, heading, in_percent, metric_named, primary, shown
-from scenarios.scores.tasks import ACCURACY, L1, MSE, primaries
+from scenarios.scores.results import at_round, at_share, heading, in_percent, metric_named, primary, shown
+from scenarios.scores.scoring import ACCURACY, L1, MSE, primaries
 
 
 @pytest.mark.parametrize(

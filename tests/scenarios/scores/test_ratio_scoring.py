@@ -7,9 +7,9 @@ from support.fake_estimators import released
 from federation.contract.guarantee import NoGuarantee
 from federation.features.feature_map import FeatureMap
 from scenarios.data.tables import Table
-from scenarios.scores import ratio_scoring
-from scenarios.scores.metrics import at_share
-from scenarios.scores.ratio_scoring import RatioScoring
+from scenarios.scores import number_scoring as ratio_scoring
+from scenarios.scores.number_scoring import RatioScoring
+from scenarios.scores.results import at_share
 from scenarios.simulated.partition import cut
 from scenarios.simulated.simulation import Split
 from scenarios.simulated.targets import target_sets

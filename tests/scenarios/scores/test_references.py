@@ -7,8 +7,8 @@ import pytest
 
 from federation.contract.errors import InputError
 from scenarios.runs.runner import run
+from scenarios.scores.classification_scoring import reference_stages
 from scenarios.scores.prediction import predict
-from scenarios.scores.references import reference_stages
 
 LOGISTIC = {"name": "logistic", "parameters": {}}
 TREE = {"name": "DecisionTreeClassifier", "parameters": {}}

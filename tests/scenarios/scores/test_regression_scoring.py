@@ -9,7 +9,7 @@ from federation.contract.guarantee import NoGuarantee
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Append
 from scenarios.data.tables import Table
-from scenarios.scores.regression_scoring import RegressionScoring
+from scenarios.scores.number_scoring import RegressionScoring
 from scenarios.simulated.partition import cut
 from scenarios.simulated.simulation import Split
 

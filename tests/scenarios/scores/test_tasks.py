@@ -10,12 +10,12 @@ from support.packages import install
 from aggregator.contract.protocol import Metric, Task
 from aggregator.contract.registry import task
 from federation.contract.errors import InputError
-from scenarios.runs.world import worlds
-from scenarios.scores import metrics, tasks
+from scenarios.runs.trial import worlds
+from scenarios.scores import results as metrics
+from scenarios.scores import scoring as tasks
 from scenarios.scores.classification_scoring import ClassificationScoring
-from scenarios.scores.ratio_scoring import RatioScoring
-from scenarios.scores.regression_scoring import RegressionScoring
-from scenarios.scores.tasks import CLASS_RATIO, CLASSIFICATION, REGRESSION, primaries, scoring
+from scenarios.scores.number_scoring import RatioScoring, RegressionScoring
+from scenarios.scores.scoring import CLASS_RATIO, CLASSIFICATION, REGRESSION, primaries, scoring
 from scenarios.settings import protocol_options
 from scenarios.settings.schema import resolve
 

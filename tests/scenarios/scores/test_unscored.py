@@ -8,8 +8,8 @@ import pytest
 import scenarios
 from scenarios.data.catalogue import load as load_table
 from scenarios.reports.report import write_report
-from scenarios.runs.world import worlds
-from scenarios.scores.unscored import UNSCORED, Unscored, unscored
+from scenarios.runs.trial import worlds
+from scenarios.scores.results import UNSCORED, Unscored, unscored
 from scenarios.settings.schema import resolve
 
 ONE = ["data.test=0", "trials.splits=1", "trials.noise=2", "privacy.epsilon=[1, 30]"]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from federation.contract.errors import InputError
-from scenarios.settings.baselines import baselines_beside, noise_free, unfounded
 from scenarios.settings.protocol_options import Protocol
+from scenarios.settings.rules import baselines_beside, noise_free, unfounded
 from scenarios.settings.schema import resolve
 
 

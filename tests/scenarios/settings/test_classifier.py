@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
-from scenarios.settings.classifier import Classifier, label, leading, parse, to_plain
+from scenarios.settings.parties import Classifier, label, leading, parse, to_plain
 from scenarios.settings.problems import problems
 
 LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 1e-4}}

@@ -9,7 +9,7 @@ import pytest
 from aggregator.contract.protocol import Rule
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from federation.contract.errors import InputError
-from scenarios.settings.default_rules import described, in_short, recorded, why_default
+from scenarios.settings.rules import described, in_short, recorded, why_default
 
 LONG = Rule("noise: " + "pure " * 40, "rule " * 60, "validated " * 50)
 

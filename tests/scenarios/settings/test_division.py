@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from scenarios.settings.division import Auxiliary, Bags, Partition, label, partition_kind, swept_number
-from scenarios.settings.explained import to_yaml
+from scenarios.settings.guarantees import to_yaml
+from scenarios.settings.loader import parse as parse_yaml
+from scenarios.settings.parties import Auxiliary, Bags, Partition, partition_kind, swept_number
+from scenarios.settings.parties import division_label as label
 from scenarios.settings.problems import problems
 from scenarios.settings.schema import Scenario, resolve
 from scenarios.settings.sweep import expand
-from scenarios.settings.yaml_rules import parse as parse_yaml
 
 PARTITION: TypeAdapter[Any] = TypeAdapter(Partition)
 BAGS: TypeAdapter[Any] = TypeAdapter(Bags)

@@ -11,8 +11,8 @@ from federation.contract.errors import InputError
 from scenarios.data.profile import profile
 from scenarios.settings.draft import Wish, numbers
 from scenarios.settings.draft import draft as written
+from scenarios.settings.loader import parse
 from scenarios.settings.schema import resolve
-from scenarios.settings.yaml_rules import parse
 
 HEAD = "age,dose,site,visit,ill\n"
 WHY = "chosen for a test"

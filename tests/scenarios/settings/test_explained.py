@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios.settings.explained import commented, to_yaml
+from scenarios.settings.guarantees import commented, to_yaml
+from scenarios.settings.loader import parse
 from scenarios.settings.schema import Scenario, resolve
-from scenarios.settings.yaml_rules import parse
 
 pytestmark = pytest.mark.usefixtures("protocols")
 

@@ -4,7 +4,7 @@ import pytest
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
-from scenarios.settings.promises import _told, promises
+from scenarios.settings.guarantees import _told, promises
 from scenarios.settings.schema import resolve
 
 LEVELS = [(1.0, 0.0), (2.0, 1e-6), (3.0, 0.0)]  # epsilon and delta

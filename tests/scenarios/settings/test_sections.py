@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from federation.contract.errors import InputError
-from scenarios.settings.explained import to_yaml
+from scenarios.settings.guarantees import to_yaml
+from scenarios.settings.loader import parse
 from scenarios.settings.schema import Scenario, resolve
-from scenarios.settings.yaml_rules import parse
 
 pytestmark = pytest.mark.usefixtures("protocols")
 

@@ -3,9 +3,9 @@
 import pytest
 
 from federation.contract.errors import InputError
-from scenarios.settings.explained import to_yaml
+from scenarios.settings.guarantees import to_yaml
+from scenarios.settings.rules import idle
 from scenarios.settings.schema import resolve
-from scenarios.settings.unused_settings import idle
 
 SETTINGS = {
     "data.targets": ["data.targets={}"],

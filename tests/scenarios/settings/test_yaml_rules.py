@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from scenarios.settings.yaml_rules import LARGEST_TEXT, dump, parse
+from scenarios.settings.loader import LARGEST_TEXT, dump, parse
 
 
 @pytest.mark.parametrize(

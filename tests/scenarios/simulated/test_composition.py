@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from scenarios.simulated.composition import (
+from scenarios.simulated.bags import (
     are_shares,
     bag_counts,
     bag_shares,

@@ -10,7 +10,7 @@ import pytest
 from federation.contract.query import Field, Submission
 from federation.engines.codec import decode_submission, encode_submission
 from scenarios.settings.words import Kind
-from scenarios.simulated.conduct import Conduct
+from scenarios.simulated.simulation import Conduct
 
 KINDS = get_args(Kind)
 

@@ -13,9 +13,8 @@ from federation.queries.bags import Bags
 from parties.party_data.cohort import Cohort
 from parties.responses.bags import bags_of
 from scenarios.data.tables import Table
-from scenarios.runs.preview import preview
-from scenarios.runs.runner import usable_data
-from scenarios.runs.world import split_of, worlds
+from scenarios.runs.runner import preview, usable_data
+from scenarios.runs.trial import split_of, worlds
 from scenarios.settings.schema import resolve
 from scenarios.simulated.partition import cut, smallest_count
 from scenarios.simulated.simulation import split

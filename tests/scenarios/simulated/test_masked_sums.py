@@ -19,7 +19,13 @@ from federation.mechanisms.sums import shares
 from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation.plan import SumPlan, Terms, planned
 from parties.secure_aggregation.party import ProcessMemory, UnmaskingServer
-from scenarios.simulated.masked_sums import enrolled, masked_parties, masked_total, uploaded_total, uploading_parties
+from scenarios.simulated.secure_aggregation import (
+    enrolled,
+    masked_parties,
+    masked_total,
+    uploaded_total,
+    uploading_parties,
+)
 
 NEVER = 5  # no query has this number
 

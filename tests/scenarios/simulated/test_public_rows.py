@@ -12,8 +12,8 @@ from scipy.stats import binom
 
 from federation.contract.errors import InputError
 from scenarios.data.tables import Table
+from scenarios.simulated.dealing import is_inclined, set_apart
 from scenarios.simulated.partition import Cut, cut
-from scenarios.simulated.public_rows import is_inclined, set_apart
 
 NOBODY = np.empty(0, dtype=np.int64)
 ALONG = {"by": "rate", "from": 0.1, "to": 0.9}

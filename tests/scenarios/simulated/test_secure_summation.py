@@ -9,7 +9,7 @@ from support.masked_sums import QUESTION, parts
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.plugins import Reference
 from federation.secure_aggregation.plan import Servers
-from scenarios.simulated.secure_summation import MOST_MASKED, NAME, SimulatedSummation
+from scenarios.simulated.secure_aggregation import MOST_MASKED, NAME, SimulatedSummation
 
 
 def summation(

@@ -11,11 +11,10 @@ from parties.party_data.cohort import Cohort, DroppedOut
 from parties.responses import votes
 from parties.responses import votes as individual
 from parties.responses.bags import bags_of
-from scenarios.runs.world import split_of
+from scenarios.runs.trial import split_of
 from scenarios.settings.schema import resolve
-from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.partition import smallest_count
-from scenarios.simulated.simulation import SplitSpec, split
+from scenarios.simulated.simulation import Conduct, SplitSpec, split
 
 CLASSIFIER = {"name": "logistic", "parameters": {"regularisation": 1e-3}}
 

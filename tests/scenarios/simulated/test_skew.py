@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios.simulated.skew import dealt_by_class, quantities
+from scenarios.simulated.dealing import dealt_by_class, quantities
 
 
 def parts(labels, sizes, alpha, seed=1, split=0, shuffle=False):

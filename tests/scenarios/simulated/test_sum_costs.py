@@ -16,8 +16,7 @@ from federation.secure_aggregation import messages as two_servers
 from federation.secure_aggregation.messages import MASKED
 from federation.secure_aggregation.plan import Terms, planned
 from parties.secure_aggregation.party import ProcessMemory, UnmaskingServer
-from scenarios.simulated.masked_sums import enrolled, masked_parties, uploading_parties
-from scenarios.simulated.sum_costs import (
+from scenarios.simulated.secure_aggregation import (
     DERIVE,
     EXCHANGE,
     OPEN,
@@ -28,9 +27,12 @@ from scenarios.simulated.sum_costs import (
     SPLIT,
     STREAM,
     VERIFY,
+    enrolled,
+    masked_parties,
     seconds,
     sum_costs,
     timed,
+    uploading_parties,
 )
 
 OPERATIONS = {

@@ -13,7 +13,7 @@ from federation.contract.guarantee import Unit
 from federation.contract.query import PrivateQuestion, Submission
 from scenarios.testing import CheckFailed
 from scenarios.testing.checks import Checked, _generic_audit
-from scenarios.testing.generic_pair import GenericPair, other_label
+from scenarios.testing.small_trials import GenericPair, other_label
 
 
 @pytest.mark.parametrize(

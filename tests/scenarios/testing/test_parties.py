@@ -13,7 +13,7 @@ from federation.contract.query import Submission
 from federation.engines.codec import decode_submission, encode_question
 from federation.engines.nodes import Placement
 from parties.party_data.cohort import DroppedOut, Tampering
-from scenarios.testing import parties as small
+from scenarios.testing import small_trials as small
 
 LAST = small.PARTIES - 1
 

@@ -18,7 +18,7 @@ from aggregator.trial.trial import Views, World
 from federation.contract.errors import InputError
 from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid
-from scenarios.simulated.secure_summation import NAME
+from scenarios.simulated.secure_aggregation import NAME
 
 PARTIES = 7
 EMBEDDED = {"estimator": "whitened", "submit": "embedding", "dimensions": 64}

@@ -11,7 +11,7 @@ from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from parties.responses.bags import bags_of
-from scenarios.audits.small_worlds import cohort
+from scenarios.audits.auditor import cohort
 
 ROW = {"noise": "gaussian", "protect": "row", "submit": "embedding", "estimator": "whitened"}
 

@@ -20,7 +20,7 @@ from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid, run_server_app
 from federation.engines.nodes import Placement
 from federation.queries.marginals import MarginalsNoise, exchange_noise
-from scenarios.testing.parties import SitesGrid
+from scenarios.testing.small_trials import SitesGrid
 
 HONEST = Reference("support.two_class_parties:Parties")
 SMALL = {"learner": "linear"}

@@ -7,7 +7,7 @@ from support.two_class_parties import plan_fixture
 from federation.contract.plugins import Reference
 from federation.engines.inline import run_server_app
 from federation.engines.nodes import Placement
-from scenarios.testing.parties import SitesGrid
+from scenarios.testing.small_trials import SitesGrid
 
 plan = plan_fixture("error_marginals", {"constant": {"learner": "linear", "rounds": 1}})
 

@@ -44,7 +44,7 @@ def test_a_masked_sum_gives_the_total_of_plain_addition(noise, protect, asks):
         assert not question.shared  # numbers of rows are public
         return
     clear = counted(question)
-    masked = counted(question, "scenarios.simulated.secure_summation:SimulatedSummation")
+    masked = counted(question, "scenarios.simulated.secure_aggregation:SimulatedSummation")
     np.testing.assert_array_equal(clear.rows, masked.rows)
     assert (clear.errors is None) == (asks == "rows")
     if asks == "errors":

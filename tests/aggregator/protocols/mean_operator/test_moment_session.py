@@ -141,7 +141,7 @@ def test_row_privacy_uses_no_row_of_a_party_without_noise(plan):
 
 def test_a_masked_sum_of_shares_gives_the_same_models_and_says_so(plan):
     found = {}
-    for name in ("", "scenarios.simulated.secure_summation:SimulatedSummation"):
+    for name in ("", "scenarios.simulated.secure_aggregation:SimulatedSummation"):
         chosen = plan("secure", epsilons=(1.0,), summation=name)
         _, summary = run(open_grid("inline"), chosen, 6, HONEST)
         weights = ReleasedModels.load(Path(chosen.directory) / "secure.npz").weights[0]

@@ -3,8 +3,8 @@
 import pytest
 
 from scenarios.papers.brahmbhatt.brahmbhatt import PAPER
-from scenarios.papers.brahmbhatt.substitutes import SOURCES
-from scenarios.reproductions.published import published
+from scenarios.papers.brahmbhatt.guarantees import SOURCES
+from scenarios.reproductions.paper import published
 
 
 @pytest.mark.parametrize("number", range(1, 7))

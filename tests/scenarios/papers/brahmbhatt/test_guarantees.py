@@ -9,7 +9,7 @@ from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.bag_sums.noisy_labels import theorem_delta
 from scenarios.papers.brahmbhatt.brahmbhatt import PAPER
 from scenarios.papers.brahmbhatt.guarantees import EPSILON, lemma_3_4, simulated_delta, theorem_1_2
-from scenarios.reproductions.kept import read
+from scenarios.reproductions.paper import read
 
 
 @pytest.mark.parametrize("noisy", [320, 3200])

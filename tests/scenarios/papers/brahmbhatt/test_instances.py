@@ -3,9 +3,9 @@
 import numpy as np
 
 from federation.contract.randomness import generator
-from scenarios.papers.brahmbhatt import instances as measured
+from scenarios.papers.brahmbhatt import brahmbhatt as measured
 from scenarios.papers.brahmbhatt.brahmbhatt import INSTANCES
-from scenarios.papers.brahmbhatt.substitutes import SOURCES, World
+from scenarios.papers.brahmbhatt.guarantees import SOURCES, World
 
 
 def test_every_declared_series_is_measured_and_a_quick_run_has_one_split(monkeypatch):

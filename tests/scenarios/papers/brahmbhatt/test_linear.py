@@ -5,8 +5,8 @@ import pytest
 
 from aggregator.learners.bag_regression.linear import expected_error
 from federation.contract.randomness import generator
-from scenarios.papers.brahmbhatt.linear import LINEAR, cell, labelled, table_1
-from scenarios.papers.brahmbhatt.substitutes import CENSUS, World
+from scenarios.papers.brahmbhatt.brahmbhatt import LINEAR, cell, labelled, table_1
+from scenarios.papers.brahmbhatt.guarantees import CENSUS, World
 
 
 def test_adam_stops_far_from_what_the_same_sums_tell():

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from federation.contract.randomness import generator
-from scenarios.papers.brahmbhatt.networks import RHO, labelled, learned, network_of, table
-from scenarios.papers.brahmbhatt.substitutes import CRITEO, World
+from scenarios.papers.brahmbhatt.brahmbhatt import RHO, learned, network_of, table
+from scenarios.papers.brahmbhatt.brahmbhatt import labelled_networks as labelled
+from scenarios.papers.brahmbhatt.guarantees import CRITEO, World
 
 
 @pytest.fixture(scope="module")

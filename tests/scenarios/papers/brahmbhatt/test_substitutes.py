@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from federation.contract.randomness import generator
-from scenarios.papers.brahmbhatt.substitutes import CRITEO, World, gaussian_sums, world
+from scenarios.papers.brahmbhatt.guarantees import CRITEO, World, gaussian_sums, world
 
 
 @pytest.fixture

@@ -4,10 +4,9 @@ from functools import cache
 
 import pytest
 
-from scenarios.papers.hamm import bounds
-from scenarios.papers.hamm.bounds import REGULARISATIONS, THEOREMS, moved_by_one, sensitivities
-from scenarios.reproductions.paper import EXACT
-from scenarios.reproductions.published import published
+from scenarios.papers.hamm import theory as bounds
+from scenarios.papers.hamm.theory import REGULARISATIONS, THEOREMS, moved_by_one, sensitivities
+from scenarios.reproductions.paper import EXACT, published
 
 
 @cache

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scenarios.papers.hamm.digit_votes import PUBLIC, ROWS, digit_votes, minimiser
+from scenarios.papers.hamm.theory import PUBLIC, ROWS, digit_votes, minimiser
 
 
 def test_parties_hold_rows_that_are_neither_public_nor_tested():

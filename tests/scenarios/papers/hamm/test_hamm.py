@@ -7,7 +7,7 @@ import pytest
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Adjacency, Unit
 from scenarios.papers.hamm.hamm import ACTIVITY, INTRUSIONS, PAPER, URLS
-from scenarios.reproductions.paper_runs import PaperRuns, scenario_of
+from scenarios.reproductions.measure import PaperRuns, scenario_of
 from scenarios.settings.protocol_options import promise
 from scenarios.settings.sweep import variants
 

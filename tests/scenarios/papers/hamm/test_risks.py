@@ -6,8 +6,8 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from scenarios.papers.hamm import risks as measured
-from scenarios.papers.hamm.risks import risk, risks, settings
+from scenarios.papers.hamm import theory as measured
+from scenarios.papers.hamm.theory import risk, risks, settings
 
 
 def test_a_useless_classifier_has_the_risk_ln_2_and_soft_labels_count_by_their_shares():
@@ -18,7 +18,7 @@ def test_a_useless_classifier_has_the_risk_ln_2_and_soft_labels_count_by_their_s
 
 
 def test_noise_of_soft_votes_falls_with_parties_and_that_of_majorities_does_not(monkeypatch):
-    monkeypatch.setattr(measured, "SPLITS", 1)
+    monkeypatch.setattr(measured, "RISK_SPLITS", 1)
     monkeypatch.setattr(measured, "OTHERS", 301)
     found = list(risks(True, None))
     few, _, many = settings()

@@ -8,9 +8,8 @@ from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from scenarios.papers.iyer.distortions import Bag, errors
 from scenarios.papers.iyer.iyer import BINARY, PAPER, SEVERAL, less, sizes
-from scenarios.reproductions.kept import read
-from scenarios.reproductions.paper_runs import scenario_of
-from scenarios.reproductions.published import published
+from scenarios.reproductions.measure import scenario_of
+from scenarios.reproductions.paper import published, read
 from scenarios.settings.protocol_options import promise
 from scenarios.settings.sweep import variants
 

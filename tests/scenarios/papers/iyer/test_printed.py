@@ -5,9 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scenarios.papers.iyer import printed
-from scenarios.papers.iyer.distortions import Bag, errors
-from scenarios.papers.iyer.printed import AS_PRINTED, BY_EQ_9, PRINTED, expected_distortion, points, sigmas
+from scenarios.papers.iyer import distortions as printed
+from scenarios.papers.iyer.distortions import (
+    AS_PRINTED,
+    BY_EQ_9,
+    PRINTED,
+    Bag,
+    errors,
+    expected_distortion,
+    points,
+    sigmas,
+)
 
 
 @pytest.mark.parametrize("sigma", [0.01, 0.3, 5.0])

@@ -5,8 +5,8 @@ import pytest
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Adjacency, Unit
 from scenarios.papers.lacombe.lacombe import CHOICES, PAPER, PARTS
-from scenarios.reproductions.paper_runs import scenario_of
-from scenarios.reproductions.published import published
+from scenarios.reproductions.measure import scenario_of
+from scenarios.reproductions.paper import published
 from scenarios.settings.protocol_options import promise
 from scenarios.settings.sweep import variants
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scenarios.papers.patrini.bounds import LOSSES, theorem_6, theorem_9, theorem_10
+from scenarios.papers.patrini.theory import LOSSES, theorem_6, theorem_9, theorem_10
 
 
 def values(found, setting, series, role="published", x=""):

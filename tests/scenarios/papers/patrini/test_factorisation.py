@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scenarios.papers.patrini.factorisation import FIGURE, PLACES, PRINTED, figure_1, off_by, table_1
+from scenarios.papers.patrini.theory import FIGURE, PLACES, PRINTED, figure_1, off_by, table_1
 
 
 @pytest.mark.parametrize("name", PRINTED)

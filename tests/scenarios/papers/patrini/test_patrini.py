@@ -3,7 +3,7 @@
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Unit
 from scenarios.papers.patrini.patrini import PAPER
-from scenarios.reproductions.paper_runs import scenario_of
+from scenarios.reproductions.measure import scenario_of
 from scenarios.settings.protocol_options import promise
 from scenarios.settings.sweep import variants
 

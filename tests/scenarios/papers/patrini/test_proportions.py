@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from federation.contract.randomness import generator
-from scenarios.papers.patrini.proportions import DRIFTING, EQUAL, SETTINGS, Bags, estimates, in_bags
+from scenarios.papers.patrini.theory import DRIFTING, EQUAL, SETTINGS, Bags, estimates, in_bags
 
 
 def drawn(setting, rows=400):

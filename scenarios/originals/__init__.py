@@ -1,1 +1,0 @@
-"""From the files that others publish to those that scenarios read."""

@@ -1,15 +1,38 @@
-"""What a protocol is unless it says otherwise."""
+"""What a protocol is unless it says otherwise.
+
+Rules of options: what clashes is refused, and the refusal says which option and what to do.
+
+What protocols promise by public numbers, before anything is asked.
+
+Metrics by which variants are compared, and what a task is unless it says otherwise.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import FrozenInstanceError, dataclass
 
 import pytest
 
-from aggregator.contract.protocol import Place, Promise, Protocol, Refused, Requires, Rule, Trust
+from aggregator.contract.protocol import (
+    Metric,
+    Place,
+    Promise,
+    Protocol,
+    Refused,
+    Requires,
+    Rule,
+    Sent,
+    Task,
+    Trust,
+    refuse_misplaced,
+    refuse_public_reach,
+    require_positive,
+)
+from aggregator.contract.registry import protocol, protocol_names
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
-from federation.contract.guarantee import NoGuarantee
+from federation.contract.guarantee import Guarantee, NoGuarantee
 
 DONE = {"noise_at", "promise", "begin", "worst_case"}
 
@@ -69,3 +92,104 @@ def test_trusts_are_named_as_scenarios_name_them_the_most_first():
 def test_needs_do_not_change():
     with pytest.raises(FrozenInstanceError):
         Requires().bags = True
+
+
+@dataclass(frozen=True)
+class Options:
+    size: int = 4
+    widths: tuple[int, ...] = (3, 2)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan])
+def test_what_must_be_positive_is_a_finite_number_above_zero(value):
+    require_positive("ridge", 5e-324)
+    with pytest.raises(InputError, match=f"^ridge must be a positive number, got {value}$"):
+        require_positive("ridge", value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (Options(size=5), "size belongs to learner: network; remove it or choose that"),
+        (Options(5, (1,)), "size and widths belong to learner: network; remove them or choose that"),
+    ],
+)
+def test_options_are_refused_away_from_home_when_they_are_not_the_defaults(options, words):
+    refuse_misplaced(options, ("size", "widths"), "learner: network", True)
+    with pytest.raises(InputError, match=f"^{words}$"):
+        refuse_misplaced(options, ("size", "widths"), "learner: network", False)
+
+
+def test_a_list_of_the_defaults_is_the_default():
+    refuse_misplaced(Options(widths=[3, 2]), ("size", "widths"), "learner: network", False)
+    with pytest.raises(InputError, match=r"^widths belongs"):
+        refuse_misplaced(Options(widths=[2, 3]), ("size", "widths"), "learner: network", False)
+
+
+def test_options_that_are_not_named_may_be_anything():
+    refuse_misplaced(Options(5, (1,)), (), "learner: network", False)
+
+
+def test_a_sensitivity_of_the_rows_cannot_protect_one_of_them():
+    refuse_public_reach("public_features", "party")
+    refuse_public_reach("tight", "party_and_auxiliary_row")
+    with pytest.raises(InputError, match="one of which protect: party_and_auxiliary_row covers"):
+        refuse_public_reach("public_features", "party_and_auxiliary_row")
+
+
+@pytest.mark.parametrize("kind", protocol_names())
+def test_what_leaves_a_party_is_counted_once_all_sizes_are_known(kind):
+    whole = PublicNumbers(
+        1e-6,
+        parties=6,
+        classes=2,
+        features=5,
+        public_rows=100,
+        bags=2,
+        smallest_bag=400,
+        largest_bag=500,
+        label_range=(0.0, 1.0),
+    )
+    for public, known in ((PublicNumbers(1e-6), False), (whole, True)):
+        promise = protocol(kind)().promise(public, 0.5, Trust.AGGREGATOR)
+        assert isinstance(promise.spends, Guarantee)
+        assert promise.spends.epsilon == 0.5
+        numbers = [sent.numbers for sent in promise.sends]
+        assert numbers
+        assert all(isinstance(sent, Sent) and sent.what for sent in promise.sends)
+        known = known and kind != "error_marginals"  # whose bins follow from what it learns
+        assert (None not in numbers) == known
+        assert not known or min(numbers) > 0
+
+
+@pytest.mark.parametrize("kind", protocol_names())
+def test_without_noise_nothing_is_promised_whatever_is_aimed_at(kind):
+    chosen = protocol(kind)(noise="off")
+    found = {chosen.promise(PublicNumbers(1e-6), one, Trust.AGGREGATOR).spends for one in (0.5, 1.0, math.inf)}
+    assert found == {NoGuarantee("noise is off")}
+
+
+ACCURACY = Metric("accuracy", "accuracies", True, "accuracy")
+ERROR = Metric("mse", "errors", False, "mean squared error")
+
+
+@pytest.mark.parametrize(("metric", "expected"), [(ACCURACY, True), (ERROR, False)])
+def test_the_better_of_two_values_is_the_higher_or_the_lower_one(metric, expected):
+    assert metric.better(0.9, 0.1) == expected
+    assert metric.better(0.1, 0.9) != expected
+
+
+@pytest.mark.parametrize("metric", [ACCURACY, ERROR])
+@pytest.mark.parametrize("other", [0.5, float("nan")])
+def test_no_value_is_better_than_itself_or_than_what_is_no_number(metric, other):
+    assert not metric.better(0.5, other)
+    assert not metric.better(other, 0.5)
+
+
+def test_the_mean_of_a_mean_is_said_once():
+    assert (ACCURACY.mean, ERROR.mean) == ("mean accuracy", "mean squared error")
+
+
+def test_a_task_has_the_pooled_baseline_and_no_targets_unless_it_says_so():
+    task = Task("ranking", "real", ERROR, "somewhere:score")
+    assert (task.baselines, task.targets) == ({"pooled"}, False)

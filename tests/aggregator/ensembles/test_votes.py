@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from support.worlds import run
 
+from aggregator.collectors.vectors import ClippedMean
 from aggregator.ensembles.output import Ensemble
-from aggregator.ensembles.votes import ShareAnswers, contrasts_of
+from aggregator.ensembles.votes import ShareAnswers, contrasts_of, share_norm
 from aggregator.protocols.majority_vote import MajorityVote
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.releases.models import ReleasedModels
@@ -19,7 +20,8 @@ from aggregator.trial.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.query import Submission
 from federation.engines.inline import open_grid
-from federation.queries.votes import ProbabilitiesQuestion, StatisticQuestion, Training, VotesQuestion
+from federation.numerics.rows import contrasts
+from federation.queries.votes import BALLOT_PARTS, ProbabilitiesQuestion, StatisticQuestion, Training, VotesQuestion
 
 BOTH = "party_and_auxiliary_row"
 STATISTIC = {
@@ -180,3 +182,185 @@ def test_equal_public_rows_are_voted_on_once_and_count_as_often_as_they_are_ther
     np.testing.assert_array_equal(world.shares(), np.eye(3)[cast].mean(axis=0)[places])
     everything = SoftVote(perturb="output", protect=BOTH)  # how many rows differ follows from what is protected
     np.testing.assert_array_equal(everything.question(public, training).rows, public.rows)
+
+
+PARTIES = 9
+
+
+def world(classes, width=4, rows=40):
+    points = np.random.default_rng(classes).normal(size=(rows, width)) * [1, 2, 0.5, 0.1]
+    feature_map = fit(["unit_norm"], points)
+    return PublicRows(feature_map, feature_map.transform(points)), Training(feature_map, classes, {}, 0)
+
+
+def perturbed(chosen, classes, arrays, parties):
+    public, training = world(classes)
+    question = chosen.question(public, training)
+    collector = chosen.collector(public, question, PARTIES)
+    refused = collector.add(Submission(question.kind, np.asarray(parties), arrays))
+    return chosen.prepare(collector), refused
+
+
+def shares_of(chosen, classes, votes):
+    """The shares of the statistic of votes (P, N, C)."""
+    public, _ = world(classes)
+    rows = public.coordinates(chosen.shape).rows
+    return contrasts(classes).T @ np.einsum("pnc,nr->pcr", votes, rows) / len(rows)
+
+
+def ballots(classes, parties=PARTIES - 2):
+    """Distributions in whole parts (P, N, C), one-hot ones among them."""
+    random = np.random.default_rng(3)
+    parts = random.multinomial(BALLOT_PARTS, random.dirichlet(np.full(classes, 0.3)), size=(parties, 40))
+    parts[::2] = BALLOT_PARTS * np.eye(classes, dtype=int)[parts[::2].argmax(axis=2)]
+    return parts
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+@pytest.mark.parametrize("options", [{}, {"shape": "isotropic"}, {"decoder": "erm"}, {"decoder": "discrepancy"}])
+def test_without_noise_shares_and_votes_give_the_same_model(classes, options):
+    labels = np.random.default_rng(1).integers(0, classes, (PARTIES - 2, 40))
+    ids = np.arange(1, PARTIES - 1)
+    by_votes, _ = perturbed(SoftVote(submit="votes", **options), classes, {"votes": labels.astype(np.uint8)}, ids)
+    chosen = SoftVote(share="raw", **options)
+    by_shares, refused = perturbed(
+        chosen, classes, {"statistic": shares_of(chosen, classes, np.eye(classes)[labels])}, ids
+    )
+    assert refused == {}
+    np.testing.assert_allclose(by_shares.value, by_votes.value, atol=1e-12)
+    models = [one.decode(one.value[None], None) for one in (by_shares, by_votes)]
+    np.testing.assert_allclose(models[0], models[1], atol=1e-9 if options else 1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_probability_ballots_and_their_shares_give_the_same_statistic(classes):
+    parts, ids = ballots(classes), np.arange(PARTIES - 2)
+    wire = parts[..., :-1].reshape(len(parts), -1).astype(np.uint8)
+    by_votes, refused = perturbed(SoftVote(submit="votes", ballot="probabilities"), classes, {"parts": wire}, ids)
+    assert refused == {}
+    chosen = SoftVote(share="raw", ballot="probabilities")
+    shares = shares_of(chosen, classes, parts / BALLOT_PARTS)
+    by_shares, _ = perturbed(chosen, classes, {"statistic": shares}, ids)
+    np.testing.assert_allclose(by_shares.value, by_votes.value, atol=1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+@pytest.mark.parametrize("shape", ["whitened", "isotropic"])
+def test_hostile_shares_move_the_statistic_by_the_sensitivity_and_no_further(classes, shape):
+    chosen = SoftVote(share="raw", shape=shape)
+    public, training = world(classes)
+    question = chosen.question(public, training)
+    honest = shares_of(chosen, classes, np.eye(classes)[np.random.default_rng(1).integers(0, classes, (PARTIES, 40))])
+    direction = np.random.default_rng(2).normal(size=honest.shape[1:])
+    direction /= np.linalg.norm(direction)
+    attacks = [sign * length * direction for sign in (-1, 1) for length in (1e-300, 0.1, question.largest)]
+    attacks += [np.full_like(direction, value) for value in (question.largest, 2.0, np.nan, -np.inf, 0.0)]
+    values, charged = [], set()
+    for attack in attacks:
+        sent = honest.copy()
+        sent[4] = attack
+        found, _ = perturbed(chosen, classes, {"statistic": sent}, np.arange(PARTIES))
+        values.append(found.value)
+        charged.add(found.sensitivity)
+    [sensitivity] = charged
+    furthest = max(np.linalg.norm(a - b) for a in values for b in values)
+    norm = share_norm(public.coordinates(shape), classes)
+    assert furthest <= sensitivity
+    assert furthest == pytest.approx(2 * norm / PARTIES, rel=1e-9)
+    assert sensitivity == pytest.approx(2 * norm / PARTIES, rel=1e-9)
+    if shape == "whitened":
+        assert norm == pytest.approx(np.sqrt(1 - 1 / classes), rel=1e-9)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 6])
+def test_no_votes_make_a_share_longer_than_the_public_norm_and_the_worst_ones_reach_it(classes):
+    public, _ = world(classes)
+    chosen = SoftVote(share="raw")
+    norm = share_norm(public.whitening, classes)
+    random = np.random.default_rng(5)
+    found = shares_of(chosen, classes, random.dirichlet(np.full(classes, 0.1), size=(200, 40)))
+    assert np.linalg.norm(found, axis=(1, 2)).max() <= norm
+    constant = PublicRows(fit(["unit_norm"], np.ones((9, 1))), np.ones((9, 1)))
+    share = contrasts(classes).T @ np.eye(classes)[np.zeros(9, int)].T @ constant.whitening.rows / 9
+    assert np.linalg.norm(share) == pytest.approx(share_norm(constant.whitening, classes), rel=1e-9)
+
+
+def test_a_missing_party_is_the_uniform_vote():
+    chosen = SoftVote(share="raw")
+    uniform = shares_of(chosen, 3, np.full((1, 40, 3), 1 / 3))
+    there, _ = perturbed(chosen, 3, {"statistic": uniform}, [0])
+    missing, _ = perturbed(chosen, 3, {"statistic": uniform[:0]}, np.empty(0, np.int64))
+    np.testing.assert_allclose(there.value, missing.value, atol=1e-15)
+
+
+@pytest.mark.parametrize("options", [{"perturb": "output"}, {"perturb": "votes", "noise": "gaussian"}])
+def test_shares_are_of_the_statistic_only(options):
+    with pytest.raises(InputError, match="share belongs to submit: statistic"):
+        SoftVote(share="scores", **options)
+
+
+def moved(attacks, parties=PARTIES, classes=3, share="both", answering=None):
+    """How far the release moves at most where one party of many sends any two of these, and what is charged."""
+    chosen = SoftVote(share=share)
+    public, training = world(classes)
+    question = chosen.question(public, training)
+    honest = np.random.default_rng(1).normal(size=(parties, *question.fields()["statistic"].shape))
+    values, charged = [], set()
+    for attack in attacks:
+        collector = chosen.collector(public, question, parties)
+        sent = honest / np.linalg.norm(honest, axis=(1, 2), keepdims=True)
+        sent[parties // 2] = attack
+        here = slice(parties // 2, parties // 2 + answering) if answering else slice(None)
+        collector.add(Submission(question.kind, np.arange(parties)[here], {"statistic": sent[here]}))
+        found = chosen.prepare(collector)
+        values.append(found.value)
+        charged.add(found.sensitivity)
+    [sensitivity] = charged
+    return max(np.linalg.norm(a - b) for a in values for b in values), sensitivity
+
+
+@pytest.mark.parametrize("share", ["both", "probabilities", "scores"])
+@pytest.mark.parametrize(("classes", "parties"), [(2, 5), (3, 9), (6, 40)])
+def test_nothing_a_party_sends_moves_unit_shares_by_more_than_2_over_m_and_opposite_ones_do(share, classes, parties):
+    shape = (classes - 1, 4)
+    random = np.random.default_rng(classes)
+    direction = random.normal(size=shape)
+    direction /= np.linalg.norm(direction)
+    lengths = (-1.0, 1.0, 1e-300, -1e-8, 0.3, -0.999, 0.0, np.nan, np.inf, 2.0)
+    attacks = [length * direction for length in lengths]
+    attacks += list(random.normal(size=(40, *shape)) * 10.0 ** random.uniform(-8, -1, size=(40, 1, 1)))
+    furthest, sensitivity = moved(attacks, parties, classes, share)
+    assert furthest <= sensitivity
+    assert furthest == pytest.approx(2 / parties, rel=1e-12)
+    assert sensitivity == pytest.approx(2 / parties, rel=1e-12)
+
+
+def test_a_missing_party_moves_unit_shares_half_as_far_and_counts_among_the_declared():
+    chosen = SoftVote()
+    public, training = world(3)
+    question = chosen.question(public, training)
+    share = np.zeros((1, 2, 4))
+    share[0, 1, 2] = 1.0
+    found = []
+    for parties in ([3], []):
+        collector = chosen.collector(public, question, PARTIES)
+        collector.add(Submission(question.kind, np.array(parties, np.int64), {"statistic": share[: len(parties)]}))
+        found.append(chosen.prepare(collector))
+    assert np.linalg.norm(found[0].value - found[1].value) == pytest.approx(1 / PARTIES, rel=1e-12)
+    assert found[0].sensitivity == found[1].sensitivity == pytest.approx(2 / PARTIES, rel=1e-12)
+
+
+def test_the_search_would_find_a_norm_that_is_not_enforced(monkeypatch):
+    monkeypatch.setattr("federation.features.feature_map.Ball.units", lambda self, vectors: vectors)
+    direction = np.zeros((2, 4))
+    direction[0, 0] = 1.0 + 5e-10  # which the declared range allows
+    furthest, sensitivity = moved([direction, -direction])
+    assert furthest > sensitivity
+
+
+def test_the_search_would_find_a_mean_over_those_who_answered(monkeypatch):
+    direction = np.eye(2, 4) / np.sqrt(2)
+    monkeypatch.setattr(ClippedMean, "value", lambda mean: mean._sum * 2.0**-mean._bits / 5)
+    furthest, sensitivity = moved([direction, -direction], answering=5)
+    assert furthest == pytest.approx(2 / 5, rel=1e-9)
+    assert furthest > sensitivity

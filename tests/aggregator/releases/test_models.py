@@ -1,15 +1,25 @@
+"""Released networks come back as they were, can be read with numpy alone, and refuse what they cannot be.
+
+Estimators in files: descriptions and arrays come back draw by draw, and equal arrays are kept once.
+"""
+
+from __future__ import annotations
+
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from aggregator.learners.linear_odd.losses import loss
-from aggregator.releases.models import ReleasedModels
+from aggregator.releases.model_files import head
+from aggregator.releases.models import ReleasedClassifiers, ReleasedEstimators, ReleasedModels, network
 from federation.contract.errors import InputError
 from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid, run_server_app
 from federation.engines.nodes import Placement
 from federation.features.feature_map import FeatureMap
+from federation.queries.marginals import Hypothesis
 
 
 def test_models_of_a_world_round_trip_and_predict(make_plan, public):
@@ -74,3 +84,159 @@ def test_a_loss_that_tells_nothing_is_refused(tmp_path, proper_loss, classes, wo
     stored(tmp_path / "v.npz", proper_loss, classes)
     with pytest.raises(InputError, match=words):
         ReleasedModels.load(tmp_path / "v.npz")
+
+
+NO_STEPS = FeatureMap(2, ())
+
+
+def line(*weights, offset=0.0):
+    return Hypothesis.of([np.array(weights, dtype=float)[:, None]], [np.array([offset])])
+
+
+def classifier_models_stored(path, draws, classes=("no", "yes"), epsilons=(1.0,)):
+    """Save releases with the same draws."""
+    releases = (tuple(draws),) * len(epsilons)
+    maps, guarantees = (NO_STEPS,) * len(epsilons), ({},) * len(epsilons)
+    ReleasedClassifiers(
+        "exchange", tuple(classes), ("a", "b"), (), np.array(epsilons), releases, maps, guarantees
+    ).save(path)
+    return path
+
+
+@pytest.fixture
+def learned(rng):
+    deep = Hypothesis.of([rng.normal(size=(2, 3)), rng.normal(size=(3, 1))], [rng.normal(size=3), rng.normal(size=1)])
+    return [line(1, 0), deep]
+
+
+def test_hypotheses_of_all_rounds_come_back(tmp_path, learned, rng):
+    draws = [network(learned, learned[0], 4), network(learned[:1], Hypothesis.constant(2, 1), 4)]
+    found = ReleasedClassifiers.load(classifier_models_stored(tmp_path / "x.npz", draws, epsilons=(1.0, 2.0)))
+    assert head(tmp_path / "x.npz") == ("classifier", [1.0, 2.0])
+    rows = rng.normal(size=(50, 2))
+    for release in (0, 1):
+        assert [found.rounds(release, draw) for draw in (0, 1)] == [4, 4]
+        for given, back in zip(learned, found.hypotheses(release, 0), strict=True):
+            np.testing.assert_array_equal(back.sizes, given.sizes)
+            np.testing.assert_array_equal(back.parameters, given.parameters)
+        assert len(found.hypotheses(release, 1)) == 1
+        np.testing.assert_array_equal(found.chosen(release, 0).scores(rows), rows[:, 0])
+        np.testing.assert_array_equal(found.predict(release, 0, rows), rows[:, 0] >= 0)
+        assert found.predict(release, 1, rows).all()
+
+
+def test_the_file_can_be_read_with_numpy_alone(tmp_path, learned, rng):
+    path = classifier_models_stored(tmp_path / "x.npz", [network(learned, learned[1], 2)])
+    with np.load(path, allow_pickle=False) as file:
+        [[draw]] = json.loads(str(file["description"]))["releases"]
+        arrays = {name: file[f"array_{number}"] for name, number in draw["arrays"].items()}
+    assert (draw["learner"], draw["rounds"], draw["chosen"]) == ("network", 2, 2)
+    assert arrays["sizes_2"].tolist() == [2, 3, 1]
+    numbers = arrays["parameters_2"]
+    rows = rng.normal(size=(20, 2))
+    by_hand = np.maximum(rows @ numbers[:6].reshape(2, 3) + numbers[6:9], 0) @ numbers[9:12] + numbers[12]
+    np.testing.assert_allclose(ReleasedClassifiers.load(path).chosen(0, 0).scores(rows), by_hand, atol=1e-12)
+
+
+def test_equal_arrays_are_kept_once(tmp_path):
+    path = classifier_models_stored(tmp_path / "x.npz", [network([line(1, 0), line(2, 0)], line(0, 0), 2)] * 3)
+    with np.load(path) as file:
+        assert sum(name.startswith("array_") for name in file.files) == 4  # one shape and three lines
+
+
+def changed(path, change):
+    """The file with another description."""
+    with np.load(path) as file:
+        arrays = dict(file)
+    description = json.loads(str(arrays["description"]))
+    change(description)
+    np.savez(path, **arrays | {"description": np.array(json.dumps(description))})
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda d: d["releases"][0][0].update(learner="forest"), "the learner 'forest' .* is not known; update"),
+        (lambda d: d["releases"][0][0].pop("learner"), "the learner 'None'"),
+        (lambda d: d["releases"][0][0].update(chosen=3), "lacks the array 'sizes_3' of its hypothesis 3"),
+        (lambda d: d["releases"][0][0]["arrays"].pop("parameters_1"), "lacks the array 'parameters_1'"),
+        (lambda d: d.update(classes=["a", "b", "c"]), "it has 3 classes, a hypothesis tells two"),
+        (lambda d: d.update(kind="regression"), "is not a released classifier: it holds regression"),
+    ],
+)
+def test_damaged_files_are_refused(tmp_path, change, said):
+    path = changed(classifier_models_stored(tmp_path / "x.npz", [network([line(1, 0)], line(1, 0), 1)]), change)
+    with pytest.raises(InputError, match=said):
+        ReleasedClassifiers.load(path).hypotheses(0, 0), ReleasedClassifiers.load(path).chosen(0, 0)
+
+
+def test_more_hypotheses_than_rounds_are_refused():
+    with pytest.raises(InputError, match="1 rounds cannot have learned 2 hypotheses"):
+        network([line(1, 0), line(2, 0)], line(1, 0), 1)
+
+
+class Sums(ReleasedEstimators):
+    kind = "sums"
+    what = "a released sum"
+    predicts = "numbers"
+
+    def predicted(self, release, draw, rows):
+        return rows.sum(axis=1) + self.releases[release][draw][1]["offset"]
+
+
+def released(*releases):
+    count = len(releases)
+    return Sums("v", (), ("a", "b"), (), np.ones(count), tuple(releases), (NO_STEPS,) * count, ({},) * count)
+
+
+def described(offset, **known):
+    return {"name": "sum", **known}, {"offset": np.array(float(offset)), "rows": np.arange(6.0).reshape(2, 3)}
+
+
+def released_estimators_stored(path, *releases):
+    released(*releases).save(path)
+    return path
+
+
+def test_draws_of_every_release_come_back(tmp_path):
+    releases = [(described(1), described(2, steps=[1, 2])), (described(3, none=None),)]
+    found = Sums.load(released_estimators_stored(tmp_path / "v.npz", *releases))
+    assert [found.draws(release) for release in (0, 1)] == [2, 1]
+    for given, back in zip(releases, found.releases, strict=True):
+        for (known, arrays), (read, kept) in zip(given, back, strict=True):
+            assert read == known
+            assert kept.keys() == arrays.keys()
+            for name, array in arrays.items():
+                np.testing.assert_array_equal(kept[name], array)
+                assert kept[name].dtype == array.dtype
+    np.testing.assert_array_equal(found.predicted(0, 1, np.ones((2, 2))), [4.0, 4.0])
+
+
+def test_equal_arrays_are_kept_once_whatever_they_are_called(tmp_path):
+    twins = {"first": np.ones(3), "second": np.ones(3), "other": np.ones((3, 1))}
+    path = released_estimators_stored(tmp_path / "v.npz", (described(1), described(1)), (({}, twins),))
+    with np.load(path) as file:
+        assert sorted(name for name in file.files if name.startswith("array_")) == [f"array_{n}" for n in range(4)]
+        [first, second], [third] = json.loads(str(file["description"]))["releases"]
+    assert first["arrays"] == second["arrays"] == {"offset": 0, "rows": 1}
+    assert third["arrays"] == {"first": 2, "second": 2, "other": 3}
+
+
+def test_estimators_without_arrays_and_releases_of_one_draw_are_kept(tmp_path):
+    found = Sums.load(released_estimators_stored(tmp_path / "v.npz", (({"name": "nothing"}, {}),)))
+    assert found.releases == ((({"name": "nothing"}, {}),),)
+
+
+def test_draws_are_gathered_in_their_order():
+    draws = [described(1), described(2)]
+    assert Sums.gathered(draws) == tuple(draws)
+
+
+def test_a_file_that_lacks_an_array_of_an_estimator_is_refused(tmp_path):
+    path = released_estimators_stored(tmp_path / "v.npz", (described(1),))
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files if name != "array_1"}
+    np.savez(path, **arrays)
+    with pytest.raises(InputError, match=r"is not a released sum: .*array_1"):
+        Sums.load(path)

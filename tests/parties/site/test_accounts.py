@@ -1,13 +1,23 @@
-"""What a table has spent, whoever asked."""
+"""What a table has spent, whoever asked.
 
+A journal that shows what was done to it.
+
+Every line that a site writes down has words of its own.
+"""
+
+import fcntl
+import json
 import os
+import stat
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
-from parties.site.accounts import Account, Accounts, Allowances, Journal
+from parties.site.accounts import BEGINNING, Account, Accounts, Allowances, Journal, printable, said
 
 REPLACE, ADD_REMOVE = Adjacency.REPLACE, Adjacency.ADD_REMOVE
 LABEL = Account(Unit.LABEL, REPLACE, 2.0, 1e-5)
@@ -163,3 +173,202 @@ def test_of_processes_that_charge_at_once_one_does(opened):
 def test_another_table_has_spent_nothing(opened):
     opened(LABEL).charge("a", promise(1.5), False, {})
     assert opened(LABEL, table="others").spent() == {"label/replace": (0.0, 0.0)}
+
+
+@pytest.fixture
+def path(tmp_path):
+    journal = Journal(tmp_path / "journal.jsonl")
+    for number in range(4):
+        journal.add("answer", number=number)
+    return journal.path
+
+
+def test_it_begins_with_nothing_and_goes_on_where_it_was(path, tmp_path):
+    assert Journal(tmp_path / "none.jsonl").head == BEGINNING
+    again = Journal(path)
+    assert all(map(again.holds, [BEGINNING, *(line["hash"] for line in again.lines)]))
+    assert not again.holds("f" * 64)
+    assert [line["number"] for line in again.lines] == [0, 1, 2, 3]
+    again.add("stop")
+    assert [line["before"] for line in Journal(path).lines][1:] == [line["hash"] for line in again.lines][:-1]
+
+
+def test_only_its_owner_reads_it(path):
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_equal_lines_have_different_hashes(tmp_path):
+    """Else whoever is told a head could try the few things that may have happened."""
+    heads = set()
+    for name in "ab":
+        journal = Journal(tmp_path / name)
+        journal.add("refused")
+        heads.add(journal.lines[0]["hash"])
+    assert len(heads) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (lambda lines: [lines[0].replace('"number": 0', '"number": 7'), *lines[1:]], 1),
+        (lambda lines: lines[1:], 1),
+        (lambda lines: [lines[0], *lines[2:]], 2),
+        (lambda lines: [lines[1], lines[0], *lines[2:]], 1),
+        (lambda lines: [*lines[:2], "{}", *lines[3:]], 3),
+        (lambda lines: [*lines[:2], "no line", *lines[3:]], 3),
+        (lambda lines: [*lines[:2], "[1]", *lines[3:]], 3),
+        (lambda lines: [*lines, lines[-1]], 5),
+    ],
+    ids=["changed", "first gone", "second gone", "swapped", "empty", "torn", "a list", "twice"],
+)
+def test_a_changed_journal_is_refused(path, change, line):
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(change(lines)) + "\n")
+    with pytest.raises(InputError, match=f"line {line} is not as it was written"):
+        Journal(path)
+
+
+def test_a_line_is_on_the_disk_before_it_counts_and_so_is_a_new_file(tmp_path, monkeypatch):
+    synced, fsync = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda one: synced.append(stat.S_ISDIR(os.fstat(one).st_mode)) or fsync(one))
+    journal = Journal(tmp_path / "journal.jsonl")
+    journal.add("first")
+    assert synced == [False, True]
+    journal.add("second")
+    assert synced == [False, True, False]
+
+
+@pytest.mark.parametrize("step", ["fsync", "write"])
+def test_a_line_that_cannot_be_written_leaves_nothing(path, monkeypatch, step):
+    journal, whole = Journal(path), path.read_bytes()
+
+    def full(file, *_):
+        write(file, b"half a li")
+        raise OSError(28, "no space left on device")
+
+    write = os.write
+    with monkeypatch.context() as broken:
+        broken.setattr(os, step, full)
+        with pytest.raises(OSError, match="no space"):
+            journal.add("answer")
+    assert path.read_bytes() == whole
+    assert len(journal.lines) == 4
+    journal.add("answer")
+    assert len(Journal(path).lines) == 5
+
+
+def test_a_line_that_is_written_in_part_only_leaves_nothing(path, monkeypatch):
+    journal, whole, write = Journal(path), path.read_bytes(), os.write
+    monkeypatch.setattr(os, "write", lambda file, text: write(file, text[:9]))
+    with pytest.raises(OSError, match="No space left"):
+        journal.add("answer")
+    assert path.read_bytes() == whole
+
+
+def test_who_does_not_know_all_lines_adds_none(path):
+    """Two processes that serve one site would each charge what the other has spent."""
+    first, second = Journal(path), Journal(path)
+    first.add("answer")
+    with pytest.raises(InputError, match="another process writes to it; let one process serve this site"):
+        second.add("answer")
+    assert len(Journal(path).lines) == 5
+
+
+def test_a_line_waits_for_whoever_writes(path):
+    """Or two processes could both find the file as they left it, and each add a line."""
+    journal, sizes = Journal(path), []
+    with path.open() as other, ThreadPoolExecutor(1) as pool:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        whole = path.stat().st_size
+        added = pool.submit(journal.add, "answer")
+        while not added.done() and len(sizes) < 20:
+            time.sleep(0.01)
+            sizes.append(path.stat().st_size)
+        assert not added.done()
+        fcntl.flock(other, fcntl.LOCK_UN)
+        added.result()
+    assert set(sizes) == {whole}
+    assert len(Journal(path).lines) == 5
+
+
+def test_of_many_that_write_at_once_one_goes_on(path):
+    journals = [Journal(path) for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        written = [pool.submit(journal.add, "answer") for journal in journals]
+    assert sum(one.exception() is None for one in written) == 1
+    assert len(Journal(path).lines) == 5
+
+
+def test_a_link_to_a_journal_stands_for_it(path, tmp_path):
+    (tmp_path / "link").symlink_to(path)
+    Journal(tmp_path / "link").add("answer")
+    assert len(Journal(path).lines) == 5
+
+
+def test_a_line_that_a_crash_cut_short_is_taken_off(path):
+    whole = path.read_bytes()
+    path.write_bytes(whole + json.dumps({"event": "answer"}).encode()[:9])
+    assert len(Journal(path).lines) == 4
+    assert path.read_bytes() == whole
+
+
+COST = {"epsilon": 1.0, "delta": 1e-6, "unit": "label", "adjacency": "replace"}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            {"event": "charged", "table": "t", "trusted": False, "guarantee": COST},
+            "charged table 't': epsilon 1, delta 1e-06 for one label (replace), by noise of this site",
+        ),
+        (
+            {"event": "newest state", "by": "ada", "file": 7},
+            "ada said that this copy of the state is the newest there is",
+        ),
+        (
+            {"event": "charged", "table": "t", "trusted": True, "guarantee": COST},
+            "charged table 't': epsilon 1, delta 1e-06 for one label (replace), if the aggregator adds its noise",
+        ),
+        (
+            {"event": "charged", "table": "t", "trusted": False, "guarantee": COST, "sum of": 3},
+            "charged table 't': epsilon 1, delta 1e-06 for one label (replace), by noise that 3 sites add together",
+        ),
+        (
+            {"event": "answered in a secure sum", "kind": "sums, masked part of a secure sum", "bytes": 10},
+            "answered 'sums, masked part of a secure sum': 10 bytes",
+        ),
+        (
+            {"event": "told the sum of masks", "counted": 4, "of": 5, "bytes": 10},
+            "told the sum of the masks of 4 of 5 sites: 10 bytes",
+        ),
+        ({"event": "start", "plan": "ab"}, "started, with the plan ab"),
+        ({"event": "begun"}, "a question is being answered"),
+        ({"event": "answered", "kind": "votes", "bytes": 10}, "answered 'votes': 10 bytes"),
+        ({"event": "answered again"}, "sent again what was answered before"),
+        ({"event": "refused", "why": "not signed", "times": 4}, "refused: not signed (4 times by now)"),
+        ({"event": "refused", "why": "not signed", "times": 2}, "refused: not signed (2 times by now)"),
+        ({"event": "refused", "why": "not signed", "times": 1}, "refused: not signed"),
+        (
+            {"event": "waits for approval", "kind": "votes"},
+            "'votes' waits for approval, for a table as agreed, or for room on the disk",
+        ),
+        ({"event": "approved", "id": "ab", "by": "ada"}, "ab was approved by ada"),
+        ({"event": "denied", "id": "ab", "by": "eve"}, "ab was denied by eve"),
+        ({"event": "start", "plan": "0" * 64, "table": "t"}, f"started, with the table 't' and the plan {'0' * 64}"),
+        ({"event": "stop"}, "stopped"),
+        (
+            {"event": "table", "table": "t", "rows": 64, "content": "1" * 64},
+            f"table 't' was read: fewer than 64 rows, digest {'1' * 16}",
+        ),
+        ({"event": "same table", "table": "t", "as": "s", "by": "ada"}, "ada said that table 't' is the table 's'"),
+        ({"event": "new table", "table": "t", "by": "ada"}, "ada said that table 't' is a new one"),
+        ({"event": "of a later version"}, "of a later version"),
+    ],
+)
+def test_a_line_has_words(line, words):
+    assert said(line) == words
+
+
+def test_nothing_moves_a_terminals_cursor():
+    assert printable("a\x1b[2Jb\rc\u202ed\n") == "a [2Jb c d "

@@ -1,6 +1,10 @@
-"""The service of a site, with a mail box in memory: what is answered, when it leaves, and what a person can follow."""
+"""The service of a site, with a mail box in memory: what is answered, when it leaves, and what a person can follow.
+
+What all services have: letters until a signal says stop, decisions of people, a log that follows the journal.
+"""
 
 import logging
+import signal
 import threading
 import time
 from contextlib import contextmanager
@@ -26,7 +30,7 @@ from parties.site import service, worker
 from parties.site import service as serving
 from parties.site.accounts import said
 from parties.site.policy import APPROVED, DENIED, Approvals, longest_letter
-from parties.site.service import Service, cohort
+from parties.site.service import Service, Serving, cohort
 from parties.site.settings import Settings
 from parties.site.state import State
 
@@ -54,7 +58,7 @@ class Box:
         self.sent.append(parts)
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def _prepared():
     worker.prepare()
 
@@ -85,6 +89,7 @@ def served(tmp_path, monkeypatch):
     return made
 
 
+@pytest.mark.usefixtures("_prepared")
 def test_an_answer_leaves_when_its_time_is_over_and_what_was_sent_before_at_once(served, caplog):
     caplog.set_level(logging.INFO)
     site = served(APPROVED_BY_NOBODY)
@@ -96,6 +101,7 @@ def test_an_answer_leaves_when_its_time_is_over_and_what_was_sent_before_at_once
         assert sentence in caplog.text
 
 
+@pytest.mark.usefixtures("_prepared")
 def test_what_is_no_answer_is_sent_at_once(served, caplog):
     site = served(APPROVED_BY_NOBODY)
     box = Box(site.asker.letter(VOTES, packet=b"loot\n"), {})
@@ -104,6 +110,7 @@ def test_what_is_no_answer_is_sent_at_once(served, caplog):
     assert site.slept == []
 
 
+@pytest.mark.usefixtures("_prepared")
 def test_nothing_is_answered_until_somebody_has_approved(served, caplog):
     caplog.set_level(logging.INFO)
     site = served()
@@ -123,6 +130,7 @@ def test_nothing_is_answered_until_somebody_has_approved(served, caplog):
     assert "was approved by ada" in caplog.text
 
 
+@pytest.mark.usefixtures("_prepared")
 def test_rows_that_are_away_are_told_when_an_answer_would_leave(served):
     """How long it took to find out may tell how far the reading came."""
     site = served(APPROVED_BY_NOBODY)
@@ -133,6 +141,7 @@ def test_rows_that_are_away_are_told_when_an_answer_would_leave(served):
     assert "charged" not in [line["event"] for line in site.service.journal.lines]
 
 
+@pytest.mark.usefixtures("_prepared")
 def test_a_table_that_is_no_longer_as_agreed_keeps_a_site_busy_and_tells_nobody_why(served, caplog):
     site = served(APPROVED_BY_NOBODY)
     rows = site.service.table
@@ -146,6 +155,7 @@ def test_a_table_that_is_no_longer_as_agreed_keeps_a_site_busy_and_tells_nobody_
     assert events == ["table", "approved", "waits for approval", "table", "charged", "begun", "answered"]
 
 
+@pytest.mark.usefixtures("_prepared")
 def test_whatever_is_wrong_with_a_table_the_other_side_gets_as_many_bytes(served):
     site = served(APPROVED_BY_NOBODY)
     lengths = set()
@@ -167,6 +177,7 @@ def test_whatever_is_wrong_with_a_table_the_other_side_gets_as_many_bytes(served
     assert lengths == {len(box.sent[0]["sealed"])}
 
 
+@pytest.mark.usefixtures("_prepared")
 def test_a_table_known_by_another_name_keeps_a_site_from_starting(served, tmp_path):
     site = served(APPROVED_BY_NOBODY)
     path = tmp_path / "site.toml"
@@ -183,6 +194,7 @@ def test_a_table_known_by_another_name_keeps_a_site_from_starting(served, tmp_pa
     assert settled.site.accounts.others == ["patients", "people"]
 
 
+@pytest.mark.usefixtures("_prepared")
 def test_a_table_with_fewer_rows_than_this_site_answers_about_keeps_it_busy(served, caplog):
     """Whatever the plan says."""
     site = served(APPROVED_BY_NOBODY, ("[policy]", "[policy]\nleast-rows = 3"))
@@ -191,6 +203,7 @@ def test_a_table_with_fewer_rows_than_this_site_answers_about_keeps_it_busy(serv
     assert "the table has 2 rows, and policy.least-rows = 3 allows no answer about fewer" in caplog.text
 
 
+@pytest.mark.usefixtures("_prepared")
 def test_a_table_that_takes_too_long_to_read_is_not_asked_for(served, monkeypatch):
     site = served(APPROVED_BY_NOBODY)
     monkeypatch.setattr(worker, "apart", lambda means, act: (act(), 8.4))
@@ -206,6 +219,7 @@ def test_a_table_that_takes_too_long_to_read_is_not_asked_for(served, monkeypatc
     assert raised.means.seconds / 2 >= 8.4  # what is told is enough
 
 
+@pytest.mark.usefixtures("_prepared")
 def test_a_disk_that_fails_stops_no_service(served, monkeypatch, caplog):
     site = served(APPROVED_BY_NOBODY)
     with monkeypatch.context() as broken:
@@ -215,6 +229,7 @@ def test_a_disk_that_fails_stops_no_service(served, monkeypatch, caplog):
     assert site.serve(site.asker.letter(VOTES)) == [Status.ANSWER]
 
 
+@pytest.mark.usefixtures("_prepared")
 def test_how_long_a_changed_table_took_to_read_is_not_told_by_when_the_answer_leaves(served, monkeypatch):
     site = served(APPROVED_BY_NOBODY)
     clock, slept = [100.0], []
@@ -231,6 +246,7 @@ def test_how_long_a_changed_table_took_to_read_is_not_told_by_when_the_answer_le
     assert slept == [2 * site.service.settings.limits.seconds - 5.0]
 
 
+@pytest.mark.usefixtures("_prepared")
 def test_a_site_that_starts_on_a_busy_machine_is_busy_until_that_is_over(tmp_path, monkeypatch, caplog):
     settings = Settings.load(site_folder(tmp_path, replaced=[APPROVED_BY_NOBODY]))
     took = [9.0] * service._LOOKS + [1.0]
@@ -244,6 +260,7 @@ def test_a_site_that_starts_on_a_busy_machine_is_busy_until_that_is_over(tmp_pat
     assert "not ready yet: to read the table takes 9 s" in caplog.text
 
 
+@pytest.mark.usefixtures("_prepared")
 def test_a_site_whose_table_is_away_waits_for_it(tmp_path, monkeypatch, caplog):
     """A data base that starts later than the site, or is down for a night."""
     settings, mark = Settings.load(site_folder(tmp_path, replaced=[APPROVED_BY_NOBODY])), tmp_path / "mark"
@@ -265,6 +282,7 @@ def test_a_site_whose_table_is_away_waits_for_it(tmp_path, monkeypatch, caplog):
     assert "not ready yet: the data base says: connection refused" in caplog.text
 
 
+@pytest.mark.usefixtures("_prepared")
 def test_a_table_that_took_long_once_is_read_again(served, monkeypatch):
     site = served(APPROVED_BY_NOBODY)
     took = iter([9.0, 1.0])
@@ -274,6 +292,7 @@ def test_a_table_that_took_long_once_is_read_again(served, monkeypatch):
     assert next(took, None) is None
 
 
+@pytest.mark.usefixtures("_prepared")
 def test_an_exchange_has_so_many_questions_and_no_more(served):
     site = served(
         APPROVED_BY_NOBODY,
@@ -286,11 +305,13 @@ def test_an_exchange_has_so_many_questions_and_no_more(served):
     assert "1 questions were answered" in site.service.journal.lines[-1]["why"]
 
 
+@pytest.mark.usefixtures("_prepared")
 def test_a_plan_that_the_policy_does_not_allow_is_not_served(served):
     with pytest.raises(InputError, match=r"policy\.protocols allows soft_vote"):
         served(('"class_ratio"', '"soft_vote"'))
 
 
+@pytest.mark.usefixtures("_prepared")
 def test_a_site_declares_what_the_plan_says_of_its_table(served):
     changed = {"bags": {"column": "ward", "most": 3}, "rows": [2, 50], "rows_per_person": 2, "quorum": 1.0}
     site = served(**changed, colluding=0.0)
@@ -299,11 +320,13 @@ def test_a_site_declares_what_the_plan_says_of_its_table(served):
     assert (declared.honest, declared.label_range) == (1, None)
 
 
+@pytest.mark.usefixtures("_prepared")
 def test_shares_of_a_noise_that_nobody_can_be_counted_on_for_are_none(served):
     site = served(quorum=0.1, colluding=0.9)
     assert cohort(site.service.settings, site.service.agreement, "{}").declared.honest == 0
 
 
+@pytest.mark.usefixtures("_prepared")
 def test_a_service_is_the_only_one_and_reads_its_root_from_the_plan(tmp_path, monkeypatch):
     settings = Settings.load(site_folder(tmp_path, replaced=[APPROVED_BY_NOBODY]))
     made = []
@@ -326,8 +349,122 @@ def test_a_service_is_the_only_one_and_reads_its_root_from_the_plan(tmp_path, mo
     assert [said(line).partition(" ")[0] for line in lines] == ["table", "refused:", "started,", "stopped"]
 
 
+@pytest.mark.usefixtures("_prepared")
 def test_a_key_that_others_may_read_is_refused(tmp_path):
     settings = Settings.load(site_folder(tmp_path))
     settings.connection.key.chmod(0o644)
     with pytest.raises(InputError, match="chmod 600"):
         service.run(settings, Agreement.load(settings.plan), Rows())
+
+
+class BoxServing:
+    """A mail box of one letter."""
+
+    def __init__(self, *known):
+        self.letters, self.sent, self.closing = [SimpleNamespace(parts={"a": b"letter"})], [], threading.Event()
+
+    @contextmanager
+    def opened(self):
+        yield
+
+    def fetch(self):
+        if not self.letters:
+            self.closing.set()
+            return None
+        return self.letters.pop()
+
+    def reply(self, letter, parts):
+        self.sent.append(parts)
+
+
+class Echo(Serving):
+    """Sends back what comes, or raises it."""
+
+    def __init__(self, settings, says=None):
+        self.settings, self.agreement = settings, Agreement.load(settings.plan)
+        self.state, self.key, self.says = State.found(settings.state), None, says
+        self._recall()
+
+    @property
+    def correspondent(self):
+        def reply(parts):
+            self.journal.add("refused", why="seen")
+            if self.says:
+                raise self.says
+            return parts
+
+        return SimpleNamespace(reply=reply, refuse=lambda why: None)
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Settings.load(site_folder(tmp_path))
+
+
+def test_letters_are_answered_and_the_log_follows_the_journal(settings, monkeypatch, caplog):
+    box = BoxServing()
+    monkeypatch.setattr(serving, "Mailbox", lambda *_: box)
+    with caplog.at_level(logging.INFO):
+        echo = Echo(settings)
+        echo.run("here we are", table="patients")
+    assert box.sent == [{"a": b"letter"}]
+    assert [line["event"] for line in echo.journal.lines] == ["start", "refused", "stop"]
+    for sentence in (
+        "here we are",
+        "waits for approval; type: federation party approve",
+        "refused: seen",
+        "stopped; the head",
+    ):
+        assert sentence in caplog.text
+
+
+def test_a_disk_that_says_nothing_can_be_written_ends_no_service(settings, monkeypatch, caplog):
+    box = BoxServing()
+    monkeypatch.setattr(serving, "Mailbox", lambda *_: box)
+    Echo(settings, OSError(28, "no space")).run("here we are")
+    assert box.sent == []
+    assert "nothing is answered until it can be written (no space)" in caplog.text
+
+
+def test_what_is_no_letter_ends_no_service_whose_disk_is_full(settings, monkeypatch, caplog):
+    """Whoever may submit runs sends garbage, and waits for a site whose disk is full."""
+    told = []
+
+    def box(*known):
+        known[-1]("a message that is no letter")
+        return BoxServing()
+
+    def refuse(why):
+        told.append(why)
+        raise OSError(28, "no space")
+
+    monkeypatch.setattr(serving, "Mailbox", box)
+    echo = Echo(settings)
+    monkeypatch.setattr(Echo, "correspondent", SimpleNamespace(reply=lambda parts: None, refuse=refuse))
+    echo.run("here we are")
+    assert told == ["a message that is no letter"]
+    assert "nothing is answered until it can be written (no space)" in caplog.text
+
+
+def test_what_people_decide_holds_from_then_on(settings):
+    echo = Echo(settings)
+    head = SimpleNamespace(plan=bytes(32), exchange=bytes(16))
+    assert not echo._agreed(head)
+    for state in (APPROVED, DENIED):
+        echo.approvals.decide(None if state == APPROVED else echo._stand(bytes(32), None).id, state, "ada")
+        if state == APPROVED:
+            assert echo._agreed(head)
+    with pytest.raises(InputError, match="ada has denied"):
+        echo._agreed(head)
+    assert [line["event"] for line in echo.journal.lines] == ["approved", "denied"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signals_close_the_mail_box(number):
+    box, before = BoxServing(), signal.getsignal(number)
+    with serving._stopping(box):
+        assert signal.getsignal(number) is not before
+        signal.raise_signal(number)
+        assert box.closing.is_set()
+        assert signal.getsignal(number) is before  # a second one ends whoever waits for a hostile SuperLink
+    assert signal.getsignal(number) is before

@@ -1,14 +1,20 @@
-"""A site's folder: nobody else reads it, one process writes in it, and nothing of it may be gone."""
+"""A site's folder: nobody else reads it, one process writes in it, and nothing of it may be gone.
+
+One table under two names spends one allowance, unless somebody says that it is two.
+"""
 
 import os
 import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from parties.site.state import State
+from parties.party_data.cohort import Holdings
+from parties.site.accounts import Journal
+from parties.site.state import Identity, State, contents
 
 
 def test_nobody_else_may_enter_it_or_read_a_file_in_it(tmp_path):
@@ -79,3 +85,119 @@ def test_one_process_at_a_time_is_its_owner(tmp_path):
     with state.owned():
         assert "another process is at work in" in again().stderr
     assert again().stdout == "owner\n"
+
+
+def holdings(rows, labels=None):
+    rows = np.asarray(rows, dtype=float)
+    return Holdings(0, rows, np.zeros(len(rows)) if labels is None else labels)
+
+
+@pytest.fixture
+def identity(tmp_path):
+    def opened():
+        return Identity(tmp_path / "tables", Journal(tmp_path / "journal.jsonl"))
+
+    return opened
+
+
+OLD = holdings(np.arange(200).reshape(100, 2))
+
+
+def shares(count):
+    """A hundred rows of which so many are of the old table."""
+    return holdings(np.concatenate([OLD.rows[:count], -1.0 - np.arange(2 * (100 - count)).reshape(-1, 2)]))
+
+
+def test_the_same_table_is_settled_whatever_its_order(identity):
+    first = identity()
+    first.remember("old", contents(OLD, first.key))
+    again = identity()
+    turned = holdings(OLD.rows[::-1])
+    assert contents(turned, again.key).digest == contents(OLD, first.key).digest
+    again.require_settled("old", contents(turned, again.key))
+    again.remember("old", contents(turned, again.key))
+    assert [line["event"] for line in again.journal.lines] == ["table"]
+
+
+def test_the_key_to_its_rows_is_not_shown(identity):
+    known = identity()
+    assert repr(known.key) not in repr(known)
+
+
+def test_more_than_a_tenth_of_the_rows_under_another_name_is_refused(identity):
+    known = identity()
+    known.remember("old", contents(OLD, known.key))
+    known.require_settled("new", contents(shares(10), known.key))
+    with pytest.raises(InputError, match="11% of the rows of the table 'new' are known here as the table 'old'"):
+        known.require_settled("new", contents(shares(11), known.key))
+
+
+def test_rows_are_told_apart_by_their_labels(identity):
+    known = identity()
+    known.remember("old", contents(OLD, known.key))
+    known.require_settled("new", contents(holdings(OLD.rows, np.ones(100)), known.key))
+
+
+def test_rows_that_a_table_once_had_are_remembered(identity):
+    known = identity()
+    for count in (100, 50, 0):
+        known.remember("old", contents(shares(count), known.key))
+    with pytest.raises(InputError, match="100%"):
+        known.require_settled("new", contents(OLD, known.key))
+
+
+def test_the_same_table_by_another_name_is_one(identity):
+    known = identity()
+    known.remember("old", contents(OLD, known.key))
+    known.settle_same("new", "old", "ada")
+    later = identity()
+    later.require_settled("new", contents(OLD, later.key))
+    assert later.names("new") == later.names("old") == ["new", "old"]
+    assert later.names("else") == ["else"]
+    later.remember("new", contents(OLD, later.key))
+    later.settle_same("newest", "new", "ada")
+    assert later.names("old") == ["new", "newest", "old"]
+    with pytest.raises(InputError, match="no table 'olb' is known here; did you mean 'old'\\?; known: old, new"):
+        later.settle_same("x", "olb", "ada")
+
+
+def test_a_new_table_is_another_one_than_each_that_was_known_then(identity):
+    known = identity()
+    for name, count in (("old", 100), ("older", 0)):
+        known.remember(name, contents(shares(count), known.key))
+    assert known.settle_new("new", "ada") == ["old", "older"]
+    known.require_settled("new", contents(OLD, known.key))
+    known.remember("new", contents(OLD, known.key))
+    known.require_settled("old", contents(OLD, known.key))
+    with pytest.raises(InputError, match="known here as the table 'old'"):
+        known.require_settled("older", contents(OLD, known.key))
+    with pytest.raises(InputError, match="known here as the table 'old'"):
+        known.require_settled("third", contents(OLD, known.key))
+
+
+def test_what_knows_the_rows_must_not_be_gone(identity, tmp_path):
+    known = identity()
+    known.remember("old", contents(OLD, known.key))
+    others = contents(shares(50), known.key)
+    (path,) = (tmp_path / "tables").glob("*.rows")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-3])
+    with pytest.raises(InputError, match="which knows the rows of the table 'old', is damaged; restore it"):
+        identity().require_settled("new", others)
+    path.rename(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="which knows the rows of the table 'old'; restore it"):
+        identity().require_settled("new", others)
+    (tmp_path / "tables" / "rows.key").unlink()
+    with pytest.raises(InputError, match=r"rows\.key is gone"):
+        identity()
+
+
+def test_what_is_kept_tells_of_rows_to_nobody_else(identity, tmp_path):
+    first, other = identity(), Identity(tmp_path / "others", Journal(tmp_path / "other.jsonl"))
+    first.remember("old", contents(OLD, first.key))
+    assert not np.isin(contents(OLD, first.key).rows, contents(OLD, other.key).rows).any()
+    line = first.journal.lines[0]
+    assert (line["rows"], line["content"]) == (128, contents(OLD, first.key).digest)
+    (tmp_path / "tables" / "rows.key").chmod(0o644)
+    with pytest.raises(InputError, match="chmod 600"):
+        identity()

@@ -1,14 +1,25 @@
-"""What commands print of a record."""
+"""What commands print of a record.
+
+CSV for spreadsheets: no text is left that one of them would run, and numbers are what they were.
+
+Lines for people: whole words on a terminal, whole lines elsewhere.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import math
+import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from scenarios.commands.output import save, tell
+from scenarios.commands.output import csv_lines, fitted, plain, remark, save, tell
 
 RECORD = {
     "epsilon": 0.123456789012,
@@ -82,3 +93,87 @@ def test_rows_that_do_not_fit_are_tables_of_their_own(width, tables, monkeypatch
     assert max(map(len, out.splitlines())) <= width
     for word in ("published_laplace", "regularisation", "0.3333"):
         assert word in out  # none is broken
+
+
+FORMULA = "=+-@\t\r"
+
+
+@given(text=st.text(max_size=8) | st.sampled_from(FORMULA).flatmap(lambda mark: st.text(max_size=6).map(mark.__add__)))
+def test_what_begins_as_a_formula_is_a_number_or_behind_an_apostrophe(text: str) -> None:
+    found = plain(text)
+    assert found.removeprefix("'") == text or found == text
+    if found[:1] and found[0] in FORMULA:
+        assert math.isfinite(float(found)) or math.isinf(float(found))  # as long as digits
+    assert (found == text) or text[0] in FORMULA
+
+
+@given(number=st.floats(allow_nan=False, allow_infinity=False) | st.integers())
+def test_numbers_are_not_touched(number: float) -> None:
+    assert plain(str(number)) == str(number)
+    assert csv_lines([{"x": number}]) == f"x\n{number}\n"
+
+
+@pytest.mark.parametrize("text", ["-", "-1-1", "+1_0", "-inf", "=1", "-٣", "-1\n", "--1", "-e5", "+."])
+def test_what_is_nearly_a_number_is_not_one(text: str) -> None:
+    assert plain(text) == f"'{text}"
+
+
+def test_heads_and_cells_come_back() -> None:
+    rows = [{"=a": 1, "b": 'say "x", y'}, {"=a": -2.5, "b": "line\nbreak"}]
+    head, *lines = csv.reader(io.StringIO(csv_lines(rows)))
+    assert head == ["'=a", "b"]
+    assert lines == [["1", 'say "x", y'], ["-2.5", "line\nbreak"]]
+
+
+HINT = "hint: choose up to 6 of soft_vote-output-published-regularisation=0.0001 with --only, or see runs/quickstart"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def columns(monkeypatch):
+    return lambda number: monkeypatch.setenv("COLUMNS", str(number))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_no_word_is_broken_on_a_terminal(columns, width):
+    columns(width)
+    lines = fitted(HINT, Terminal()).splitlines()
+    assert " ".join(lines) == HINT
+    assert max(map(len, lines)) <= width
+
+
+def test_elsewhere_a_line_stays_one(columns):
+    columns(20)
+    assert fitted(HINT, io.StringIO()) == HINT
+
+
+@given(st.lists(st.text(alphabet="abc-_=/", min_size=1, max_size=70), min_size=1, max_size=30), st.integers(1, 200))
+def test_words_stay_whole_whatever_they_are(words, width):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(width))
+        assert fitted(" ".join(words), Terminal()).split() == words
+
+
+def test_later_lines_hang_below_the_first_or_where_there_is_room(columns):
+    columns(40)
+    entry = "  quickstart  handwritten digits of 200 parties that learn to read them"
+    assert fitted(entry, Terminal(), hanging=14).splitlines() == [
+        "  quickstart  handwritten digits of 200",
+        "              parties that learn to read",
+        "              them",
+    ]
+    assert fitted(entry, Terminal(), hanging=30).splitlines()[1].startswith("    parties")
+    assert fitted("    indented lines stay so where they go on", Terminal()).splitlines()[1] == "    on"
+
+
+def test_remarks_go_to_standard_error(columns, monkeypatch, capsys):
+    columns(60)
+    remark(HINT)
+    assert capsys.readouterr() == ("", f"{HINT}\n")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    remark(HINT)
+    assert sys.stderr.getvalue().count("\n") == 3

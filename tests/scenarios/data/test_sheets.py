@@ -1,19 +1,29 @@
-"""Tables in CSV format: large files in small blocks, and all mistakes."""
+"""Tables in CSV format: large files in small blocks, and all mistakes.
+
+Columns of Parquet files that are read when they are used, beside those of the whole table.
+
+Moments as files write them.
+"""
 
 from __future__ import annotations
 
 import csv
+import os
+from datetime import UTC, datetime
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyarrow.dataset import field, scalar
 
 from federation.contract.errors import InputError
 from federation.features.feature_map import text_code
 from scenarios.data import sheets
+from scenarios.data import sheets as stored
 from scenarios.data.files import read_table
-from scenarios.data.sheets import read_large
-from scenarios.data.tables import CodedTexts
+from scenarios.data.sheets import Stored, moment, moments, read_large, readable, seconds
+from scenarios.data.tables import CodedTexts, Table
 
 EVERYTHING = scalar(True)
 
@@ -123,3 +133,102 @@ def test_one_long_text_does_not_make_all_as_long(tmp_path, label, groups):
     path.write_text("a,x,y\n1,u," + "z" * 100_000 + "\n" + "2,v,w\n" * 20_000)
     with pytest.raises(InputError, match=r"own\.csv:2: column 'y' is a text of 100000 characters, too long for one of"):
         read_table(path, label, groups)
+
+
+@pytest.fixture
+def whole():
+    return pa.table({"a": np.arange(50.0), "t": ["u", None] * 25, "d": pa.array(["x", "y"] * 25).dictionary_encode()})
+
+
+@pytest.fixture
+def found(whole, tmp_path, monkeypatch):
+    monkeypatch.setattr(stored, "_ROWS_READ", 8)
+    files = tmp_path / "1.parquet", tmp_path / "2.parquet"
+    for file, part in zip(files, (whole.slice(0, 30), whole.slice(30)), strict=True):
+        pq.write_table(part, file, row_group_size=20)
+    return Stored(files, whole.schema, 50)
+
+
+def test_columns_are_those_of_the_table(found, whole):
+    assert found.column_names == whole.column_names
+    assert found.schema.equals(whole.schema)
+    for name in whole.column_names:
+        assert found.column(name).to_pylist() == whole.column(name).to_pylist()
+
+
+def test_parts_are_the_rows_in_order_and_few_at_a_time(found, whole):
+    parts = [*found.parts(["t", "a"])]
+    assert max(part.num_rows for part in parts) == 8
+    assert {*parts[0].column_names} == {"a", "t"}
+    rows = pa.concat_tables(part.select(["a", "t"]) for part in parts)
+    assert rows.to_pydict() == whole.select(["a", "t"]).to_pydict()
+
+
+def test_another_file_has_another_stamp(found):
+    before = found.stamp
+    assert found.stamp == before
+    os.utime(found.files[1], ns=(1, 1))
+    assert found.stamp != before
+
+
+def test_what_pyarrow_raises_names_the_file(tmp_path):
+    with pytest.raises(InputError, match=r"own\.parquet is damaged .*\(a reason\)"), readable(tmp_path / "own.parquet"):
+        raise pa.ArrowInvalid("Invalid: a reason")
+
+
+def table(values):
+    n = len(values)
+    return Table("toy", ("x",), ("a", "b"), np.arange(n) % 2, (np.arange(n * 1.0)[:, None],), groups={"t": values})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2023-02-03", (2023, 2, 3)),
+        ("2023-02", (2023, 2, 1)),
+        ("2023-Q3", (2023, 7, 1)),
+        ("2023-W07", (2023, 2, 13)),
+        ("2020-W53", (2020, 12, 28)),
+        ("2023-02-03T04:05:06", (2023, 2, 3, 4, 5, 6)),
+        ("2023-02-03 04:05:06+02:00", (2023, 2, 3, 2, 5, 6)),
+        ("1969-12-31", (1969, 12, 31)),
+    ],
+)
+def test_dates_are_seconds_since_1970(text, expected):
+    assert moment(text) == (datetime(*expected, tzinfo=UTC).timestamp(), True)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "2023-13", "2023-W54", "2023-Q5", "nan", "inf", "2023/02/03"])
+def test_what_is_no_moment_is_refused(text):
+    with pytest.raises(ValueError, match=r".*"):
+        moment(text)
+
+
+def test_numbers_stay_what_they_are():
+    found, dated = moments(table(np.array([3, 1, 2])), "t")
+    assert found.tolist() == [3.0, 1.0, 2.0]
+    assert not dated
+    assert moments(table(np.array([3, 1, 2])), "x")[0].tolist() == [0.0, 1.0, 2.0]  # a column of numbers
+
+
+def test_dates_come_back_from_seconds():
+    found, dated = moments(table(np.array(["2023-02-03", "1969-12-31"])), "t")
+    assert dated
+    assert seconds(found).astype(str).tolist() == ["2023-02-03T00:00:00", "1969-12-31T00:00:00"]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (["2023-02-03", "later"], r"data.time: 'later' in row 1 \(counted from 0\) of 'toy' is not a number, an ISO"),
+        (["2023-02-03", "7"], "data.time: the column 't' of 'toy' has numbers and dates, such as '7' and '2023-02-03'"),
+    ],
+)
+def test_a_column_of_anything_else_is_refused_by_its_row(values, said):
+    with pytest.raises(InputError, match=said):
+        moments(table(np.array(values)), "t")
+
+
+def test_an_unknown_column_is_refused_by_the_setting():
+    with pytest.raises(InputError, match=r"data\.time: 'toy' has no column 'tt'"):
+        moments(table(np.array([1, 2])), "tt")

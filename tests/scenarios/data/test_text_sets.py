@@ -1,12 +1,18 @@
-"""Texts and sparse rows of the catalogue: their labels, groups and splits, and that they must be hashed."""
+"""Texts and sparse rows of the catalogue: their labels, groups and splits, and that they must be hashed.
+
+The 1940 census and the sponsored search log, on small files of the originals' formats.
+"""
 
 import numpy as np
 import pyarrow
 import pytest
 from pyarrow.parquet import write_table
 
+from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import InputError
+from federation.features.feature_map import text_code
 from scenarios.data.catalogue import entry, load
+from scenarios.data.text_sets import CRITEO_COLUMNS
 
 
 def days(folder, *numbers, labels=("+1", "-1")):
@@ -67,3 +73,109 @@ def test_comments_may_be_dealt_by_video(tmp_path):
     found = load("youtube_spam", data_dir=tmp_path, hashes=[{"column": "content", "bits": 4}])
     assert (found.labels.tolist(), found.groups["video"].tolist(), found.official) == ([1, 0], ["a", "b"], None)
     assert np.abs(found.rows(np.arange(2))).sum(axis=1).tolist() == [2, 1]
+
+
+HEADER = '"YEAR","SERIAL","PERNUM","SEX","AGE","MARST","CHBORN","SCHOOL","EMPSTAT","OCC","IND","WKSWORK1"\n'
+
+
+def written(folder, body, header=HEADER):
+    (folder / "census_1940.csv").write_text(header + body)
+    return load("census_1940", data_dir=folder)
+
+
+def test_persons_with_a_number_of_weeks_are_rows(tmp_path):
+    body = (
+        "1940,1,1,1,45,1,0,1,1,100,236,52\n"
+        "1940,1,2,2,40,1,4,1,3,995,0,0\n"  # not applicable
+        "1940,2,1,2,17,6,0,2,1,290,826,7\n"
+        "1940,2,2,1,30,6,0,1,1,290,826,99\n"  # unknown
+        "1940,3,1,1,30,6,0,1,1,290,826,\n"
+    )
+    table = written(tmp_path, body)
+    assert table.columns == ("AGE", "SEX", "MARST", "CHBORN", "SCHOOL", "EMPSTAT", "OCC", "IND")
+    assert table.labels.tolist() == [52.0, 7.0]
+    assert (table.label_range, table.text, table.classes) == ((0.0, 52.0), tuple(range(1, 8)), ())
+    rows = table.rows(np.arange(2))
+    assert rows[:, 0].tolist() == [45.0, 17.0]
+    codes = [["1", "1", "0", "1", "1", "100", "236"], ["2", "6", "0", "2", "1", "290", "826"]]
+    np.testing.assert_array_equal(rows[:, 1:], [[text_code(text) for text in row] for row in codes])
+
+
+def test_a_header_without_quotation_marks_will_do(tmp_path):
+    assert len(written(tmp_path, "1940,1,1,1,45,1,0,1,1,100,236,52\n", HEADER.replace('"', ""))) == 1
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "words"),
+    [
+        (
+            HEADER.replace("WKSWORK1", "WKSWORK2"),
+            "1940,1,1,1,45,1,0,1,1,100,236,52\n",
+            "lacks the columns WKSWORK1; it",
+        ),
+        (HEADER, "1940,1,1,1,,1,0,1,1,100,236,52\n", "the AGE of a person is missing"),
+        (HEADER, "1940,1,1,1,45,1,0,1,1,100,236,0\n", "has no row with a label"),
+        (HEADER, "1940,1,1\n", "is not of the documented format"),
+    ],
+)
+def test_another_format_is_refused(tmp_path, header, body, words):
+    with pytest.raises(InputError, match=words):
+        written(tmp_path, body, header)
+
+
+AGE, GENDER, COUNTRY = "4C90FD52FC53D2C1C205844CB69575AB", "FF8CFA5D1C4FD3EFDDDBAD9B3BC3A1A9", "E88C6C0B0F9A1F1B"
+
+
+def line(sale, amount, delay, clicks, price, age=AGE, category=-1):
+    cells = dict.fromkeys(CRITEO_COLUMNS, "-1")
+    cells |= {
+        "Sale": sale, "SalesAmountInEuro": amount, "time_delay_for_conversion": delay, "nb_clicks_1week": clicks,
+        "click_timestamp": 1596439471, "product_price": price, "product_age_group": age, "product_gender": GENDER,
+        "product_country": COUNTRY, "product_category1": category, "product_title": "AB12 CD34 \"E",
+    }  # fmt: skip
+    return "\t".join(str(cells[name]) for name in CRITEO_COLUMNS) + "\n"
+
+
+def written_log(folder, *lines):
+    (folder / "CriteoSearchData").write_text("".join(lines))
+    return load("criteo_sscl", data_dir=folder, label_range=(0, 400), outside="clip")
+
+
+def test_only_sales_are_rows_and_missing_numbers_have_an_indicator(tmp_path):
+    table = written_log(
+        tmp_path,
+        line(1, 53.5, 1000, 12, 60.0),
+        line(0, -1, -1, 3, 0.0),
+        line(1, 1000.0, 0, -1, -1, age=-1, category="C1"),
+        line(1, 0, 5, 0, 1.5),
+    )
+    assert len(CRITEO_COLUMNS) == 23
+    assert table.labels.tolist() == [53.5, 400.0, 0.0]
+    assert table.label_range == (0.0, 400.0)
+    assert table.columns == (
+        "time_delay_for_conversion", "time_delay_for_conversion is missing", "nb_clicks_1week",
+        "nb_clicks_1week is missing", "product_price", "product_price is missing", "product_age_group",
+        "product_category1", "product_category7", "product_country", "product_gender",
+    )  # fmt: skip
+    assert table.text == (6, 7, 8, 9, 10)
+    rows = table.rows(np.arange(3))
+    np.testing.assert_array_equal(rows[:, :6], [[1000, 0, 12, 0, 60, 0], [0, 0, 0, 1, 0, 1], [5, 0, 0, 0, 1.5, 0]])
+    absent, age = text_code("-1"), text_code(AGE)
+    assert rows[:, 6].tolist() == [age, absent, age]
+    assert rows[:, 7].tolist() == [absent, text_code("C1"), absent]
+    assert set(rows[:, 8]) == {absent}
+    assert set(rows[:, 9]) == {text_code(COUNTRY)}
+    assert fit(["standardise", "constant"], rows, table.text).dimension == 6 + 2 + 2 + 1  # three columns have one text
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ([line(1, 5, 1, 1, 1).rpartition("\t")[0] + "\n"], "is not of the documented format .*Expected 23 columns"),
+        (["\t".join(CRITEO_COLUMNS) + "\n"], "is not of the documented format"),
+        ([line(0, -1, -1, 1, 1)], "has no row with a label"),
+    ],
+)
+def test_another_format_of_the_log_is_refused(tmp_path, lines, words):
+    with pytest.raises(InputError, match=words):
+        written_log(tmp_path, *lines)

@@ -1,17 +1,26 @@
-"""Files of a figure for a paper: their sizes, fonts and looks."""
+"""Files of a figure for a paper: their sizes, fonts and looks.
+
+What a figure for a paper shows of runs: which values stand where, and which it refuses to put together.
+"""
 
 import itertools
 import math
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.image
+import numpy as np
 import pytest
-from support.figure_rows import rows
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from support.figure_rows import VARIANTS, rows
 
 from federation.contract.errors import InputError
 from scenarios.reports.axes import Axis, Curve, Panel, Plot, looks, styled
-from scenarios.reports.paper_figure import drawn, inches, write
+from scenarios.reports.figures import plots
+from scenarios.reports.paper_figure import collect, drawn, inches, write
 from scenarios.reports.summary import Spread, summarise
 
 PLAIN, *_ = summarise(rows(variants=("v",), references=False))
@@ -147,3 +156,215 @@ def test_a_full_disk_is_named(tmp_path):
     (tmp_path / "figure.pdf").symlink_to("/dev/full")
     with pytest.raises(InputError, match=r"cannot write .*figure\.pdf: No space left on device; name another --out"):
         write(FOUR, tmp_path / "figure", ["pdf"])
+
+
+COUNTS = (100, 200, 400)
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """Makes the rows of a run by its directory, with a scenario of these settings."""
+
+    def make(name="run", text="parties: {count: 50}", **changes):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "scenario.yaml").write_text(f"name: {name}\n{text}\n")
+        return {tmp_path / name: rows(**changes)}
+
+    return make
+
+
+def sweep(key="parties.count", values=COUNTS):
+    return tuple({key: str(value)} for value in values)
+
+
+def curves(collected):
+    """The curves by the whole names of their variants."""
+    return dict(zip(collected.names, collected.plot.curves, strict=True))
+
+
+def values_of(found, **wanted):
+    """The values of rows by split."""
+    kept = defaultdict(list)
+    for row in found:
+        if all(row[name] == value for name, value in wanted.items()):
+            kept[row["split"]].append(row["value"])
+    return kept
+
+
+def test_against_epsilon_every_mean_and_interval_is_that_of_the_rows(stored):
+    runs = stored()
+    collected = collect(runs)
+    [found] = runs.values()
+    for name in VARIANTS:
+        curve = curves(collected)[name]
+        assert list(curve.points) == [0.1, 1.0, 10.0]
+        for epsilon, spread in curve.points.items():
+            by_split = values_of(found, variant=name, epsilon=epsilon)
+            means = [np.mean(each) for each in by_split.values()]
+            assert spread.mean == pytest.approx(np.mean(means))
+            wanted = stats.t.interval(0.95, len(means) - 1, np.mean(means), stats.sem(means))
+            assert spread.interval == pytest.approx(wanted)
+    assert (collected.plot.axis.name, collected.plot.metric) == ("ε", "accuracy")
+
+
+def test_references_do_not_depend_on_epsilon(stored):
+    found = curves(collect(stored()))
+    references = {name: list(one.points) for name, one in found.items() if one.look.reference}
+    assert references == {"pooled": [math.inf], "individual": [math.inf]}
+
+
+@given(st.lists(st.floats(0.01, 100).map(lambda value: float(f"{value:.3g}")), min_size=2, max_size=5, unique=True))
+@settings(deadline=None, max_examples=10)
+def test_inverse_epsilon_turns_the_axis_and_nothing_else(tmp_path_factory, epsilons):
+    run = tmp_path_factory.mktemp("run")
+    (run / "scenario.yaml").write_text("name: run\n")
+    found = {run: rows(epsilons=tuple(epsilons), variants=VARIANTS[:1], references=False)}
+    [straight], [turned] = (collect(found, x=x).plot.curves for x in ("epsilon", "inverse_epsilon"))
+    assert [1 / value for value in reversed(list(turned.points))] == pytest.approx(list(straight.points))
+    assert [one.mean for one in reversed(turned.points.values())] == [one.mean for one in straight.points.values()]
+
+
+def test_a_sweep_within_a_run_at_the_middle_epsilon(stored):
+    plot = collect(stored(settings=sweep()), x="parties")
+    assert plot.plot.axis.values == tuple(map(float, COUNTS))
+    assert plot.plot.axis.name == "number of parties"
+    assert any("at ε = 1, the middle one" in remark for remark in plot.remarks)
+    assert "at ε = 1 over" in plot.caption
+    pooled = curves(plot)["pooled"]
+    assert list(pooled.points) == list(map(float, COUNTS))  # what has no epsilon depends on the parties all the same
+
+
+def test_runs_of_one_count_each_are_as_good_as_a_sweep(stored):
+    swept = collect(stored(settings=sweep()), x="parties", at={"epsilon": "10"})
+    runs = {}
+    for place, count in enumerate(COUNTS):
+        made = stored(f"run-{count}", f"parties: {{count: {count}}}", settings=sweep()[: place + 1])
+        [(directory, found)] = made.items()
+        runs[directory] = [
+            {key: value for key, value in row.items() if key != "parties.count"}
+            for row in found
+            if row["parties.count"] == str(count)
+        ]
+    assert collect(runs, x="parties", at={"epsilon": "10"}).plot == swept.plot
+
+
+def test_an_option_of_a_protocol_is_left_out_of_names(stored):
+    runs = stored()
+    [directory] = runs
+    found = []
+    for ridge in ("1e-06", "10.0"):
+        for row in rows(epsilons=(1.0,), variants=("soft_vote",), references=False):
+            found.append({**row, "variant": f"soft_vote-ridge={float(ridge):g}", "protocols.ridge": ridge})
+    others = [row for row in rows(epsilons=(1.0,)) if row["variant"] in ("pooled", "majority_vote")]
+    found += [{**row, "protocols.ridge": ""} for row in others]
+    plot = collect({directory: found}, x="protocols.ridge")
+    assert {name: list(one.points) for name, one in curves(plot).items()} == {
+        "soft_vote": [1e-06, 10.0],
+        "majority_vote": [math.inf],
+        "pooled": [math.inf],
+    }
+    assert plot.plot.axis.name == "ridge"
+
+
+def test_only_chooses_and_orders(stored):
+    runs = stored()
+    for second in (VARIANTS[1], "soft_vote gaussian"):
+        found = collect(runs, only=["pooled", second])
+        assert found.names == {"pooled": "pooled", VARIANTS[1]: "soft_vote gaussian"}
+        assert [one.label for one in found.plot.curves] == list(found.names.values())
+        assert found.remarks == []
+
+
+@pytest.mark.parametrize("more", [(), ("a", "b", "c")])
+def test_variants_look_and_are_called_as_in_the_report(stored, more):
+    runs = stored(variants=(*VARIANTS, *more), settings=({"parties.count": "50"},))
+    [made] = runs.values()
+    report = plots(made)["accuracy"].curves
+    known = {one.label.split(" (")[0]: one.look.line for one in report}
+    found = collect(runs).plot.curves
+    assert [one.label for one in found] == list(known)
+    for name in ("color", "marker", "linestyle"):
+        assert [one.look.line[name] for one in found] == [line[name] for line in known.values()]
+    last = collect(runs, only=["majority_vote"]).plot.curves[0]
+    assert last.look == next(one.look for one in found if one.label == "majority_vote")
+
+
+def test_of_another_metric_looks_are_the_same(stored):
+    runs = stored(metrics=("accuracy", "auc"))
+    for path, found in runs.items():
+        best = {"majority_vote": 9}
+        runs[path] = [
+            {**row, "value": best.get(row["variant"], row["value"])} if row["metric"] == "auc" else row for row in found
+        ]
+    first, second = collect(runs), collect(runs, metric="auc")
+    assert [one.look for one in first.plot.curves] == [one.look for one in second.plot.curves]
+
+
+def test_other_settings_must_be_chosen(stored):
+    runs = stored(settings=sweep())
+    with pytest.raises(InputError, match=r"'soft_vote' has two values at epsilon = .*--at parties.count=100 or 200"):
+        collect(runs)
+    chosen, alone = collect(runs, at={"parties": "200"}), collect(stored("alone", settings=sweep()[1:2]))
+    assert chosen.names == alone.names
+    assert len(chosen.names) == len(VARIANTS) + 2
+    with pytest.raises(InputError, match=r"these runs have parties.count = 100, 200, 400"):
+        collect(runs, at={"parties.count": "7"})
+    with pytest.raises(InputError, match=r"--at 'parties.coun'.*did you mean 'parties.count'"):
+        collect(runs, at={"parties.coun": "7"})
+
+
+def test_equal_runs_are_refused_by_name(stored):
+    runs = stored("a") | {path: [{**row, "value": row["value"] / 2} for row in found]
+                          for path, found in stored("b").items()}  # fmt: skip
+    with pytest.raises(InputError, match=r"name only one of .*a and .*b"):
+        collect(runs)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"x": "epsilom"}, r"--x 'epsilom' .* have epsilon, inverse_epsilon; did you mean 'epsilon'\?$"),
+        ({"x": "parties"}, "--x 'parties' is neither"),
+        ({"metric": "acuracy"}, r"have accuracy; did you mean 'accuracy'\?$"),
+        ({"only": ["soft_vot"]}, r"have soft_vote, .*individual; did you mean 'soft_vote'\?$"),
+        ({"at": {"epsilon": "1"}}, "epsilon is on the axis"),
+    ],
+)
+def test_unknown_names_are_refused_with_those_there_are(stored, asked, message):
+    with pytest.raises(InputError, match=message) as caught:
+        collect(stored(), **asked)
+    assert str(caught.value).count("did you mean") <= 1
+
+
+def test_one_epsilon_is_no_curve(stored):
+    with pytest.raises(InputError, match=r"--x epsilon has 1 value here, .*what has more: parties$"):
+        collect(stored(epsilons=(1.0,), settings=sweep()), at={"parties": "100"})
+
+
+def test_a_caption_and_remarks_say_what_a_reader_must_know(stored):
+    plot = collect(stored(variants=(*VARIANTS, "a", "b", "c")))
+    assert plot.caption == (
+        "Mean accuracy over 3 to 6 releases of 3 splits; bars: 95 % intervals of the mean (Student), with the splits "
+        "as units."
+    )
+    assert len(plot.names) == 6
+    assert plot.remarks == ["left out, beyond what can be told apart: b, c, individual; choose with --only"]
+    single = {path: [row for row in found if row["split"] == 0] for path, found in stored("one").items()}
+    plot = collect(single)
+    assert plot.remarks == ["what was measured on a single split has no interval"]
+    assert plot.caption == "Mean accuracy over 1 to 2 releases of 1 split."
+    two = {path: [row for row in found if row["split"] < 2] for path, found in stored("two").items()}
+    plot = collect(two)
+    assert "two splits are drawn as points" in plot.remarks[0]
+    assert plot.caption == (
+        "Mean accuracy over 2 to 4 releases of 2 splits; points beside a mean: its two splits, too few for an interval."
+    )
+    claims = {path: [row | {"unit": "none"} if row["variant"] == VARIANTS[0] else row for row in found]
+              for path, found in stored("claims").items()}  # fmt: skip
+    assert collect(claims).caption.endswith("; hollow markers: NON-PRIVATE, the ε is claimed and not kept.")
+
+
+def test_other_differences_of_runs_are_told(stored):
+    few = stored("few", "parties: {count: 50}\nseed: 1", epsilons=(1.0,))
+    many = stored("many", "parties: {count: 90}\nseed: 2", epsilons=(1.0,))
+    assert collect(few | many, x="parties").remarks == ["the runs differ in seed, too"]

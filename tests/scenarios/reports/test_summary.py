@@ -1,4 +1,7 @@
-"""Means, quantiles and intervals against closed forms and scipy, and where releases stand."""
+"""Means, quantiles and intervals against closed forms and scipy, and where releases stand.
+
+Short names of variants: unique, and shorter by what all have or what follows from the rest.
+"""
 
 import math
 
@@ -8,7 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from scenarios.reports.summary import Spread, broken, epsilons, name_width, student_interval, summarise
+from scenarios.reports.summary import (
+    Spread,
+    broken,
+    epsilons,
+    is_published,
+    labels,
+    name_width,
+    options_of,
+    student_interval,
+    summarise,
+)
 
 
 def row(variant="soft_vote", epsilon=1.0, split=0, noise=0, value=0.5, metric="accuracy", **more):
@@ -205,3 +218,60 @@ def test_two_splits_are_points_and_show_no_interval():
     assert two.interval_of("accuracy") is None
     assert two.points == pytest.approx([0.2, 0.9])
     assert one.points == Spread.of({0: [0.1], 1: [0.2], 2: [0.3]}).points == []
+
+
+def test_what_all_of_a_protocol_have_and_what_follows_from_the_rest_is_left_out():
+    found = labels(
+        {
+            "ours": "soft_vote",
+            "soft_vote": "soft_vote",
+            "soft_vote-gaussian": "soft_vote",
+            "soft_vote-output-published-regularisation=1e-06": "soft_vote",
+            "soft_vote-output-published-regularisation=0.1": "soft_vote",
+            "soft_vote-output-regularisation=0.1": "soft_vote",
+            "mean_operator-row": "mean_operator",
+            "mean_operator-pure-row": "mean_operator",
+            "pooled": "pooled",
+        }
+    )
+    assert list(found.values()) == [
+        "ours", "soft_vote", "soft_vote gaussian", "soft_vote published regularisation=1e-06",
+        "soft_vote published regularisation=0.1", "soft_vote regularisation=0.1",
+        "mean_operator", "mean_operator pure", "pooled",
+    ]  # fmt: skip
+
+
+def test_the_protocol_is_left_out_where_there_is_no_other():
+    names = ["x", "x-a", "x-b=2-c", "constant"]
+    assert list(labels({name: name.split("-")[0] for name in names}).values()) == ["x", "a", "c", "constant"]
+    assert labels({"x-a": "x"}) == {"x-a": "x"}
+
+
+def test_the_protocol_without_its_noise_is_called_so():
+    assert labels({"x": "x", "noise_free": "noise_free"}) == {"x": "x", "noise_free": "without noise"}
+
+
+def test_names_that_would_be_alike_stay_whole():
+    assert labels({"x": "x", "x-a": "x", "a": "x"}) == {"x": "x", "x-a": "x-a", "a": "a"}
+
+
+def test_published_is_said_in_every_spelling_and_place():
+    assert is_published("x-published")
+    assert is_published("x-a-published_laplace-b=1")
+    assert is_published("published-by-hamm")
+    assert not is_published("x-unpublished")
+    assert options_of("x-b=1e-06-c") == ["b=1e-06", "c"]
+
+
+OPTIONS = st.lists(st.sampled_from(["a", "b", "published", "c=1", "d=1e-06"]), unique=True)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["x", "y"]), OPTIONS), min_size=1), st.sets(st.sampled_from("abxyc")))
+def test_no_two_are_alike_and_none_is_longer(variants, chosen):
+    protocols = {"-".join([kind, *sorted(options)]): kind for kind, options in variants}
+    protocols |= dict.fromkeys(chosen - set(protocols), "x")
+    found = labels(protocols)
+    assert found.keys() == protocols.keys()
+    assert len(set(found.values())) == len(found)
+    assert all(len(label) <= len(name) for name, label in found.items())
+    assert all(is_published(name) == ("published" in label) for name, label in found.items())

@@ -1,9 +1,13 @@
-"""The page of a paper: tables, reasons, figures, and how all of it was made."""
+"""The page of a paper: tables, reasons, figures, and how all of it was made.
 
-from support.toy_paper import CLAIM, OTHER, printed, toy_item, toy_kept, toy_paper
+Figures of items: one where there is an axis of two places or more, and the same for the same values.
+"""
 
-from scenarios.reproductions.pages import page, write
-from scenarios.reproductions.paper import keep
+from support.toy_paper import CLAIM, HIGHER, OTHER, WIDE, printed, toy_item, toy_kept, toy_paper
+
+from scenarios.reproductions.compare import cells
+from scenarios.reproductions.pages import draw, page, write
+from scenarios.reproductions.paper import Kept, keep
 
 
 def test_a_page_has_the_table_the_reasons_and_the_command(tmp_path, monkeypatch):
@@ -32,3 +36,27 @@ def test_figures_are_drawn_beside_the_kept_values_and_shown(tmp_path):
     assert path == tmp_path / "toy.md"
     assert "![Table 1: of a toy](toy/table1.svg)" in path.read_text()
     assert (tmp_path / "toy" / "table1.svg").exists()
+
+
+def curves():
+    parts = [toy_kept(x=x, high_published=WIDE, high_default=HIGHER) for x in ("1", "2")]
+    return Kept([one for part in parts for one in part.observations], parts[0].record)
+
+
+def test_an_axis_makes_a_figure_and_equal_values_equal_files(tmp_path):
+    item = toy_item(axis="round", at=("1", "2"))
+    found = cells(toy_paper(item), item, curves())
+    [path] = draw(item, found, tmp_path / "one")
+    [other] = draw(item, found, tmp_path / "two")
+    assert path == tmp_path / "one.svg"
+    assert path.read_bytes() == other.read_bytes()
+    assert b"high, as published" in path.read_bytes()
+    assert b"high, default" in path.read_bytes()
+
+
+def test_a_table_makes_none(tmp_path, monkeypatch):
+    printed(monkeypatch, low=0.5)
+    item = toy_item()
+    assert draw(item, cells(toy_paper(item), item, toy_kept()), tmp_path / "one") == []
+    alone = toy_item(axis="round", at=("1",))
+    assert draw(alone, cells(toy_paper(alone), alone, toy_kept(x="1", high_published=WIDE)), tmp_path / "one") == []

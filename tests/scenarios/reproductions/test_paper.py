@@ -1,8 +1,37 @@
-"""Declarations of papers: what reasons cover, which settings and picks there are."""
+"""Declarations of papers: what reasons cover, which settings and picks there are.
 
-from support.toy_paper import PICK, toy_item
+Papers by name, and their items.
 
-from scenarios.reproductions.paper import Part, Reason, Series
+What is kept of an item is read as it was written, and nothing else is taken for it.
+
+What papers print: one table, each number once, with its digits.
+"""
+
+import csv
+import errno
+from collections import Counter
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from support.toy_paper import PICK, toy_item, toy_kept, toy_paper
+
+from federation.contract.errors import InputError
+from scenarios.reproductions.paper import (
+    COLUMNS,
+    Part,
+    Published,
+    Reason,
+    Series,
+    items,
+    keep,
+    names,
+    paper,
+    papers_and_items,
+    published,
+    read,
+    table,
+)
 
 
 def test_a_reason_covers_what_it_names_and_all_where_it_names_nothing():
@@ -20,3 +49,93 @@ def test_settings_are_those_of_the_parts_each_once():
 def test_a_series_has_the_roles_that_are_declared():
     assert Series("high", default=PICK).picks() == {"default": PICK}
     assert list(Series("high", PICK, PICK).picks()) == ["published", "default"]
+
+
+def test_every_paper_is_found_by_the_name_of_its_folder():
+    assert "lacombe" in names()
+    for name in names():
+        assert paper(name).name == name
+
+
+def test_unknown_names_are_refused_with_those_that_there_are():
+    with pytest.raises(InputError, match=r"no paper 'lacomb'; there are .*did you mean 'lacombe'"):
+        paper("lacomb")
+    known = toy_paper(toy_item(), toy_item(name="fig1"))
+    with pytest.raises(InputError, match="--only 'fig2' is none of table1, fig1; did you mean 'fig1'"):
+        items(known, ["fig2"])
+    assert [item.name for item in items(known, ["fig1"])] == ["fig1"]
+    assert len(items(known, [])) == 2
+
+
+ITEM = toy_item()
+PAPER = toy_paper(ITEM)
+
+
+def test_values_and_record_come_back(tmp_path):
+    found = toy_kept(data={"one": "toys"})
+    keep(tmp_path, PAPER, ITEM, found)
+    again = read(tmp_path, PAPER, ITEM)
+    assert again.record == found.record
+    assert again.by_split("one", "low", "published", "") == pytest.approx(found.by_split("one", "low", "published", ""))
+    assert len(again.observations) == len(found.observations)
+    assert again.by_split("one", "low", "default", "") == {}
+
+
+def test_nothing_is_none(tmp_path):
+    assert read(tmp_path, PAPER, ITEM) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "record"),
+    [("a,b\n1,2\n", None), ("setting,series,role,x,split,value\n", None), (None, "{}"), (None, "no json")],
+)
+def test_other_content_is_refused_by_name(tmp_path, values, record):
+    keep(tmp_path, PAPER, ITEM, toy_kept())
+    path = table(tmp_path, PAPER, ITEM)
+    if values is not None:
+        path.write_text(values)
+    if record is not None:
+        path.with_suffix(".json").write_text(record)
+    with pytest.raises(InputError, match="table1"):
+        read(tmp_path, PAPER, ITEM)
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
+    (tmp_path / "toy").write_text("a file")
+    with pytest.raises(InputError, match="name another --out"):
+        keep(tmp_path, PAPER, ITEM, toy_kept())
+
+
+def test_what_cannot_be_written_leaves_what_was_there(tmp_path, monkeypatch):
+    keep(tmp_path, PAPER, ITEM, toy_kept())
+    before = table(tmp_path, PAPER, ITEM).read_bytes()
+
+    def full(path, text, **options):
+        path.write_bytes(text.encode()[:10])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(InputError, match="No space left on device; name another --out"):
+        keep(tmp_path, PAPER, ITEM, toy_kept(high_published={0: 0.1}))
+    assert table(tmp_path, PAPER, ITEM).read_bytes() == before
+
+
+def test_numbers_keep_their_digits_spread_and_place():
+    found = published("lacombe", "table2")
+    assert found["CTG A", "1DP-C-EXPRIL", ""] == Published(0.730, pytest.approx(0.0005), 0.037, "Section 4.3, Table 2")
+    assert published("lacombe", "none") == {}
+    assert ("lacombe", "table2") in papers_and_items()
+
+
+def test_every_line_is_whole_and_no_cell_stands_twice():
+    text = (files("scenarios") / "papers" / "published.csv").read_text(encoding="utf-8")
+    table = csv.DictReader(text.splitlines())
+    rows = list(table)
+    assert tuple(table.fieldnames or ()) == COLUMNS
+    for row in rows:
+        assert None not in row, row
+        assert row["place"], row
+        float(row["value"])
+        float(row["plus_minus"] or 0)
+    cells = Counter((row["paper"], row["item"], row["setting"], row["series"], row["x"]) for row in rows)
+    assert [cell for cell, count in cells.items() if count > 1] == []

@@ -1,32 +1,43 @@
+"""Files of finished worlds are told from what has become of them since."""
+
+from __future__ import annotations
+
 import errno
+import hashlib
 import json
 import resource
 import shutil
+import string
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.small_runs import document
 
 import scenarios
 from federation.contract.errors import FederationError, InputError
 from scenarios.runs import directory
-from scenarios.runs.directory import RunDirectory
+from scenarios.runs.directory import Checksums, RunDirectory, replaced, sha256
 from scenarios.runs.progress import Progress
 from scenarios.runs.trial import World
 from scenarios.scores.results import COLUMNS, read_results
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def runs(tmp_path, monkeypatch):
     monkeypatch.setattr(directory, "RUNS", tmp_path / "runs")
     return tmp_path / "runs"
 
 
+@pytest.mark.usefixtures("runs")
 def test_further_runs_get_numbers_and_resuming_takes_the_latest(runs):
     paths = [RunDirectory.open(None, "a", resume=False).path for _ in range(3)]
     assert [path.name for path in paths] == ["a", "a-2", "a-3"]
     assert RunDirectory.open(None, "a", resume=True).path == paths[-1]
 
 
+@pytest.mark.usefixtures("runs")
 def test_where_there_is_nothing_to_resume_a_run_begins(runs, tmp_path):
     """As after one that was interrupted before it had anything to keep."""
     (tmp_path / "empty").mkdir()
@@ -38,6 +49,7 @@ def test_where_there_is_nothing_to_resume_a_run_begins(runs, tmp_path):
         assert not RunDirectory.open(out, "a", resume=True).fresh
 
 
+@pytest.mark.usefixtures("runs")
 def test_a_used_directory_needs_resume(tmp_path):
     RunDirectory.open(tmp_path / "out", "a", resume=False)
     with pytest.raises(InputError, match="--resume"):
@@ -45,6 +57,7 @@ def test_a_used_directory_needs_resume(tmp_path):
     assert not RunDirectory.open(tmp_path / "out", "a", resume=True).fresh
 
 
+@pytest.mark.usefixtures("runs")
 def test_a_directory_without_a_run_is_not_resumed(tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "results.csv").write_text("mine")
@@ -53,6 +66,7 @@ def test_a_directory_without_a_run_is_not_resumed(tmp_path):
     assert (tmp_path / "notes" / "results.csv").read_text() == "mine"
 
 
+@pytest.mark.usefixtures("runs")
 def test_a_run_of_another_scenario_is_not_resumed(tmp_path):
     run = RunDirectory.open(tmp_path / "out", "a", resume=False)
     run.require_same_run(["c", "d"])
@@ -62,6 +76,7 @@ def test_a_run_of_another_scenario_is_not_resumed(tmp_path):
         run.require_same_run(["d"])
 
 
+@pytest.mark.usefixtures("runs")
 def test_a_file_is_no_directory(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="is a file"):
@@ -89,6 +104,7 @@ def again(run):
     return RunDirectory.open(run.path, "a", resume=True)
 
 
+@pytest.mark.usefixtures("runs")
 def test_a_cell_is_finished_only_when_everything_is_written(tmp_path):
     run = RunDirectory.open(tmp_path / "out", "a", resume=False)
     assert run.fresh
@@ -107,6 +123,7 @@ def test_a_cell_is_finished_only_when_everything_is_written(tmp_path):
     assert not work.exists()
 
 
+@pytest.mark.usefixtures("runs")
 def test_room_is_made_whatever_ends_a_world(tmp_path):
     run = RunDirectory.open(tmp_path / "out", "a", resume=False)
     kept = []
@@ -125,6 +142,7 @@ def test_room_is_made_whatever_ends_a_world(tmp_path):
 FILES = [".cells/c.csv", ".cells/c.json", "models/v/split-0.npz"]
 
 
+@pytest.mark.usefixtures("runs")
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("change", [lambda old: old.replace(b"e", b"f"), lambda old: old[:-5], lambda old: b""])
 def test_a_changed_file_is_named_and_nothing_is_lost(run, name, change):
@@ -139,6 +157,7 @@ def test_a_changed_file_is_named_and_nothing_is_lost(run, name, change):
     assert {one: one.read_bytes() for one in run.path.rglob("*") if one.is_file()} == before
 
 
+@pytest.mark.usefixtures("runs")
 @pytest.mark.parametrize("name", [FILES[0], FILES[2]])
 def test_a_missing_file_is_named(run, name):
     (run.path / name).unlink()
@@ -146,6 +165,7 @@ def test_a_missing_file_is_named(run, name):
         again(run).require_unchanged(["c"])
 
 
+@pytest.mark.usefixtures("runs")
 def test_every_damaged_world_is_told_in_a_line_of_its_own(run):
     finish(run, "d", model=b"another")  # of the same split, in place of that of c
     (run.path / ".cells" / "d.csv").unlink()
@@ -156,6 +176,7 @@ def test_every_damaged_world_is_told_in_a_line_of_its_own(run):
     ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("runs")
 def test_a_world_without_its_record_is_computed_again(run):
     (run.path / ".cells" / "c.json").unlink()
     (run.path / ".cells" / "c.csv").write_text("edited")
@@ -169,6 +190,7 @@ def test_a_world_without_its_record_is_computed_again(run):
     again(run).require_unchanged(["c"])
 
 
+@pytest.mark.usefixtures("runs")
 def test_worlds_without_checksums_are_not_resumed(run):
     (run.path / ".cells" / "checksums.json").unlink()
     with pytest.raises(InputError, match=r"checksums\.json is missing, .*; restore it, or start again in another"):
@@ -176,6 +198,7 @@ def test_worlds_without_checksums_are_not_resumed(run):
     assert run.rows("c") == [ROW, ROW]
 
 
+@pytest.mark.usefixtures("runs")
 def test_a_world_whose_files_are_being_replaced_is_not_finished(run, monkeypatch):
     """An end in the midst of it, even by a power failure, leaves nothing that passes for a result."""
 
@@ -194,6 +217,7 @@ def test_a_world_whose_files_are_being_replaced_is_not_finished(run, monkeypatch
     assert not found.finished("c")
 
 
+@pytest.mark.usefixtures("runs")
 def test_a_disk_that_is_full_is_told_and_other_errors_are_as_they_are(run):
     told = rf"^cannot write to {run.path}: No space left on device; .*: make room, and --resume goes on with them$"
     with pytest.raises(FederationError, match=told) as caught, run.writing():
@@ -204,6 +228,7 @@ def test_a_disk_that_is_full_is_told_and_other_errors_are_as_they_are(run):
             raise FileNotFoundError(errno.ENOENT, "gone", *elsewhere)
 
 
+@pytest.mark.usefixtures("runs")
 def test_a_file_of_a_run_that_cannot_be_written_is_named(run):
     (run.path / "ledger.json").mkdir()
     told = rf"^cannot write to {run.path}/ledger.json: Is a directory; .*: mend this, and --resume goes on with them$"
@@ -211,6 +236,7 @@ def test_a_file_of_a_run_that_cannot_be_written_is_named(run):
         run.write_json("ledger.json", {})
 
 
+@pytest.mark.usefixtures("runs")
 def test_an_interrupted_run_keeps_its_worlds_and_resumes_to_the_same_files(finished, tmp_path, monkeypatch, undrawn):
     original, calls = World.run, []
 
@@ -231,6 +257,7 @@ def test_an_interrupted_run_keeps_its_worlds_and_resumes_to_the_same_files(finis
     assert (resumed.directory / "results.csv").read_bytes() == (finished.directory / "results.csv").read_bytes()
 
 
+@pytest.mark.usefixtures("runs")
 def test_a_changed_file_stops_a_resumed_run_before_it_writes(finished, tmp_path):
     shutil.copytree(finished.directory, tmp_path / "out")
     table = next((tmp_path / "out" / ".cells").glob("*.csv"))
@@ -241,6 +268,7 @@ def test_a_changed_file_stops_a_resumed_run_before_it_writes(finished, tmp_path)
     assert {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.usefixtures("runs")
 def test_what_is_made_of_finished_worlds_is_made_again(finished, tmp_path, undrawn):
     shutil.copytree(finished.directory, tmp_path / "out")
     for name in ("results.csv", "ledger.json", "scenario.yaml"):
@@ -252,6 +280,7 @@ def test_what_is_made_of_finished_worlds_is_made_again(finished, tmp_path, undra
     assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "done"
 
 
+@pytest.mark.usefixtures("runs")
 def test_a_full_disk_keeps_finished_worlds_and_resumes_to_the_same_files(finished, tmp_path, monkeypatch, undrawn):
     """Files may grow to 4,000 bytes from the second world on, which is too few for a model and for all results."""
     original, (soft, hard) = World.run, resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -276,6 +305,7 @@ def test_a_full_disk_keeps_finished_worlds_and_resumes_to_the_same_files(finishe
     assert (resumed.directory / "results.csv").read_bytes() == (finished.directory / "results.csv").read_bytes()
 
 
+@pytest.mark.usefixtures("runs")
 def test_resuming_starts_a_run_that_was_ended_before_its_first_world(tmp_path, monkeypatch, undrawn):
     def interrupted(self, *arguments):
         raise KeyboardInterrupt
@@ -292,6 +322,7 @@ def test_resuming_starts_a_run_that_was_ended_before_its_first_world(tmp_path, m
     assert notes[1:] == [f"nothing to resume in {tmp_path / 'out'}: the run starts"]
 
 
+@pytest.mark.usefixtures("runs")
 def test_models_asked_for_later_are_made_later(tmp_path, undrawn):
     one = {"trials": {"splits": 1, "noise": 1}, "protocols": document()["protocols"][:2]}
     first = scenarios.run(document(**one), out=tmp_path / "out")
@@ -302,9 +333,94 @@ def test_models_asked_for_later_are_made_later(tmp_path, undrawn):
     assert (first.directory / "results.csv").read_bytes() == before
 
 
+@pytest.mark.usefixtures("runs")
 def test_a_sweep_enlarged_on_resuming_names_its_old_worlds(tmp_path, undrawn):
     small = {"protocols": [{"kind": "soft_vote"}], "trials": {"splits": 1, "noise": 1}}
     scenarios.run(document(**small), out=tmp_path / "out")
     swept = document(**small, parties={"count": [60, 40], "rows": 5})
     resumed = scenarios.run(swept, out=tmp_path / "out", resume=True)
     assert {row["parties.count"] for row in resumed.rows} == {"60", "40"}
+
+
+NAMES = ("table", "models/a")
+
+
+def opened(root: Path) -> Checksums:
+    return Checksums(root, root / "checksums.json")
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    """A run with two finished worlds of two files each."""
+    sums = opened(tmp_path)
+    for world in ("one", "two"):
+        files = [tmp_path / world / name for name in NAMES]
+        for path in files:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{world} {path.name}")
+        sums.keep(world, {str(path.relative_to(tmp_path)): sha256(path) for path in files})
+    return tmp_path
+
+
+def test_what_is_as_it_was_is_not_broken(kept: Path) -> None:
+    found = opened(kept)
+    assert found.worlds == ["one", "two"]
+    assert "one" in found
+    assert "three" not in found
+    assert found.broken(["one", "two", "three"]) == []
+
+
+def test_the_first_broken_file_of_each_world_is_told(kept: Path) -> None:
+    (kept / "one" / "table").unlink()
+    (kept / "one" / "models" / "a").unlink()
+    (kept / "two" / "models" / "a").write_text("two A")
+    one, two = ("one", kept / "one" / "table", "is missing"), ("two", kept / "two" / "models" / "a", "has changed")
+    assert opened(kept).broken(["one", "two"]) == [one, two]
+    assert opened(kept).broken(["two"]) == [two]
+
+
+def test_a_world_that_is_forgotten_is_not_finished_until_it_is_kept_again(kept: Path) -> None:
+    sums = opened(kept)
+    sums.forget("one")
+    sums.forget("three")
+    assert sums.worlds == opened(kept).worlds == ["two"]
+    sums.keep("one", {})
+    assert sums.worlds == opened(kept).worlds == ["two", "one"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"one": []}', '{"one": {"table": 1}}'])
+def test_a_damaged_file_of_checksums_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "checksums.json").write_text(text)
+    with pytest.raises(InputError, match=r"checksums\.json is damaged: .*; restore it, or start again"):
+        opened(tmp_path)
+
+
+def test_a_folder_in_place_of_the_checksums_is_named(tmp_path: Path) -> None:
+    (tmp_path / "checksums.json").mkdir()
+    with pytest.raises(InputError, match=r"checksums\.json is damaged: .*Is a directory.*; restore it"):
+        opened(tmp_path)
+
+
+@given(st.binary(max_size=40), st.integers(0, 39), st.integers(1, 255))
+def test_any_byte_that_changes_is_noticed(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, at: int, by: int
+) -> None:
+    root = tmp_path_factory.mktemp("any")
+    (root / "file").write_bytes(content)
+    assert sha256(root / "file") == hashlib.sha256(content).hexdigest()
+    sums = opened(root)
+    sums.keep("world", {"file": sha256(root / "file")})
+    assert sums.broken(["world"]) == []
+    for other in (content + b"\0", content[:-1], content[:at] + bytes(b ^ by for b in content[at : at + 1])):
+        (root / "file").write_bytes(other)
+        assert bool(sums.broken(["world"])) == (other != content)
+
+
+def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    replaced(path, "before")
+    with pytest.raises(UnicodeEncodeError):
+        replaced(path, string.ascii_letters * 10_000 + "\ud800")
+    assert path.read_text() == "before"
+    replaced(path, json.dumps("after"))
+    assert path.read_text() == '"after"'

@@ -1,6 +1,15 @@
-"""Which round of a world is being answered shows on the terminal."""
+"""Which round of a world is being answered shows on the terminal.
 
-from scenarios.runs.progress import TerminalProgress
+Seconds add up by phase, also of phases that fail, and memory is the process's peak.
+
+What is said of the time left: nothing, a bound, or a figure, and by whose pace.
+"""
+
+import resource
+
+import pytest
+
+from scenarios.runs.progress import Costs, Left, Remaining, TerminalProgress
 from scenarios.runs.runner import run
 
 EXCHANGE = {
@@ -42,3 +51,98 @@ def test_each_world_counts_the_answers_of_every_round_from_one(tmp_path, undrawn
     sent = {"answers": 3 * (4 + 3), "answers, round 2": 3 * 4, "answers, round 3": 3 * 4}
     world = [(name, count, total) for name, total in sent.items() for count in range(1, total + 1)]
     assert noted.worlds == [world, world]
+
+
+def test_seconds_of_a_phase_add_up_and_memory_never_falls(monkeypatch):
+    times = iter([0.0, 2.0, 10.0, 13.5])
+    monkeypatch.setattr(Costs, "clock", staticmethod(lambda: next(times)))
+    costs = Costs()
+    with costs.phase("data"):
+        pass
+    first = costs.peak_mebibytes["data"]
+    with pytest.raises(KeyError), costs.phase("data"):
+        raise KeyError
+    assert costs.seconds == {"data": 5.5}
+    assert costs.peak_mebibytes["data"] >= first > 10
+    assert first <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10 + 1
+
+
+def test_seconds_from_elsewhere_are_added():
+    costs = Costs({"scoring": 1.0})
+    costs.add("scoring", 0.25)
+    costs.add("report", 3.0)
+    assert costs.seconds == {"scoring": 1.25, "report": 3.0}
+
+
+class Told:
+    """A run whose clock stands where a test puts it."""
+
+    def __init__(self, *parties):
+        self.now = 0.0
+        self.left = Left(lambda: self.now)
+        self.left.begin(parties)
+
+    def heard(self, now, answered, sent):
+        self.now = now
+        self.left.answers(answered, sent)
+        return self.left.remaining()
+
+    def world(self, answering, after, sent=10):
+        """One whole world, from now on."""
+        self.left.world()
+        self.heard(self.now + answering, sent, sent)
+        self.now += after
+        self.left.world_done()
+
+
+def test_nothing_is_said_before_anything_can_be():
+    told = Told(100)
+    assert told.left.remaining() is None
+    told.left.world()
+    assert told.left.remaining() is None
+    assert told.heard(0.5, 1, 10) is None  # too short
+    assert told.heard(2.0, 1, 1000) is None  # too few
+
+
+def test_the_first_world_gives_a_bound_that_counts_down():
+    told = Told(100)
+    told.left.world()
+    assert told.heard(4.0, 4, 10) == Remaining(pytest.approx(6.0), bound=True)
+    told.now = 5.0
+    assert told.left.remaining() == Remaining(pytest.approx(5.0), bound=True)
+    assert told.heard(10.0, 10, 10) == Remaining(0.0, bound=True)  # releasing and scoring are still to come
+
+
+def test_later_worlds_take_what_earlier_ones_took_releases_and_scores_with_them():
+    told = Told(100, 100, 100)
+    told.world(answering=8.0, after=2.0)
+    assert told.left.remaining() == Remaining(pytest.approx(20.0), bound=False)
+    told.left.world()
+    told.now += 3.0
+    assert told.left.remaining() == Remaining(pytest.approx(17.0), bound=False)
+
+
+def test_answers_are_counted_by_parties_and_what_follows_by_worlds():
+    told = Told(100, 1000)
+    told.world(answering=1.0, after=5.0)
+    assert told.left.remaining() == Remaining(pytest.approx(15.0), bound=False)
+
+
+def test_a_world_that_is_slower_than_those_before_is_believed():
+    told = Told(100, 100)
+    told.world(answering=2.0, after=1.0)
+    told.left.world()
+    assert told.heard(told.now + 10.0, 5, 10).seconds == pytest.approx(10.0)
+
+
+def test_a_second_round_is_told_by_its_own_pace():
+    told = Told(100)
+    told.left.world()
+    told.heard(10.0, 10, 10)
+    assert told.heard(12.0, 11, 15) == Remaining(pytest.approx(8.0), bound=True)
+
+
+def test_a_run_that_is_over_has_nothing_left():
+    told = Told(100)
+    told.world(answering=2.0, after=1.0)
+    assert told.left.remaining() == Remaining(0.0, bound=False)

@@ -1,8 +1,13 @@
+"""What a dry run says of bags and target sets, and what it refuses before anything runs."""
+
+from __future__ import annotations
+
 import json
 import threading
 
 import numpy as np
 import pytest
+from support.released_lines import lines_document
 from support.small_runs import document
 
 import scenarios
@@ -218,7 +223,7 @@ def test_a_preview_counts_what_a_run_would_do():
 
 
 @pytest.fixture
-def own_file(tmp_path):
+def runner_own_file(tmp_path):
     random = np.random.default_rng(0)
     rows = random.normal(size=(300, 3))
     lines = [f"{a:.3f},{b:.3f},{c:.3f},{'yes' if a + b > 0 else 'no'}" for a, b, c in rows]
@@ -242,30 +247,30 @@ def weights(run):
         return stored["weights_0"]
 
 
-def test_changed_data_gets_fresh_noise(own_file, tmp_path, undrawn):
+def test_changed_data_gets_fresh_noise(runner_own_file, tmp_path, undrawn):
     # Equal noise on two versions of the data would cancel by subtraction and leave the difference bare.
-    first = weights(scenarios.run(own(own_file), out=tmp_path / "1"))
-    text = own_file.read_text()
+    first = weights(scenarios.run(own(runner_own_file), out=tmp_path / "1"))
+    text = runner_own_file.read_text()
     (tmp_path / "moved.csv").write_text(text)
     again = weights(scenarios.run(own(tmp_path / "moved.csv"), out=tmp_path / "2"))
-    own_file.write_text(text.replace("yes", "maybe", 1).replace("maybe", "no", 1))
-    changed = weights(scenarios.run(own(own_file), out=tmp_path / "3"))
+    runner_own_file.write_text(text.replace("yes", "maybe", 1).replace("maybe", "no", 1))
+    changed = weights(scenarios.run(own(runner_own_file), out=tmp_path / "3"))
     np.testing.assert_array_equal(first, again)
     assert np.linalg.norm(first - changed) > 0.5 * np.linalg.norm(first)
 
 
-def test_noise_from_the_system_does_not_repeat_and_says_so(own_file, tmp_path, undrawn):
-    runs = [scenarios.run(own(own_file, entropy="system"), out=tmp_path / str(n)) for n in range(2)]
+def test_noise_from_the_system_does_not_repeat_and_says_so(runner_own_file, tmp_path, undrawn):
+    runs = [scenarios.run(own(runner_own_file, entropy="system"), out=tmp_path / str(n)) for n in range(2)]
     assert not (weights(runs[0]) == weights(runs[1])).any()
     ledger = (runs[0].directory / "ledger.json").read_text()
     assert '"entropy": "system"' in ledger
     assert "keyed by a seed" not in ledger
 
 
-def test_the_ledger_admits_where_class_names_come_from(own_file, finished, tmp_path, undrawn):
-    read = scenarios.run(own(own_file), out=tmp_path / "1").directory / "ledger.json"
+def test_the_ledger_admits_where_class_names_come_from(runner_own_file, finished, tmp_path, undrawn):
+    read = scenarios.run(own(runner_own_file), out=tmp_path / "1").directory / "ledger.json"
     assert "were read from all rows" in read.read_text()
-    document = own(own_file)
+    document = own(runner_own_file)
     document["data"]["classes"] = ["no", "yes"]
     declared = scenarios.run(document, out=tmp_path / "2").directory / "ledger.json"
     assert "were read from all rows" not in declared.read_text()
@@ -360,3 +365,66 @@ def test_a_mixture_is_compared_with_its_leading_member_on_all_rows(finished, tmp
     rows = scenarios.run(mixed, out=tmp_path / "out").rows
     assert accuracies(rows, "pooled") == accuracies(finished.rows, "pooled")
     assert accuracies(rows, "soft_vote") != accuracies(finished.rows, "soft_vote")
+
+
+PLAIN = {
+    "name": "bags",
+    "data": {"source": "digits", "auxiliary": 100, "test": 0.4, "features": ["unit_norm"]},
+    "parties": {"count": 4, "bags": 5, "partition": {"majority": 0.05}},
+    "protocols": [{"kind": "class_ratio"}],
+    "privacy": {"epsilon": 1},
+    "trials": {"splits": 2},
+}
+
+
+def point(*settings):
+    return preview(resolve(PLAIN, settings), None)["points"][0]
+
+
+def test_bags_and_their_sizes():
+    found = point()
+    assert found["bags_per_party"] == 5
+    assert found["smallest_bag"] == found["largest_bag"] == found["private_rows"] / 20
+    even = point("parties={count: 7, partition: iid, rows: 30, bags: 3}")
+    assert (even["bags_per_party"], even["smallest_bag"], even["largest_bag"]) == (3, 10, 10)
+    alone = point("parties={count: 7, partition: iid, bags: 1}", "protocols=[{kind: pooled}]")
+    assert alone["largest_bag"] - alone["smallest_bag"] == 1
+    assert "target_sets" not in alone
+
+
+def test_target_sets():
+    found = point("data.targets={shares: [0.1, 0.5], vary: 3, rows: 100}")
+    assert (found["target_sets"], found["target_rows"], found["target_shares_of"]) == (2, 100, "3")
+    assert point("data.targets={}")["target_shares_of"] == "0"
+
+
+def test_every_split_is_checked_before_anything_runs(tmp_path):
+    """Of the 13 rows of the rare class those for testing differ in number from split to split."""
+    labels = ["rare"] * 13 + ["other"] * 87
+    lines = [
+        f"{value:.4f},{label}" for value, label in zip(np.random.default_rng(0).normal(size=100), labels, strict=True)
+    ]
+    path = tmp_path / "rare.csv"
+    path.write_text("\n".join(["x,label", *lines]) + "\n")
+    document = {
+        **PLAIN,
+        "data": {
+            "source": str(path), "label": "label", "test": 0.4, "features": ["unit_norm"],
+            "targets": {"rows": 8, "shares": [0.5], "vary": "rare"},
+        },
+        "parties": {"count": 2},
+        "trials": {"splits": 1, "noise": 1},
+    }  # fmt: skip
+    assert preview(resolve(document), None)["points"]
+    document["trials"]["splits"] = 40
+    for act in (lambda: preview(resolve(document), None), lambda: scenarios.run(document, out=tmp_path / "out")):
+        with pytest.raises(InputError, match="needs 4 test rows of the class 'rare', but there are"):
+            act()
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("protocols")
+def test_a_dry_run_names_the_range_and_not_the_labels(own_file):
+    [point] = preview(resolve(lines_document(own_file, "slope", "pooled")), None)["points"]
+    assert point["data"] == "own.csv: 300 rows, 2 columns, labels from -9 to 15"
+    assert (point["parties"], point["features"]) == (6, 3)

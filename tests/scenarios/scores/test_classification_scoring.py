@@ -1,4 +1,7 @@
-"""Linear models and networks in one scenario, scored against what they are by hand."""
+"""Linear models and networks in one scenario, scored against what they are by hand.
+
+What the references learn from: all columns, scaled, with an intercept where the model has none.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,21 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_sco
 
 import scenarios
 from aggregator.releases.models import ReleasedClassifiers, ReleasedModels, network
+from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 from federation.features.feature_map import FeatureMap
 from federation.queries.marginals import Hypothesis
 from parties.training.classifiers import fit
 from scenarios.data.tables import Table
-from scenarios.scores.classification_scoring import ClassificationScoring, TestRows, score, score_outputs
+from scenarios.runs.runner import run
+from scenarios.scores.classification_scoring import (
+    ClassificationScoring,
+    TestRows,
+    reference_stages,
+    score,
+    score_outputs,
+)
+from scenarios.scores.prediction import predict
 from scenarios.scores.results import CONSTANT_CLASS
 from scenarios.simulated.partition import Cut, cut
 from scenarios.simulated.simulation import Split
@@ -298,3 +310,85 @@ def test_it_is_a_reference_beside_the_others(tmp_path, undrawn):
     found = {(row["split"], row["metric"]): row["value"] for row in rows}
     assert {value for (_, metric), value in found.items() if metric not in ("accuracy", CONSTANT_CLASS)} == {0.5}
     assert all(0.5 < found[number, "accuracy"] < 0.75 for number in (0, 1))  # 62.7 % of all rows are benign
+
+
+LOGISTIC = {"name": "logistic", "parameters": {}}
+TREE = {"name": "DecisionTreeClassifier", "parameters": {}}
+DEFAULT = ("impute", "scale", {"whiten": "auto"}, "constant", "unit_norm")
+
+
+@pytest.mark.parametrize(
+    ("stages", "classifier", "expected"),
+    [
+        (DEFAULT, LOGISTIC, ["impute", "scale", "standardise", "constant", "unit_norm"]),
+        (DEFAULT, TREE, ["impute", "scale"]),
+        (["impute", "standardise", "constant"], None, ["impute", "standardise", "constant"]),
+        ([{"impute": {"flags": False}}, {"whiten": 3}, "max_norm"], TREE, [{"impute": {"flags": False}}, "scale"]),
+        (["unit_norm"], LOGISTIC, ["scale", "standardise", "constant", "unit_norm"]),
+        (["standardise", {"fourier": 8}], LOGISTIC, ["standardise", {"fourier": 8}, "constant", "unit_norm"]),
+        (["signed_log", "unit_norm"], TREE, ["signed_log", "scale"]),
+        ([{"pca": 60}], TREE, ["scale", {"pca": 60}]),
+        ([{"whiten": 9}, {"polynomial": 2}, {"whiten": 5}], TREE, [{"whiten": 9}, {"polynomial": 2}]),
+        ([], None, ["scale", "constant"]),
+    ],
+)
+def test_what_private_releases_need_is_left_out(stages, classifier, expected):
+    assert reference_stages(stages, classifier) == expected
+
+
+@pytest.fixture
+def shifted(tmp_path):
+    """A file of rows of which only the distance from 0 tells the class, with a text column and missing cells."""
+    random = np.random.default_rng(0)
+    value, other = random.normal(3.0, 1.0, 600), random.normal(size=600) * 1000
+    lines = [
+        f"{'' if i % 7 == 0 else x},{y},{'red' if i % 3 else ''},{'far' if x > 2 else 'near'}"
+        for i, (x, y) in enumerate(zip(value, other, strict=True))
+    ]
+    path = tmp_path / "shifted.csv"
+    path.write_text("x,y,colour,class\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def test_references_have_an_intercept_and_all_columns_whatever_the_features_of_releases(shifted, tmp_path, undrawn):
+    """Behind the one whitened direction of largest variance, which is the useless column, nothing can be learned."""
+    kinds = ["soft_vote", "pooled", "individual", "constant"]
+    found = run(
+        {
+            "name": "shifted",
+            "data": {"source": str(shifted), "label": "class", "features": ["impute", {"whiten": 1}, "unit_norm"]},
+            "parties": {"count": 5},
+            "protocols": [{"kind": kind} for kind in kinds],
+            "privacy": {"epsilon": 1},
+            "trials": {"splits": 1, "noise": 1},
+        },
+        out=tmp_path / "run",
+    )
+    accuracy = {row["variant"]: row["value"] for row in found.rows if row["metric"] == "accuracy"}
+    assert accuracy["soft_vote"] < accuracy["constant"] + 0.02
+    assert accuracy["pooled"] > accuracy["constant"] + 0.05
+    assert accuracy["individual"] > accuracy["constant"] + 0.02
+
+
+def test_a_released_model_takes_the_missing_cells_that_its_map_fills_in_and_no_others(shifted, tmp_path, undrawn):
+    for stages in (["impute", "scale", "constant", "unit_norm"], ["scale", "constant", "unit_norm"]):
+        whole = tmp_path / "whole.csv"
+        lines = shifted.read_text().splitlines()
+        whole.write_text("\n".join(line.replace(",,", ",blue,") for line in lines if not line.startswith(",")))
+        source, out = (shifted if "impute" in stages else whole), tmp_path / f"run-{len(stages)}"
+        run(
+            {
+                "name": "shifted",
+                "data": {"source": str(source), "label": "class", "features": stages},
+                "parties": {"count": 5},
+                "privacy": {"epsilon": 1},
+                "trials": {"splits": 1, "noise": 1},
+            },
+            out=out,
+        )
+        if "impute" in stages:
+            assert len(predict(out, "soft_vote", shifted).values) == 600
+        else:
+            assert len(predict(out, "soft_vote", whole).values) == 600 - 86
+            with pytest.raises(InputError, match=r"shifted.csv:2: column 'x' is missing"):
+                predict(out, "soft_vote", shifted)

@@ -1,11 +1,42 @@
+"""By which metric variants are compared, in which direction, and what it is called.
+
+Runs that hold out no rows: every row is learned from, nothing is scored, and all artefacts are there and say so.
+"""
+
+import json
 import math
 import os
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import scenarios
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
-from scenarios.scores.results import COLUMNS, missed, protection, read_results, write_results
+from scenarios.data.catalogue import load as load_table
+from scenarios.reports.report import write_report
+from scenarios.runs.trial import worlds
+from scenarios.scores.results import (
+    COLUMNS,
+    UNSCORED,
+    Unscored,
+    at_round,
+    at_share,
+    heading,
+    in_percent,
+    metric_named,
+    missed,
+    primary,
+    protection,
+    read_results,
+    shown,
+    unscored,
+    write_results,
+)
+from scenarios.scores.scoring import ACCURACY, L1, MSE, primaries
+from scenarios.settings.schema import resolve
 
 ROW = dict(zip(COLUMNS, ["s", "soft_vote", "soft_vote", 1, 0.1, 1e-6, "party", 0, 2, "accuracy", 1 / 3], strict=True))
 
@@ -69,3 +100,148 @@ def test_columns_say_what_is_promised_or_claimed(guarantee, columns):
 )
 def test_what_was_aimed_at_is_said_where_something_else_is_kept(epsilon, aim, said):
     assert missed(epsilon, aim) == said
+
+
+@pytest.mark.parametrize(
+    ("present", "chosen"),
+    [
+        (["auc", "accuracy", "balanced_accuracy"], ACCURACY),
+        (["l1_at_0.1", "l1", "bytes_per_party"], L1),
+        (["mse"], MSE),
+        (["bytes_per_party"], ACCURACY),
+        ([], ACCURACY),
+    ],
+)
+def test_the_primary_metric_is_the_one_that_is_there(present, chosen):
+    assert primary([{"metric": name} for name in present]) == chosen
+
+
+@pytest.mark.parametrize(("metric", "better", "worse"), [(ACCURACY, 0.9, 0.8), (L1, 0.1, 0.2), (MSE, 3.0, 4.0)])
+def test_errors_are_better_when_smaller(metric, better, worse):
+    assert metric.better(better, worse)
+    assert not metric.better(worse, better)
+    assert not metric.better(better, better)
+
+
+def test_names_in_words():
+    assert [metric.mean for metric in primaries()] == ["mean accuracy", "mean L1 error", "mean squared error"]
+    assert [metric_named(name).label for name in ("accuracy", "balanced_accuracy", "auc", "l1")] == [
+        "accuracy", "balanced accuracy", "AUC", "L1 error",
+    ]  # fmt: skip
+    assert [at_share(share) for share in (0.1, 0.25, 1.0)] == ["l1_at_0.1", "l1_at_0.25", "l1_at_1"]
+
+
+def test_headings_of_errors_say_which_values_are_good():
+    assert [heading(name) for name in ("accuracy", "auc", "mse", "l1")] == [
+        "accuracy", "AUC", "mean squared error (lower is better)", "L1 error (lower is better)",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.49021, "0.4902"), (127.84, "127.8"), (2913.4, "2913"), (13315503.0, "1.332e+07"), (54321.9, "54322"),
+        (0.00012345, "0.0001234"), (1.2e-9, "1.200e-09"), (0.0, "0"), (9.99996, "10.000"), (1234567.0, "1234567"),
+        (math.inf, "inf"), (math.nan, "nan"),
+    ],
+)  # fmt: skip
+def test_squared_errors_have_four_digits_of_any_magnitude(value, text):
+    assert shown("mse", value) == text
+
+
+def test_a_deviation_has_the_decimals_of_its_mean():
+    assert shown("mse", 0.0123, 0.4902) == "0.0123"
+    assert shown("mse", 2.04, 127.8) == "2.0"
+    assert shown("mse", 384.2, 2913.0) == "384"
+    assert shown("mse", 0.0, 127.8) == "0.0"
+    assert shown("mse", 1e3, 2e8) == "1.000e+03"
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(st.floats(1e-12, 1e12))
+def test_what_is_shown_of_a_squared_error_is_the_value(value):
+    assert float(shown("mse", value)) == pytest.approx(value, rel=5.1e-4)
+
+
+@pytest.mark.parametrize("name", ["accuracy", "balanced_accuracy", "auc", "l1", "l1_at_0.1"])
+def test_other_metrics_have_three_decimals(name):
+    assert shown(name, 0.12345, 1e-9) == "0.123"
+
+
+def test_shares_can_be_shown_in_percent():
+    assert [name for name in ("accuracy", "balanced_accuracy", "auc", "l1", "mse") if in_percent(name)] == [
+        "accuracy", "balanced_accuracy", "auc",
+    ]  # fmt: skip
+    assert shown("accuracy", 0.8249, percent=True) == "82.5"
+    assert [at_round(number) for number in (1, 12)] == ["accuracy_at_round_1", "accuracy_at_round_12"]
+
+
+def uneven(beyond):
+    """The constant answer where the most frequent class has this much more than half of the rows."""
+    named = {"accuracy": 0.5 + beyond, "balanced_accuracy": 0.5}
+    return [{"protocol": "constant", "metric": metric, "value": value} for metric, value in named.items()]
+
+
+@pytest.mark.parametrize(("beyond", "leading"), [(0.05, "accuracy"), (0.2, "balanced_accuracy")])
+def test_rare_classes_are_compared_by_balanced_accuracy(beyond, leading):
+    rows = [{"protocol": "soft_vote", "metric": "accuracy", "value": 0.9}, *uneven(beyond)]
+    assert primary(rows).name == leading
+    assert primary(rows[:1]).name == "accuracy"
+
+
+ONE = ["data.test=0", "trials.splits=1", "trials.noise=2", "privacy.epsilon=[1, 30]"]
+FEW = [*ONE, "parties.count=30", "protocols=[{kind: soft_vote}, {kind: pooled}, {kind: individual}, {kind: constant}]"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return scenarios.run("quickstart", out=tmp_path_factory.mktemp("run") / "run", overrides=FEW)
+
+
+def test_every_row_is_public_or_at_a_party():
+    cut = worlds(resolve("breast-cancer-mean-operator", ["data.test=0"]), None)[0].split.cut
+    table = load_table("breast_cancer")
+    assert len(cut.test) == 0
+    assert sorted([*cut.auxiliary, *cut.order]) == list(range(len(table)))
+
+
+def test_models_are_released_and_only_what_needs_no_test_row_is_told(run):
+    assert {row["variant"] for row in run.rows} == {"soft_vote"}
+    assert {row["metric"] for row in run.rows} == {"noise_to_signal", "expected_agreement", "bytes_per_party"}
+    assert run.model(epsilon=1, draw=1).classes_.tolist() == [str(digit) for digit in range(10)]
+    table = load_table("digits")
+    model = run.model(epsilon=30)
+    assert model.score(table.rows(np.arange(len(table))), np.array(table.classes)[table.labels]) > 0.5
+
+
+def test_artefacts_say_that_nothing_was_scored(run, tmp_path):
+    page = (run.directory / "report.html").read_text()
+    assert UNSCORED in page
+    assert "Results</h2>" not in page
+    assert "intervals" not in page
+    assert "Protected is one party" in page  # a guarantee needs no test row
+    assert json.loads((run.directory / "run.json").read_text())["status"] == "done"
+    assert unscored(run.rows) == [UNSCORED]
+    assert unscored([]) == unscored([{**run.rows[0], "metric": "accuracy"}]) == []
+    assert "nothing was scored" in run._repr_html_()
+    assert write_report([run.directory], tmp_path / "again.html").exists()
+
+
+@pytest.mark.parametrize("name", ["digits-class-ratio", "diabetes-label-dp", "breast-cancer-mean-operator"])
+def test_no_task_needs_test_rows(name):
+    assert isinstance(worlds(resolve(name, ["data.test=0", "data.targets=null"]), None)[0].scoring(), Unscored)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (["data.test=-1"], "data.test: must be official, a count of rows"),
+        (["data.test=0.0"], "a whole number, 0 for none"),
+        (["data.test=false"], "data.test: must be official"),
+        (["data.test=0", "protocols=[{kind: pooled}]"], "data.test: 0 leaves no row to score baselines on"),
+        (["data.test=0", "data.targets={}"], "data.targets: are drawn from the test rows, and data.test is 0"),
+    ],
+)
+def test_what_makes_no_sense_without_test_rows_is_refused(settings, words):
+    with pytest.raises(scenarios.InputError, match=words):
+        resolve("quickstart", settings)

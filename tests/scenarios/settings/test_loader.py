@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from scenarios.settings.loader import Document, library, load
+from scenarios.settings.loader import LARGEST_TEXT, Document, dump, library, load, parse
 
 
 def _document(value: dict) -> Document:
@@ -119,3 +123,139 @@ def test_a_section_made_by_an_override_is_named_by_it(tmp_path):
     document = load(path)
     document.override("x.y=1")
     assert document.place(("x",)) == "--set x.y=1"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e-5", 1e-5),
+        ("1.0e-5", 1e-5),
+        ("1e5", 1e5),
+        ("+3", 3),
+        ("-.5", -0.5),
+        ("1.", 1.0),
+        (".inf", math.inf),
+        ("-.inf", -math.inf),
+        ("true", True),
+        ("False", False),
+        ("~", None),
+        ("null", None),
+        ("", None),
+    ],
+)
+def test_scalars_of_the_newer_rules(text: str, value: object) -> None:
+    parsed, _ = parse(f"a: {text}", "x")
+    assert parsed == {"a": value}
+    assert type(parsed["a"]) is type(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "inf",
+        "nan",
+        "on",
+        "off",
+        "yes",
+        "no",
+        "y",
+        "1_000",
+        "0123",
+        "1:30",
+        "0x1f",
+        "0o17",
+        "2020-01-01",
+        "1e",
+        ".",
+    ],
+)
+def test_everything_else_is_text(text: str) -> None:
+    assert parse(f"a: {text}", "x")[0] == {"a": text}
+
+
+def test_lines_of_keys_and_items() -> None:
+    _, lines = parse("a: 1\nb:\n  - c: 2\n    d: [3,\n      4]\n", "x")
+    assert lines == {
+        ("a",): 1,
+        ("b",): 2,
+        ("b", 0): 3,
+        ("b", 0, "c"): 3,
+        ("b", 0, "d"): 4,
+        ("b", 0, "d", 0): 4,
+        ("b", 0, "d", 1): 5,
+    }
+
+
+_BOMB = "a: &a [1, 1]\n" + "".join(
+    f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join([f'*{chr(97 + i)}'] * 10)}]\n" for i in range(8)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1\nb: 2\na: 3", "f.yaml:3: key 'a' occurs twice, first on line 1"),
+        ("a: {b: 1, b: 2}", "f.yaml:1: key 'b' occurs twice"),
+        ("a: 1\n2: 3", "f.yaml:2: a key must be text"),
+        ("? [1]\n: 2", "f.yaml:1: a key must be text"),
+        ("a: !!python/object:os.system x", "f.yaml:1: the tag python/object:os.system is not allowed"),
+        ("a: !!binary aGk=", "f.yaml:1: the tag binary is not allowed"),
+        ("a: 1\n---\nb: 1", "f.yaml:2: not valid YAML"),
+        ("a: 1\nb: [1", "f.yaml:2: not valid YAML"),
+        ("a: *b", "f.yaml:1: not valid YAML: found undefined alias"),
+        ("a: &a [*a]", "f.yaml:1: more than"),
+        ("a: \0", "f.yaml: not valid YAML"),
+        ('a: "\\ud800"', "f.yaml:1: cannot read"),
+        ("a: " + "9" * 5000, "f.yaml:1: cannot read"),
+        ("[" * 5000, "f.yaml: nested too deeply"),
+        ("a: " + "[" * 22 + "]" * 22, "f.yaml: nested too deeply"),
+        ("a: " + "[" * 21 + "]" * 21, "f.yaml:1: more than"),
+        (_BOMB, "aliases of aliases"),
+        ("#" * (LARGEST_TEXT + 1), "f.yaml: longer than"),
+    ],
+)
+def test_what_is_refused(text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(text, "f.yaml")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_merge_key_is_an_ordinary_key() -> None:
+    assert parse("a: &a {b: 1}\nc: {<<: *a}", "x")[0]["c"] == {"<<": {"b": 1}}
+
+
+def test_the_writer_quotes_for_readers_of_the_older_rules() -> None:
+    assert dump({"a": "on", "b": "1e-5", "c": 1e-6}, flow=True) == "{a: 'on', b: '1e-5', c: 1.0e-06}\n"
+    assert dump("x") == "x\n"
+
+
+def test_line_breaks_of_every_kind_survive_on_one_line() -> None:
+    text = "a\x85b\u2028c\n\nd\r\te é"
+    assert dump({"a": text}, flow=True).count("\n") == 1
+    assert parse(dump({"a": text}), "x")[0] == {"a": text}
+
+
+_SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12)
+_VALUES = st.recursive(
+    _SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(_VALUES, st.sampled_from([True, None]))
+def test_what_is_written_is_read_back(value: object, flow: bool | None) -> None:
+    text = dump({"key": value}, flow=flow)
+    assert parse(text, "x")[0] == {"key": value}
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(st.text(max_size=40))
+def test_any_text_is_read_or_refused_as_input(text: str) -> None:
+    try:
+        value, _ = parse(text, "x")
+    except InputError:
+        return
+    assert yaml.safe_load(dump({"v": value}, flow=None)) is not None

@@ -1,3 +1,5 @@
+"""What variants are called: names of their own, all different, fit for files, and without effect on any result."""
+
 # ruff: noqa: E501
 from __future__ import annotations
 
@@ -10,11 +12,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 from support.fake_protocols import KINDS
+from support.small_runs import document
 
 from federation.contract.errors import InputError
+from scenarios.runs.runner import run
 from scenarios.settings.schema import Scenario, resolve
-
-pytestmark = pytest.mark.usefixtures("protocols")
+from scenarios.settings.sweep import variants
 
 MINIMAL: dict[str, Any] = {"data": {"source": "digits"}, "parties": {"count": 50}, "privacy": {"epsilon": 1}}
 
@@ -26,6 +29,7 @@ def _lines(*overrides: str, source: Any = MINIMAL) -> list[str]:
     return str(caught.value).splitlines()
 
 
+@pytest.mark.usefixtures("protocols")
 def test_a_minimal_file_is_enough(tmp_path: Path) -> None:
     (tmp_path / "my.csv").write_text("x,target\n1,a\n")
     path = tmp_path / "first try.yaml"
@@ -45,6 +49,7 @@ def test_a_minimal_file_is_enough(tmp_path: Path) -> None:
     assert scenario.engine.workers is scenario.engine.parties_per_node is scenario.engine.timeout is None
 
 
+@pytest.mark.usefixtures("protocols")
 def test_sources_are_found_beside_the_file_or_where_the_command_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,6 +66,7 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
     assert resolve(path, ["data.source=rows.csv"]).data.source == str(here / "rows.csv")
 
 
+@pytest.mark.usefixtures("protocols")
 @pytest.mark.parametrize(
     ("override", "line"),
     [
@@ -156,6 +162,7 @@ def test_one_line_says_what_is_wrong(override: str, line: str) -> None:
     assert lines[0].removeprefix("scenario: ").removeprefix(f"--set {override}: ").startswith(line)
 
 
+@pytest.mark.usefixtures("protocols")
 def test_all_problems_of_a_file_at_once_in_its_order(tmp_path: Path) -> None:
     path = tmp_path / "bad.yaml"
     path.write_text(
@@ -187,6 +194,7 @@ def test_all_problems_of_a_file_at_once_in_its_order(tmp_path: Path) -> None:
     assert _lines(source={})[0] == "scenario: data: missing; it has no default"
 
 
+@pytest.mark.usefixtures("protocols")
 def test_scikit_learn_classifiers_are_checked_by_name_and_parameter() -> None:
     scenario = resolve(MINIMAL, ["parties.classifier.KNeighborsClassifier.n_neighbors=1"])
     assert scenario.parties.classifier == {"name": "KNeighborsClassifier", "parameters": {"n_neighbors": 1}}
@@ -194,16 +202,19 @@ def test_scikit_learn_classifiers_are_checked_by_name_and_parameter() -> None:
     assert "n_neighbors" in _lines("parties.classifier={KNeighborsClassifier: {n_neighbours: 1}}")[0]
 
 
+@pytest.mark.usefixtures("protocols")
 def test_a_list_of_classifiers_holds_one_regularisation_each() -> None:
     assert "must be one number" in _lines("parties.classifier=[{logistic: {regularisation: [1, 2]}}, GaussianNB]")[0]
 
 
+@pytest.mark.usefixtures("protocols")
 def test_a_scenario_cannot_be_changed() -> None:
     scenario = resolve(MINIMAL)
     with pytest.raises(ValidationError):
         scenario.seed = 2  # type: ignore[misc]
 
 
+@pytest.mark.usefixtures("protocols")
 def test_the_json_schema_accepts_what_files_may_say() -> None:
     validate = pytest.importorskip("jsonschema").validate
     schema = json.loads(json.dumps(Scenario.model_json_schema()))
@@ -223,6 +234,7 @@ def test_the_json_schema_accepts_what_files_may_say() -> None:
             validate({**resolve(MINIMAL).to_plain(), path: value}, schema)
 
 
+@pytest.mark.usefixtures("protocols")
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
@@ -243,6 +255,7 @@ def test_protocols_that_cannot_work_in_the_world_are_refused_before_any_party_is
         resolve("quickstart", ["data.features=[scale, {whiten: auto}, unit_norm]", *overrides])
 
 
+@pytest.mark.usefixtures("protocols")
 @pytest.mark.usefixtures("installed_protocols")
 def test_protocols_that_can_work_in_every_swept_world_are_not_refused():
     overrides = [
@@ -252,6 +265,7 @@ def test_protocols_that_can_work_in_every_swept_world_are_not_refused():
     assert resolve("quickstart", overrides).protocols[0].kind == "parameter_average"
 
 
+@pytest.mark.usefixtures("protocols")
 def test_all_protocols_of_a_scenario_have_one_task(tmp_path):
     path = tmp_path / "mixed.yaml"
     path.write_text(
@@ -268,12 +282,14 @@ def test_all_protocols_of_a_scenario_have_one_task(tmp_path):
     assert second.startswith(f"{path}:8: protocols.3: the baseline individual")
 
 
+@pytest.mark.usefixtures("protocols")
 def test_a_baseline_with_instance_labels_suits_class_ratios():
     document = {"data": {"source": "digits"}, "parties": {"count": 9}, "privacy": {"epsilon": 1}}
     kinds = [{"kind": "pooled"}, {"kind": "ratio", "noise": ["auto", "off"]}]
     assert len(resolve({**document, "protocols": kinds, "baselines": False}).protocols) == 2
 
 
+@pytest.mark.usefixtures("protocols")
 @pytest.mark.parametrize(
     ("protocols", "beside"),
     [
@@ -292,6 +308,7 @@ def test_baselines_stand_beside_protocols_unless_they_are_switched_off(
     assert len(resolve({**plain, "baselines": False}).protocols) == len(protocols)
 
 
+@pytest.mark.usefixtures("protocols")
 @pytest.mark.parametrize(
     ("parties", "kind"),
     [
@@ -313,6 +330,7 @@ def test_without_protocols_parties_who_see_few_classes_average_parameters(
     assert [protocol.kind for protocol in chosen.protocols] == ["soft_vote"]
 
 
+@pytest.mark.usefixtures("protocols")
 def test_a_source_that_no_file_can_be_is_told(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     for source, words in {
@@ -328,6 +346,7 @@ def test_a_source_that_no_file_can_be_is_told(tmp_path: Path) -> None:
 HASHED = ["data.features=[{hash: 6}, {hash: {column: said, bits: 4}}, {project: 3}, unit_norm]", "seed=7"]
 
 
+@pytest.mark.usefixtures("protocols")
 def test_a_random_projection_has_the_scenarios_seed_and_hashing_is_no_stage_that_is_fitted():
     data = resolve(MINIMAL, HASHED).data
     projection = {"project": {"seed": 7, "dimensions": 3}}
@@ -338,6 +357,7 @@ def test_a_random_projection_has_the_scenarios_seed_and_hashing_is_no_stage_that
     assert resolve(own.to_plain()).data.features == own.data.features
 
 
+@pytest.mark.usefixtures("protocols")
 @pytest.mark.parametrize(
     ("features", "words"),
     [
@@ -353,3 +373,69 @@ def test_a_random_projection_has_the_scenarios_seed_and_hashing_is_no_stage_that
 def test_other_hashes_and_projections_are_refused(features, words):
     with pytest.raises(InputError, match=re.escape(words)):
         resolve(MINIMAL, [f"data.features={features}"])
+
+
+GAUSSIAN = {"kind": "soft_vote", "noise": "gaussian"}
+
+
+def scenario(*protocols):
+    return document(protocols=list(protocols))
+
+
+def test_a_name_stands_in_place_of_the_automatic_one():
+    entries = [{"kind": "soft_vote"}, {**GAUSSIAN, "name": "ours"}]
+    found = variants(resolve(scenario(*entries)))
+    assert [(one.name, one.key) for one in found] == [("soft_vote", "soft_vote"), ("ours", "soft_vote-gaussian")]
+    swept = {"kind": "soft_vote", "name": "ours", "noise": ["pure", "gaussian"], "student": False}
+    assert [one.name for one in variants(resolve(scenario(swept)))] == ["ours", "ours-gaussian"]
+    assert [one.default for one in variants(resolve(scenario({"kind": "soft_vote", "name": "ours"})))] == [True]
+
+
+def test_a_name_is_kept_in_the_file_and_comes_back():
+    made = resolve(scenario({**GAUSSIAN, "name": "ours"}))
+    assert made.to_plain()["protocols"][0]["name"] == "ours"
+    assert resolve(made.to_plain()) == made
+    assert "name" not in resolve(scenario(GAUSSIAN)).to_plain()["protocols"][0]
+
+
+@pytest.mark.parametrize(
+    ("entries", "said"),
+    [
+        ([{**GAUSSIAN, "name": "a/b"}], "name: must consist of letters, digits, '-', '_' and '.'"),
+        ([{**GAUSSIAN, "name": ".."}], "name: must consist of letters"),
+        ([{**GAUSSIAN, "name": ""}], "name: must"),
+        ([{**GAUSSIAN, "name": 7}], "name: must"),
+        ([{**GAUSSIAN, "name": "default"}], "name: must not be 'default', which is taken; choose another"),
+        ([{**GAUSSIAN, "name": "pooled"}], "name: must not be 'pooled', which is taken"),
+        ([{**GAUSSIAN, "name": "x" * 201}], "a name of 201 letters, allowed are 200"),
+        (
+            [{**GAUSSIAN, "name": "Ours"}, {"kind": "soft_vote", "name": "ours"}],
+            "entries 0 and 1 (from 0) both call a variant 'ours'; rename either",
+        ),
+        (
+            [{"kind": "soft_vote"}, {"kind": "soft_vote", "name": "again"}],
+            "entries 0 and 1 (from 0) both ask for 'soft_vote'; remove one",
+        ),
+        ([{"kind": "soft_vote"}, {"kind": "pooled", "name": "all"}], "protocols.1.name: unknown key; allowed: kind"),
+    ],
+)
+def test_a_name_that_no_file_or_no_other_may_have_is_refused(entries, said):
+    with pytest.raises(InputError) as caught:
+        resolve(scenario(*entries))
+    assert said in str(caught.value)
+
+
+def test_what_variants_are_called_changes_nothing_else(tmp_path):
+    """Also not the noise of the aggregator, which is drawn under the automatic name."""
+    small = {"trials": {"splits": 1, "noise": 2}, "parties": {"count": 10, "rows": 5}}
+    plain, named = (
+        run(document(protocols=[{"kind": "soft_vote"}, entry], **small), out=tmp_path / folder, keep_models=True)
+        for folder, entry in (("plain", GAUSSIAN), ("named", {**GAUSSIAN, "name": "ours"}))
+    )
+    renamed = [row | {"variant": row["variant"].replace("soft_vote-gaussian", "ours")} for row in plain.rows]
+    assert named.rows == renamed
+    assert {path.name for path in (tmp_path / "named/models").iterdir()} == {"soft_vote", "ours"}
+    assert named.model("ours", epsilon=30.0) is not None
+    page = (tmp_path / "named/report.html").read_text()
+    assert ">ours<" in page
+    assert "gaussian" not in page.split('id="run-1-guarantees"')[0]

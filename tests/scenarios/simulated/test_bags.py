@@ -1,7 +1,11 @@
-"""Bags of parties: even pieces, one per value, and persons who belong to one party."""
+"""Bags of parties: even pieces, one per value, and persons who belong to one party.
+
+Sets with prescribed class shares: exact counts against fractions, the largest size against a search.
+"""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from scenarios.simulated.bags import bags_by_value, even_bags, require_one_holder
+from scenarios.simulated.bags import (
+    are_shares,
+    bag_counts,
+    bag_shares,
+    bags_by_value,
+    even_bags,
+    exact_counts,
+    is_minority,
+    is_prescription,
+    largest_size,
+    require_one_holder,
+    shifted_shares,
+)
 
 
 @settings(derandomize=True, deadline=None, max_examples=100)
@@ -65,3 +81,137 @@ def test_persons_belong_to_one_party():
         r"deal whole persons, with parties.partition: \{by: COLUMN\} or a single party",
     ):
         require_one_holder(np.array([0, 1, 2, 3, 4, 5]), np.array([0, 2, 6]), persons, "name")
+
+
+CLASSES = ("a", "b", "c")
+
+
+def by_fractions(weights: list[int], size: int) -> list[int]:
+    """Largest remainders of exact shares weights / sum, ties to the first class."""
+    wanted = [Fraction(weight * size, sum(weights)) for weight in weights]
+    counts = [int(value) for value in wanted]
+    order = sorted(range(len(weights)), key=lambda i: (counts[i] - wanted[i], i))
+    for i in order[: size - sum(counts)]:
+        counts[i] += 1
+    return counts
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(st.lists(st.integers(0, 64), min_size=2, max_size=6).filter(any), st.integers(1, 5000))
+def test_counts_are_those_of_exact_fractions(weights, size):
+    shares = np.array([weights], dtype=float) / sum(weights)
+    counts = exact_counts(shares, size)[0]
+    assert counts.sum() == size
+    assert (np.abs(counts - shares[0] * size) < 1).all()
+    assert counts.tolist() == by_fractions(weights, size)
+
+
+def test_counts_of_shares_written_in_decimals_are_the_plain_ones():
+    assert exact_counts(np.array([[0.05, 0.05, 0.05, 0.05, 0.8], [0.1, 0.9, 0, 0, 0]]), 1000).tolist() == [
+        [50, 50, 50, 50, 800],
+        [100, 900, 0, 0, 0],
+    ]
+    assert exact_counts(bag_shares("majority", 0.1, 3), 600).tolist() == [[480, 60, 60], [60, 480, 60], [60, 60, 480]]
+
+
+def test_equal_remainders_go_round():
+    """Bags of 45 rows with a majority of .55 and .05 of nine classes each: no class may gain from its place."""
+    counts = exact_counts(bag_shares("majority", 0.05, 10), 45, in_turn=True)
+    assert counts.sum(axis=0).tolist() == counts.sum(axis=1).tolist() == [45] * 10
+    assert [row.tolist() for row in counts] == [np.roll(counts[0], p).tolist() for p in range(10)]
+    assert exact_counts(np.full((2, 4), 0.25), 6, in_turn=True).tolist() == [[2, 2, 1, 1], [1, 2, 2, 1]]
+    assert exact_counts(np.full((2, 4), 0.25), 6).tolist() == [[2, 2, 1, 1]] * 2
+
+
+def test_majorities_take_turns():
+    np.testing.assert_allclose(bag_shares("majority", 0.05, 2), [[0.95, 0.05], [0.05, 0.95]])
+    shares = bag_shares("majority", 0.02, 7)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    np.testing.assert_allclose(shares, 0.02 + np.eye(7) * (1 - 7 * 0.02))
+    np.testing.assert_allclose(bag_shares("majority", 0, 4), np.eye(4))
+
+
+def test_the_share_of_a_minority_depends_on_the_classes():
+    with pytest.raises(InputError, match=r"majority must be below 1/3 = 0.333333 for 3 classes, got 0.4: no class"):
+        bag_shares("majority", 0.4, 3)
+
+
+def test_proportions_are_as_listed():
+    listed = [[0.2, 0.3, 0.5], [1, 0, 0]]
+    np.testing.assert_allclose(bag_shares("proportions", listed, 3), listed)
+    with pytest.raises(InputError, match=r"one share for each of the 4 classes, got \[0.2, 0.3, 0.5\]"):
+        bag_shares("proportions", listed, 4)
+
+
+def test_one_class_is_shifted_and_the_others_share_the_rest():
+    shares = shifted_shares(np.array([0.1, 0.7]), np.array([0, 2]), 3)
+    np.testing.assert_allclose(shares, [[0.1, 0.45, 0.45], [0.15, 0.15, 0.7]])
+
+
+@pytest.mark.parametrize("value", [0, 0.05, 0.49])
+def test_minorities(value):
+    assert is_minority(value)
+    assert is_prescription("majority", value)
+
+
+@pytest.mark.parametrize("value", [0.5, -0.1, True, "0.1", float("nan"), None])
+def test_what_is_no_minority(value):
+    assert not is_minority(value)
+
+
+@pytest.mark.parametrize("value", [[1], [0.5, 0.6], [1.5, -0.5], [True, 0.0], ["1", 0], [float("nan"), 1], 1, None])
+def test_what_are_no_shares(value):
+    assert not are_shares(value)
+    assert not is_prescription("proportions", [value])
+
+
+def test_shares_of_few_digits_sum_to_one():
+    assert are_shares([0.1] * 10)
+    assert is_prescription("proportions", [[0.1] * 10, (0.7, 0.2, 0.1)])
+    assert not is_prescription("proportions", [])
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(st.integers(0, 60), st.integers(1, 50))
+def test_the_largest_size_of_a_threshold_is_the_threshold(threshold, most):
+    assert largest_size(lambda n: n <= threshold, most) == min(threshold, most)
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(
+    available=st.lists(st.integers(1, 400), min_size=3, max_size=3),
+    bags=st.integers(1, 8),
+    share=st.sampled_from([0.0, 0.05, 0.1, 0.3]),
+)
+def test_bags_as_large_as_can_be(available, bags, share):
+    supply = np.array(available)
+    shares = bag_shares("majority", share, 3)
+    try:
+        counts = bag_counts(shares, bags, None, supply, CLASSES)
+    except InputError:
+        sizes = []
+    else:
+        sizes = counts.sum(axis=1).tolist()
+        assert len(set(sizes)) == 1
+        assert (counts.sum(axis=0) <= supply).all()
+        assert (np.abs(counts - shares[np.arange(bags) % 3] * sizes[0]) < 1).all()
+    one_more = (sizes[0] if sizes else 0) + 1
+    needed = sum(exact_counts(shares, one_more, in_turn=True)[bag % 3] for bag in range(bags))
+    assert (needed > supply).any()
+
+
+def test_a_class_that_does_not_suffice_is_named():
+    with pytest.raises(
+        InputError,
+        match=r"4 bags of 100 rows with these shares need 200 private rows of the class 'a', but there are 180; "
+        "bags of 90 rows would do: lower parties.rows",
+    ):
+        bag_counts(bag_shares("majority", 0.05, 2), 4, 100, np.array([180, 999]), ("a", "b"))
+    assert bag_counts(bag_shares("majority", 0.05, 2), 4, 100, np.array([200, 200]), ("a", "b")).tolist() == [
+        [95, 5], [5, 95], [95, 5], [5, 95],
+    ]  # fmt: skip
+
+
+def test_a_class_without_rows_is_named():
+    with pytest.raises(InputError, match=r"need 1 private rows of the class 'b', but there are 0; lower"):
+        bag_counts(np.array([[0.0, 1.0]]), 1, None, np.array([9, 0]), ("a", "b"))

@@ -1,8 +1,18 @@
-"""The estimator: what it learns, what it takes, what it keeps, and what it refuses."""
+"""The estimator: what it learns, what it takes, what it keeps, and what it refuses.
+
+The network's outputs and gradient: against its definition, finite differences and scikit-learn.
+
+Training on bags: the loss and its gradient, the steps, which bags decide when to stop, and what is kept.
+
+Scaling of columns: indicators keep their values, other columns get one scale.
+"""
 
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,10 +20,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.neural_network import MLPRegressor
 from threadpoolctl import threadpool_limits
 
 from aggregator.learners.bag_regression import network as module
-from aggregator.learners.bag_regression.network import BagNetwork
+from aggregator.learners.bag_regression.network import (
+    Adam,
+    BagNetwork,
+    Perceptron,
+    ReleasedBags,
+    averaged,
+    bag_loss,
+    column_scaling,
+    cosine_decay,
+    train,
+)
 from federation.contract.errors import FederationError, InputError
 from federation.contract.randomness import NoiseBits
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, sign_weights
@@ -22,7 +43,7 @@ from parties.responses.labels import label_sums
 RANGE = (0.0, 10.0)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def one_thread():
     with threadpool_limits(1):
         yield
@@ -48,6 +69,7 @@ def quick(**changes):
     return BagNetwork(**{"label_range": RANGE, "hidden": (16, 8), "epochs": 4, **changes})
 
 
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("draw", [sign_weights, gaussian_weights])
 def test_it_learns_labels_that_it_never_sees(draw):
     rows, labels = table(3000, seed=9)
@@ -57,6 +79,7 @@ def test_it_learns_labels_that_it_never_sees(draw):
     assert error < 0.4 * linear
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_labels_of_rows_are_bags_of_one():
     rows, labels = table(400)
     alone = quick().fit_labels(rows, labels)
@@ -67,12 +90,14 @@ def test_labels_of_rows_are_bags_of_one():
     assert np.mean((network.predict(test_rows) - test_labels) ** 2) < 0.25
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_equal_seeds_give_equal_bits_and_others_do_not():
     data = released()
     np.testing.assert_array_equal(quick().fit(*data).parameters_, quick().fit(*data).parameters_)
     assert (quick(seed=1).fit(*data).parameters_ != quick().fit(*data).parameters_).any()
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_a_memory_map_gives_the_bits_of_an_array(tmp_path, monkeypatch):
     rows, *others = released()
     rows.tofile(tmp_path / "rows")
@@ -84,6 +109,7 @@ def test_a_memory_map_gives_the_bits_of_an_array(tmp_path, monkeypatch):
     np.testing.assert_array_equal(quick().fit(rows, *others).parameters_, expected.parameters_)
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_rows_in_another_order_are_the_same_rows():
     rows, bags, weights, sums = released()
     order = np.random.default_rng(0).permutation(len(rows))
@@ -93,6 +119,7 @@ def test_rows_in_another_order_are_the_same_rows():
     )
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_the_order_of_bags_is_drawn_anyway():
     """Bags given in another order, and drawn back into the first one, make the same network."""
     rows, bags, weights, sums = released()
@@ -112,6 +139,7 @@ def test_the_order_of_bags_is_drawn_anyway():
     np.testing.assert_array_equal(first.parameters_, second.parameters_)
 
 
+@pytest.mark.usefixtures("one_thread")
 @given(st.floats(-1e3, 1e3), st.floats(0.1, 1e3), st.integers(0, 5))
 @settings(max_examples=15, deadline=None)
 def test_units_of_labels_change_predictions_by_as_much(shift, factor, seed):
@@ -124,6 +152,7 @@ def test_units_of_labels_change_predictions_by_as_much(shift, factor, seed):
     np.testing.assert_allclose((second - shift) / factor, first, atol=1e-2)
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_losses_are_in_squared_units_of_the_label():
     rows, bags, weights, sums = released()
     for validation in (0.1, 0.3):
@@ -134,6 +163,7 @@ def test_losses_are_in_squared_units_of_the_label():
         assert network.losses_.shape == (4, 2)
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_predictions_lie_in_the_declared_range():
     rows, bags, weights, sums = released()
     network = quick(label_range=(3.0, 3.5), learning_rate=1e-6).fit(rows, bags, weights, sums)
@@ -143,6 +173,7 @@ def test_predictions_lie_in_the_declared_range():
     assert predicted.dtype == np.float64
 
 
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize(("size", "options", "steps"), [
     (8, {"batch_size": 10}, 15), (8, {"batch_size": 80, "batch_unit": "rows"}, 15),
     (8, {"batch_size": 3, "batch_unit": "rows"}, 150), (8, {}, 2), (100, {}, 10), (100, {"batch_size": 150}, 1),
@@ -160,6 +191,7 @@ def test_batches_are_counted_in_bags_or_rows(size, options, steps, monkeypatch):
     assert taken == [steps]
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_a_tenth_of_the_bags_is_held_out_and_at_least_one(monkeypatch):
     taken = []
 
@@ -175,6 +207,7 @@ def test_a_tenth_of_the_bags_is_held_out_and_at_least_one(monkeypatch):
     assert taken == [15, 1, 0]
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_it_survives_storage(tmp_path):
     rows, *others = released()
     network = quick(validation=0.2, patience=None, hidden=(5,)).fit(rows, *others)
@@ -188,6 +221,7 @@ def test_it_survives_storage(tmp_path):
     np.testing.assert_array_equal(loaded.fit(rows, *others).parameters_, network.parameters_)
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_arrays_of_another_network_are_refused():
     description, arrays = quick().fit(*released()).to_arrays()
     description["parameters"]["hidden"] = [16, 9]
@@ -195,6 +229,7 @@ def test_arrays_of_another_network_are_refused():
         BagNetwork.from_arrays(description, arrays)
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_it_is_an_estimator():
     network = quick(seed=3)
     copy = clone(network)
@@ -207,12 +242,14 @@ def test_it_is_an_estimator():
     assert 0 < fitted.score(rows, labels) < 1
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_training_that_diverges_is_refused():
     rows, bags, weights, sums = released()
     with pytest.raises(FederationError, match="lower it"):
         quick(learning_rate=1e30, validation=0).fit(rows, bags, weights, sums)
 
 
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize(("options", "complaint"), [
     ({"label_range": (1.0, 1.0)}, "label_range"), ({"label_range": (2.0, 1.0)}, "label_range"),
     ({"label_range": (0.0, np.nan)}, "label_range"), ({"label_range": (0.0,)}, "label_range"),
@@ -227,6 +264,7 @@ def test_parameters_that_cannot_be_used_are_refused(options, complaint):
         quick(**options).fit(*released(40))
 
 
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize(("change", "complaint"), [
     (lambda x, b, w, s: (x[:, 0], b, w, s), "rows must be numbers of shape"),
     (lambda x, b, w, s: (x.astype(str), b, w, s), "rows must be numbers"),
@@ -247,6 +285,7 @@ def test_arrays_that_cannot_be_used_are_refused(change, complaint):
         quick().fit(*change(*released(40)))
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_other_bad_calls_are_refused():
     rows, labels = table(30)
     with pytest.raises(InputError, match="one number for each row"):
@@ -260,3 +299,373 @@ def test_other_bad_calls_are_refused():
         network.predict(rows[:, :3])
     with pytest.raises(InputError, match="row 3 "):
         network.predict(np.where(np.arange(30)[:, None] == 3, np.inf, rows))
+
+
+def drawn(widths, rows, seed=0):
+    rng = np.random.default_rng(seed)
+    network = Perceptron(widths)
+    return network, rng.normal(size=network.size), rng.normal(size=(rows, widths[0])), rng
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.integers(1, 8), st.integers(0, 2**32))
+@settings(max_examples=50, deadline=None)
+def test_the_gradient_is_that_of_finite_differences(hidden, rows, seed):
+    network, parameters, x, rng = drawn((*hidden, 1), rows, seed)
+    slopes = rng.normal(size=rows)
+    gradient = np.zeros(network.size)
+    network.add_gradient(gradient, parameters, network.activations(parameters, x), slopes)
+    direction = rng.normal(size=network.size)
+    step = 1e-7  # too short to cross a kink but by rare chance, which the bound below allows for
+    ahead, behind = (slopes @ network.outputs(parameters + s * direction, x) for s in (step, -step))
+    expected = (ahead - behind) / (2 * step)
+    size = np.abs(gradient) @ np.abs(direction)
+    assert gradient @ direction == pytest.approx(expected, abs=1e-5 * (1 + size))
+
+
+def test_gradients_are_added():
+    network, parameters, x, rng = drawn((3, 5, 4, 1), 9)
+    slopes = rng.normal(size=9)
+    whole, parts = np.zeros(network.size), np.zeros(network.size)
+    network.add_gradient(whole, parameters, network.activations(parameters, x), slopes)
+    for part in (slice(0, 4), slice(4, 9)):
+        network.add_gradient(parts, parameters, network.activations(parameters, x[part]), slopes[part])
+    np.testing.assert_allclose(parts, whole, rtol=1e-12, atol=1e-12)
+
+
+def test_outputs_are_those_of_scikit_learn():
+    network, parameters, x, rng = drawn((7, 12, 5, 1), 50)
+    model = MLPRegressor(hidden_layer_sizes=(12, 5)).partial_fit(x, rng.normal(size=50))
+    model.coefs_, model.intercepts_ = (list(part) for part in zip(*network.layers(parameters), strict=True))
+    np.testing.assert_allclose(network.outputs(parameters, x), model.predict(x), rtol=1e-12)
+
+
+def test_layers_are_views_that_fill_the_vector():
+    network, parameters, _, _ = drawn((3, 4, 2, 1), 1)
+    for matrix, bias in network.layers(parameters):
+        matrix[:], bias[:] = 0, 0
+    assert not parameters.any()
+    assert network.size == 3 * 4 + 4 + 4 * 2 + 2 + 2 + 1
+
+
+def test_the_published_network_has_its_size():
+    assert Perceptron((121, 128, 64, 1)).size == 122 * 128 + 129 * 64 + 65
+
+
+def test_initial_parameters_keep_the_scale_of_their_inputs():
+    network = Perceptron((500, 300, 200, 1))
+    parameters = network.initial(np.random.default_rng(0))
+    assert parameters.dtype == np.float32
+    for (matrix, bias), total in zip(network.layers(parameters), (800, 500, 201), strict=True):
+        assert not bias.any()
+        assert np.abs(matrix).max() <= np.sqrt(6 / total)
+        assert matrix.std() == pytest.approx(np.sqrt(2 / total), rel=0.1)
+
+
+def test_single_precision_stays_single():
+    network, _, x, rng = drawn((3, 4, 1), 6)
+    parameters = network.initial(rng)
+    activations = network.activations(parameters, x.astype(np.float32))
+    gradient = np.zeros_like(parameters)
+    network.add_gradient(gradient, parameters, activations, np.ones(6, np.float32))
+    assert {values.dtype for values in activations} == {gradient.dtype} == {np.dtype(np.float32)}
+
+
+OPTIONS = {"epochs": 30, "learning_rate": 3e-3, "patience": None, "average": False}
+NETWORK = Perceptron((3, 8, 1))
+
+
+def training_released(count=60, size=4, seed=0):
+    rng = np.random.default_rng(seed)
+    rows, weights = rng.normal(size=(count, size, 3)).astype(np.float32), rng.normal(size=(count, size))
+    labels = np.tanh(rows[..., 0]) + 0.3 * rng.normal(size=(count, size))
+    return ReleasedBags(rows, weights.astype(np.float32), (weights * labels).sum(axis=1).astype(np.float32))
+
+
+def trained(bags, validation=12, seed=1, batch=4, **changes):
+    options = BagNetwork((-1, 1), **{**OPTIONS, **changes})
+    return train(NETWORK, bags, validation, batch, options, np.random.default_rng(seed))
+
+
+def held_out(count, validation, seed=1):
+    """The bags that are held out: the first ones of the permutation drawn after the initial parameters."""
+    rng = np.random.default_rng(seed)
+    NETWORK.initial(rng)
+    return rng.permutation(count)[:validation]
+
+
+def test_the_loss_of_training_bags_falls():
+    losses = trained(training_released(), patience=None).losses
+    assert losses.shape == (30, 2)
+    assert losses[-1, 0] < 0.5 * losses[0, 0]
+
+
+def test_the_best_parameters_are_those_of_the_smallest_validation_loss():
+    bags = training_released()
+    found, chosen = trained(bags), held_out(60, 12)
+    assert bag_loss(NETWORK, found.parameters, bags, chosen) == found.losses[:, 1].min()
+    last = trained(bags, restore_best=False)
+    assert bag_loss(NETWORK, last.parameters, bags, chosen) == last.losses[-1, 1]
+    np.testing.assert_array_equal(last.losses, found.losses)
+
+
+@pytest.mark.parametrize("patience", [1, 2, 5])
+def test_training_stops_when_patience_ends(patience):
+    without = trained(training_released(), epochs=100, learning_rate=0.03).losses[:, 1]
+    losses = trained(training_released(), epochs=100, learning_rate=0.03, patience=patience).losses[:, 1]
+    np.testing.assert_array_equal(losses, without[: len(losses)])
+    lower = np.minimum.accumulate(np.append(np.inf, losses))
+    waited = [0]
+    for loss, least in zip(losses, lower, strict=False):
+        waited.append(0 if loss < least else waited[-1] + 1)
+    assert max(waited) == waited[-1] == patience
+
+
+def test_validation_bags_decide_when_to_stop_and_are_not_learned_from():
+    """Other sums of held out bags change their losses, and so where training stops, but no training loss before."""
+    bags, chosen = training_released(), held_out(60, 12)
+    sums = bags.sums.copy()
+    sums[chosen] = sums[chosen][::-1] * 30
+    other = replace(bags, sums=sums)
+    first, second = trained(bags), trained(other)
+    np.testing.assert_array_equal(first.losses[:, 0], second.losses[:, 0])
+    assert (first.losses[:, 1] != second.losses[:, 1]).all()
+    assert len(trained(bags, patience=3).losses) != len(trained(other, patience=3).losses)
+
+
+def test_training_bags_are_learned_from():
+    bags = training_released()
+    used = np.setdiff1d(np.arange(60), held_out(60, 12))
+    sums = bags.sums.copy()
+    sums[used[0]] += 1
+    assert (trained(replace(bags, sums=sums)).parameters != trained(bags).parameters).any()
+
+
+def test_nothing_is_computed_from_other_bags_than_these(monkeypatch):
+    """Every loss is of training bags with a gradient, or of validation bags without."""
+    chosen, seen = set(held_out(60, 12).tolist()), []
+
+    def watched(network, parameters, bags, part, gradient=None):
+        seen.append((set(part.tolist()) <= chosen, chosen.isdisjoint(part.tolist()), gradient is None))
+        return bag_loss(network, parameters, bags, part, gradient)
+
+    monkeypatch.setattr(module, "bag_loss", watched)
+    trained(training_released(), epochs=3)
+    assert set(seen) == {(True, False, True), (False, True, False)}
+    assert len(seen) == 3 * (12 + 1)
+
+
+def test_without_validation_all_bags_are_learned_from_to_the_end():
+    found = trained(training_released(), validation=0, patience=1)
+    assert len(found.losses) == 30
+    assert np.isnan(found.losses[:, 1]).all()
+    assert (trained(training_released(), validation=0, restore_best=False).parameters == found.parameters).all()
+
+
+def test_averages_weigh_steps_by_rising_factorials():
+    values = np.random.default_rng(0).normal(size=(20, 3))
+    average = np.full(3, 99.0)
+    for step, value in enumerate(values, start=1):
+        averaged(average, value, step)
+        weights = np.array([math.prod(range(s, s + 8)) for s in range(1, step + 1)], dtype=float)
+        np.testing.assert_allclose(average, weights @ values[:step] / weights.sum(), rtol=1e-12)
+
+
+def test_averages_are_judged_and_kept_and_do_not_change_the_path(monkeypatch):
+    seen = []
+
+    def watched(average, parameters, step):
+        seen.append((step, parameters.copy()))
+        averaged(average, parameters, step)
+
+    monkeypatch.setattr(module, "averaged", watched)
+    bags = training_released()
+    plain, found = trained(bags, restore_best=False), trained(bags, restore_best=False, average=True)
+    np.testing.assert_array_equal(found.losses[:, 0], plain.losses[:, 0])
+    np.testing.assert_array_equal(seen[-1][1], plain.parameters)
+    assert [step for step, _ in seen] == list(range(1, 30 * 12 + 1))
+    expected = np.zeros(NETWORK.size, np.float32)
+    for step, parameters in seen:
+        averaged(expected, parameters, step)
+    np.testing.assert_allclose(found.parameters, expected, rtol=1e-5, atol=1e-6)
+    assert bag_loss(NETWORK, found.parameters, bags, held_out(60, 12)) == found.losses[-1, 1]
+
+
+def test_averages_have_less_of_the_noise_of_steps():
+    jumps = [
+        np.abs(
+            np.diff(trained(training_released(), learning_rate=0.03, alpha=1.0, average=average).losses[:, 1], 2)
+        ).mean()
+        for average in (False, True)
+    ]
+    assert jumps[1] < 0.6 * jumps[0]
+
+
+def test_every_bag_is_seen_once_an_epoch(monkeypatch):
+    seen = []
+
+    def watched(network, parameters, bags, chosen, gradient=None):
+        seen.extend(chosen.tolist())
+        return bag_loss(network, parameters, bags, chosen, gradient)
+
+    monkeypatch.setattr(module, "bag_loss", watched)
+    trained(training_released(), validation=0, epochs=2, batch=7)
+    assert sorted(seen[:60]) == sorted(seen[60:]) == list(range(60))
+    assert seen[:60] != seen[60:]
+
+
+def test_equal_generators_give_equal_bits_and_others_do_not():
+    bags = training_released()
+    np.testing.assert_array_equal(trained(bags).parameters, trained(bags).parameters)
+    assert (trained(bags, seed=2).parameters != trained(bags).parameters).any()
+
+
+def test_steps_are_the_weighted_means_of_the_algorithm():
+    """The moments as explicit sums: m_t = sum (1 - b1) b1^(t-s) g_s, corrected by 1 - b1^t; likewise v_t."""
+    rng = np.random.default_rng(0)
+    start, gradients = rng.normal(size=5), rng.normal(size=(30, 5))
+    parameters = start.copy()
+    adam, expected = Adam(parameters), start.copy()
+    for t, gradient in enumerate(gradients, start=1):
+        adam.step(gradient, 1e-2)
+        ages = np.arange(t - 1, -1, -1.0)
+        first, second = 0.1 * 0.9**ages, 0.001 * 0.999**ages
+        mean, square = first @ gradients[:t] / first.sum(), second @ gradients[:t] ** 2 / second.sum()
+        expected -= 1e-2 * mean / (np.sqrt(square) + 1e-7)
+        np.testing.assert_allclose(parameters, expected, rtol=1e-10)
+
+
+def test_the_first_step_has_the_size_of_the_rate():
+    parameters = np.zeros(3)
+    Adam(parameters).step(np.array([5.0, -1e-3, 0.0]), 0.1)
+    np.testing.assert_allclose(parameters, [-0.1, 0.1, 0.0], rtol=1e-3)
+
+
+def test_it_finds_the_minimum_of_a_quadratic():
+    parameters = np.array([3.0, -2.0])
+    adam, centre = Adam(parameters), np.array([1.0, 0.5])
+    for step in range(3000):
+        adam.step(np.array([1.0, 100.0]) * (parameters - centre), cosine_decay(step, 3000, 1e-2, 1e-3))
+    np.testing.assert_allclose(parameters, centre, atol=1e-4)
+
+
+def test_the_rate_decays_from_initial_to_alpha_of_it():
+    rates = [cosine_decay(step, 100, 1e-3, 1e-3) for step in range(101)]
+    assert rates[0] == 1e-3
+    assert rates[-1] == pytest.approx(1e-6)
+    assert rates[50] == pytest.approx(1e-3 * (1 + 1e-3) / 2)
+    assert all(later < earlier for earlier, later in pairwise(rates))
+    assert rates[25] == pytest.approx(1e-6 + (1e-3 - 1e-6) * (1 + math.sqrt(0.5)) / 2)
+
+
+def problem(count, size, columns=3, hidden=(4, 3), seed=0):
+    rng = np.random.default_rng(seed)
+    network = Perceptron((columns, *hidden, 1))
+    bags = ReleasedBags(rng.normal(size=(count, size, columns)), rng.normal(size=(count, size)), rng.normal(size=count))
+    return network, rng.normal(size=network.size), bags, rng
+
+
+def by_definition(network, parameters, bags, chosen):
+    size = bags.weights.shape[1]
+    predicted = [bags.weights[j] @ network.outputs(parameters, bags.rows[j]) for j in chosen]
+    return sum((p - bags.sums[j]) ** 2 for p, j in zip(predicted, chosen, strict=True)) / (len(chosen) * size)
+
+
+@given(st.integers(1, 8), st.integers(1, 8), st.integers(0, 2**32))
+@settings(max_examples=40, deadline=None)
+def test_the_loss_is_its_definition(count, size, seed):
+    network, parameters, bags, rng = problem(count, size, seed=seed)
+    chosen = rng.permutation(count)[: rng.integers(1, count + 1)]
+    expected = by_definition(network, parameters, bags, chosen)
+    assert bag_loss(network, parameters, bags, chosen) == pytest.approx(expected, rel=1e-10)
+
+
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 2**32))
+@settings(max_examples=40, deadline=None)
+def test_the_gradient_is_that_of_finite_differences_training(count, size, seed):
+    network, parameters, bags, rng = problem(count, size, seed=seed)
+    chosen, gradient = np.arange(count), np.full(network.size, np.nan)
+    bag_loss(network, parameters, bags, chosen, gradient)
+    direction = rng.normal(size=network.size)
+    ahead, behind = (by_definition(network, parameters + s * direction, bags, chosen) for s in (1e-6, -1e-6))
+    assert gradient @ direction == pytest.approx((ahead - behind) / 2e-6, abs=1e-4 * (1 + np.linalg.norm(gradient)))
+
+
+@pytest.mark.parametrize("size", [1, 3, 50])
+def test_tiles_change_nothing_but_rounding(size, monkeypatch):
+    network, parameters, bags, _ = problem(40, size)
+    whole, parts = np.empty(network.size), np.empty(network.size)
+    first = bag_loss(network, parameters, bags, np.arange(40), whole)
+    monkeypatch.setattr(module, "_TRAINING_TILE", 7)
+    assert bag_loss(network, parameters, bags, np.arange(40), parts) == pytest.approx(first, rel=1e-12)
+    np.testing.assert_allclose(parts, whole, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("draw", [gaussian_weights, sign_weights])
+def test_the_loss_of_bags_estimates_that_of_rows_without_bias(draw):
+    """E_w of the bag loss is the mean of (f(x) - y)^2; noise of variance v on sums adds v / k."""
+    size, runs, noise = 5, 40_000, 1.5
+    network, parameters, fixed, rng = problem(1, size)
+    labels = rng.normal(size=size)
+    weights = draw(runs, size, NoiseBits(0, "weights"))
+    sums = weights @ labels + noise * rng.normal(size=runs)
+    rows = np.broadcast_to(fixed.rows, (runs, size, 3))
+    expected = np.mean((network.outputs(parameters, fixed.rows[0]) - labels) ** 2) + noise**2 / size
+    misses = weights @ network.outputs(parameters, fixed.rows[0]) - sums
+    error = np.std(misses**2 / size) / np.sqrt(runs)
+    found = bag_loss(network, parameters, ReleasedBags(rows, weights, sums), np.arange(runs))
+    assert found == pytest.approx(expected, abs=4 * error)
+    assert error < 0.02 * expected
+
+
+def test_bags_of_one_row_give_the_loss_of_rows():
+    network, parameters, bags, _ = problem(30, 1)
+    single = ReleasedBags(bags.rows, np.ones((30, 1)), bags.sums)
+    expected = np.mean((network.outputs(parameters, bags.rows[:, 0]) - bags.sums) ** 2)
+    assert bag_loss(network, parameters, single, np.arange(30)) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.001, 0.3, 0.7, 0.999])
+@pytest.mark.parametrize("values", [(0.0, 1.0), (-3.0, 40.0)])
+def test_a_column_of_two_values_becomes_an_indicator_of_the_rarer(share, values):
+    column = np.random.default_rng(0).random(5000) < share
+    rows = np.where(column, values[1], values[0])[:, None]
+    centre, scale = column_scaling(rows)
+    assert set(np.abs((rows - centre) / scale).ravel()) == {0.0, 1.0}
+    assert ((rows != centre).mean()) <= 0.5
+
+
+def test_continuous_columns_get_unit_mean_square_about_the_median():
+    rows = np.random.default_rng(0).normal([[5.0, -300.0]], [[1e-3, 40.0]], size=(4001, 2))
+    centre, scale = column_scaling(rows)
+    np.testing.assert_array_equal(centre, np.median(rows, axis=0))
+    np.testing.assert_allclose(np.mean(((rows - centre) / scale) ** 2, axis=0), 1, rtol=1e-3)
+
+
+def test_columns_that_do_not_vary_keep_their_scale():
+    centre, scale = column_scaling(np.full((10, 2), [7.0, 0.0]))
+    assert centre.tolist() == [7.0, 0.0]
+    assert scale.tolist() == [1.0, 1.0]
+
+
+def test_many_rows_are_sampled_from_all_over():
+    rows = np.linspace(0, 1, 100_000)[:, None]
+    centre, scale = column_scaling(rows)
+    assert centre[0] == pytest.approx(0.5, abs=1e-3)
+    assert scale[0] == pytest.approx(np.sqrt(1 / 12), rel=1e-3)
+
+
+@given(st.integers(1, 50), st.integers(-3, 3), st.floats(-100, 100), st.integers(0, 2**32))
+@settings(max_examples=60, deadline=None)
+def test_units_change_nothing(rows, power, shift, seed):
+    values = np.random.default_rng(seed).normal(size=(rows, 2))
+    moved = values * 8.0**power + shift
+    (centre, scale), (other, others) = column_scaling(values), column_scaling(moved)
+    assert (scale > 0).all()
+    np.testing.assert_allclose((moved - other) / others, (values - centre) / scale, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_extreme_units_do_not_overflow(size):
+    rows = np.random.default_rng(0).normal(size=(100, 1)) * size
+    centre, scale = column_scaling(rows)
+    assert np.mean(((rows - centre) / scale) ** 2) == pytest.approx(1, rel=0.02)

@@ -1,4 +1,9 @@
-"""The estimator that looks for drift: today's answer without it, none worse than the mean of bags with it."""
+"""The estimator that looks for drift: today's answer without it, none worse than the mean of bags with it.
+
+Estimators that are fitted to some of the bags: the same as fitting them oneself.
+
+Folds of bags, what is said of bags left out, and weights by it.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,28 @@ import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize, nnls
 from support.mixtures import Mixtures
 
-from aggregator.learners.class_ratios.auto import AutoRatios
+from aggregator.learners.class_ratios.auto import (
+    AutoRatios,
+    Candidate,
+    Evidence,
+    folds,
+    left_out,
+    left_out_of_all,
+    mean_error,
+    member,
+    of_means,
+    of_rows,
+    stacked,
+)
 from aggregator.learners.class_ratios.bag_classifier import BagClassifier
 from aggregator.learners.class_ratios.catalogue import MEAN, load, verdict
-from aggregator.learners.class_ratios.class_means import WhitenedMeans
+from aggregator.learners.class_ratios.class_means import ClassMeans, WhitenedMeans
+from aggregator.learners.class_ratios.kernel_means import DistributionRegression
 from federation.contract.errors import InputError
 
 WORLD = Mixtures(3, distance=3.0)
@@ -188,3 +209,155 @@ def test_single_rows_are_checked_by_what_is_left_out_alone():
     assert "drift_p_value" not in found.diagnostics_
     assert "error_mean_of_bags" in found.diagnostics_
     assert MEAN in {name.removeprefix("error_") for name in found.diagnostics_}
+
+
+WORLD_CANDIDATES, RANDOM = Mixtures(2), np.random.default_rng(0)
+SHARES = np.array([[0.1, 0.9], [0.3, 0.7], [0.6, 0.4], [0.9, 0.1], [0.5, 0.5]])
+BAGS = [WORLD_CANDIDATES.rows(shares, 60, RANDOM) for shares in SHARES]
+EVIDENCE = Evidence(np.full(5, 60.0), SHARES, np.tile([[0.01, -0.01], [-0.01, 0.01]], (5, 1, 1)))
+KEPT, LEFT = np.array([0, 1, 3]), 2
+
+
+def test_evidence_of_some_bags_is_theirs():
+    evidence = Evidence(np.array([10.0, 30.0]), np.array([[1.2, -0.2], [0.0, 1.0]]), None)
+    np.testing.assert_allclose(evidence.mean, [0.3, 0.7])
+    assert evidence.noise_floor == 0
+    some = EVIDENCE.of(KEPT)
+    np.testing.assert_array_equal(some.proportions, SHARES[KEPT])
+    assert some.noise.shape == (3, 2, 2)
+    assert some.noise_floor == pytest.approx(2 * np.sqrt(2 / np.pi) * 0.1)
+
+
+@pytest.mark.parametrize(
+    ("name", "estimator"),
+    [
+        ("whitened", WhitenedMeans(seed=4)),
+        ("regression", DistributionRegression("linear", seed=4)),
+    ],
+)
+def test_a_candidate_of_rows_is_its_estimator_on_the_bags_kept(name, estimator):
+    candidates = of_rows(BAGS, EVIDENCE, 4)
+    assert list(candidates) == ["bag_classifier", "whitened", "regression", "regression_fourier"]
+    fitted = candidates[name].fit(KEPT)
+    some = EVIDENCE.of(KEPT)
+    own = estimator.fit([BAGS[bag] for bag in KEPT], some.proportions, some.noise)
+    np.testing.assert_allclose(
+        candidates[name].estimate(fitted, np.array([LEFT]))[0], own.predict(BAGS[LEFT]), rtol=1e-9
+    )
+    np.testing.assert_allclose(fitted.predict(BAGS[LEFT]), own.predict(BAGS[LEFT]), rtol=1e-9)
+    again = member(*fitted.to_arrays())
+    np.testing.assert_array_equal(again.predict(BAGS[LEFT]), fitted.predict(BAGS[LEFT]))
+
+
+def test_the_classifier_looks_for_its_regularisation_once():
+    candidate = of_rows(BAGS, EVIDENCE, 4)["bag_classifier"]
+    whole = BagClassifier(seed=4).fit(BAGS, SHARES, EVIDENCE.noise)
+    np.testing.assert_array_equal(candidate.fit(np.arange(5)).predict(BAGS[LEFT]), whole.predict(BAGS[LEFT]))
+    some = EVIDENCE.of(KEPT)
+    own = BagClassifier(whole.regularisation_, seed=4).fit([BAGS[bag] for bag in KEPT], some.proportions, some.noise)
+    np.testing.assert_array_equal(candidate.fit(KEPT).predict(BAGS[LEFT]), own.predict(BAGS[LEFT]))
+
+
+def test_the_regression_on_random_features_keeps_those_of_all_bags():
+    candidate = of_rows(BAGS, EVIDENCE, 4)["regression_fourier"]
+    whole = DistributionRegression("fourier", seed=4).fit(BAGS, SHARES)
+    np.testing.assert_array_equal(candidate.fit(np.arange(5)).predict(BAGS[1]), whole.predict(BAGS[1]))
+    assert candidate.fit(KEPT).embedding_key() == whole.embedding_key()
+
+
+def test_candidates_of_means_know_what_is_known_of_their_noise():
+    means, variance = np.stack([bag.mean(axis=0) for bag in BAGS]), np.array([0.0, 0.1, 0.2, 0.3, 0.4])
+    known = {"covariance": np.eye(6), "mean_noise": variance, "covariance_rows": 200}
+    candidates = of_means(means, EVIDENCE, 0, **known)
+    assert list(candidates) == ["whitened", "class_means", "regression"]
+    some = {**known, "mean_noise": variance[KEPT]}
+    for kind in (WhitenedMeans, ClassMeans):
+        own = kind("linear").fit_means(means[KEPT], *EVIDENCE.of(KEPT), **some)
+        candidate = candidates[kind.name]
+        found = candidate.estimate(candidate.fit(KEPT), np.array([LEFT]))[0]
+        np.testing.assert_allclose(found, own.estimate(means[LEFT]), rtol=1e-9)
+    regression = candidates["regression"]
+    fresh = DistributionRegression("linear").fit_means(means[KEPT], *EVIDENCE.of(KEPT))
+    found = regression.estimate(regression.fit(KEPT), np.array([LEFT]))[0]
+    np.testing.assert_allclose(found, fresh.estimate(means[LEFT]), rtol=1e-9)
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=40), st.integers(0, 100))
+def test_every_bag_is_in_one_fold_with_all_of_its_group(groups, seed):
+    parts = folds(np.array(groups), seed)
+    assert sorted(np.concatenate(parts)) == list(range(len(groups)))
+    names = [{groups[bag] for bag in part} for part in parts]
+    distinct = len(set(groups))
+    assert sum(map(len, names)) == distinct  # no group is in two of them
+    assert len(parts) == (distinct if distinct <= 8 else 6)
+    assert max(map(len, names)) - min(map(len, names)) <= 1
+
+
+def test_names_of_groups_may_be_words():
+    parts = folds(np.array(["b", "a", "b"]), 0)
+    assert sorted(part.tolist() for part in parts) == [[0, 2], [1]]
+
+
+def test_no_bag_is_seen_by_the_fit_that_is_asked_about_it():
+    seen: list[tuple[list[int], list[int]]] = []
+
+    def estimate(fitted, some):
+        seen.append((list(fitted), some.tolist()))
+        return np.tile(np.eye(2)[0], (len(some), 1))
+
+    candidate = Candidate(lambda kept: kept, estimate)
+    found = left_out_of_all(candidate, [np.array([0, 3]), np.array([1]), np.array([2])], 4)
+    assert found.shape == (4, 2)
+    assert seen == [([1, 2], [0, 3]), ([0, 2, 3], [1]), ([0, 1, 3], [2])]
+
+
+def test_what_cannot_be_fitted_to_the_rest_says_nothing():
+    def fit(kept):
+        if 0 not in kept:
+            raise InputError("classes cannot be told apart")
+        return kept
+
+    candidate = Candidate(fit, lambda fitted, some: np.full((len(some), 2), 0.5))
+    assert left_out(candidate, np.array([0]), 3) is None
+    assert left_out(candidate, np.array([1, 2]), 3).shape == (2, 2)
+    assert left_out_of_all(candidate, [np.array([0]), np.array([1, 2])], 3) is None
+
+
+def test_errors_are_l1():
+    assert mean_error(np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.7, 0.3], [1.2, -0.2]])) == pytest.approx(0.4)
+
+
+def objective(weights, estimates, truth, pull):
+    mixed = np.tensordot(weights, estimates, 1)
+    apart = weights - np.eye(len(weights))[0]
+    return np.sum((truth - mixed) ** 2) + pull * apart @ apart * np.sum((truth - estimates[0]) ** 2)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.sampled_from([0.0, 0.1, 10.0]))
+def test_weights_are_those_of_independent_solvers(seed, count, pull):
+    random = np.random.default_rng(seed)
+    truth = random.dirichlet(np.ones(3), 9)
+    estimates = random.dirichlet(np.ones(3), (count, 9))
+    found = stacked({str(k): one for k, one in enumerate(estimates)}, truth, "0", pull)
+    weights = np.array(list(found.values()))
+    assert weights.min() >= 0
+    assert weights.sum() == pytest.approx(1)
+    # Least squares without negative weights, in which one row of large weight says that they sum to 1.
+    large = 1e4
+    strength = np.sqrt(pull * np.sum((truth - estimates[0]) ** 2))
+    rows = np.vstack([estimates.reshape(count, -1).T, strength * np.eye(count), np.full(count, large)])
+    right = np.concatenate([truth.ravel(), strength * np.eye(count)[0], [large]])
+    np.testing.assert_allclose(weights, nnls(rows, right)[0], atol=3e-3)  # of which a thousandth may be dropped
+    other = minimize(
+        objective, np.full(count, 1 / count), (estimates, truth, pull), bounds=[(0, 1)] * count, method="SLSQP",
+        constraints={"type": "eq", "fun": lambda weights: weights.sum() - 1}, options={"ftol": 1e-12},
+    )  # fmt: skip
+    assert objective(weights, estimates, truth, pull) <= other.fun * (1 + 1e-4) + 1e-9
+
+
+def test_what_is_right_gets_all_weight_unless_it_is_pulled_to_the_leading_one():
+    truth = np.array([[0.2, 0.8], [0.6, 0.4], [0.9, 0.1]])
+    estimates = {"wrong": truth[::-1], "right": truth}
+    assert stacked(estimates, truth, "wrong", 0.0) == {"wrong": 0.0, "right": 1.0}
+    assert stacked(estimates, truth, "wrong", 1e6)["wrong"] == pytest.approx(1, abs=1e-3)
+    assert stacked({"a": truth, "b": truth}, truth, "a", 0.1) == {"a": pytest.approx(0.5), "b": pytest.approx(0.5)}

@@ -1,13 +1,32 @@
-"""Class means: the problem that is solved, its bias, what noise does, and bags that send only means."""
+"""Class means: the problem that is solved, its bias, what noise does, and bags that send only means.
+
+Least squares for class means against closed forms, and its errors against simulation.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from scipy.optimize import minimize
 from support.mixtures import Mixtures, skewed
 
-from aggregator.learners.class_ratios.class_means import ClassMeans, EnergyMeans, WhitenedMeans, centred
+from aggregator.learners.class_ratios.class_means import (
+    ClassMeans,
+    EnergyMeans,
+    MeanErrors,
+    Unmixing,
+    WhitenedMeans,
+    centred,
+    expected_proportions,
+    given_labels,
+    positive,
+    tempered,
+    undistorted,
+)
 from federation.contract.errors import InputError
 
 WORLD = Mixtures(3)
@@ -186,3 +205,284 @@ def test_fit_means_refuses_what_it_cannot_use():
     with pytest.raises(InputError, match="rank 2"):
         ClassMeans("linear", debiased=False).fit_means(means[:2], [9] * 2, shares[:2])
     assert ClassMeans("linear", debiased=False).fit_means(means, sizes, shares).errors() is None
+
+
+def centring(classes):
+    return np.eye(classes) - 1 / classes
+
+
+def noisy(shares, deviation, random):
+    """Shares with Gaussian noise that sums to zero, and its covariance."""
+    bags, classes = shares.shape
+    drawn = deviation * random.normal(size=shares.shape)
+    covariance = np.tile(deviation**2 * centring(classes), (bags, 1, 1))
+    return shares + drawn - drawn.mean(axis=1, keepdims=True), covariance
+
+
+def test_as_many_bags_as_classes_are_inverted_whatever_their_sizes_and_noise():
+    shares = skewed(4, 0.1)
+    for sizes, noise in ((np.ones(4), None), (np.array([1.0, 5, 2, 9]), np.tile(0.01 * centring(4), (4, 1, 1)))):
+        assert Unmixing(shares, sizes, noise).matrix == pytest.approx(np.linalg.inv(shares))
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.integers(2, 5), st.integers(0, 20), st.integers(0, 2**32))
+def test_it_is_weighted_least_squares_and_recovers_exact_means(classes, further, seed):
+    rng = np.random.default_rng(seed)
+    shares = np.concatenate([skewed(classes, 0.05), rng.dirichlet(np.ones(classes), further)])
+    sizes = rng.integers(1, 100, len(shares)).astype(float)
+    found = Unmixing(shares, sizes).matrix
+    assert found.T @ shares == pytest.approx(np.eye(classes), abs=1e-9)
+    assert found.sum(axis=0) == pytest.approx(1)
+    answers = rng.normal(size=len(shares))
+    roots = np.sqrt(sizes)
+    expected = np.linalg.lstsq(roots[:, None] * shares, roots * answers, rcond=None)[0]
+    assert found.T @ answers == pytest.approx(expected)
+
+
+def test_known_noise_is_corrected_and_ignored_noise_shrinks():
+    """Errors in variables: the naive slope is attenuated by reliability, the corrected one is consistent."""
+    rng, means = np.random.default_rng(0), np.array([[0.0, 1.0], [2.0, 0.0], [1.0, 3.0]])
+    shares = rng.dirichlet(np.full(3, 0.5), 4000)
+    released, noise = noisy(shares, 0.15, rng)
+    sizes = np.full(len(shares), 30.0)
+    naive, corrected = (Unmixing(released, sizes, known).matrix.T @ shares @ means for known in (None, noise))
+    assert np.abs(corrected - means).max() < 0.05
+    assert np.abs(naive - means).max() > 0.2
+
+
+@pytest.mark.parametrize("bags", [6, 8, 20])
+def test_few_noisy_bags_are_corrected_as_far_as_they_should_be(bags):
+    """The bias is of fourth order in the noise; naive least squares has one of second order."""
+    rng, answers = np.random.default_rng(bags), np.array([0.0, 1.0, 3.0])
+    shares, sizes = np.concatenate([skewed(3, 0.1)] * 7)[:bags], np.ones(bags)
+    bias = {False: np.zeros(3), True: np.zeros(3)}
+    for _ in range(1000):
+        released, noise = noisy(shares, 0.02, rng)
+        for mirrored in (released, 2 * shares - released):  # odd orders cancel
+            for corrected in bias:
+                unmix = Unmixing(mirrored, sizes, noise if corrected else None).matrix
+                bias[corrected] += unmix.T @ shares @ answers - answers
+    assert np.abs(bias[True]).max() < 0.2 * np.abs(bias[False]).max()
+
+
+def test_noise_as_large_as_the_signal_leaves_the_classes_in_place():
+    rng = np.random.default_rng(1)
+    released, noise = noisy(rng.dirichlet(np.full(3, 20.0), 200), 0.3, rng)
+    assert np.abs(Unmixing(released, np.ones(200), noise).matrix).max() < 1
+
+
+@pytest.mark.parametrize("bags", [6, 15])
+def test_distorted_products_are_mended(bags):
+    """Exact means and noisy proportions: what is left of the noise's effect on mu'mu."""
+    rng, means = np.random.default_rng(2), Mixtures(3).means
+    shares, sizes = np.concatenate([skewed(3, 0.1)] * 5)[:bags], np.ones(bags)
+    truth, raw, mended = centred(means @ means.T), np.zeros((3, 3)), np.zeros((3, 3))
+    for _ in range(500):
+        released, noise = noisy(shares, 0.03, rng)
+        for mirrored in (released, 2 * shares - released):
+            known = Unmixing(mirrored, sizes, noise)
+            classes = known.matrix.T @ shares @ means
+            raw += centred(classes @ classes.T) - truth
+            mended += centred(undistorted(classes @ classes.T, known.distortion, known.mean_noise)) - truth
+    assert np.abs(mended).max() < 0.4 * np.abs(raw).max()
+
+
+def test_noise_of_different_sizes_is_weighted_by_bag():
+    shares, levels = np.concatenate([skewed(2, 0.2)] * 3), np.array([1.0, 2, 3, 4, 5, 6])
+    known = Unmixing(shares, np.ones(6), 1e-9 * levels[:, None, None] * centring(2))
+    expected = sum(s * np.outer(b, b) for s, b in zip(levels / 3.5, known.matrix, strict=True))
+    assert known.distortion == pytest.approx(expected)
+    assert known.mean_noise == pytest.approx(3.5e-9 * centring(2))
+    assert not Unmixing(shares, np.ones(6)).distortion.any()
+
+
+def test_labels_covary_as_those_of_the_rows_do():
+    rng = np.random.default_rng(3)
+    counts = rng.integers(1, 50, (40, 3))
+    sizes = counts.sum(axis=1).astype(float)
+    indicators = [np.repeat(np.eye(3), row, axis=0) for row in counts]
+    within = np.concatenate([rows - rows.mean(axis=0) for rows in indicators])
+    known = Unmixing(counts / sizes[:, None], sizes)
+    assert known.label_covariance == pytest.approx(within.T @ within / len(within))
+
+
+def test_the_labels_share_is_given_back():
+    """Q_U = Q - tr(Q L) K for U-statistics, whatever Q, K and L are."""
+    rng = np.random.default_rng(4)
+    products = centred(np.cov(rng.normal(size=(3, 9))))
+    sampling, labels = 0.01 * np.eye(3), 0.2 * centring(3)
+    taken = products - np.sum(products * labels) * sampling
+    assert centred(given_labels(taken, sampling, labels)) == pytest.approx(centred(products))
+    batch = given_labels(np.stack([taken, 2 * taken]), sampling, labels)
+    assert batch[1] == pytest.approx(2 * batch[0])
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.integers(2, 6), st.integers(0, 2**32))
+def test_positive_changes_what_is_negative_and_nothing_else(classes, seed):
+    rng = np.random.default_rng(seed)
+    form = rng.normal(size=(classes, classes))
+    form = form + form.T
+    found = positive(form)
+    assert np.linalg.eigvalsh(centred(found)).min() > -1e-9
+    assert positive(found) == pytest.approx(found)
+    # the nearest semidefinite form has the same positive part
+    values, vectors = np.linalg.eigh(centred(form))
+    assert centred(found) == pytest.approx((vectors * np.maximum(values, 0)) @ vectors.T)
+    square = form @ form
+    assert positive(square) == pytest.approx(square)
+    difference = rng.normal(size=classes)
+    difference -= difference.mean()
+    assert difference @ centred(form) @ difference == pytest.approx(difference @ form @ difference)
+
+
+SHARES = np.concatenate([skewed(3, 0.1), skewed(3, 0.3)])
+SIZES = np.array([10.0, 20, 30, 10, 20, 30])
+LEVELS = np.array([0.3, 0.1, 0.2, 0.0, 0.5, 0.1])
+
+
+def errors(covariance, freedom=None, mean_noise=LEVELS):
+    return MeanErrors.of(Unmixing(SHARES, SIZES), covariance, freedom, mean_noise)
+
+
+@pytest.mark.parametrize("whitened", [False, True])
+def test_the_excess_is_the_expected_product_of_errors(whitened):
+    rng, covariance = np.random.default_rng(0), np.diag([4.0, 1.0, 0.5, 0.1])
+    known = errors(covariance)
+    metric = known.whitening(0.5) if whitened else np.eye(4)
+    scale = np.sqrt(np.diag(covariance) / SIZES[:, None])
+    drawn = scale * rng.normal(size=(20000, 6, 4)) + np.sqrt(LEVELS)[:, None] * rng.normal(size=(20000, 6, 4))
+    moved = drawn.swapaxes(1, 2) @ Unmixing(SHARES, SIZES).matrix
+    simulated = np.mean(moved.swapaxes(1, 2) @ metric @ moved, axis=0)
+    # rows have no labels here, so nothing is given back for them
+    found = replace(known, label_covariance=np.zeros((3, 3))).debiased(np.zeros((3, 3)), metric if whitened else None)
+    assert -found == pytest.approx(simulated, rel=0.05, abs=0.02)
+
+
+def test_a_metric_from_few_rows_is_corrected_for_having_seen_them():
+    """With as many dimensions as half of the rows, tr(W S) is far below what another row has."""
+    rng, dimension, rows = np.random.default_rng(1), 60, 120
+    scale = np.linspace(0.2, 2, dimension)
+    predicted, found, naive = [], [], []
+    for _ in range(30):
+        covariance = np.cov(scale * rng.normal(size=(rows, dimension)), rowvar=False)
+        known, exact = (errors(covariance, freedom, 0.0) for freedom in (rows - 1, None))
+        metric = known.whitening(0.1)
+        predicted.append(known.spread(metric))
+        naive.append(exact.spread(metric))
+        found.append(np.sum(metric * np.diag(scale**2)))
+    assert np.mean(predicted) == pytest.approx(np.mean(found), rel=0.02)
+    assert np.mean(naive) < 0.75 * np.mean(found)
+
+
+def test_where_there_are_no_errors_the_metric_is_euclidean():
+    assert errors(np.zeros((4, 4)), mean_noise=0.0).whitening(1.0) == pytest.approx(np.eye(4))
+
+
+def centring_noise(classes, variance):
+    """Noise of equal variance per class that adds up to zero."""
+    return variance * (np.eye(classes) - 1 / classes)
+
+
+def released(classes, bags, sd, seed):
+    rng = np.random.default_rng(seed)
+    true = rng.dirichlet(np.ones(classes), bags)
+    errors = rng.normal(scale=sd, size=(bags, classes))
+    return (
+        true,
+        true + errors - errors.mean(axis=1, keepdims=True),
+        np.tile(centring_noise(classes, sd**2), (bags, 1, 1)),
+    )
+
+
+def test_without_noise_they_are_what_was_released():
+    proportions = np.array([[0.1, 0.9], [0.8, 0.2], [0.4, 0.6]])
+    sizes = np.array([10, 20, 30])
+    assert expected_proportions(proportions, sizes, None) is proportions
+    assert expected_proportions(proportions, sizes, np.zeros((3, 2, 2))) == pytest.approx(proportions)
+
+
+def test_two_classes_shrink_by_the_reliability_ratio():
+    _, noisy, noise = released(2, 400, 0.2, seed=0)
+    sizes = np.full(400, 30)
+    shares = noisy[:, 1]
+    variance = shares.var()
+    added = noise[0, 1, 1] * (1 - 1 / 400)
+    reliability = (variance - added) / (variance - added + noise[0, 1, 1])
+    expected = shares.mean() + reliability * (shares - shares.mean())
+    assert expected_proportions(noisy, sizes, noise)[:, 1] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_least_squares_on_them_finds_slopes_that_noise_hides(classes):
+    true, noisy, noise = released(classes, 20_000, 0.3, seed=1)
+    slopes = np.arange(1.0, classes + 1)
+    values = true @ slopes
+    expected = expected_proportions(noisy, np.full(20_000, 30), noise)
+    found = np.linalg.lstsq(expected, values)[0]
+    naive = np.linalg.lstsq(noisy, values)[0]
+    assert found == pytest.approx(slopes, abs=0.05)
+    assert np.abs(naive - slopes).max() > 0.15
+
+
+def test_they_are_nearer_to_the_truth_than_what_was_released():
+    true, noisy, noise = released(3, 300, 0.3, seed=2)
+    sizes = np.full(300, 20)
+    expected = expected_proportions(noisy, sizes, noise)
+    assert np.square(expected - true).mean() < np.square(noisy - true).mean() / 2
+
+
+def test_bags_of_more_noise_move_further():
+    _, noisy, noise = released(2, 200, 0.1, seed=3)
+    noise[:100] *= 9
+    mean = np.full(200, 1 / 200) @ noisy
+    moved = np.abs(expected_proportions(noisy, np.full(200, 30), noise) - mean) / np.abs(noisy - mean)
+    assert moved[:100].max() < moved[100:].min() < 1
+
+
+@pytest.mark.parametrize("bags", [2, 200])
+def test_noise_above_the_signal_pulls_bags_together_but_leaves_them_apart(bags):
+    proportions = np.tile([[0.1, 0.9], [0.9, 0.1]], (bags // 2, 1))
+    found = expected_proportions(proportions, np.full(bags, 5), np.tile(centring_noise(2, 100.0), (bags, 1, 1)))
+    assert 0 < found[0, 1] - found[0, 0] < 0.1
+    assert found.sum(axis=1) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("sd", [0.0, 1e-156, 0.1, 1e3])
+def test_equal_bags_stay_where_they_are(sd):
+    proportions = np.tile([0.25, 0.75], (3, 1))
+    found = expected_proportions(proportions, np.array([7, 8, 9]), np.tile(centring_noise(2, sd**2), (3, 1, 1)))
+    assert found == pytest.approx(proportions)
+
+
+@example(classes=2, bags=1, sd=1.1088836576167726e-156, seed=0)
+@given(classes=st.integers(2, 5), bags=st.integers(1, 12), sd=st.floats(0, 2), seed=st.integers(0, 2**32))
+@settings(max_examples=60, deadline=None)
+def test_they_sum_to_one_keep_the_mean_and_never_move_away(classes, bags, sd, seed):
+    _, noisy, noise = released(classes, bags, sd, seed)
+    sizes = np.random.default_rng(seed).integers(1, 50, bags)
+    found = expected_proportions(noisy, sizes, noise)
+    mean = sizes @ noisy / sizes.sum()
+    assert found.sum(axis=1) == pytest.approx(1)
+    assert sizes @ found / sizes.sum() == pytest.approx(mean, abs=1e-7)
+    scale = np.abs(noisy).max()
+    assert (
+        np.square(sizes[:, None] * (found - mean)).sum()
+        <= np.square(sizes[:, None] * (noisy - mean)).sum() * (1 + 1e-4) + 1e-9 * scale  # rounding of an inverse
+    )
+
+
+def test_class_means_that_are_equal_up_to_rounding_stay_so():
+    raw = np.full((2, 2), 0.3)
+    raw[0, 0] += 1e-17
+    raw[0, 1] = raw[1, 0] = np.nextafter(0.3, 1)  # so that it is not even semidefinite
+    found = tempered(np.array([raw - np.eye(2), raw]), np.array([raw, raw]))
+    assert np.isfinite(found).all()
+    assert np.linalg.eigvalsh(centred(found)).min() > -1e-30
+
+
+@pytest.mark.parametrize("shape", [(0, 8), (0, 0), (2, 3), (4,)])
+def test_a_covariance_that_is_none_is_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match="the covariance of features must be a square matrix, got the shape"):
+        MeanErrors.of(Unmixing(SHARES, SIZES), np.zeros(shape), None, 1.0)

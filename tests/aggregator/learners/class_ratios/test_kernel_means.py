@@ -1,21 +1,41 @@
-"""What estimators from kernel means share: exact mixtures, shifted sets, storage, and which rows stand for all."""
+"""What estimators from kernel means share: exact mixtures, shifted sets, storage, and which rows stand for all.
+
+The bandwidth that held-out bags choose, and the groups that are held out.
+
+Ridge regression of bags' proportions on their means: left-out errors against brute force, and what is learned.
+
+The published estimator against its formulas, written down naively.
+"""
 
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.kernel_ridge import KernelRidge
 from support.mixtures import Mixtures, skewed
 
 from aggregator.learners.class_ratios.catalogue import load
 from aggregator.learners.class_ratios.class_means import ClassMeans, EnergyMeans, WhitenedMeans
-from aggregator.learners.class_ratios.kernel_means import MMD, thinned
+from aggregator.learners.class_ratios.kernel_means import (
+    CANDIDATES,
+    MMD,
+    DistributionRegression,
+    ridge_regression,
+    selected_bandwidth,
+    thinned,
+    two_groups,
+)
 from federation.contract.errors import InputError
+from federation.numerics import simplex
 
 EVERY = [
     MMD(bandwidth=1.0),
@@ -230,3 +250,247 @@ def test_of_very_many_small_bags_some_are_kept_whole():
     found = thinned([np.zeros((5, 1))] * 30_000)
     assert len(found) == 1000
     assert {len(bag) for bag in found} == {5}
+
+
+def test_the_published_layout_is_split_into_its_two_copies():
+    shares = np.concatenate([skewed(4, 0.05)] * 2)
+    first, second = two_groups(shares)
+    for group in (first, second):
+        assert np.linalg.matrix_rank(shares[group]) == 4
+    assert sorted([*first, *second]) == list(range(8))
+    assert {*(first % 4)} == {*(second % 4)} == set(range(4))
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.integers(2, 5), st.integers(0, 6), st.integers(0, 2**32))
+def test_groups_are_disjoint_and_identify_all_classes_in_any_order(classes, further, seed):
+    rng = np.random.default_rng(seed)
+    shares = np.concatenate([skewed(classes, 0.02)] * 2 + [rng.dirichlet(np.ones(classes), further)])
+    shares = rng.permutation(shares)
+    first, second = two_groups(shares)
+    assert not set(first) & set(second)
+    for group in (first, second):
+        assert len(group) == classes
+        assert np.linalg.cond(shares[group]) < 1e3
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [
+        skewed(3, 0.1),
+        np.concatenate([skewed(3, 0.1), skewed(3, 0.1)[:2]]),
+        np.vstack([skewed(2, 0.1), [[0.9, 0.1]] * 3]),
+    ],
+)
+def test_without_two_groups_there_is_none(shares):
+    assert two_groups(shares) is None
+    bags = Mixtures(shares.shape[1]).bags(shares, 20, np.random.default_rng(0))
+    assert selected_bandwidth(MMD("fourier", features=16), bags, shares, None) == 1.0
+
+
+@pytest.mark.parametrize("estimator", [MMD("exact"), MMD("fourier", features=32), ClassMeans(features=32)])
+def test_the_selected_bandwidth_predicts_held_out_bags_best_in_both_roles(estimator):
+    world, shares = Mixtures(2, columns=3), np.concatenate([skewed(2, 0.1)] * 2)
+    bags = world.bags(shares, 40, np.random.default_rng(1))
+
+    def error(bandwidth):
+        total = 0.0
+        for train, held_out in (((0, 1), (2, 3)), ((2, 3), (0, 1))):
+            fitted = clone(estimator).set_params(bandwidth=bandwidth)
+            fitted.fit([bags[i] for i in train], shares[list(train)])
+            total += sum(np.abs(fitted.predict(bags[i]) - shares[i]).sum() for i in held_out)
+        return total
+
+    errors = [error(candidate) for candidate in CANDIDATES]
+    fitted = clone(estimator).set_params(bandwidth="auto").fit(bags, shares)
+    assert errors[CANDIDATES.index(fitted.bandwidth_)] == pytest.approx(min(errors), abs=1e-9)
+    assert fitted.get_params()["bandwidth"] == "auto"
+
+
+def test_a_structure_of_small_scale_is_found():
+    """Two classes that differ in parity only: wide kernels see nothing."""
+    rng = np.random.default_rng(2)
+
+    def bag(ones, size=400):
+        parity = np.repeat([0, 1], [size - ones, ones])
+        return (2 * rng.integers(0, 4, size) + parity + 0.1 * rng.normal(size=size))[:, None]
+
+    shares = np.array([[0.1, 0.9], [0.9, 0.1]] * 2)
+    bags = [bag(round(400 * share)) for share in shares[:, 1]]
+    fitted = MMD("exact", "auto").fit(bags, shares)
+    assert fitted.bandwidth_ >= 4
+    found = fitted.predict(bag(200))
+    assert found == pytest.approx([0.5, 0.5], abs=0.1)
+
+
+def test_noisy_proportions_are_compared_on_the_simplex():
+    shares = np.concatenate([np.eye(2)] * 2) + np.outer([0.1, -0.1, -0.2, 0.2], [1, -1])
+    noise = np.tile(0.01 * (np.eye(2) - 0.5), (4, 1, 1))
+    bags = Mixtures(2).bags(np.concatenate([np.eye(2)] * 2), 30, np.random.default_rng(3))
+    assert selected_bandwidth(MMD("fourier", features=16), bags, shares, noise) in CANDIDATES
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(3, 9), st.integers(1, 6))
+def test_left_out_errors_are_those_of_fits_without_the_example(seed, examples, columns):
+    random = np.random.default_rng(seed)
+    rows, targets = random.normal(size=(examples, columns)), random.normal(size=(examples, 2))
+    centred = rows - rows.mean(axis=0)
+    found = ridge_regression(centred, targets)
+    for out in range(examples):
+        kept = np.arange(examples) != out
+        centre, mean = rows[kept].mean(axis=0), targets[kept].mean(axis=0)
+        gram = (rows[kept] - centre).T @ (rows[kept] - centre) + found.ridge * np.eye(columns)
+        slope = np.linalg.solve(gram, (rows[kept] - centre).T @ (targets[kept] - mean))
+        residual = targets[out] - mean - (rows[out] - centre) @ slope
+        np.testing.assert_allclose(found.left_out[out], residual, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("columns", [3, 20])
+def test_the_slope_is_that_of_an_independent_solver(columns):
+    random = np.random.default_rng(0)
+    rows, targets = random.normal(size=(8, columns)), random.normal(size=(8, 2))
+    centred = rows - rows.mean(axis=0)
+    found = ridge_regression(centred, targets)
+    other = KernelRidge(alpha=found.ridge).fit(centred, targets - targets.mean(axis=0))
+    np.testing.assert_allclose(found.slope, centred.T @ other.dual_coef_, rtol=1e-6)
+
+
+def test_the_ridge_follows_the_noise():
+    random = np.random.default_rng(1)
+    rows = random.normal(size=(30, 4))
+    rows -= rows.mean(axis=0)
+    slope = random.normal(size=(4, 1))
+    exact, noise = ridge_regression(rows, rows @ slope), random.normal(size=(30, 1))
+    assert exact.ridge == pytest.approx(1e-4 * np.linalg.eigvalsh(rows @ rows.T)[-1])
+    assert ridge_regression(rows, noise).ridge > 100 * exact.ridge
+
+
+def test_equal_examples_say_nothing():
+    found = ridge_regression(np.zeros((4, 2)), np.arange(4.0)[:, None])
+    np.testing.assert_array_equal(found.slope, 0.0)
+    np.testing.assert_allclose(found.left_out[0], 0.0 - np.mean([1, 2, 3]))
+
+
+def test_many_examples_take_memory_in_proportion():
+    rows = np.random.default_rng(2).normal(size=(8000, 3))
+    tracemalloc.start()
+    found = ridge_regression(rows - rows.mean(axis=0), rows[:, :2])
+    assert tracemalloc.get_traced_memory()[1] < 2**23  # a number for each pair of examples would take 2^29
+    tracemalloc.stop()
+    np.testing.assert_allclose(found.slope, np.eye(3)[:, :2], atol=1e-3)
+
+
+WORLD_DISTRIBUTION_REGRESSION, RANDOM = Mixtures(3), np.random.default_rng(2)
+SHARES_DISTRIBUTION_REGRESSION = RANDOM.dirichlet(np.ones(3), 30)
+BAGS = [WORLD_DISTRIBUTION_REGRESSION.rows(shares, 80, RANDOM) for shares in SHARES_DISTRIBUTION_REGRESSION]
+
+
+@pytest.mark.parametrize("kernel", DistributionRegression.kernels)
+def test_ratios_of_a_set_are_found_from_many_bags(kernel):
+    estimator = DistributionRegression(kernel).fit(BAGS, SHARES_DISTRIBUTION_REGRESSION)
+    truth = np.array([0.6, 0.3, 0.1])
+    found = estimator.predict(WORLD_DISTRIBUTION_REGRESSION.rows(truth, 400, np.random.default_rng(3)))
+    assert np.abs(found - truth).sum() < 0.15
+    assert found.sum() == pytest.approx(1)
+    again = DistributionRegression.from_arrays(*estimator.to_arrays())
+    np.testing.assert_array_equal(again.predict(BAGS[0]), estimator.predict(BAGS[0]))
+
+
+def test_what_drifts_with_every_bag_is_learned_to_be_looked_past():
+    """Bags are moved along a direction of their own, further than classes are apart; a linear map can ignore it."""
+    random = np.random.default_rng(4)
+    away = np.linalg.svd(WORLD_DISTRIBUTION_REGRESSION.means)[2][-1]  # at right angles to all class means
+    moved = [bag + 20 * random.normal() * away for bag in BAGS]
+    estimator = DistributionRegression("linear").fit(moved, SHARES_DISTRIBUTION_REGRESSION)
+    truth = np.array([0.1, 0.2, 0.7])
+    rows = WORLD_DISTRIBUTION_REGRESSION.rows(truth, 400, random) + 30 * away
+    assert np.abs(estimator.predict(rows) - truth).sum() < 0.2
+
+
+def test_means_teach_what_their_rows_do():
+    whole = DistributionRegression("linear").fit(BAGS, SHARES_DISTRIBUTION_REGRESSION)
+    means = np.stack([bag.mean(axis=0) for bag in BAGS])
+    known = DistributionRegression("linear").fit_means(
+        means, np.full(30, 80), SHARES_DISTRIBUTION_REGRESSION, covariance=np.eye(6)
+    )
+    np.testing.assert_allclose(known.predict(BAGS[3]), whole.predict(BAGS[3]), rtol=1e-9)
+    some = whole.learned_from(means[:10], SHARES_DISTRIBUTION_REGRESSION[:10])
+    fresh = DistributionRegression("linear").fit(BAGS[:10], SHARES_DISTRIBUTION_REGRESSION[:10])
+    np.testing.assert_allclose(some.predict(BAGS[20]), fresh.predict(BAGS[20]), rtol=1e-9)
+    assert whole.predict(BAGS[20]) != pytest.approx(some.predict(BAGS[20]))  # the whole one is as it was
+
+
+def test_means_need_the_linear_kernel():
+    with pytest.raises(InputError, match="fit_means needs kernel 'linear'"):
+        DistributionRegression().fit_means(np.eye(3), np.ones(3), np.eye(3))
+    with pytest.raises(InputError, match="kernel must be one of fourier, nystrom, linear for regression, got 'exact'"):
+        DistributionRegression("exact").fit(BAGS, SHARES_DISTRIBUTION_REGRESSION)
+
+
+WORLD_MMD = Mixtures(3)
+
+
+def naive(bags, shares, rows, gamma):
+    """Proj(P'alpha) with alpha from minimising |sum alpha_i phi_i - phi_U|^2 numerically, over all pairs of rows."""
+
+    def mean(x, y):
+        return np.exp(-gamma * cdist(x, y, "sqeuclidean")).mean()
+
+    gram = np.array([[mean(one, other) for other in bags] for one in bags])
+    cross = np.array([mean(one, rows) for one in bags])
+    alpha = minimize(
+        lambda a: a @ gram @ a - 2 * cross @ a,
+        np.zeros(len(bags)),
+        jac=lambda a: 2 * (gram @ a - cross),
+        method="trust-exact",
+        hess=lambda a: 2 * gram,
+        options={"gtol": 1e-12},
+    ).x
+    return simplex.project(shares.T @ alpha)
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+@pytest.mark.parametrize("bandwidth", [0.5, 1.0, 2.0])
+def test_it_is_the_published_formula(copies, bandwidth):
+    rng = np.random.default_rng(copies)
+    shares = np.concatenate([skewed(3, 0.1)] * copies)
+    bags = WORLD_MMD.bags(shares, 40, rng)
+    rows = WORLD_MMD.rows([0.2, 0.2, 0.6], 50, rng)
+    gamma = bandwidth / np.median(pdist(np.concatenate(bags), "sqeuclidean"))
+    found = MMD("exact", bandwidth).fit(bags, shares).predict(rows)
+    assert found == pytest.approx(naive(bags, shares, rows, gamma), abs=1e-4)
+
+
+def test_it_equals_class_means_for_as_many_bags_as_classes_inside_the_simplex():
+    """Both are exact there when the set's mean is a mixture of the bags' means, sampling errors and all."""
+    rng = np.random.default_rng(5)
+    shares = skewed(3, 0.1)
+    bags = WORLD_MMD.bags(shares, 30, rng)
+    mixture = np.concatenate([bags[0], bags[0], bags[1], bags[2]])
+    for kernel in ("exact", "fourier", "linear"):
+        published = MMD(kernel, 1.0).fit(bags, shares)
+        ours = ClassMeans(kernel, 1.0, debiased=False).fit(bags, shares)
+        expected = (2 * shares[0] + shares[1] + shares[2]) / 4
+        assert published.predict(mixture) == pytest.approx(expected, abs=1e-6)
+        assert ours.predict(mixture) == pytest.approx(expected, abs=1e-6)
+
+
+def test_with_more_bags_than_classes_it_follows_sampling_errors_that_class_means_average():
+    rng = np.random.default_rng(6)
+    shares = np.concatenate([skewed(3, 0.1)] * 10)
+    ratios, errors = np.array([0.6, 0.3, 0.1]), {"mmd": [], "class_means": []}
+    for _ in range(8):
+        bags = WORLD_MMD.bags(shares, 10, rng)
+        rows = WORLD_MMD.rows(ratios, 200, rng)
+        for estimator in (MMD("fourier", 1.0), ClassMeans("fourier", 1.0)):
+            errors[estimator.name].append(np.abs(estimator.fit(bags, shares).predict(rows) - ratios).sum())
+    assert np.mean(errors["class_means"]) < 0.8 * np.mean(errors["mmd"])
+
+
+def test_noisy_proportions_are_projected():
+    released = np.array([[1.2, -0.1, -0.1], [0.0, 0.7, 0.3], [-0.2, 0.1, 1.1]])
+    bags = WORLD_MMD.bags(np.eye(3), 30, np.random.default_rng(7))
+    known = np.tile(0.04 * (np.eye(3) - 1 / 3), (3, 1, 1))
+    one = MMD("linear").fit(bags, released, known)
+    other = MMD("linear").fit(bags, simplex.project(released))
+    assert one.operator_ == pytest.approx(other.operator_)

@@ -1,15 +1,31 @@
-"""Bags, proportions and noise that cannot be used are refused in one sentence that says what is wrong."""
+"""Bags, proportions and noise that cannot be used are refused in one sentence that says what is wrong.
+
+Data frames with other columns than an estimator was fitted with are refused, as scikit-learn refuses them.
+"""
 
 from __future__ import annotations
 
 import tracemalloc
+import warnings
 
 import numpy as np
+import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from aggregator.learners import (
+    AutoRatios,
+    BagClassifier,
+    BagNetwork,
+    ClassMeans,
+    DistributionRegression,
+    EnergyMeans,
+    ProportionClassifier,
+    ProportionSVM,
+    ratio_intervals,
+)
 from aggregator.learners.inputs.validation import (
     checked,
     checked_covariance,
@@ -148,3 +164,76 @@ def test_covariances_must_be_covariances():
     ):
         with pytest.raises(InputError, match=message):
             checked_covariance(wrong, 2, rows)
+
+
+SHARES_FEATURE_NAMES = np.array([[0.2, 0.8], [0.5, 0.5], [0.9, 0.1], [0.6, 0.4]])
+NAMES = ["height", "width", "depth"]
+MEANS = {"kernel": "linear"}
+
+
+def frame(rows, names=NAMES):
+    return pyarrow.table({name: rows[:, NAMES.index(name)] for name in names})
+
+
+@pytest.fixture
+def feature_names_bags(rng):
+    labels = [np.arange(40) >= 40 * share for share in SHARES_FEATURE_NAMES[:, 0]]
+    return [np.column_stack([3.0 * y, -2.0 * y, 0.0 * y]) + rng.normal(size=(40, 3)) for y in labels]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        ProportionClassifier(),
+        ProportionClassifier(method="laplacian"),
+        BagClassifier(folds=2),
+        ProportionSVM(),
+        ClassMeans(features=16),
+        EnergyMeans(),
+        DistributionRegression(features=16),
+        AutoRatios(),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_reordered_columns_are_refused_and_arrays_and_frames_are_alike(estimator, feature_names_bags):
+    with warnings.catch_warnings(action="ignore"):
+        plain = estimator.fit(feature_names_bags, SHARES_FEATURE_NAMES).predict(feature_names_bags[0])
+        assert not hasattr(estimator, "feature_names_in_")
+        fitted = estimator.fit([frame(bag) for bag in feature_names_bags], SHARES_FEATURE_NAMES)
+    assert fitted.feature_names_in_.tolist() == NAMES
+    np.testing.assert_array_equal(fitted.predict(frame(feature_names_bags[0])), plain)
+    with pytest.raises(ValueError, match="must be in the same order as they were in fit"):
+        fitted.predict(frame(feature_names_bags[0], NAMES[::-1]))
+    with pytest.raises(ValueError, match="now missing:\n- depth"):
+        fitted.predict(frame(feature_names_bags[0], NAMES[:2]))
+    with pytest.raises(ValueError, match="must be in the same order"):
+        estimator.fit(
+            [frame(feature_names_bags[0]), *(frame(bag, NAMES[::-1]) for bag in feature_names_bags[1:])],
+            SHARES_FEATURE_NAMES,
+        )
+
+
+@pytest.mark.parametrize("estimator", [ClassMeans(debiased=False, **MEANS), DistributionRegression(**MEANS)])
+def test_means_of_bags_have_names_too(estimator, feature_names_bags):
+    means = np.stack([bag.mean(axis=0) for bag in feature_names_bags])
+    fitted = estimator.fit_means(frame(means), np.full(4, 40), SHARES_FEATURE_NAMES)
+    assert fitted.feature_names_in_.tolist() == NAMES
+    with pytest.raises(ValueError, match="same order"):
+        fitted.predict(frame(feature_names_bags[0], NAMES[::-1]))
+    assert not hasattr(estimator.fit_means(means, np.full(4, 40), SHARES_FEATURE_NAMES), "feature_names_in_")
+
+
+def test_rows_of_a_network_have_names_too(feature_names_bags):
+    rows = np.concatenate(feature_names_bags)
+    network = BagNetwork((0.0, 1.0), hidden=(4,), epochs=2).fit_labels(frame(rows), rows[:, 0] > 1)
+    assert network.predict(frame(rows)).shape == (160,)
+    with pytest.raises(ValueError, match="same order"):
+        network.predict(frame(rows, NAMES[::-1]))
+
+
+def test_intervals_look_at_names_too(feature_names_bags):
+    fitted = ClassMeans(**MEANS).fit([frame(bag) for bag in feature_names_bags], SHARES_FEATURE_NAMES)
+    wanted = ratio_intervals(ClassMeans(**MEANS).fit(feature_names_bags, SHARES_FEATURE_NAMES), feature_names_bags[0])
+    np.testing.assert_array_equal(ratio_intervals(fitted, frame(feature_names_bags[0])), wanted)
+    with pytest.raises(ValueError, match="same order"):
+        ratio_intervals(fitted, frame(feature_names_bags[0], NAMES[::-1]))

@@ -1,6 +1,14 @@
-"""Exact kernels against scipy's distances pair by pair, and their invariants."""
+"""Exact kernels against scipy's distances pair by pair, and their invariants.
+
+Rows in tiles, and squared distances against those of scipy.
+
+What every kernel and support offers by virtue of its fields: storage, digests, and debiased means.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -8,7 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
 
-from aggregator.learners.kernels.exact import EnergyKernel, GaussianKernel
+from aggregator.learners.kernels.exact import (
+    EnergyKernel,
+    GaussianKernel,
+    NegativeSquares,
+    Stored,
+    Support,
+    median_squared_distance,
+    some_rows,
+    tiles,
+)
 from federation.contract.errors import InputError
 from federation.numerics.simplex import project
 
@@ -123,3 +140,186 @@ def test_refuses_rows_whose_squares_overflow():
 def test_distances_are_sums_over_different_pairs():
     rows = bags_of(6, (600,))[0]
     assert -EnergyKernel().support([rows]).unbiased_gram()[0, 0] == pytest.approx(pdist(rows).mean(), rel=1e-12)
+
+
+ROWS = np.random.default_rng(0).normal(size=(5000, 6))
+
+
+def test_few_rows_are_all_compared():
+    expected = np.median(pdist(ROWS[:1000], "sqeuclidean"))
+    assert median_squared_distance(ROWS[:1000]) == pytest.approx(expected, rel=1e-12)
+
+
+def test_many_rows_are_sampled_with_a_public_seed():
+    medians = [median_squared_distance(ROWS, seed) for seed in range(5)]
+    assert len(set(medians)) == 5
+    np.testing.assert_allclose(medians, np.median(pdist(ROWS, "sqeuclidean")), rtol=0.05)
+    assert median_squared_distance(ROWS.copy(), 3) == medians[3]
+
+
+def test_equal_rows_are_no_pair():
+    rows = np.vstack([np.zeros((90, 2)), [[3.0, 4.0]]])
+    assert median_squared_distance(rows) == pytest.approx(25)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(2, 40), st.floats(1e-120, 1e120), st.floats(-1e3, 1e3))
+def test_moves_with_the_rows_and_scales_with_their_square(count, scale, shift):
+    rows = ROWS[:count]
+    expected = scale**2 * median_squared_distance(rows)
+    assert median_squared_distance(scale * (rows + shift)) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.zeros((5, 2)),
+        np.ones((1, 3)),
+        np.full((4, 2), np.inf),
+        np.empty((0, 3)),
+        np.ones(4),
+        1e-170 * ROWS[:5],
+        1e170 * ROWS[:5],
+    ],
+)
+def test_refuses_rows_without_a_distance(rows):
+    with pytest.raises(InputError, match="public rows"):
+        median_squared_distance(rows)
+
+
+@pytest.mark.parametrize("count", [1, 255, 256, 257, 1000])
+def test_tiles_are_the_rows_in_order_whatever_their_type_and_layout(count):
+    rows = ROWS[:count]
+    for given_ in (rows, np.asfortranarray(rows), rows.astype(np.float32), rows.tolist()):
+        found = list(tiles(given_, "rows"))
+        assert all(len(tile) <= 256 and tile.flags.c_contiguous and tile.dtype == np.float64 for tile in found)
+        np.testing.assert_array_equal(np.concatenate(found), np.asarray(given_, dtype=np.float64))
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (np.ones(3), "must have two axes"),
+        (np.ones((0, 3)), "none of them empty"),
+        (np.array([["a"]]), "must be numbers, got"),
+        (np.ones((2, 2)), "must have 3 columns"),
+        (np.vstack([np.ones((300, 3)), [[1, np.nan, 1]]]), "row 300, column 1"),
+    ],
+)
+def test_rows_that_make_no_tiles_are_refused(rows, words):
+    with pytest.raises(InputError, match=f"the rows .*{words}"):
+        list(tiles(rows, "the rows", columns=3))
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(1, 30), st.floats(1e-3, 1e3), st.floats(-1e4, 1e4))
+def test_negative_squares_are_scipys_wherever_the_rows_lie(count, scale, shift):
+    fixed, rows = ROWS[:count] + shift, ROWS[100:117] + shift
+    squares = NegativeSquares(fixed, scale)
+    found = squares.between(squares.left(rows))
+    assert found.max() <= 0
+    np.testing.assert_allclose(found, -scale * cdist(rows, fixed, "sqeuclidean"), atol=1e-9 * scale)
+    part = squares.between(squares.left(rows), count - 1, count)  # rounded another way, perhaps
+    np.testing.assert_allclose(part, found[:, count - 1 :], atol=1e-9 * scale)
+
+
+def test_squares_that_overflow_are_refused():
+    with pytest.raises(InputError, match="finite squared distances"):
+        NegativeSquares(np.array([[0.0], [1e200]]), 1.0)
+    with pytest.raises(InputError, match="finite squared distances"):
+        NegativeSquares(ROWS[:3], 1.0).left(np.full((1, 6), 1e200))
+
+
+def test_some_rows_are_drawn_in_order_by_seed_and_purpose():
+    drawn = some_rows(ROWS, 100, 1, "a")
+    places = [int(np.flatnonzero((row == ROWS).all(axis=1))[0]) for row in drawn]
+    assert places == sorted(set(places))
+    assert len(places) == 100
+    np.testing.assert_array_equal(some_rows(ROWS.copy(), 100, 1, "a"), drawn)
+    assert not any(np.array_equal(some_rows(ROWS, 100, *other), drawn) for other in ((2, "a"), (1, "b")))
+    np.testing.assert_array_equal(some_rows(ROWS[:100], 100, 1, "a"), ROWS[:100])
+
+
+@dataclass(frozen=True, eq=False)
+class Inner(Stored):
+    kind: ClassVar[str] = "inner"
+    width: float
+    points: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Outer(Stored):
+    kind: ClassVar[str] = "outer"
+    inner: Inner
+    sizes: np.ndarray
+    spread: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Products(Support):
+    """The linear kernel on bags that are kept whole."""
+
+    kind: ClassVar[str] = "products"
+    rows: np.ndarray
+    sizes: np.ndarray
+
+    @property
+    def bags(self):
+        return np.split(self.rows, np.cumsum(self.sizes)[:-1])
+
+    def gram(self):
+        means = np.array([bag.mean(axis=0) for bag in self.bags])
+        return means @ means.T
+
+    def self_terms(self):
+        return np.array([np.mean(np.sum(bag**2, axis=1)) for bag in self.bags])
+
+    def embed(self, rows):
+        return rows.mean(axis=0)
+
+    def products(self, embedding):
+        return np.array([bag.mean(axis=0) for bag in self.bags]) @ embedding
+
+
+def test_fields_are_stored_by_name_those_of_a_field_behind_its_own():
+    points, sizes = np.eye(2), np.array([1, 2])
+    description, arrays = Outer(Inner(0.5, points), sizes).to_arrays()
+    assert description == {"kind": "outer", "inner": {"kind": "inner", "width": 0.5}, "spread": None}
+    assert sorted(arrays) == ["inner_points", "sizes"]
+    assert arrays["inner_points"] is points
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Outer(Inner(0.25, np.eye(2)), np.array([1, 2])),
+        Outer(Inner(0.5, 2 * np.eye(2)), np.array([1, 2])),
+        Outer(Inner(0.5, np.eye(2)), np.array([2, 1])),
+        Outer(Inner(0.5, np.eye(2)), np.array([1, 2]), 0.0),
+        Inner(0.5, np.eye(2)),
+    ],
+)
+def test_digests_differ_with_any_content(other):
+    usual, again = (Outer(Inner(0.5, np.eye(2)), np.array([1, 2])) for _ in range(2))
+    assert usual.digest() == again.digest() != other.digest()
+
+
+def test_debiased_means_leave_out_pairs_of_a_row_with_itself(rng):
+    sizes = np.array([2, 5, 9])
+    support = Products(rng.normal(size=(16, 3)), sizes)
+    found = support.unbiased_gram()
+    for i, bag in enumerate(support.bags):
+        between = bag @ bag.T
+        assert found[i, i] == pytest.approx(between[~np.eye(len(bag), dtype=bool)].mean())
+    different = ~np.eye(3, dtype=bool)
+    np.testing.assert_array_equal(found[different], support.gram()[different])
+
+
+def test_a_bag_of_one_row_cannot_be_debiased(rng):
+    with pytest.raises(InputError, match="bag 1 must have at least two rows to be debiased, got 1"):
+        Products(rng.normal(size=(5, 3)), np.array([2, 1, 2])).unbiased_gram()
+
+
+def test_means_with_a_set_are_those_of_its_embedding(rng):
+    support, rows = Products(rng.normal(size=(6, 3)), np.array([2, 4])), rng.normal(size=(7, 3))
+    np.testing.assert_allclose(support.cross(rows), [np.mean(bag @ rows.T) for bag in support.bags])

@@ -1,7 +1,12 @@
-"""Kernels with explicit features: streamed means and covariances, and what the approximations promise."""
+"""Kernels with explicit features: streamed means and covariances, and what the approximations promise.
+
+Kernels and supports survive being written as arrays and JSON.
+"""
 
 from __future__ import annotations
 
+import io
+import json
 import math
 import tracemalloc
 
@@ -14,7 +19,7 @@ from sklearn.kernel_approximation import Nystroem
 
 from aggregator.learners.kernels import exact as distances
 from aggregator.learners.kernels.exact import GaussianKernel
-from aggregator.learners.kernels.features import FourierKernel, LinearKernel, NystromKernel, kernel
+from aggregator.learners.kernels.features import KINDS, FourierKernel, LinearKernel, NystromKernel, from_arrays, kernel
 from federation.contract.errors import InputError
 
 GAMMA = 0.08
@@ -180,3 +185,36 @@ def test_gram_and_covariance_are_positive_semidefinite(sizes, seed, kernel):
 def test_refuses_what_cannot_be_computed(make, what):
     with pytest.raises(InputError, match=what):
         make()
+
+
+ROWS = np.random.default_rng(0).normal(size=(90, 4))
+BAGS = [ROWS[:50], ROWS[50:]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("stored", ["kernel", "support"])
+def test_round_trip_through_json_and_npz(kind, stored):
+    made = kernel(kind, ROWS, 0.3, 16, 2)
+    support = made.support(BAGS)
+    description, arrays = (made if stored == "kernel" else support).to_arrays()
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    file.seek(0)
+    again = from_arrays(json.loads(json.dumps(description)), np.load(file))
+    restored = again if stored == "support" else again.support(BAGS)
+    assert again.digest() == (made if stored == "kernel" else support).digest()
+    np.testing.assert_array_equal(restored.gram(), support.gram())
+    np.testing.assert_array_equal(restored.cross(ROWS[:7]), support.cross(ROWS[:7]))
+
+
+def test_covariance_is_stored_where_there_is_one():
+    support = kernel("fourier", ROWS, 0.3, 16, 2).support(BAGS, covariance=True)
+    np.testing.assert_array_equal(from_arrays(*support.to_arrays()).covariance(), support.covariance())
+
+
+@pytest.mark.parametrize(
+    "description", [{}, {"kind": "cubic"}, {"kind": "fourier"}, {"kind": "exact", "gamma": "x"}, []]
+)
+def test_refuses_other_descriptions(description):
+    with pytest.raises(InputError, match="description of a kernel cannot be read"):
+        from_arrays(description, {})

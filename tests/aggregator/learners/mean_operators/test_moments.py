@@ -1,4 +1,7 @@
-"""Estimates of the mean operator from labels against averages over all noise, and all samples, of small worlds."""
+"""Estimates of the mean operator from labels against averages over all noise, and all samples, of small worlds.
+
+Mean Map and Laplacian Mean Map against direct minimisation of what they minimise, and their invariances.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,8 @@ from aggregator.learners.mean_operators.moments import (
     from_labels,
     from_noisy_labels,
     from_randomised_response,
+    laplacian_mean_map,
+    mean_map,
     semi_supervised,
 )
 from federation.contract.errors import InputError
@@ -163,3 +168,208 @@ def test_other_rows_help_to_estimate_and_the_variance_says_how_much():
 def test_what_cannot_be_used_is_named(call, words):
     with pytest.raises(InputError, match=words):
         call()
+
+
+Bags = tuple[list[np.ndarray], np.ndarray]
+
+
+def world(seed: int, bags: int = 6, columns: int = 3) -> Bags:
+    """Bags of unequal sizes around different centres, and proportions that differ."""
+    rng = np.random.default_rng(seed)
+    rows = [rng.normal(size=(rng.integers(1, 9), columns)) + rng.normal(size=columns) for _ in range(bags)]
+    positive = rng.permutation(np.linspace(0.05, 0.95, bags))
+    return rows, np.column_stack([1 - positive, positive])
+
+
+def homogeneous(seed: int) -> tuple[Bags, np.ndarray]:
+    """Bags whose classes have the same means everywhere, exactly, and the mean operator of their rows."""
+    rng = np.random.default_rng(seed)
+    centres, bags, labels = rng.normal(size=(2, 3)) + 2.0, [], []
+    for positive in (0.25, 0.5, 0.75, 0.5):
+        codes = np.repeat([0, 1], [round(16 * (1 - positive)), round(16 * positive)])
+        spread = rng.normal(size=(16, 3))
+        for code in (0, 1):
+            spread[codes == code] -= spread[codes == code].mean(axis=0)
+        bags.append(centres[codes] + spread)
+        labels.append(codes)
+    shares = np.array([codes.mean() for codes in labels])
+    truth = from_labels(np.concatenate(bags), np.concatenate(labels)).moment
+    return (bags, np.column_stack([1 - shares, shares])), truth
+
+
+def minimised(bags: list[np.ndarray], proportions: np.ndarray, gamma: float, bandwidth: float, ridge: float):
+    """The published estimate from the least squares of all its terms, each a row of one tall system."""
+    means = np.stack([bag.mean(axis=0) for bag in bags])
+    shares = np.array([len(bag) for bag in bags]) / sum(map(len, bags))
+    count = len(bags)
+    rows, targets = [], []
+
+    def term(weight: float, coefficients: dict[int, float], target: np.ndarray) -> None:
+        row = np.zeros(2 * count)
+        for place, value in coefficients.items():
+            row[place] = value
+        rows.append(np.sqrt(weight) * row)
+        targets.append(np.sqrt(weight) * target)
+
+    nothing = np.zeros(means.shape[1])
+    for j in range(count):
+        term(shares[j], {j: proportions[j, 1], count + j: proportions[j, 0]}, means[j])
+        term(gamma * ridge * shares[j], {j: 1.0}, nothing)
+        term(gamma * ridge * shares[j], {count + j: 1.0}, nothing)
+        for i in range(j):
+            alike = np.exp(-np.linalg.norm(means[i] - means[j]) / bandwidth)
+            for side in (0, count):
+                term(gamma * shares[i] * shares[j] * alike, {side + i: 1.0, side + j: -1.0}, nothing)
+    found = np.linalg.lstsq(np.stack(rows), np.stack(targets), rcond=None)[0]
+    return (shares * proportions[:, 1]) @ found[:count] - (shares * proportions[:, 0]) @ found[count:]
+
+
+@settings(derandomize=True, deadline=None, max_examples=25)
+@given(st.integers(0, 10**6), st.floats(-3, 3), st.floats(-1, 1), st.floats(-6, 0))
+def test_laplacian_mean_map_minimises_its_objective(seed, gamma, bandwidth, ridge):
+    bags, proportions = world(seed)
+    parameters = 10.0**gamma, 10.0**bandwidth, 10.0**ridge
+    found = laplacian_mean_map(bags, proportions, *parameters)
+    np.testing.assert_allclose(found.moment, minimised(bags, proportions, *parameters), rtol=1e-6, atol=1e-7)
+
+
+def test_the_bandwidth_is_the_median_distance_of_the_means():
+    bags, proportions = world(3)
+    means = [bag.mean(axis=0) for bag in bags]
+    middle = np.median([np.linalg.norm(means[i] - means[j]) for i in range(6) for j in range(i)])
+    found = laplacian_mean_map(bags, proportions, bandwidth=float(middle))
+    np.testing.assert_array_equal(found.moment, laplacian_mean_map(bags, proportions).moment)
+
+
+@settings(derandomize=True, deadline=None, max_examples=25)
+@given(st.integers(0, 10**6))
+def test_mean_map_is_weighted_least_squares(seed):
+    bags, proportions = world(seed)
+    sizes = np.array([len(bag) for bag in bags], dtype=float)
+    means = np.stack([bag.mean(axis=0) for bag in bags])
+    design = np.repeat(proportions, [len(bag) for bag in bags], axis=0)  # a row's bag mean, once for each row
+    of_classes = np.linalg.lstsq(design, np.repeat(means, sizes.astype(int), axis=0), rcond=None)[0]
+    overall = sizes @ proportions[:, 1] / sizes.sum()
+    expected = overall * of_classes[1] - (1 - overall) * of_classes[0]
+    np.testing.assert_allclose(mean_map(bags, proportions).moment, expected, atol=1e-10)
+
+
+def test_a_stiff_laplacian_is_mean_map():
+    bags, proportions = world(5)
+    expected = mean_map(bags, proportions).moment
+    stiff = [laplacian_mean_map(bags, proportions, gamma, ridge=1e-12).moment for gamma in (1.0, 1e2, 1e4, 1e6)]
+    far = [np.linalg.norm(moment - expected) for moment in stiff]
+    assert far[0] > 30 * far[1] > 900 * far[2]
+    assert far[3] < 1e-5
+
+
+@pytest.mark.parametrize("estimator", [mean_map, laplacian_mean_map])
+def test_homogeneous_bags_give_the_mean_operator_itself(estimator):
+    (bags, proportions), truth = homogeneous(2)
+    np.testing.assert_allclose(estimator(bags, proportions).moment, truth, atol=1e-7)
+
+
+@pytest.mark.parametrize("gamma", [1e-3, 1e3])
+def test_homogeneity_is_enough_for_any_smoothness(gamma):
+    (bags, proportions), truth = homogeneous(4)
+    found = laplacian_mean_map(bags, proportions, gamma, ridge=1e-12)
+    np.testing.assert_allclose(found.moment, truth, atol=1e-6)
+
+
+def test_bags_of_one_class_each_are_labels():
+    rng = np.random.default_rng(1)
+    rows, labels = rng.normal(size=(12, 2)), np.arange(12) % 2
+    found = mean_map(list(rows[:, None, :]), np.eye(2)[labels])
+    np.testing.assert_allclose(found.moment, from_labels(rows, labels).moment, atol=1e-12)
+    np.testing.assert_allclose(found.noise_variance, 0, atol=1e-25)
+
+
+@pytest.mark.parametrize("estimator", [mean_map, laplacian_mean_map])
+@settings(derandomize=True, deadline=None, max_examples=15)
+@given(st.integers(0, 10**6))
+def test_order_and_cutting_of_bags_change_nothing(estimator, seed):
+    bags, proportions = world(seed)
+    expected = estimator(bags, proportions)
+    order = np.random.default_rng(seed).permutation(len(bags))
+    found = estimator([bags[i][::-1] for i in order], proportions[order])
+    np.testing.assert_allclose(found.moment, expected.moment, atol=1e-7)
+    np.testing.assert_allclose(found.noise_variance, expected.noise_variance, rtol=1e-6)
+
+
+@settings(derandomize=True, deadline=None, max_examples=15)
+@given(st.integers(0, 10**6), st.floats(-2, 2))
+def test_a_bag_may_come_in_alike_parts(seed, gamma):
+    bags, proportions = world(seed)
+    doubled = [np.concatenate([bags[0]] * 2), *bags[1:]]
+    parts = [bags[0], bags[0], *bags[1:]]
+    both = np.vstack([proportions[:1], proportions])
+    found = laplacian_mean_map(parts, both, 10.0**gamma, 1.0).moment
+    expected = laplacian_mean_map(doubled, proportions, 10.0**gamma, 1.0).moment
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_allclose(mean_map(parts, both).moment, mean_map(doubled, proportions).moment, atol=1e-10)
+
+
+@pytest.mark.parametrize("estimator", [mean_map, laplacian_mean_map])
+def test_exchanged_classes_turn_the_sign(estimator):
+    bags, proportions = world(8)
+    found = estimator(bags, proportions[:, ::-1]).moment
+    np.testing.assert_allclose(found, -estimator(bags, proportions).moment, atol=1e-7)
+
+
+def test_large_bags_count_more():
+    rng = np.random.default_rng(11)
+    labels = [np.repeat([0, 1], sizes) for sizes in ([700, 300], [5, 15])]
+    bags = [rng.normal(size=(len(codes), 2)) + 3.0 * codes[:, None] for codes in labels]
+    shares = np.array([codes.mean() for codes in labels])
+    truth = from_labels(np.concatenate(bags), np.concatenate(labels)).moment
+    found = mean_map(bags, np.column_stack([1 - shares, shares])).moment
+    np.testing.assert_allclose(found, truth, atol=0.1)
+    of_bags = [from_labels(bag, codes).moment for bag, codes in zip(bags, labels, strict=True)]
+    assert np.linalg.norm(np.mean(of_bags, axis=0) - truth) > 0.5
+
+
+def test_the_variance_is_that_of_samples_of_the_classes():
+    rng = np.random.default_rng(13)
+    sizes, positive = np.array([40, 20, 30]), np.array([0.2, 0.5, 0.8])
+    labels = [np.repeat([0, 1], [round(n * (1 - p)), round(n * p)]) for n, p in zip(sizes, positive, strict=True)]
+    proportions = np.column_stack([1 - positive, positive])
+    errors, claims = [], []
+    for _ in range(600):
+        bags = [rng.normal(size=(len(codes), 4)) + 0.1 * codes[:, None] for codes in labels]
+        found = mean_map(bags, proportions)
+        errors.append(np.sum((found.moment - from_labels(np.concatenate(bags), np.concatenate(labels)).moment) ** 2))
+        claims.append(found.noise_variance)
+    np.testing.assert_allclose(np.mean(errors), np.mean(claims), rtol=0.1)
+
+
+@pytest.mark.parametrize("estimator", [mean_map, laplacian_mean_map])
+@pytest.mark.parametrize(
+    ("positive", "words"),
+    [
+        ([0.5, 0.5, 0.5], "proportions of 1 distinct bags have rank 1"),
+        ([0.5, 0.5, 0.5004], "too nearly equal to tell the classes apart: they lie from 0.5 to 0.5004"),
+        ([0.5, 0.5, 1.2], "must lie from 0 to 1"),
+    ],
+)
+def test_proportions_that_tell_nothing_are_refused(estimator, positive, words):
+    bags = [np.eye(2)] * 3
+    with pytest.raises(InputError, match=words):
+        estimator(bags, np.column_stack([1 - np.array(positive), positive]))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda b, p: mean_map([], p), "bags must not be empty"),
+        (lambda b, p: mean_map(b[:2], p), "one row for each of 2 bags"),
+        (lambda b, p: mean_map(b, np.eye(3)), "two classes, got proportions of 3"),
+        (lambda b, p: mean_map([b[0], b[1], b[2] * np.nan], p), "bag 2 must be finite"),
+        (lambda b, p: laplacian_mean_map(b, p, 0.0), "gamma must be a positive and finite number, got 0.0"),
+        (lambda b, p: laplacian_mean_map(b, p, bandwidth=-1.0), "bandwidth must be a positive"),
+        (lambda b, p: laplacian_mean_map(b, p, ridge=0.0), "ridge must be a positive"),
+        (lambda b, p: laplacian_mean_map([b[0]] * 3003, np.repeat(p, 1001, axis=0)), "at most 3000 bags, got 3003"),
+    ],
+)
+def test_what_cannot_be_used_is_named_mean_map(call, words):
+    with pytest.raises(InputError, match=words):
+        call([np.eye(3), np.ones((2, 3)), -np.eye(3)], np.array([[0.2, 0.8], [0.5, 0.5], [0.9, 0.1]]))

@@ -1,18 +1,42 @@
-"""Totals of several releases against privacy loss distributions."""
+"""Totals of several releases against privacy loss distributions.
+
+What guarantees are worth for other units, against all small tables and against exact divergences.
+
+The curve that a `gaussian_mu` claims, against the mechanisms that claim it and the total of several.
+
+Odds against the best test of the worst mechanism, found by a linear program, and against Gaussian closed forms.
+
+What releases over periods spend on one unit, against compositions that are computed by hand.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from itertools import combinations_with_replacement, pairwise, product
 
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq, linprog
+from scipy.stats import norm
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
-from federation.mechanisms.accounting.composition import compose, concentrated_epsilon
+from federation.mechanisms.accounting.composition import (
+    GaussianCurve,
+    Odds,
+    compose,
+    concentrated_epsilon,
+    converted,
+    group_delta,
+    most_releases,
+    spent_over_periods,
+    steps_between,
+)
+from federation.mechanisms.counts import exact_laws as counts
 from federation.mechanisms.counts.exact_laws import discrete_gaussian_delta as exact_delta
 from federation.mechanisms.noise import discrete as discrete_gaussian
 from federation.mechanisms.noise import gaussian
@@ -211,3 +235,345 @@ def test_the_bound_of_fine_grids_says_so_when_the_grid_is_too_coarse():
 def test_numbers_out_of_range_are_refused(delta, rho):
     with pytest.raises(InputError):
         concentrated_epsilon(delta, rho)
+
+
+REPLACE, ADD_REMOVE = Adjacency.REPLACE, Adjacency.ADD_REMOVE
+ROWS = [(0, 0), (0, 1), (1, 0), (1, 1)]  # a feature and a label
+PARTIES = [tuple(rows) for size in range(3) for rows in combinations_with_replacement(ROWS, size)]
+
+
+def tables(most):
+    """All of up to so many parties of up to two rows each, as multisets of multisets."""
+    return [tuple(sorted(found)) for size in range(most + 1) for found in combinations_with_replacement(PARTIES, size)]
+
+
+def without(parties, i):
+    return parties[:i] + parties[i + 1 :]
+
+
+def row_changes(rows, relation):
+    """What one party's rows may become."""
+    for i, (feature, label) in enumerate(rows):
+        rest = without(rows, i)
+        if relation == (Unit.LABEL, REPLACE):
+            yield (*rest, (feature, 1 - label))
+        if relation == (Unit.ROW, REPLACE):
+            yield from ((*rest, other) for other in ROWS)
+        if relation == (Unit.ROW, ADD_REMOVE):
+            yield rest
+    if relation == (Unit.ROW, ADD_REMOVE) and len(rows) < 2:
+        yield from ((*rows, other) for other in ROWS)
+
+
+def neighbours(table, relation, most):
+    for i, rows in enumerate(table):
+        rest = without(table, i)
+        if relation == (Unit.PARTY, REPLACE):
+            yield from ((*rest, other) for other in PARTIES if len(other) == len(rows))
+        if relation == (Unit.PARTY, ADD_REMOVE):
+            yield rest
+        yield from ((*rest, tuple(sorted(changed))) for changed in row_changes(rows, relation))
+    if relation == (Unit.PARTY, ADD_REMOVE) and len(table) < most:
+        yield from ((*table, other) for other in PARTIES)
+
+
+RELATIONS = [
+    (unit, adjacency)
+    for unit, adjacency in product((Unit.LABEL, Unit.ROW, Unit.PARTY), Adjacency)
+    if (unit, adjacency) != (Unit.LABEL, ADD_REMOVE)
+]
+
+
+def graph(relation, most=2):
+    known = tables(most)
+    return {table: {tuple(sorted(other)) for other in neighbours(table, relation, most)} for table in known}
+
+
+GRAPHS = {relation: graph(relation) for relation in RELATIONS}
+
+
+def furthest(held, wanted):
+    """The longest of all shortest walks, by changes of one kind, between tables that differ by one of the other."""
+    longest = 0
+    for start, ends in GRAPHS[wanted].items():
+        missing, reached, edge, walked = set(ends) - {start}, {start}, {start}, 0
+        while missing and edge and walked < 3:
+            walked += 1
+            edge = {other for table in edge for other in GRAPHS[held][table]} - reached
+            reached |= edge
+            if missing & edge:
+                longest = max(longest, walked)
+                missing -= edge
+        if missing:
+            return math.inf
+    return longest
+
+
+@pytest.mark.parametrize("held", RELATIONS, ids=str)
+@pytest.mark.parametrize("wanted", RELATIONS, ids=str)
+def test_steps_are_the_longest_walk_between_neighbours(held, wanted):
+    promise = Guarantee(1.0, 0.0, *held, "any")
+    try:
+        steps = steps_between(promise, *wanted)
+    except InputError:
+        assert furthest(held, wanted) >= 2  # as many as a party here has rows, or without end
+    else:
+        assert furthest(held, wanted) == steps
+
+
+@pytest.mark.parametrize(
+    ("unit", "adjacency", "steps"),
+    [(Unit.LABEL, REPLACE, 3), (Unit.ROW, REPLACE, 3), (Unit.ROW, ADD_REMOVE, 6)],
+)
+def test_all_labels_of_a_person_are_so_many_changes(unit, adjacency, steps):
+    promise = Guarantee(1.0, 0.0, unit, adjacency, "any")
+    assert steps_between(promise, Unit.PERSON, REPLACE, rows_per_person=3) == steps
+    with pytest.raises(InputError, match="declare rows_per_person"):
+        steps_between(promise, Unit.PERSON, REPLACE)
+
+
+def test_a_guarantee_that_protects_nobody_is_refused():
+    promise = Guarantee(7.0, 0.0, Unit.LABEL, REPLACE, "any")
+    assert converted(promise, Unit.LABEL, REPLACE) == promise
+    assert converted(promise, Unit.PERSON, REPLACE, 2).epsilon == 14.0
+    with pytest.raises(InputError, match="epsilon 7 for label/replace is 21 for person/replace"):
+        converted(promise, Unit.PERSON, REPLACE, 3)
+
+
+laws = st.lists(st.integers(1, 1000), min_size=3, max_size=3).map(lambda weights: np.array(weights) / sum(weights))
+
+
+def divergence(one, other, epsilon):
+    return float(np.maximum(one - math.exp(epsilon) * other, 0).sum())
+
+
+@given(st.lists(laws, min_size=2, max_size=5), st.floats(0.01, 1.5))
+def test_no_law_is_further_away_than_a_chain_of_neighbours_allows(chain, epsilon):
+    delta = max(max(divergence(one, other, epsilon), divergence(other, one, epsilon)) for one, other in pairwise(chain))
+    steps = len(chain) - 1
+    assert divergence(chain[0], chain[-1], steps * epsilon) <= group_delta(epsilon, delta, steps) + 1e-12
+
+
+def test_the_delta_of_a_chain_is_attained():
+    """Each law puts delta on an outcome that the one before lacks, and the rest e^epsilon apart."""
+    epsilon, delta = 0.5, 1e-3
+    promise = Guarantee(epsilon, delta, Unit.ROW, ADD_REMOVE, "any")
+    found = converted(promise, Unit.ROW, REPLACE)
+    assert (found.epsilon, found.delta) == (1.0, pytest.approx((1 + math.exp(epsilon)) * delta, rel=1e-12))
+    # masses m of one outcome with m -> e^epsilon m + delta at each step
+    first = 0.01
+    last = math.exp(epsilon) * (math.exp(epsilon) * first + delta) + delta
+    assert last - math.exp(found.epsilon) * first == pytest.approx(found.delta, rel=1e-12)
+
+
+def released(epsilon: float, delta: float = 1e-6, dimension: int = 3) -> Guarantee:
+    mechanism = calibrate("gaussian", sensitivity=1.0, dimension=dimension, epsilon=epsilon, delta=delta)
+    return mechanism.guarantee(Unit.PARTY, Adjacency.REPLACE)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(epsilon=st.floats(0.05, 8.0), delta=st.sampled_from([1e-9, 1e-6, 1e-2]), part=st.floats(0.0, 1.0))
+def test_it_is_that_of_the_mechanism(epsilon: float, delta: float, part: float) -> None:
+    mechanism = calibrate("gaussian", sensitivity=1.0, dimension=3, epsilon=epsilon, delta=delta)
+    curve = GaussianCurve.of([mechanism.guarantee(Unit.PARTY, Adjacency.REPLACE)])
+    assert curve is not None
+    assert curve.delta(part * epsilon) == mechanism.delta_at(part * epsilon)
+    assert curve.delta(epsilon) <= delta
+    assert curve.epsilon(delta) <= epsilon * (1 + 1e-9)
+
+
+def test_of_counts_it_is_above_the_exact_curve() -> None:
+    mechanism = counts.calibrate_discrete_gaussian(3, 1.0, 1e-6)
+    curve = GaussianCurve.of([mechanism.guarantee()])
+    assert curve is not None
+    assert curve.grid == (2, math.floor(mechanism.scale))
+    for epsilon in (0.0, 0.1, 0.5, 1.0, 2.0):
+        assert mechanism.delta_at(epsilon) < curve.delta(epsilon)
+
+
+def test_several_releases_have_the_curve_of_their_total() -> None:
+    several = [released(0.5), released(1.0, dimension=5)]
+    curve = GaussianCurve.of(several)
+    assert curve is not None
+    mus = [one.gaussian_mu or 0.0 for one in several]
+    assert curve.mu == pytest.approx(math.hypot(*mus))
+    assert curve.grid == (8, min(int(one.parameters["grid_scale"]) for one in several))
+    assert compose(several, 1e-6) == (curve.epsilon(1e-6), 1e-6)
+    assert curve.delta(0.3) == discrete_gaussian.delta_bound(0.3, curve.mu, *curve.grid)
+
+
+def test_without_a_grid_it_is_the_continuous_one() -> None:
+    plain = replace(released(1.0), parameters={}, gaussian_mu=0.3)
+    curve = GaussianCurve.of([plain])
+    assert curve == GaussianCurve(0.3)
+    assert (curve.delta(0.5), curve.epsilon(1e-6)) == (float(gaussian.delta(0.5, 0.3)), gaussian.epsilon(1e-6, 0.3))
+
+
+def test_a_grid_of_a_few_steps_claims_no_epsilon() -> None:
+    assert GaussianCurve(1.0, (10, 1)).epsilon(1e-9) == math.inf
+
+
+def test_what_is_not_gaussian_has_none() -> None:
+    assert GaussianCurve.of([]) is None
+    assert GaussianCurve.of([released(1.0), replace(released(1.0), gaussian_mu=None)]) is None
+
+
+EPSILONS = st.floats(1e-3, 30)
+DELTAS = st.floats(0, 0.5)
+SHARES = st.floats(0, 1)
+
+
+def worst_mechanism(epsilon, delta):
+    """The laws of the four outcomes on either side (Kairouz, Oh, Viswanath 2015): no other leaves a better test."""
+    high = (1 - delta) / (1 + math.exp(-epsilon))
+    here = np.array([delta, high, 1 - delta - high, 0.0])
+    return here, here[::-1]
+
+
+def best_test(here, there, false_alarms):
+    """The most detections of a randomised test with at most so many false alarms."""
+    found = linprog(-there, A_ub=[here], b_ub=[false_alarms], bounds=(0, 1))
+    return -found.fun
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-3, 0.2])
+@pytest.mark.parametrize("false_alarms", [0.0, 0.01, 0.05, 0.4, 0.9, 1.0])
+def test_detections_are_those_of_the_best_test_of_the_worst_mechanism(epsilon, delta, false_alarms):
+    wanted = best_test(*worst_mechanism(epsilon, delta), false_alarms)
+    assert Odds(epsilon, delta).detections(false_alarms) == pytest.approx(wanted, abs=1e-9)
+
+
+@given(EPSILONS, DELTAS)
+def test_right_guesses_are_those_of_the_worst_mechanism(epsilon, delta):
+    here, there = worst_mechanism(epsilon, delta)
+    assert Odds(epsilon, delta).right_guesses() == pytest.approx(np.maximum(here, there).sum() / 2, abs=1e-12)
+
+
+@given(st.floats(0.01, 4), st.floats(1e-9, 1 - 1e-9))
+def test_gaussian_noise_has_the_closed_form(mu, false_alarms):
+    epsilon = gaussian.epsilon(1e-6, mu)
+    if epsilon <= 0:
+        return
+    odds = Odds(epsilon, 1e-6, GaussianCurve(mu))
+    assert odds.detections(false_alarms) == pytest.approx(norm.sf(norm.isf(false_alarms) - mu), rel=1e-6, abs=1e-12)
+    assert odds.right_guesses() == pytest.approx(norm.cdf(mu / 2), rel=1e-9)
+
+
+@given(EPSILONS, DELTAS, SHARES, SHARES)
+def test_more_privacy_is_never_worse_and_no_test_is_below_chance(epsilon, delta, false_alarms, prior):
+    odds, worse = Odds(epsilon, delta), [Odds(2 * epsilon, delta), Odds(epsilon, delta + 0.1)]
+    assert false_alarms - 1e-12 <= odds.detections(false_alarms) <= 1
+    assert 0.5 <= odds.right_guesses() <= 1
+    for other in worse:
+        assert other.detections(false_alarms) >= odds.detections(false_alarms) - 1e-12
+        assert other.right_guesses() >= odds.right_guesses() - 1e-12
+    # A test is one way to guess: with equal odds it is right in half of its detections and of its silences.
+    assert (odds.detections(false_alarms) + 1 - false_alarms) / 2 <= odds.right_guesses() + 1e-12
+    believed = Odds(epsilon).belief(prior)
+    assert prior - 1e-12 <= believed <= 1
+    if 1e-6 < prior < 1 - 1e-6 and epsilon < 15:
+        factor = believed / (1 - believed) / (prior / (1 - prior))
+        assert factor == pytest.approx(math.exp(epsilon), rel=1e-6)
+
+
+def test_the_extremes():
+    assert Odds(1000.0).right_guesses() == Odds(1000.0).detections(0.01) == Odds(1000.0).belief(0.01) == 1
+    assert Odds(1000.0).detections(0.0) == 0
+    assert (Odds(1.0).belief(0.0), Odds(1.0).belief(1.0)) == (0, 1)
+    assert (Odds(1000.0).belief(0.0), Odds(1000.0).belief(1.0)) == (0, 1)
+    assert Odds(1e-300).detections(1e-12) == Odds(1e-300, 1e-12).detections(0.0) == 1e-12  # and not a little below
+    curved = Odds(1.0, 1e-6, GaussianCurve(gaussian.mu(1.0, 1e-6)))
+    assert curved.detections(0.0) == pytest.approx(0, abs=1e-12)
+    assert curved.detections(1.0) == 1
+    assert curved.belief(0.5) is None
+
+
+def test_of_a_release_the_curve_is_used_with_the_slack_of_discrete_noise():
+    noise = calibrate("gaussian", sensitivity=1.0, dimension=5, epsilon=1.0, delta=1e-6)
+    odds = Odds.of(noise.guarantee(Unit.PARTY, Adjacency.REPLACE))
+    ideal = Odds(1.0, 1e-6, GaussianCurve(odds.curve.mu))
+    for false_alarms in (0.01, 0.05, 0.5):
+        assert (
+            ideal.detections(false_alarms) <= odds.detections(false_alarms) < Odds(1.0, 1e-6).detections(false_alarms)
+        )
+        assert odds.detections(false_alarms) == pytest.approx(ideal.detections(false_alarms), rel=1e-3)
+    pure = Odds.of(Guarantee(1.0, 0.0, Unit.PARTY, Adjacency.REPLACE, "l2_gamma"))
+    assert pure == Odds(1.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan])
+def test_only_guarantees_have_odds(epsilon):
+    with pytest.raises(InputError, match="epsilon must be a positive finite number"):
+        Odds(epsilon)
+    with pytest.raises(InputError, match="delta must lie"):
+        Odds(1.0, 1.0)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, math.nan])
+def test_shares_are_from_0_to_1(share):
+    with pytest.raises(InputError, match="false_alarms must lie"):
+        Odds(1.0).detections(share)
+    with pytest.raises(InputError, match="prior must lie"):
+        Odds(1.0).belief(share)
+
+
+def windows_pure(epsilon, unit=Unit.LABEL):
+    return Guarantee(epsilon, 0.0, unit, Adjacency.REPLACE, "response")
+
+
+def windows_normal(mu, unit=Unit.PARTY):
+    return Guarantee(gaussian.epsilon(1e-6, mu), 1e-6, unit, Adjacency.REPLACE, "gaussian", gaussian_mu=mu)
+
+
+def exact(mu, delta):
+    """The epsilon of mu-Gaussian noise, solved for anew (Dong, Roth, Su 2022, Corollary 2.13)."""
+
+    def excess(epsilon):
+        tail = norm.cdf(-epsilon / mu - mu / 2)
+        return norm.cdf(-epsilon / mu + mu / 2) - math.exp(epsilon) * tail - delta
+
+    return brentq(excess, 0.0, 50.0, xtol=1e-12)
+
+
+UNEQUAL = {2: windows_pure(0.5), 3: windows_pure(0.25), 4: windows_pure(1.0), 5: windows_pure(0.125)}
+
+
+@pytest.mark.parametrize(
+    ("window", "expected"), [(1, 1.0), (2, 0.25 + 1.0), (3, 0.5 + 0.25 + 1.0), (4, 1.875), (9, 1.875), (None, 1.875)]
+)
+def test_what_arrives_once_pays_for_the_windows_that_it_is_in(window, expected):
+    assert spent_over_periods(UNEQUAL, window, Unit.LABEL, 0.0) == (expected, 0.0)
+
+
+@pytest.mark.parametrize("unit", [Unit.PARTY, Unit.PERSON, Unit.PARTY_AND_AUXILIARY_ROW])
+def test_whoever_may_be_in_every_period_pays_for_all_however_short_windows_are(unit):
+    releases = {period: windows_pure(one.epsilon, unit) for period, one in UNEQUAL.items()}
+    assert spent_over_periods(releases, 1, unit, 0.0) == (1.875, 0.0)
+    assert most_releases(unit, 4, window=1) == 4
+
+
+def test_windows_that_are_disjoint_count_once_however_many_there_are():
+    year = {week: windows_pure(0.5, Unit.ROW) for week in range(2, 54)}
+    assert spent_over_periods(year, 1, Unit.ROW, 0.0) == (0.5, 0.0)
+    assert spent_over_periods(year, 4, Unit.ROW, 0.0) == (2.0, 0.0)
+
+
+def test_gaussian_releases_compose_exactly_within_a_window_and_over_all():
+    releases = {period: windows_normal(0.3) for period in range(2, 9)}
+    for unit, window, number in ((Unit.PARTY, 2, 7), (Unit.ROW, 2, 2), (Unit.LABEL, None, 7)):
+        epsilon, delta = spent_over_periods(releases, window, unit, 1e-6)
+        assert delta == 1e-6
+        assert epsilon == pytest.approx(exact(0.3 * math.sqrt(number), 1e-6), rel=1e-9)
+        assert epsilon < number * releases[2].epsilon
+
+
+def test_a_period_without_a_release_spends_nothing():
+    missing = {2: windows_pure(1.0), 4: windows_pure(1.0), 5: windows_pure(0.5)}
+    assert spent_over_periods(missing, 2, Unit.LABEL, 0.0) == (1.5, 0.0)
+
+
+def test_releases_under_two_adjacencies_have_no_total():
+    other = Guarantee(1.0, 0.0, Unit.LABEL, Adjacency.ADD_REMOVE, "response")
+    with pytest.raises(InputError, match="one unit and adjacency"):
+        spent_over_periods({2: windows_pure(1.0), 3: other}, None, Unit.LABEL, 0.0)

@@ -1,4 +1,9 @@
-"""What all additive count mechanisms share: checks of the counts, centring, guarantees."""
+"""What all additive count mechanisms share: checks of the counts, centring, guarantees.
+
+Every mechanism for label counts keeps the same promises: sums stay public, moments do not move them.
+
+The search for the smallest scale on its dyadic grid.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ import json
 import pickle
 from fractions import Fraction
 from itertools import product
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -16,8 +22,16 @@ from hypothesis import strategies as st
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.counts.additive import AdditiveCounts, centred_l1, checked_counts, equal_counts, exchangeable
-from federation.mechanisms.counts.calibration import calibrate
+from federation.mechanisms.counts.additive import (
+    AdditiveCounts,
+    CountReplacement,
+    centred_l1,
+    checked_counts,
+    equal_counts,
+    exchangeable,
+    smallest_scale,
+)
+from federation.mechanisms.counts.calibration import CountNoise, calibrate
 
 KINDS = ["gaussian", "laplace", "pure", "independent_laplace"]
 
@@ -125,3 +139,92 @@ def test_the_expected_l1_of_coins_is_enumerated(classes, expected):
     """Of z_i = -1 or 1: two differ by 2 half of the time; of three one differs three times in four, by 8/3 in all."""
     found = centred_l1(lambda t, scale: np.cos(t), 1.0, classes, tail=4.0)
     assert found == pytest.approx(expected, rel=1e-12)
+
+
+COUNTS = np.array([50, 40, 60])
+EXTRA = {"dirichlet_floor": {"floor": 40}, "dirichlet_shifted": {"pseudo_count": 400}}
+
+
+class Claim(CountReplacement):
+    """A claim and nothing else."""
+
+    name, epsilon, delta, parameters, assumptions = "claim", 1.0, 0.0, {}, ()
+
+
+@pytest.fixture(params=get_args(CountNoise))
+def count_mechanism_mechanism(request):
+    return calibrate(request.param, classes=3, epsilon=1.0, delta=1e-3, **EXTRA.get(request.param, {}))
+
+
+def test_counts_protect_a_label_and_a_person_of_one_record():
+    assert {Claim().guarantee(unit).unit for unit in (Unit.LABEL, Unit.PERSON)} == {Unit.LABEL, Unit.PERSON}
+    for unit, adjacency in ((Unit.ROW, Adjacency.REPLACE), (Unit.PERSON, Adjacency.ADD_REMOVE)):
+        with pytest.raises(InputError, match="unit must be label or person for claim"):
+            Claim().guarantee(unit, adjacency)
+
+
+def test_every_release_keeps_the_public_size_of_the_bag(count_mechanism_mechanism):
+    released = count_mechanism_mechanism.release(COUNTS, NoiseBits(1, "test"), draws=20)
+    assert (released.shape, released.dtype) == ((20, count_mechanism_mechanism.classes), np.float64)
+    np.testing.assert_allclose(released.sum(axis=1), COUNTS.sum(), rtol=1e-9)
+    np.testing.assert_array_equal(released, count_mechanism_mechanism.release(COUNTS, NoiseBits(1, "test"), draws=20))
+
+
+def test_the_covariance_leaves_the_size_where_it_is(count_mechanism_mechanism):
+    covariance = count_mechanism_mechanism.covariance(int(COUNTS.sum()))
+    assert covariance.shape == (3, 3)
+    np.testing.assert_allclose(covariance, covariance.T)
+    np.testing.assert_allclose(covariance.sum(axis=1), 0, atol=1e-9 * np.trace(covariance))
+    assert np.linalg.eigvalsh(covariance).min() >= -1e-9 * np.trace(covariance)
+
+
+def test_persons_are_promised_what_labels_are(count_mechanism_mechanism):
+    label, person = count_mechanism_mechanism.guarantee(), count_mechanism_mechanism.guarantee(Unit.PERSON)
+    assert (label.epsilon, label.delta) == (person.epsilon, person.delta)
+
+
+@given(st.floats(1e-5, 1e9), st.floats(0.01, 100))
+@settings(derandomize=True, deadline=None, max_examples=200)
+def test_it_is_the_smallest_on_a_fine_grid_wherever_the_search_starts(wanted: float, off: float) -> None:
+    near = wanted * off
+    scale = smallest_scale(lambda scale: scale >= wanted, near)
+    step = max(near * 2**-19, 2**-40, 1.0 if near >= 2**20 else 0.0)
+    assert wanted <= scale < wanted + step * (1 + 1e-9)
+    assert scale == Fraction(float(scale))  # JSON keeps it
+
+
+@pytest.mark.parametrize("near", [0.0, 1e-30, 2.0**-39, 0.3, 1.0, 2.0**30])
+def test_no_scale_is_zero_and_none_is_tried(near: float) -> None:
+    """Where any noise is enough, as where near is 0, the grid is as fine as it may be."""
+
+    def enough(scale: Fraction) -> bool:
+        assert scale > 0
+        return True
+
+    scale = smallest_scale(enough, near)
+    assert scale > 0
+    if near < 2.0**-21:
+        assert scale == Fraction(1, 2**40)
+
+
+def test_the_next_smaller_scale_is_not_enough() -> None:
+    tried: dict[Fraction, bool] = {}
+
+    def enough(scale: Fraction) -> bool:
+        tried[scale] = scale * scale >= 2
+        return tried[scale]
+
+    scale = smallest_scale(enough, 1.0)
+    assert tried[scale]
+    assert max(failed for failed, served in tried.items() if not served) == scale - Fraction(1, 2**19)
+
+
+def test_integers_and_simple_fractions_are_hit_exactly() -> None:
+    assert smallest_scale(lambda scale: scale * Fraction(0.05) >= 2, 39.0) == 40
+    assert smallest_scale(lambda scale: scale >= Fraction(3, 8), 0.4) == Fraction(3, 8)
+
+
+@pytest.mark.parametrize("near", [1e12, float("inf"), float("nan")])
+def test_noise_beyond_the_samplers_is_refused(near: float) -> None:
+    with pytest.raises(InputError, match="choose a larger epsilon"):
+        smallest_scale(lambda scale: True, near)

@@ -1,16 +1,38 @@
-"""All mechanisms side by side."""
+"""All mechanisms side by side.
+
+Expected distortion: exact against sampled, and the figures of the literature's comparison.
+
+Lemma 4, its better form and its publishable form: known figures, their order, and that they hold.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts import comparison
 from federation.mechanisms.counts.calibration import calibrate
-from federation.mechanisms.counts.comparison import compare, published_dirichlet, recommended
+from federation.mechanisms.counts.comparison import (
+    affordable,
+    compare,
+    distortion,
+    frobenius_bound,
+    public_bound,
+    published_bound,
+    published_dirichlet,
+    recommended,
+    sampled,
+)
+from federation.mechanisms.counts.dirichlet import calibrate_floor, calibrate_shifted
+from federation.numerics.simplex import project
 
 SKEWED = np.array([50, 50, 50, 50, 800])
 
@@ -132,3 +154,215 @@ def test_impossible_levels_and_floors_are_refused_before_anything_is_compared(ch
 def test_the_neighbour_has_one_record_of_the_smallest_class_counted_in_the_largest() -> None:
     assert comparison._neighbour(np.array([5, 2, 9])).tolist() == [5, 1, 10]
     assert comparison._neighbour(np.array([5, 0, 9])) is None
+
+
+LOOSE, TIGHT = (0.05, 0.05), (1.0, 1e-6)
+# Mean L1 of 20,000 draws with about their standard errors, and half a unit of the last digit for rounding.
+FIGURES = [
+    ("published_gaussian", {}, SKEWED, LOOSE, 0.211, 5e-4),
+    ("laplace_prior", {}, SKEWED, LOOSE, 0.187, 6e-4),
+    ("published_laplace", {}, SKEWED, LOOSE, 0.164, 5e-4),
+    ("independent_laplace", {}, SKEWED, LOOSE, 0.038, 1e-4),
+    ("dirichlet_floor", {"floor": 50}, SKEWED, LOOSE, 0.036, 1e-4),
+    ("dirichlet_floor", {"floor": 40}, SKEWED, LOOSE, 0.040, 1e-4),
+    ("dirichlet_shifted", {"pseudo_count": 500}, SKEWED, LOOSE, 0.033, 1e-4),
+    ("gaussian", {}, SKEWED, LOOSE, 0.028, 1e-4),
+    ("laplace", {}, np.array([50, 950]), TIGHT, 0.0017, 1e-5),
+    ("laplace", {}, SKEWED, TIGHT, 0.0075, 3e-5),
+    ("laplace", {}, np.array([50] * 9 + [550]), TIGHT, 0.0171, 5e-5),
+    ("independent_laplace", {}, np.array([50, 950]), TIGHT, 0.0030, 2e-5),
+    ("independent_laplace", {}, SKEWED, TIGHT, 0.0092, 3e-5),
+    ("independent_laplace", {}, np.array([50] * 9 + [550]), TIGHT, 0.0194, 5e-5),
+    ("gaussian", {}, np.array([50, 950]), TIGHT, 0.0068, 4e-5),
+    ("gaussian", {}, SKEWED, TIGHT, 0.0213, 6e-5),
+    ("gaussian", {}, np.array([50] * 9 + [550]), TIGHT, 0.0452, 7e-5),
+]
+
+
+@pytest.mark.parametrize(("noise", "extra", "counts", "privacy", "expected", "error"), FIGURES)
+def test_figures_agree_within_three_standard_errors(
+    noise: str, extra: dict[str, Any], counts: np.ndarray, privacy: tuple[float, float], expected: float, error: float
+) -> None:
+    epsilon, delta = privacy
+    mechanism = calibrate(noise, classes=len(counts), epsilon=epsilon, delta=delta, **extra)
+    found = distortion(mechanism, counts, draws=100_000)
+    rounding = 5e-4 if expected > 0.02 and privacy == LOOSE else 5e-5
+    assert abs(found.mean - expected) <= 3 * np.hypot(error, found.standard_error) + rounding
+
+
+def test_the_default_is_far_below_what_is_published() -> None:
+    epsilon, delta = LOOSE
+    default = distortion(calibrate("auto", classes=5, epsilon=epsilon, delta=delta), SKEWED)
+    assert default.mean <= 0.030
+    for noise in ("published_laplace", "published_gaussian", "laplace_prior"):
+        assert distortion(calibrate(noise, classes=5, epsilon=epsilon, delta=delta), SKEWED).mean > 0.16
+    assert distortion(calibrate("laplace", classes=5, epsilon=1.0, delta=1e-6), SKEWED).mean <= 0.0080
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace", "independent_laplace"])
+@pytest.mark.parametrize("counts", [(400, 500, 600), (3, 0, 40)])
+def test_it_is_the_mean_error_of_projected_releases(noise: str, counts: tuple[int, ...]) -> None:
+    true = np.array(counts)
+    mechanism = calibrate(noise, classes=3, epsilon=0.5, delta=1e-3)
+    found = distortion(mechanism, true)
+    assert (found.standard_error == 0) == (min(counts) > 100)
+    shares = project(mechanism.release(true, NoiseBits(7, "check"), 100_000) / true.sum())
+    errors = np.abs(shares - true / true.sum()).sum(axis=1)
+    tolerance = 4 * np.hypot(errors.std() / len(errors) ** 0.5, found.standard_error)
+    assert found.mean == pytest.approx(errors.mean(), abs=tolerance)
+
+
+def test_knowing_the_error_before_projection_makes_the_rest_precise() -> None:
+    mechanism = calibrate("laplace", classes=5, epsilon=0.05, delta=0.05)
+    with_it = distortion(mechanism, SKEWED)
+    without = sampled(mechanism.release(SKEWED, NoiseBits(3, "x"), 20_000), SKEWED)
+    assert 0 < with_it.standard_error < 0.1 * without.standard_error
+    assert with_it.mean == pytest.approx(without.mean, abs=4 * without.standard_error)
+
+
+def test_a_release_without_noise_distorts_nothing() -> None:
+    counts = np.array([50, 30, 20])
+    found = sampled(np.tile(counts.astype(float), (3, 1)), counts, unprojected=0.0)
+    assert (found.mean, found.standard_error) == (0.0, 0.0)
+
+
+def test_of_two_draws_the_standard_error_is_half_their_difference() -> None:
+    found = sampled(np.array([[45.0, 55.0], [30.0, 70.0]]), np.array([50, 50]))  # 0.1 and 0.4 from the truth
+    assert (found.mean, found.standard_error) == pytest.approx((0.25, 0.15))
+
+
+def test_it_is_reproducible_and_never_above_two() -> None:
+    mechanism = calibrate("laplace_prior", classes=3, epsilon=1e-3, delta=0.0)
+    counts = np.array([0, 0, 5])
+    found = distortion(mechanism, counts, draws=5000)
+    assert found == distortion(mechanism, counts, draws=5000)
+    assert found != distortion(mechanism, counts, draws=5000, seed=2)
+    assert 0.5 < found.mean <= 2
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 0.1])
+@pytest.mark.parametrize("noise", ["pure", "gaussian", "published_gaussian", "independent_laplace"])
+def test_noise_far_above_the_counts_is_measured_precisely(noise: str, epsilon: float) -> None:
+    mechanism = calibrate(noise, classes=3, epsilon=epsilon, delta=1e-6)
+    found = distortion(mechanism, np.array([33, 33, 34]))
+    plain = sampled(mechanism.release(np.array([33, 33, 34]), NoiseBits(5, "plain"), 20_000), np.array([33, 33, 34]))
+    assert 0 < found.standard_error <= 1.05 * plain.standard_error
+    assert found.mean == pytest.approx(plain.mean, abs=4 * np.hypot(found.standard_error, plain.standard_error))
+
+
+def test_many_classes_do_not_fill_the_memory() -> None:
+    mechanism = calibrate("independent_laplace", classes=5000, epsilon=1.0, delta=1e-3)
+    found = distortion(mechanism, np.ones(5000))
+    assert 0 < found.mean < 2
+
+
+@pytest.mark.parametrize("draws", [0, -1, 2.5])
+def test_impossible_numbers_of_draws_are_refused(draws: float) -> None:
+    with pytest.raises(InputError, match="draws must be an integer of at least 1"):
+        distortion(calibrate("pure", classes=3, epsilon=1.0, delta=0.0), np.array([1, 2, 3]), draws=draws)
+
+
+def test_counts_that_are_none_are_refused_distortion() -> None:
+    with pytest.raises(InputError, match="counts must have shape"):
+        distortion(calibrate("pure", classes=3, epsilon=1.0, delta=0.0), np.array([1, 2]))
+
+
+@pytest.mark.parametrize("noise", ["pure", "gaussian", "dirichlet_shifted"])
+def test_few_draws_are_enough_for_many_classes(noise: str) -> None:
+    """Their mean is over many errors of one law; and a thousand classes take no more numbers than a hundred."""
+    extra = {"pseudo_count": 500} if noise == "dirichlet_shifted" else {}
+    drawn = []
+    for classes in (100, 1000):
+        mechanism = calibrate(noise, classes=classes, epsilon=1.0, delta=1e-6, **extra)
+        found = distortion(mechanism, np.full(classes, 3))
+        assert 0 < found.standard_error < 0.004 * found.mean
+        drawn.append(found.mean)
+    assert drawn[0] == pytest.approx(drawn[1], rel=0.05)
+
+
+@pytest.mark.parametrize(("classes", "each", "draws"), [(3, 1.0, 20_000), (3, 8.0, 20_000), (10**6, 8.0, 2)])
+def test_draws_are_as_many_as_their_numbers_allow(classes: int, each: float, draws: int) -> None:
+    assert affordable(20_000, classes, each) == draws
+    assert affordable(20_000, 1000, each) * 1000 * each <= 2_000_000
+
+
+SKEWED_LEMMA4 = np.array([[0.05, 0.05, 0.05, 0.05, 0.8]]).T
+
+
+def test_known_figures() -> None:
+    assert published_bound(SKEWED_LEMMA4, 0.785, 1000, 0.05) == pytest.approx(0.319, abs=5e-4)
+    assert frobenius_bound(SKEWED_LEMMA4, 0.785, 1000, 0.05) == pytest.approx(0.094, abs=5e-4)
+
+
+@given(arrays(float, (3, 4), elements=st.floats(0.01, 1)), st.floats(0.01, 5), st.floats(0.01, 0.5))
+def test_the_better_bound_is_smaller_by_the_root_of_the_entries(weights: np.ndarray, sigma: float, zeta: float) -> None:
+    proportions = weights / weights.sum(axis=0)
+    sizes = np.array([10, 200, 3000, 1000])
+    loose = published_bound(proportions, sigma, sizes, zeta)
+    assert frobenius_bound(proportions, sigma, sizes, zeta) <= loose / math.sqrt(12) * (1 + 1e-12)
+
+
+def test_the_better_bound_is_the_public_one_at_equal_counts() -> None:
+    mechanism = calibrate_floor(4, 0.5, 1e-3, 40)
+    sizes = np.array([400, 1000])
+    uniform = np.full((4, 2), 0.25)
+    assert public_bound(mechanism, sizes, 0.05) == pytest.approx(
+        frobenius_bound(uniform, mechanism.sigma, sizes, 0.05), rel=1e-12
+    )
+
+
+@given(arrays(float, (4, 2), elements=st.floats(0.01, 1)), st.floats(0.01, 0.5))
+def test_the_public_bound_covers_all_proportions(weights: np.ndarray, zeta: float) -> None:
+    mechanism = calibrate_floor(4, 0.5, 1e-3, 40)
+    sizes = np.array([400, 1000])
+    public = public_bound(mechanism, sizes, zeta)
+    private = frobenius_bound(weights / weights.sum(axis=0), mechanism.sigma, sizes, zeta)
+    quarter = math.sqrt(sum(4 * 0.25 / (mechanism.sigma * size + 1) for size in sizes) / zeta)
+    assert private <= public * (1 + 1e-12) < quarter
+
+
+@pytest.mark.parametrize("mechanism", [calibrate_floor(3, 0.5, 1e-2, 20), calibrate_shifted(3, 0.5, 1e-2, 20)])
+def test_releases_stay_within_the_public_bound_as_often_as_it_says(mechanism) -> None:
+    counts = [np.array([20, 30, 50]), np.array([100, 100, 100])]
+    errors = [
+        mechanism.release(eta, NoiseBits(1, "lemma", k), 4000) / eta.sum() - eta / eta.sum()
+        for k, eta in enumerate(counts)
+    ]
+    norms = np.sqrt(sum(np.square(error).sum(axis=1) for error in errors))
+    sizes = np.array([eta.sum() for eta in counts])
+    for zeta in (0.05, 0.2, 0.5):
+        assert np.mean(norms > public_bound(mechanism, sizes, zeta)) <= zeta
+    second_moment = public_bound(mechanism, sizes, 0.5) ** 2 * 0.5
+    assert 0.8 * second_moment < np.mean(norms**2) <= 1.05 * second_moment  # Markov's premise is nearly attained
+
+
+@pytest.mark.parametrize(
+    ("proportions", "sigma", "size", "zeta", "message"),
+    [
+        (SKEWED_LEMMA4 * 1.1, 1.0, 100, 0.1, "proportions must"),
+        (-SKEWED_LEMMA4, 1.0, 100, 0.1, "proportions must"),
+        (SKEWED_LEMMA4.ravel(), 1.0, 100, 0.1, "proportions must"),
+        (SKEWED_LEMMA4, 0.0, 100, 0.1, "sigmas must"),
+        (SKEWED_LEMMA4, 1.0, 0, 0.1, "sizes of bags"),
+        (SKEWED_LEMMA4, 1.0, 100, 0.0, "zeta must"),
+        (SKEWED_LEMMA4, 1.0, 100, 1.0, "zeta must"),
+    ],
+)
+@pytest.mark.parametrize("bound", [published_bound, frobenius_bound])
+def test_other_arguments_are_refused(bound, proportions, sigma, size, zeta, message) -> None:
+    with pytest.raises(InputError, match=message):
+        bound(proportions, sigma, size, zeta)
+
+
+def test_bags_of_one_record_have_a_bound_too() -> None:
+    """Two shares from Dir(sigma p) have the variance p (1 - p) / (sigma + 1) each."""
+    expected = math.sqrt(2 * 0.8 * 0.2 / (3.0 + 1) / 0.9)
+    assert frobenius_bound(np.array([[0.8], [0.2]]), 3.0, 1, 0.9) == pytest.approx(expected)
+
+
+def test_other_public_arguments_are_refused() -> None:
+    mechanism = calibrate_floor(3, 0.5, 1e-2, 20)
+    with pytest.raises(InputError, match="sizes of bags"):
+        public_bound(mechanism, np.array([100, 0]), 0.1)
+    with pytest.raises(InputError, match="zeta must"):
+        public_bound(mechanism, np.array([100]), 1.5)

@@ -1,4 +1,9 @@
-"""The two honest Dirichlet mechanisms: calibration, release, exact delta against Monte Carlo, and what they promise."""
+"""The two honest Dirichlet mechanisms: calibration, release, exact delta against Monte Carlo, and what they promise.
+
+The delta between two Dirichlet laws: exact for two classes against quadrature, sampled for more.
+
+Dirichlet shares against their law, down to shapes at which ordinary gamma variables vanish, and on their grid.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +22,14 @@ from federation.contract.guarantee import Adjacency, Assumption, Check, Guarante
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import CountMechanism
 from federation.mechanisms.counts.dirichlet import (
+    GRID_BITS,
     MAX_FLOOR,
     ScaledDirichlet,
     calibrate_floor,
     calibrate_shifted,
+    divergence,
+    log_gamma,
+    sample,
     smallest_floor,
 )
 from federation.mechanisms.counts.dirichlet_loss import delta_exact
@@ -254,3 +263,155 @@ def test_there_is_no_smallest_floor_at_impossible_levels(epsilon: float, delta: 
 def test_other_counts_are_refused(counts: list[float]) -> None:
     with pytest.raises(InputError, match="counts must"):
         calibrate_shifted(3, 1.0, 0.1, 20).release(np.array(counts), NoiseBits(1, "refused"))
+
+
+def brute(epsilon: float, p: np.ndarray, q: np.ndarray) -> float:
+    """∫ max(0, f - e^epsilon f') over log odds, on a grid that reaches both laws' tails."""
+    centres = [np.log(law[0] / law[1]) for law in (p, q)]
+    reach = 40 / min(p.min(), q.min(), 1.0)
+    t = np.linspace(min(centres) - reach, max(centres) + reach, 4_000_001)
+    logs = [
+        -law[0] * np.logaddexp(0, -t)
+        - law[1] * np.logaddexp(0, t)
+        - float(mpmath.loggamma(law[0]) + mpmath.loggamma(law[1]) - mpmath.loggamma(law.sum()))
+        for law in (p, q)
+    ]
+    excess = np.maximum(0, np.exp(logs[0]) - np.exp(epsilon + logs[1]))
+    return float(excess.sum() * (t[1] - t[0]))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.05, 1.0, 4.0])
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        ((5.0, 5.0), (4.0, 6.0)),  # the loss rises
+        ((20.0, 300.0), (10.0, 150.0)),  # it rises and falls: the first law is narrower
+        ((10.0, 150.0), (20.0, 300.0)),  # it falls and rises: two intervals
+        ((3.0, 3.0), (3.0, 5.0)),  # it is flat at one end
+        ((0.6, 0.7), (0.7, 0.6)),
+        ((7.0, 9.0), (7.0, 9.0)),
+    ],
+)
+def test_two_classes_equal_the_integral(epsilon: float, p: tuple[float, ...], q: tuple[float, ...]) -> None:
+    measured = divergence(epsilon, np.array(p), np.array(q))
+    assert measured.standard_error == 0
+    assert measured.value == pytest.approx(brute(epsilon, np.array(p), np.array(q)), abs=1e-9)
+
+
+@given(st.floats(0, 3), st.integers(2, 300), st.integers(1, 300), st.floats(0.01, 3))
+def test_with_one_sigma_it_is_the_exact_delta_of_the_pair(epsilon: float, a: int, b: int, sigma: float) -> None:
+    here, there = sigma * np.array([a, b]), sigma * np.array([a - 1, b + 1])
+    expected = float(delta_exact(epsilon, a, b, sigma))
+    assert divergence(epsilon, here, there).value == pytest.approx(expected, abs=1e-9)
+
+
+@given(st.floats(0, 3), *[st.floats(0.05, 500) for _ in range(4)])
+def test_total_variation_has_no_direction_and_delta_stays_below_it(
+    epsilon: float, a: float, b: float, c: float, d: float
+) -> None:
+    p, q = np.array([a, b]), np.array([c, d])
+    assert divergence(0, p, q).value == pytest.approx(divergence(0, q, p).value, abs=1e-9)
+    assert divergence(epsilon, p, q).value <= divergence(0, p, q).value + 1e-12
+
+
+def test_more_classes_are_sampled_around_the_exact_value() -> None:
+    """A third class with the same parameter leaves the delta of the pair as it is."""
+    sigma, epsilon = 0.4, 0.3
+    here, there = sigma * np.array([21, 20, 35]), sigma * np.array([20, 21, 35])
+    measured = divergence(epsilon, here, there)
+    assert 0 < measured.standard_error < 5e-4
+    assert abs(measured.value - float(delta_exact(epsilon, 21, 20, sigma))) < 4 * measured.standard_error
+    assert divergence(epsilon, here, there, runs=1000, seed=2) != divergence(epsilon, here, there, runs=1000, seed=3)
+
+
+def test_more_classes_with_different_totals_agree_with_another_sampler() -> None:
+    p, q = np.array([6.0, 4.0, 10.0]), np.array([5.0, 6.0, 10.0])
+    measured = divergence(0.1, p, q)
+    reference = np.random.default_rng(5).dirichlet(p, 400_000)
+    shape = [float(sum(mpmath.loggamma(x) for x in law) - mpmath.loggamma(law.sum())) for law in (p, q)]
+    loss = np.log(reference) @ (p - q) + shape[1] - shape[0]
+    excess = np.maximum(0, -np.expm1(0.1 - loss))
+    assert abs(measured.value - excess.mean()) < 4 * measured.standard_error + 4 * excess.std() / np.sqrt(4e5)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "p", "q"),
+    [
+        (-1, (1, 2), (1, 2)),
+        (1, (1, 2), (1, 2, 3)),
+        (1, (0, 2), (1, 2)),
+        (1, (1, 2), (0, 2)),
+        (1, (1,), (2,)),
+        (1, (1, 2), (1, -2)),
+    ],
+)
+def test_other_arguments_are_refused(epsilon: float, p: tuple[float, ...], q: tuple[float, ...]) -> None:
+    with pytest.raises(InputError, match="Dirichlet parameters must be two equally long"):
+        divergence(epsilon, np.array(p, float), np.array(q, float))
+
+
+@pytest.mark.parametrize("shape", [0.3, 1.0, 2.5, 40.0, 5e4])
+def test_gamma_variables_follow_their_law(shape: float) -> None:
+    values = np.exp(log_gamma(NoiseBits(1, "gamma"), np.array([shape]), 100_000)).ravel()
+    assert stats.kstest(values, stats.gamma(shape).cdf).pvalue > 1e-3
+    assert stats.kstest(values, stats.gamma(shape * 1.02 + 0.02).cdf).pvalue < 1e-3
+
+
+@pytest.mark.parametrize("shape", [1e-2, 1e-5, 1e-300])
+def test_logarithms_of_the_smallest_shapes_are_finite_and_nearly_exponential(shape: float) -> None:
+    """-shape ln G tends to a standard exponential as the shape vanishes; G itself is 0 in double precision."""
+    log = log_gamma(NoiseBits(2, "gamma"), np.array([shape]), 50_000).ravel()
+    assert np.isfinite(log).all()
+    if shape < 1e-2:
+        assert stats.kstest(-shape * log, stats.expon.cdf).pvalue > 1e-3
+    else:
+        assert stats.kstest(np.exp(log[log > -700]), lambda x: _conditional(x, shape)).pvalue > 1e-3
+
+
+def _conditional(x: np.ndarray, shape: float) -> np.ndarray:
+    """The law of Gamma(shape) given that its logarithm exceeds -700."""
+    law = stats.gamma(shape)
+    return (law.cdf(x) - law.cdf(np.exp(-700))) / law.sf(np.exp(-700))
+
+
+@pytest.mark.parametrize("shape", [(2.0, 5.0), (0.5, 0.7, 3.0), (0.001, 0.002, 0.003), (300.0, 40.0, 2.0, 0.5)])
+def test_shares_have_the_moments_and_margins_of_the_dirichlet_law(shape: tuple[float, ...]) -> None:
+    parameters = np.array(shape)
+    shares = sample(NoiseBits(3, "shares"), parameters, 100_000)
+    law = stats.dirichlet(parameters)
+    np.testing.assert_allclose(shares.mean(axis=0), law.mean(), atol=5 * np.sqrt(law.var() / 1e5).max())
+    np.testing.assert_allclose(np.cov(shares.T), law.cov(), atol=0.02 * law.var().max())
+    if parameters.min() > 0.1:
+        for k, p in enumerate(parameters):
+            margin = stats.beta(p, parameters.sum() - p)
+            assert stats.kstest(shares[:, k], margin.cdf).statistic < 0.008
+
+
+def test_tiny_shapes_choose_one_class_with_the_right_probability() -> None:
+    shares = sample(NoiseBits(4, "vertex"), 1e-9 * np.array([1.0, 2.0, 5.0]), 40_000)
+    assert (shares.max(axis=1) == 1).all()
+    np.testing.assert_allclose(shares.mean(axis=0), [1 / 8, 2 / 8, 5 / 8], atol=0.012)
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=2, max_size=8).filter(lambda shape: max(shape) > 1e-300), st.integers(0, 9))
+def test_shares_lie_on_the_grid_and_sum_to_exactly_one(shape: list[float], seed: int) -> None:
+    shares = sample(NoiseBits(seed, "grid"), np.array(shape), 3)
+    assert (shares >= 0).all()
+    np.testing.assert_array_equal(shares.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(shares * 2.0**GRID_BITS, np.rint(shares * 2.0**GRID_BITS))
+    assert (shares[:, np.array(shape) == 0] == 0).all()
+
+
+def test_how_many_bits_are_used_does_not_depend_on_the_shapes() -> None:
+    after = []
+    for shape in ([0.001, 5.0], [3.0, 900.0]):
+        bits = NoiseBits(5, "bits")
+        sample(bits, np.array(shape), 10)
+        after.append(bits.words(4).tolist())
+    assert after[0] == after[1]
+
+
+@pytest.mark.parametrize("shape", [[-1.0, 2.0], [0.0, 1e-310], [np.nan, 1.0], [np.inf, 1.0], [[1.0, 2.0]]])
+def test_other_parameters_are_refused(shape: list[float]) -> None:
+    with pytest.raises(InputError, match="Dirichlet parameters must be finite"):
+        sample(NoiseBits(1, "refused"), np.array(shape), 1)

@@ -1,4 +1,9 @@
-"""Figure 1: bags, mechanisms and repetitions."""
+"""Figure 1: bags, mechanisms and repetitions.
+
+The printed distortions: the sigma that one of them needs, and where means of twenty releases lie.
+"""
+
+from __future__ import annotations
 
 from collections import defaultdict
 from statistics import fmean
@@ -9,7 +14,20 @@ import pytest
 from federation.mechanisms.counts.calibration import calibrate
 from federation.mechanisms.counts.comparison import distortion
 from scenarios.papers.iyer import distortions
-from scenarios.papers.iyer.distortions import MECHANISMS, REPETITIONS, SWEEPS, Bag, errors
+from scenarios.papers.iyer import distortions as printed
+from scenarios.papers.iyer.distortions import (
+    AS_PRINTED,
+    BY_EQ_9,
+    MECHANISMS,
+    PRINTED,
+    REPETITIONS,
+    SWEEPS,
+    Bag,
+    errors,
+    expected_distortion,
+    points,
+    sigmas,
+)
 
 
 def test_bags_are_those_of_section_4_1():
@@ -40,3 +58,32 @@ def test_every_place_has_every_mechanism_in_every_repetition(monkeypatch):
         assert len(values) == len(SWEEPS["share"]) * sum(map(len, MECHANISMS.values()))
         assert {len(each) for each in values.values()} == {REPETITIONS}
         assert fmean(values["Scaled Dirichlet", "default", "0.05"]) < fmean(values["Laplace", "default", "0.05"]) / 2
+
+
+@pytest.mark.parametrize("sigma", [0.01, 0.3, 5.0])
+def test_the_expected_distortion_is_the_mean_of_draws(sigma):
+    counts = np.array([5, 15, 80])
+    drawn = np.random.default_rng(1).dirichlet(sigma * counts, 40_000)
+    found = np.abs(drawn - counts / 100).sum(axis=1)
+    assert expected_distortion(counts, sigma) == pytest.approx(found.mean(), abs=5 * found.std() / 200)
+
+
+def test_the_printed_distortion_needs_a_sigma_that_eq_9_refuses(monkeypatch):
+    monkeypatch.setattr(printed, "_delta_kept", lambda bag: 0.1)  # takes seconds
+    found = {(one.setting, one.series): one.value for one in sigmas(True, None)}
+    assert found[AS_PRINTED, "distortion"] == pytest.approx(PRINTED)
+    assert found[BY_EQ_9, "delta of Eq. 9"] <= Bag().delta < found[AS_PRINTED, "delta of Eq. 9"]
+    for setting in (BY_EQ_9, AS_PRINTED):
+        assert found[setting, "least delta at one sigma"] < found[setting, "delta of Eq. 9"]
+
+
+def test_the_true_delta_is_above_what_is_claimed(monkeypatch):
+    monkeypatch.setattr(printed, "_RUNS", 2**12)
+    bag = Bag(classes=2, share=0.007, epsilon=1.0, delta=1e-3)
+    assert printed._delta_kept(bag) > bag.delta
+
+
+def test_means_of_twenty_releases_lie_around_the_mean_of_all():
+    found = {(one.setting, one.series): one.value for one in points(True, None)}
+    mean = errors(Bag(), "published_laplace", 100).mean()
+    assert found["Laplace", "from"] < mean < found["Laplace", "to"]

@@ -1,0 +1,245 @@
+"""What honest label counts with noise reach in bags: against draws, and kept by whatever is sent.
+
+The noisy totals of bags that are the same at all parties: of all shares, and within what honest ones can have.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.questions import QUESTIONS
+
+from aggregator.collectors.bags import BagAnswers, CountRange, SharedBags, shared_bags
+from aggregator.collectors.robust_sums import REACH
+from federation.contract.errors import FederationError, InputError
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
+from federation.contract.query import ReleaseId, Submission
+from federation.contract.randomness import NoiseBits
+from federation.features.feature_map import FeatureMap, with_fourier
+from federation.features.steps import UnitNorm
+from federation.mechanisms.counts.calibration import calibrate
+from federation.queries.bags import (
+    LARGEST_COUNT,
+    Bags,
+    CountsNoise,
+    CountsQuestion,
+    EmbeddingsQuestion,
+    JointNoise,
+    NoisyEmbeddingsQuestion,
+)
+
+BAGS = Bags(2, 3)
+RELEASE = ReleaseId("test")
+COUNTS = CountsQuestion(CountsNoise("pure", 1.0, 0.0), BAGS, release=RELEASE, draws=2, seeded=True)
+PROMISE = Guarantee(1.0, 0.0, Unit.LABEL, Adjacency.REPLACE, "lattice_laplace")
+
+
+def answer(parties, sizes, counts, guarantee=PROMISE):
+    arrays = {"sizes": np.array(sizes, dtype=float), "counts": np.array(counts, dtype=float)}
+    return Submission("counts", np.array(parties, dtype=np.int64), arrays, guarantee)
+
+
+def good(party=0):
+    return answer([party], [[4, 0]], [[[[1, 2, 1], [0, 0, 0]], [[-1, 4, 1], [0, 0, 0]]]])
+
+
+def collector():
+    return BagAnswers(COUNTS, 3, largest=10, promise=PROMISE, count_reach=2.0)
+
+
+def test_answers_of_the_declared_form_are_kept_whatever_their_noise():
+    found = collector()
+    assert found.add(good(2)) == {}
+    assert found.answered == 1
+    assert found.sizes.tolist() == [[0, 0], [0, 0], [4, 0]]
+    assert found.array("counts")[2, 1, 0].tolist() == [-1, 4, 1]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "counts"),
+    [
+        ([[4, 0]], [[[[1, 2, 2], [0, 0, 0]]] * 2]),  # counts that do not sum to the size
+        ([[4, 0]], [[[[1, 2, 1], [0, 1, 0]]] * 2]),  # counts of a bag that is not there
+        ([[4.5, 0]], [[[[1, 2, 1.5], [0, 0, 0]]] * 2]),
+        ([[11, 0]], [[[[11, 0, 0], [0, 0, 0]]] * 2]),  # more than the declared largest bag
+        ([[0, 0]], [np.zeros((2, 2, 3))]),  # no bag at all
+        ([[4, 0]], [np.full((2, 2, 3), np.nan)]),
+        ([[LARGEST_COUNT, 0]], [np.full((2, 2, 3), LARGEST_COUNT)]),
+        ([[-1, 4]], [[[[-1, 0, 0], [4, 0, 0]]] * 2]),
+        ([[4, 0]], [[[[-3, 6, 1], [0, 0, 0]], [[1, 2, 1], [0, 0, 0]]]]),  # further out than noise ever goes
+        ([[4, 0]], [[[[-1.5, 6.5, -1], [0, 0, 0]], [[1, 2, 1], [0, 0, 0]]]]),
+        ([[4, 0]], [[[[1, 2, 1], [1, -1, 0]]] * 2]),
+    ],
+)
+def test_answers_out_of_form_cost_their_own_party_only(sizes, counts):
+    found = collector()
+    both = answer([0, 1], [good().arrays["sizes"][0], sizes[0]], [good().arrays["counts"][0], counts[0]])
+    assert list(found.add(both)) == [1]
+    assert found.answered == 1
+    assert not found.array("counts")[1].any()
+
+
+@pytest.mark.parametrize(
+    "guarantee",
+    [
+        None,
+        Guarantee(2.0, 0.0, Unit.LABEL, Adjacency.REPLACE, "lattice_laplace"),
+        Guarantee(1.0, 0.1, Unit.LABEL, Adjacency.REPLACE, "lattice_laplace"),
+        Guarantee(1.0, 0.0, Unit.ROW, Adjacency.REPLACE, "lattice_laplace"),
+    ],
+)
+def test_an_answer_under_another_guarantee_is_refused(guarantee):
+    found = collector()
+    refused = found.add(answer([0], good().arrays["sizes"], good().arrays["counts"], guarantee))
+    assert "guarantee" in refused[0]
+    assert found.answered == 0
+
+
+def test_counts_out_of_a_bag_are_refused_without_noise():
+    exact = BagAnswers(COUNTS, 3, largest=10, promise=PROMISE)
+    assert exact.add(answer([1], [[4, 0]], [[[[0, 4, 0], [0, 0, 0]]] * 2])) == {}
+    assert list(exact.add(good(0))) == [0]
+    assert exact.add(answer([], np.zeros((0, 2)), np.zeros((0, 2, 2, 3)))) == {}
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_means_longer_than_rows_can_be_are_refused(noisy):
+    waves = with_fourier(FeatureMap(2, (UnitNorm(),)), 1.0, 4, seed=1)
+    if noisy:
+        noise = JointNoise("gaussian", 1.0, 0.1)
+        question = NoisyEmbeddingsQuestion(noise, BAGS, waves, 1.0, release=RELEASE, draws=2, seeded=True)
+        draws, reach = (2,), 6.0
+    else:
+        question, draws, reach = EmbeddingsQuestion(BAGS, waves), (), 0.0
+    longest = 1 + reach * 4**0.5 / 4  # noise in each of four features of the sum of four rows
+    for length, refused in ((longest, []), (longest + 1e-6, [1])):
+        means = np.zeros((2, *draws, 2, 4))
+        means[1, ..., 0, :] = length / 2  # of four equal entries
+        arrays = {"sizes": np.array([[4.0, 0]] * 2), "means": means}
+        if noisy:
+            arrays["counts"] = np.tile(good().arrays["counts"], (2, 1, 1, 1))
+        found = BagAnswers(question, 2, 10, None, count_reach=2.0, sum_reach=reach)
+        assert list(found.add(Submission(question.kind, np.arange(2), arrays))) == refused
+        assert found.add(Submission(question.kind, np.arange(0), {name: a[:0] for name, a in arrays.items()})) == {}
+
+
+def test_bags_count_where_all_answers_agree_about_their_size():
+    counts = collector()
+    counts.add(good(0))
+    counts.add(good(2))
+    question = EmbeddingsQuestion(BAGS, FeatureMap(2, (UnitNorm(),)))
+    means = BagAnswers(question, 3, largest=10, promise=None)
+    arrays = {"sizes": np.array([[4.0, 0], [4, 0], [5, 0]]), "means": np.zeros((3, 2, 2))}
+    assert means.add(Submission("embeddings", np.arange(3), arrays)) == {}
+    party, number = shared_bags(counts, means)
+    assert (party.tolist(), number.tolist()) == ([0], [0])
+    assert [found.tolist() for found in shared_bags(counts, means, least=4)] == [[0], [0]]
+    assert [found.tolist() for found in shared_bags(counts, means, least=5)] == [[], []]
+
+
+KINDS = ("gaussian", "laplace", "pure", "independent_laplace")
+RANGES = {
+    (kind, classes): CountRange(calibrate(kind, classes=classes, epsilon=1.0, delta=1e-5), 3)
+    for kind in KINDS
+    for classes in (2, 4)
+}
+SIZES = np.array([[30.0, 12.0, 0.0]])
+
+
+@pytest.mark.parametrize(("kind", "classes"), RANGES)
+def test_no_honest_counts_are_changed(kind, classes):
+    mechanism = calibrate(kind, classes=classes, epsilon=1.0, delta=1e-5)
+    sent = np.zeros((1, 3000, 3, classes))
+    for bag, size in enumerate(SIZES[0][:2]):
+        sent[0, :, bag] = mechanism.release(
+            np.eye(classes, dtype=int)[0] * int(size), NoiseBits(1, "counts", bag), 3000
+        )
+    kept, changed = RANGES[kind, classes].bounded(sent, SIZES)
+    np.testing.assert_array_equal(kept, sent)
+    assert not changed.any()
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.sampled_from([*RANGES]), st.integers(0, 10**6), st.floats(1.0, 1e6))
+def test_counts_far_out_come_near_and_sum_to_their_bags(key, seed, size):
+    classes = key[1]
+    sent = size * np.random.default_rng(seed).normal(size=(1, 2, 3, classes))
+    sent += (SIZES[0][:, None] - sent.sum(axis=3, keepdims=True)) / classes
+    sent[:, :, 2] = 0.0
+    kept, changed = RANGES[key].bounded(sent, SIZES)
+    np.testing.assert_allclose(kept.sum(axis=3), np.broadcast_to(SIZES, (1, 2, 3)), atol=1e-6 * size)
+    assert np.abs(kept).max() <= 2 * (30 + 80 * 2 + 1)  # no law here has noise beyond 80
+    if not changed.any():
+        np.testing.assert_array_equal(kept, sent)
+
+
+COUNTS_SHARED_BAGS, ROWS = (replace(QUESTIONS[kind], contributors=2) for kind in ("count_totals", "embedding_totals"))
+PLAN = SimpleNamespace(summation="", parties=4, quorum=0.9, colluding=0.1, largest_bag=50, servers="one")
+
+
+def collected(question=COUNTS_SHARED_BAGS, plan=PLAN, parties=3, **changes):
+    """With these numbers in the first place of a field at every party, and ones elsewhere."""
+    arrays = {name: np.ones((parties, *field.shape)) for name, field in question.fields().items()}
+    for name, first in changes.items():
+        arrays[name].reshape(parties, -1)[:, 0] = first
+    collector = SharedBags(question, plan)
+    collector.add(Submission(question.kind, np.arange(parties), arrays, question.promise()))
+    return collector
+
+
+def test_totals_are_exact_and_their_noise_is_that_of_all_shares():
+    step = COUNTS_SHARED_BAGS.mechanism().step
+    found = collected(sizes=20, counts=[3 * step, 5 * step, -1 * step])
+    assert found.total("sizes").tolist() == [60, 3]
+    assert found.total("counts")[0, 0].tolist() == [7 * step, 3, 3]
+    assert found.variance == pytest.approx(3 / 2 * COUNTS_SHARED_BAGS.mechanism().variance())
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "within", "beyond"),
+    [
+        (COUNTS_SHARED_BAGS, "sizes", 50, 1e6),
+        (COUNTS_SHARED_BAGS, "sizes", 0, -1e6),
+        (COUNTS_SHARED_BAGS, "counts", 50, 1e6),
+        (COUNTS_SHARED_BAGS, "counts", -1, -1e6),
+        (ROWS, "sums", -50, -1e6),
+        (ROWS, "sums", 50, 1e6),
+    ],
+)
+def test_a_total_that_no_honest_parties_have_is_refused_and_a_smaller_lie_is_not(question, name, within, beyond):
+    assert collected(question, **{name: within}).total(name).ravel()[0] == pytest.approx(3 * within, abs=1e-3)
+    with pytest.raises(FederationError, match="beyond what honest ones can have"):
+        collected(question, **{name: beyond}).total(name)
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [(COUNTS_SHARED_BAGS, "sizes"), (COUNTS_SHARED_BAGS, "counts"), (ROWS, "counts"), (ROWS, "sums")],
+)
+def test_noise_reaches_forty_deviations_beyond_what_rows_can(question, name):
+    """All parties have 50 rows of a bag at most; sums go below zero as far as they go above, counts do not."""
+    noise, rows = REACH * math.sqrt(collected(question).variance), 3 * 50.0
+    least = -rows if name == "sums" else 0.0
+    for edge, outwards in ((rows + noise, 1), (least - noise, -1)):
+        collected(question, **{name: (edge - outwards) / 3}).total(name)
+        with pytest.raises(FederationError, match="beyond what honest ones can have"):
+            collected(question, **{name: (edge + outwards) / 3}).total(name)
+
+
+def test_counts_that_might_wrap_around_are_refused_before_anybody_is_asked():
+    many = SimpleNamespace(**{**vars(PLAN), "parties": 10**6, "largest_bag": 10**9})
+    with pytest.raises(InputError, match="does not fit into 64 bits"):
+        SharedBags(COUNTS_SHARED_BAGS, many)
+
+
+def test_a_weighted_count_reaches_as_far_as_its_weight_says():
+    heavy = replace(ROWS, label_weight=100.0)
+    assert collected(heavy, counts=4000.0).total("counts").ravel()[0] == pytest.approx(12_000, abs=1)
+    with pytest.raises(FederationError, match="beyond what honest ones can have"):
+        collected(ROWS, counts=4000.0).total("counts")

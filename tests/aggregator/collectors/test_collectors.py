@@ -1,0 +1,424 @@
+"""Who counts, and why an answer does not: of collectors in general, and of every one that there is.
+
+Answers that parties made private themselves: what each must carry, and what is kept of them.
+
+A sum of which nobody sees a part: by a simulation's summation, in clear, or as real parties' masked sum gives it.
+
+What a plan names to add shares with.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from support import linear_labels, two_class_parties
+from support.two_class_questions import marginals, moment
+
+from aggregator.collectors.bags import BagAnswers
+from aggregator.collectors.collectors import UNSEEN, Answers, LocalAnswers, SharedAnswers, SummedAnswers, summation_of
+from aggregator.collectors.labels import LabelAnswers, LabelSumAnswers
+from aggregator.collectors.marginals import MarginalAnswers
+from aggregator.collectors.row_sums import MomentAnswers
+from aggregator.collectors.vectors import VectorAnswers
+from aggregator.ensembles.output import ProbabilityTally, VoteTally
+from aggregator.server.app import IndividualScores
+from aggregator.trial.feature_fitting import fit
+from federation.contract.errors import InputError, QuorumError
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.contract.plugins import Reference
+from federation.contract.query import Field, Question, ReleaseId, Submission
+from federation.features.feature_map import Ball
+from federation.queries.bags import Bags, CountsNoise, CountsQuestion
+from federation.queries.labels import (
+    LabelledRows,
+    LabelsNoise,
+    LabelSumsNoise,
+    LabelSumsQuestion,
+    PrivateLabelsQuestion,
+)
+from federation.queries.votes import (
+    IndividualQuestion,
+    ParametersQuestion,
+    ProbabilitiesQuestion,
+    Training,
+    VotesQuestion,
+)
+from parties.guard.answering import answered
+from parties.party_data.cohort import Cohort
+
+
+@dataclass(frozen=True)
+class Numbers(Question):
+    """One number of each party."""
+
+    kind: ClassVar[str] = "numbers"
+
+    def fields(self):
+        return {"number": Field((), minimum=0.0, maximum=1.0)}
+
+
+class Kept(Answers):
+    """What was kept, in the order in which it came."""
+
+    def __init__(self, question, parties):
+        super().__init__(question, parties)
+        self.kept = []
+
+    def _faults(self, submission):
+        return {"bad": self.question.fields()["number"].invalid(submission.arrays["number"])}
+
+    def _keep(self, parties, arrays):
+        self.kept += list(zip(parties.tolist(), arrays["number"].tolist(), strict=True))
+
+
+def sent(parties, numbers):
+    return Submission("numbers", np.array(parties, dtype=np.int64), {"number": np.array(numbers, dtype=np.float64)})
+
+
+def test_what_cannot_be_kept_does_not_count_as_answered():
+    class Full(Kept):
+        def _keep(self, parties, arrays):
+            raise MemoryError
+
+    answers = Full(Numbers(), 4)
+    with pytest.raises(MemoryError):
+        answers.add(sent([0, 1], [0.5, 0.5]))
+    assert answers.answered == 0
+
+
+def test_declared_parties_count_once_and_the_first_cause_is_told():
+    answers = Kept(Numbers(), 4)
+    refused = answers.add(sent([0, 3, 9], [0.5, 2.0, 2.0]))
+    assert refused == {3: "bad", 9: "not one of the 4 declared parties"}
+    assert answers.kept == [(0, 0.5)]
+    refused = answers.add(sent([3, 0], [0.25, 2.0]))  # a refused party may still answer well, a counted one not again
+    assert "twice" in refused[0]
+    assert (answers.answered, answers.parties, answers.present.tolist()) == (2, 4, [0, 3])
+    assert answers.kept == [(0, 0.5), (3, 0.25)]
+
+
+def test_nobody_may_answer():
+    answers = Kept(Numbers(), 2)
+    assert answers.add(sent([], [])) == {}
+    assert (answers.answered, answers.kept) == (0, [])
+
+
+DECLARED = 2  # parties of every collector
+ROWS_OF_A_BAG = 60  # of the parties in `bagged`
+RELEASE = ReleaseId("a release")
+PUBLIC = np.random.default_rng(1).normal(size=(11, 4))
+TRAINING = Training(
+    fit(["unit_norm"], PUBLIC), 3, {"name": "logistic", "parameters": {"regularisation": 1e-2}}, trial=0
+)
+
+QUESTIONS = {
+    "votes": ("synthetic", VotesQuestion(TRAINING, PUBLIC)),
+    "probabilities": ("synthetic", ProbabilitiesQuestion(TRAINING, PUBLIC)),
+    "vectors": ("synthetic", ParametersQuestion(TRAINING, 1e-6, 100.0)),
+    "scores": ("synthetic", IndividualQuestion(TRAINING, 9)),
+    "bags": ("bagged", CountsQuestion(CountsNoise("pure", 1.0), Bags(2, 3), release=RELEASE, seeded=True)),
+    "labels": (
+        "linear_labels",
+        PrivateLabelsQuestion(
+            LabelsNoise("laplace", 1.0),
+            LabelledRows(fit(["constant"], linear_labels.public_table().rows), *linear_labels.RANGE, most=90),
+            release=RELEASE,
+            seeded=True,
+        ),
+    ),
+    "label sums": (
+        "linear_labels",
+        LabelSumsQuestion(
+            LabelSumsNoise("pure", 1.0, 0.0),
+            LabelledRows(fit(["constant"], linear_labels.public_table().rows), *linear_labels.RANGE, most=90),
+            "optimal",
+            release=RELEASE,
+            seeded=True,
+        ),
+    ),
+    "moments": ("two_class_parties", replace(moment(), most=two_class_parties.ROWS + 7)),
+    "marginals": ("two_class_parties", marginals()),
+}
+COLLECTORS = {
+    "votes": lambda question: VoteTally(question, DECLARED),
+    "probabilities": lambda question: ProbabilityTally(question, DECLARED),
+    "vectors": lambda question: VectorAnswers(question, DECLARED, Ball(1.0)),
+    "scores": lambda question: IndividualScores(question, DECLARED),
+    "bags": lambda question: BagAnswers(question, DECLARED, ROWS_OF_A_BAG, question.promise(), 1e3),
+    "labels": lambda question: LabelAnswers(question, DECLARED, question.promise()),
+    "label sums": lambda question: LabelSumAnswers(question, DECLARED, question.promise()),
+    "moments": lambda question: MomentAnswers(question, DECLARED, question.promise()),
+    "marginals": lambda question: MarginalAnswers(question, DECLARED, 100, question.promise()),
+}
+
+
+def of(submission, *parties):
+    """The part of a submission that these parties sent."""
+    chosen = [submission.parties.tolist().index(party) for party in parties]
+    arrays = {name: array[chosen] for name, array in submission.arrays.items()}
+    return replace(submission, parties=np.array(parties), arrays=arrays)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_second_answer_and_one_of_nobody_declared_are_called_that_and_change_nothing(name):
+    provider, question = QUESTIONS[name]
+    sent = answered(Cohort(Reference(f"support.{provider}:Parties").to_json(), 0, DECLARED + 2, 1), question)
+    assert (sorted(sent.parties), sent.failures) == ([0, 1, 2, 3], {})
+    nobody = f"not one of the {DECLARED} declared parties"
+    again = "answered twice; only its first answer counts"
+    collector = COLLECTORS[name](question)
+
+    assert collector.add(of(sent, 0, 3)) == {3: nobody}
+    assert collector.answered == 1
+    before = pickle.dumps(collector)
+    assert collector.add(of(sent, 2, 0)) == {2: nobody, 0: again}
+    assert pickle.dumps(collector) == before
+
+    assert collector.add(of(sent, 0, 1)) == {0: again}
+    assert collector.answered == DECLARED
+    assert pickle.dumps(collector) != before
+
+
+PROMISE = Guarantee(1.0, 1e-6, Unit.LABEL, Adjacency.REPLACE, "some noise", {"scale": 2.0})
+OUT_OF_RANGE = "answer refused: values outside the declared range"
+UNPROMISED = "answer refused: it lacks the guarantee asked for"
+
+
+@dataclass(frozen=True)
+class Pairs(Question):
+    """Two numbers of each party, and how many rows it has."""
+
+    kind: ClassVar[str] = "pairs"
+
+    def fields(self):
+        return {"numbers": Field((2,), minimum=-1.0, maximum=1.0), "size": Field((), minimum=1.0, maximum=9.0)}
+
+
+def local_answers_sent(parties, numbers, sizes=None, guarantee=PROMISE):
+    arrays = {
+        "numbers": np.array(numbers, dtype=np.float64),
+        "size": np.array(sizes or [1.0] * len(parties), dtype=np.float64),
+    }
+    return Submission("pairs", np.array(parties), arrays, guarantee)
+
+
+class Even(LocalAnswers):
+    """Honest parties have an even number of rows; only what is in range is looked at."""
+
+    def _well_formed(self, arrays):
+        assert (arrays["size"] <= 9).all()
+        assert np.isfinite(arrays["numbers"]).all()
+        return arrays["size"] % 2 == 0
+
+
+@pytest.mark.parametrize("kind", [LocalAnswers, SummedAnswers])
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -1.001])
+def test_an_answer_out_of_range_costs_its_own_party_only(kind, wrong):
+    answers = kind(Pairs(), 3, PROMISE)
+    refused = answers.add(local_answers_sent([0, 1, 2], [[0.5, 0.5], [0.0, wrong], [1.0, -1.0]]))
+    assert refused == {1: OUT_OF_RANGE}
+    assert answers.present.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"epsilon": 2.0}, {"delta": 0.0}, {"unit": Unit.ROW}, {"adjacency": Adjacency.ADD_REMOVE}, {"mechanism": "none"}],
+    ids=lambda change: next(iter(change)),
+)
+def test_another_guarantee_than_the_one_asked_for_is_refused(change):
+    answers = LocalAnswers(Pairs(), 2, PROMISE)
+    assert answers.add(local_answers_sent([0], [[0.0, 0.0]], guarantee=replace(PROMISE, **change))) == {0: UNPROMISED}
+    assert answers.add(local_answers_sent([0], [[0.0, 0.0]], guarantee=None)) == {0: UNPROMISED}
+    assert answers.answered == 0
+
+
+def test_numbers_and_premises_of_a_partys_own_are_no_other_guarantee():
+    own = replace(PROMISE, parameters={"scale": 3.0}, assumptions=(Assumption("mine", Check.DECLARED),))
+    assert LocalAnswers(Pairs(), 2, PROMISE).add(local_answers_sent([0], [[0.0, 0.0]], guarantee=own)) == {}
+
+
+def test_where_none_was_asked_for_any_will_do():
+    for guarantee in (None, PROMISE):
+        assert LocalAnswers(Pairs(), 2, None).add(local_answers_sent([0], [[0.0, 0.0]], guarantee=guarantee)) == {}
+
+
+def test_what_no_honest_party_can_say_is_judged_of_answers_in_range_only():
+    answers = Even(Pairs(), 4, PROMISE)
+    refused = answers.add(local_answers_sent([0, 1, 2, 3], [[0, 0], [0, np.nan], [0, 0], [0, 0]], [2, 4, 3, 99]))
+    assert refused == dict.fromkeys((1, 2, 3), OUT_OF_RANGE)
+    assert answers.present.tolist() == [0]
+
+
+def test_every_answer_is_kept_by_itself_with_zeros_for_the_missing():
+    answers = LocalAnswers(Pairs(), 4, PROMISE)
+    answers.add(local_answers_sent([3, 1], [[0.25, 0.5], [-1.0, 1.0]], [7, 2]))
+    np.testing.assert_array_equal(answers.array("numbers"), [[0, 0], [-1, 1], [0, 0], [0.25, 0.5]])
+    np.testing.assert_array_equal(answers.array("size"), [0, 2, 0, 7])
+
+
+def test_sums_are_the_same_in_any_order_and_count_each_party_once(rng):
+    numbers = rng.integers(-64, 65, size=(20, 2)) / 64
+    whole = SummedAnswers(Pairs(), 20, PROMISE)
+    whole.add(local_answers_sent(range(20), numbers))
+    parts = SummedAnswers(Pairs(), 20, PROMISE)
+    for chosen in np.array_split(rng.permutation(20), 6):
+        parts.add(local_answers_sent(chosen, numbers[chosen]))
+        parts.add(local_answers_sent(chosen[:1], numbers[chosen[:1]]))  # refused: it answered
+    np.testing.assert_array_equal(parts.total("numbers"), whole.total("numbers"))
+    np.testing.assert_array_equal(whole.total("numbers"), numbers.sum(axis=0))
+    assert whole.total("size") == 20
+
+
+QUESTION = moment("gaussian", contributors=2)
+STEP = QUESTION.mechanism().additive.step
+SEEN: list = []
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A masked summation that keeps what it is given, and says a total of its own."""
+
+    question: str
+    parties: int
+    numbers: int
+    quorum: float
+    colluding: float
+    servers: str
+    masked: bool = field(default=True)
+
+    def require(self, answered):
+        if answered.sum() < 2:
+            raise QuorumError("too few")
+
+    def total(self, parts, answered):
+        SEEN.append((parts.copy(), answered.copy()))
+        return parts[answered].sum(axis=0) + 1
+
+    def told(self, answered):
+        return f"{answered.sum()} answered"
+
+
+def plan(summation: str = "") -> SimpleNamespace:
+    return SimpleNamespace(summation=summation, parties=4, quorum=0.9, colluding=0.1, servers="one")
+
+
+def shared_answers_sent(parties, steps, size=10.0) -> Submission:
+    sums = np.repeat(np.asarray(steps, dtype=float)[:, None, :] * STEP, QUESTION.draws, axis=1)
+    arrays = {"size": np.full(len(parties), size), "sums": sums}
+    return Submission("mean_operator", np.array(parties), arrays, QUESTION.promise())
+
+
+def test_the_total_is_that_of_the_masked_sum_over_who_answered() -> None:
+    SEEN.clear()
+    collector = SharedAnswers(QUESTION, plan(f"{__name__}:Recorded"))
+    assert collector.add(shared_answers_sent([0, 3], [[1, -2, 3, 4], [10, 20, 30, 40]])) == {}
+    np.testing.assert_array_equal(collector.total("sums")[0], np.array([12, 19, 34, 45]) * STEP)
+    assert collector.total("sums").shape == (QUESTION.draws, 4)
+    [(parts, answered)] = SEEN  # asked once
+    assert answered.tolist() == [True, False, False, True]
+    assert parts.dtype == np.int64
+    assert collector.total("size") == 20
+    assert collector.wholes == 1.0
+    assert collector.told == (UNSEEN, "2 answered")
+
+
+def test_a_sum_that_would_end_without_a_total_has_none() -> None:
+    collector = SharedAnswers(QUESTION, plan(f"{__name__}:Recorded"))
+    collector.add(shared_answers_sent([0], [[1, -2, 3, 4]]))
+    with pytest.raises(QuorumError):
+        collector.total("sums")
+
+
+def test_in_clear_the_total_is_the_plain_one() -> None:
+    collector = SharedAnswers(QUESTION, plan())
+    collector.add(shared_answers_sent([0, 3], [[1, -2, 3, 4], [10, 20, 30, 40]]))
+    np.testing.assert_array_equal(collector.total("sums")[0], np.array([11, 18, 33, 44]) * STEP)
+    assert collector.told == (UNSEEN,)
+
+
+def test_a_total_of_a_masked_sum_is_taken_as_it_is() -> None:
+    collector = SharedAnswers(QUESTION, plan())
+    opened = shared_answers_sent([1, 2], np.zeros((2, 4)))
+    opened.arrays.pop("sums")
+    whole = np.arange(QUESTION.draws * 4) - 3
+    collector.take_total(opened, whole)
+    np.testing.assert_array_equal(collector.total("sums"), (whole * STEP).reshape(QUESTION.draws, 4))
+    assert (collector.answered, collector.total("size")) == (2, 20)
+
+
+def test_a_total_with_a_party_in_it_that_says_nonsense_is_refused() -> None:
+    opened = shared_answers_sent([1, 2], np.zeros((2, 4)), size=1e9)
+    opened.arrays.pop("sums")
+    with pytest.raises(InputError, match="open answers are refused"):
+        SharedAnswers(QUESTION, plan()).take_total(opened, np.zeros(QUESTION.draws * 4, dtype=np.int64))
+
+
+@pytest.mark.parametrize("name", ["", f"{__name__}:Recorded"])
+def test_a_hostile_party_moves_the_sum_by_anything_that_a_masked_sum_takes(name: str) -> None:
+    collector = SharedAnswers(QUESTION, plan(name))
+    collector.add(shared_answers_sent([0, 1], [[2.0**50, -(2.0**80), 0, 0.4], [5, 0, 0, 0.2]]))
+    extra = 1 if name else 0
+    moved = np.array([2.0**50 + 5, -(2.0**62), 0, 0]) + extra
+    np.testing.assert_array_equal(collector.total("sums")[0], moved * STEP)
+
+
+def test_what_is_no_number_is_no_answer() -> None:
+    collector = SharedAnswers(QUESTION, plan())
+    assert list(collector.add(shared_answers_sent([0, 1], [[np.nan, 0, 0, 0], [1, 0, 0, 0]]))) == [0]
+    assert collector.total("sums")[0, 0] == STEP
+
+
+def test_who_says_nonsense_openly_is_known_before_the_sum() -> None:
+    collector = SharedAnswers(QUESTION, plan())
+    said = Submission("mean_operator", np.array([0, 2]), {"size": np.array([10.0, -3.0])})
+    assert [*collector.refused(said)] == [2]
+    assert collector.answered == 0
+    with pytest.raises(InputError):
+        collector.refused(Submission("mean_operator", np.array([0]), {"size": np.array([1])}))
+
+
+def test_a_ledger_knows_what_the_total_of_real_parties_rests_on() -> None:
+    collector = SharedAnswers(QUESTION, plan())
+    assert collector.told == (UNSEEN,)
+    opened = Submission("mean_operator", np.array([0, 2]), {"size": np.array([10.0, 3.0])})
+    collector.take_total(opened, np.arange(collector.numbers))
+    assert "letters between real parties" in collector.told[1]
+
+
+PLAN = SimpleNamespace(summation="", parties=9, quorum=0.6, colluding=0.1, servers="two")
+QUESTION_SUMMATION = SimpleNamespace(release=ReleaseId("a release"))
+
+
+@dataclass(frozen=True)
+class Named:
+    """Takes what a summation is told."""
+
+    question: str
+    parties: int
+    numbers: int
+    quorum: float
+    colluding: float
+    servers: str
+
+
+def test_no_name_is_no_summation() -> None:
+    assert summation_of(PLAN, QUESTION_SUMMATION, 5) is None
+
+
+def test_a_named_one_is_told_the_public_numbers() -> None:
+    plan = SimpleNamespace(**{**vars(PLAN), "summation": f"{__name__}:Named"})
+    found = summation_of(plan, QUESTION_SUMMATION, 5)
+    assert replace(found, question="") == Named("", 9, 5, 0.6, 0.1, "two")
+    assert len(bytes.fromhex(found.question)) == 32
+    other = summation_of(plan, SimpleNamespace(release=ReleaseId("another")), 5)
+    assert other.question != found.question
+
+
+def test_a_name_of_nothing_is_refused() -> None:
+    with pytest.raises(InputError, match="cannot load 'nowhere:nothing'"):
+        summation_of(SimpleNamespace(**{**vars(PLAN), "summation": "nowhere:nothing"}), QUESTION_SUMMATION, 5)

@@ -1,0 +1,326 @@
+"""What honest sums X'y with noise reach, in any shape of rows: against draws, directions, and what is sent instead.
+
+Sums that do not depend on the order: against rational arithmetic, in any groups and any order.
+
+Answers about labels of rows and of bags: honest ones are taken, and what no honest party can say is refused.
+
+Sums over public rows and real labels: what an honest party can say is taken, and added up in any order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from support.label_answers import PARTIES
+from support.label_answers import question as label_answers_question
+from support.linear_labels import RANGE
+
+from aggregator.collectors import labels as label_sum_range
+from aggregator.collectors.labels import ExactTotal, LabelAnswers, LabelSumAnswers, LabelSumRange, _gauges
+from aggregator.protocols.bag_regression import NoisyWeightedLLP, WeightedLBA
+from aggregator.protocols.label_sums import NoisyLabelSums
+from aggregator.protocols.private_labels import PrivateLabels
+from federation.contract.guarantee import Guarantee
+from federation.contract.plugins import Reference
+from federation.contract.query import ReleaseId, Submission
+from federation.contract.randomness import NoiseBits
+from federation.features.feature_map import FeatureMap
+from federation.mechanisms.labels.shaped_gaussian import fit_shape
+from federation.queries.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
+from parties.guard.answering import answered
+from parties.party_data.cohort import Cohort
+
+SIZE, WIDTH = 40, 4
+ROWS = np.random.default_rng(2).normal(size=(SIZE, WIDTH)) * [1.0, 5.0, 0.1, 1.0]
+ROWS[:, 3] = 1.0  # as of a constant column
+
+
+def question(noise="gaussian", shape="optimal"):
+    rows = LabelledRows(FeatureMap(WIDTH, ()), -1.0, 5.0, 50)
+    return LabelSumsQuestion(LabelSumsNoise(noise, 1.0, 1e-5), rows, shape, release=ReleaseId("sums"))
+
+
+def sent(asked, moments):
+    mechanism = asked.mechanism(ROWS)
+    return {
+        "size": np.array([float(SIZE)]),
+        "gram": (ROWS.T @ ROWS)[None],
+        "row_sum": ROWS.sum(axis=0)[None],
+        "covariance": mechanism.covariance()[None],
+        "moment": np.asarray(moments)[None],
+    }
+
+
+def longest(shape, direction):
+    """The labels that take X'y furthest in a direction."""
+    return np.where(ROWS @ direction > 0, 5.0, -1.0)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "pure"])
+@pytest.mark.parametrize("shape", ["optimal", "whitened", "isotropic"])
+def test_no_honest_sum_is_changed(noise, shape):
+    asked = question(noise, shape)
+    mechanism = asked.mechanism(ROWS)
+    for key in range(4):
+        labels = longest(shape, np.random.default_rng(key).normal(size=WIDTH))
+        moments = mechanism.release(ROWS, labels, NoiseBits(key, "sums"), 500)
+        kept, changed = LabelSumRange(asked).bounded(sent(asked, moments))
+        np.testing.assert_array_equal(kept[0], moments)
+        assert not changed.any()
+
+
+def test_honest_sums_are_changed_as_often_as_may_be_at_most(monkeypatch):
+    monkeypatch.setattr(label_sum_range, "BEYOND", 0.2)
+    asked = question()
+    moments = asked.mechanism(ROWS).release(ROWS, longest("optimal", np.eye(WIDTH)[1]), NoiseBits(1, "sums"), 3000)
+    kept, changed = LabelSumRange(asked).bounded(sent(asked, moments))
+    assert changed.all()
+    share = (kept[0] != moments).any(axis=1).mean()
+    assert 0.0 < share <= 0.2
+
+
+def test_a_longer_sum_is_scaled_to_the_range_and_stays_there():
+    asked = question()
+    middle = 2.0 * ROWS.sum(axis=0)
+    moments = middle + 1e6 * np.random.default_rng(1).normal(size=(5, WIDTH))
+    honest = LabelSumRange(asked)
+    kept, changed = honest.bounded(sent(asked, moments))
+    assert changed.all()
+    deviations = np.sqrt(np.diagonal(asked.mechanism(ROWS).covariance()))
+    largest = 3.0 * np.abs(ROWS).sum(axis=0) + 8 * deviations
+    assert (np.abs(kept[0] - middle) <= 1.5 * largest).all()
+    again, changed = honest.bounded(sent(asked, kept[0]))
+    np.testing.assert_allclose(again, kept, rtol=1e-9)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 10**6), st.integers(1, 5))
+def test_gauges_are_those_of_support_functions(key, width):
+    """The largest over directions of v'm over how far the sum of the ellipsoids reaches there; near it on the grid."""
+    random = np.random.default_rng(key)
+    first, second = (random.normal(size=(width, width + 1)) for _ in range(2))
+    shapes = [one @ one.T for one in (first, second)]
+    vectors = random.normal(size=(3, width))
+    directions = random.normal(size=(4000, width))
+    reach = sum(np.sqrt(np.einsum("ij,jk,ik->i", directions, shape, directions)) for shape in shapes)
+    below = ((directions @ vectors.T) / reach[:, None]).max(axis=0)  # never above the largest
+    found = _gauges(vectors, *shapes)
+    np.testing.assert_allclose(_gauges(vectors * 7, *shapes), 7 * found, rtol=1e-9)
+    assert (found >= below * (1 - 0.02)).all()
+    on_border = np.array([shapes[0] @ v / np.sqrt(v @ shapes[0] @ v) + shapes[1] @ v / np.sqrt(v @ shapes[1] @ v)
+                          for v in directions[:20]])  # fmt: skip
+    border = _gauges(on_border, *shapes)
+    assert (border <= 1 + 1e-6).all()
+    assert (border >= 0.98).all()
+
+
+def test_one_ellipsoid_alone_has_the_gauge_of_its_form():
+    shape = np.diag([4.0, 9.0])
+    np.testing.assert_allclose(
+        _gauges(np.array([[2.0, 0.0], [0.0, 6.0]]), shape, np.zeros((2, 2))), [1.0, 2.0], rtol=2e-3
+    )
+
+
+def test_shapes_that_are_indefinite_by_rounding_cost_nobody_else_an_answer():
+    """A party may send X'X and a covariance whose least eigenvalue is below 0 by what rounding is allowed."""
+    asked, odd = question(), np.eye(WIDTH)
+    odd[0, 1] = odd[1, 0] = 1 + 3e-9
+    assert np.linalg.eigvalsh(odd)[0] < -2e-9
+    good = sent(asked, asked.mechanism(ROWS).release(ROWS, np.zeros(SIZE), NoiseBits(1, "sums"), 1))
+    zeros = {"moment": np.full((1, 1, WIDTH), 20.0), "row_sum": np.zeros((1, WIDTH))}
+    bad = {**zeros, "size": np.array([float(SIZE)]), "gram": 10 * odd[None], "covariance": 1e-2 * odd[None]}
+
+    def alone(arrays):
+        only = LabelSumAnswers(asked, 1, asked.promise())
+        assert only.add(Submission(asked.kind, np.array([0]), arrays, asked.promise())) == {}
+        return only.total("moment")
+
+    answers = LabelSumAnswers(asked, 2, asked.promise())
+    arrays = {name: np.concatenate([good[name], bad[name]]) for name in good}
+    assert answers.add(Submission(asked.kind, np.array([0, 1]), arrays, asked.promise())) == {}
+    assert np.isfinite(answers.total("moment")).all()
+    np.testing.assert_allclose(answers.total("moment") - alone(bad), good["moment"][0], rtol=1e-9)
+
+
+NUMBERS = st.floats(-(2.0**160), 2.0**160)
+
+
+def total(*groups):
+    found = ExactTotal(groups[0].shape[1:])
+    for group in groups:
+        found.add(group)
+    return found.value
+
+
+def exact(column):
+    """The sum in rational arithmetic, rounded once."""
+    return float(sum(map(Fraction, column), Fraction(0)))
+
+
+@given(arrays(np.float64, (7, 2), elements=NUMBERS), st.permutations(range(7)), st.integers(1, 6))
+def test_any_order_in_any_groups_has_the_same_bits_and_these_are_right(values, order, cut):
+    found = total(values)
+    shuffled = values[np.array(order)]
+    assert total(shuffled[:cut], shuffled[cut:]).tobytes() == found.tobytes()
+    assert total(*(one[None] for one in shuffled)).tobytes() == found.tobytes()
+    np.testing.assert_allclose(found, [exact(column) for column in values.T], rtol=1e-15, atol=2.0**-950)
+
+
+def test_what_cancels_leaves_what_was_small():
+    random = np.random.default_rng(1)
+    large, small = random.normal(size=(500, 3)) * 1e30, random.normal(size=(40, 3))
+    found = total(large, small, -large[::-1])
+    np.testing.assert_allclose(found, [exact(column) for column in small.T], rtol=1e-15)
+    assert np.abs((large.sum(axis=0) + small.sum(axis=0)) - large.sum(axis=0) - found).max() > 1  # others lose it
+
+
+@pytest.mark.parametrize("values", [np.zeros((0, 2)), np.zeros((3, 2)), np.full((2, 2), -0.0)])
+def test_nothing_adds_up_to_zero(values):
+    assert total(values).tobytes() == np.zeros(2).tobytes()
+
+
+def test_many_arrays_take_the_memory_of_a_few():
+    found = ExactTotal((5,))
+    random = np.random.default_rng(2)
+    for _ in range(200):
+        found.add(random.normal(size=(100, 5)))
+    assert len(found._places) <= 5
+
+
+def test_a_number_of_no_arrays_has_no_shape():
+    assert total(np.array([1.5, 2.25])) == 3.75
+
+
+REFUSED = "answer refused: values outside the declared range"
+LABELS, BAGS = PrivateLabels(noise="laplace"), NoisyWeightedLLP(size=8)
+WEIGHTED, EXACT = WeightedLBA(size=8), PrivateLabels(noise="off")
+
+
+def label_answers_sent(options):
+    """The question and what all parties answer."""
+    asked = label_answers_question(options, epsilon=3.0, draws=2)
+    return asked, answered(Cohort(Reference("support.linear_labels:Parties").to_json(), 0, PARTIES, 1), asked)
+
+
+def causes(options, change=lambda arrays: None):
+    """Why answers are refused, by party, after the third party has changed its own."""
+    asked, submission = label_answers_sent(options)
+    arrays = {name: array.copy() for name, array in submission.arrays.items()}
+    change({name: array[2] for name, array in arrays.items() if array.ndim > 1} | {"all": arrays})
+    promised = asked.promise()
+    answers = LabelAnswers(asked, PARTIES, promised if isinstance(promised, Guarantee) else None)
+    found = answers.add(replace(submission, arrays=arrays))
+    assert answers.answered == PARTIES - len(found)
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(answers.array(name)[answers.present], array[answers.present])
+    return found
+
+
+@pytest.mark.parametrize("options", [LABELS, EXACT, BAGS, WEIGHTED], ids=lambda one: type(one).__name__)
+def test_honest_answers_are_kept_as_they_came(options):
+    assert causes(options) == {}
+
+
+def a_label_far_out(arrays):
+    arrays["labels"][0, 5] = 40 * 2**0.5 * (RANGE[1] - RANGE[0]) + RANGE[1] + 1
+
+
+def a_label_without_a_row(arrays):
+    arrays["labels"][1, -1] = 1.0
+
+
+def a_row_beyond_its_number(arrays):
+    arrays["rows"][-1, 0] = 1.0
+
+
+def half_a_row(arrays):
+    arrays["all"]["size"][2] -= 0.5
+
+
+def a_sum_far_out(arrays):
+    arrays["sums"][0, 0] = 1e9
+
+
+def a_weight_that_is_no_sign(arrays):
+    arrays["weights"][0, 0, 0] = 0.5
+
+
+def a_weighted_sum_far_out(arrays):
+    arrays["label_sums"][0, 0] = 1e9
+
+
+def half_a_bag(arrays):
+    arrays["all"]["formed"][2] -= 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "change"),
+    [
+        (LABELS, a_label_far_out),
+        (LABELS, a_label_without_a_row),
+        (LABELS, a_row_beyond_its_number),
+        (LABELS, half_a_row),
+        (EXACT, a_label_far_out),
+        (BAGS, a_sum_far_out),
+        (BAGS, a_weight_that_is_no_sign),
+        (BAGS, half_a_bag),
+        (WEIGHTED, half_a_bag),
+        (WEIGHTED, a_weighted_sum_far_out),
+    ],
+    ids=lambda one: getattr(one, "__name__", type(one).__name__),
+)
+def test_what_no_honest_party_can_say_is_refused_and_costs_nobody_else(options, change):
+    assert causes(options, change) == {2: REFUSED}
+
+
+def test_a_label_as_far_out_as_noise_can_take_it_is_taken():
+    def within(arrays):
+        arrays["labels"][0, 5] = RANGE[1] + 39 * 2**0.5 * (RANGE[1] - RANGE[0]) / 3.0
+
+    assert causes(LABELS, within) == {}
+
+
+@pytest.mark.parametrize("shape", ["optimal", "whitened", "isotropic"])
+@pytest.mark.parametrize("noise", ["gaussian", "pure"])
+def test_honest_sums_of_rows_with_empty_equal_and_rare_columns_are_taken(shape, noise):
+    random = np.random.default_rng(1)
+    rows = random.normal(size=(400, 8))
+    rows[:, 2] = 0.0  # never seen at this party
+    rows[:, 3] = rows[:, 4]
+    rows[:, 5] = 0.0
+    rows[7, 5] = 30.0  # seen once, and then far out
+    labels = random.uniform(0, 52, 400)
+    declared = LabelledRows(FeatureMap(8, ()), 0.0, 52.0, 400)
+    known = LabelSumsNoise(noise, 0.5, 1e-6)
+    asked = LabelSumsQuestion(known, declared, shape, release=ReleaseId("a release"), draws=50, seeded=True)
+    mechanism = asked.mechanism(rows)
+    moment = mechanism.release(rows, labels, NoiseBits(1, "test"), 50)
+    assert fit_shape(rows, shape).transform.shape[1] < 8
+    arrays = {"size": np.array([400.0]), "gram": (rows.T @ rows)[None], "moment": moment[None]}
+    arrays |= {"row_sum": rows.sum(axis=0)[None], "covariance": mechanism.covariance()[None]}
+    answers = LabelSumAnswers(asked, 1, asked.promise())
+    assert answers.add(Submission("label_sums", np.array([0]), arrays, asked.promise())) == {}
+    assert answers.answered == 1
+
+
+def test_the_sums_are_those_of_all_who_answered_whoever_answers_first_and_with_whom():
+    asked = label_answers_question(NoisyLabelSums(), draws=3)
+    cohort = Cohort(Reference("support.linear_labels:Parties").to_json(), 0, PARTIES, 1)
+    sent = answered(cohort, asked)
+    totals = []
+    for groups in ([range(PARTIES)], [[4], [0, 5], [1, 2], [3]], [[one] for one in reversed(range(PARTIES))]):
+        answers = LabelSumAnswers(asked, PARTIES, asked.promise())
+        for group in groups:
+            chosen = np.flatnonzero(np.isin(sent.parties, list(group)))
+            arrays = {name: array[chosen] for name, array in sent.arrays.items()}
+            assert answers.add(replace(sent, parties=sent.parties[chosen], arrays=arrays)) == {}
+        totals.append({name: answers.total(name).tobytes() for name in asked.fields()})
+        for name in ("size", "gram", "row_sum", "covariance"):
+            np.testing.assert_allclose(answers.total(name), sent.arrays[name].sum(axis=0), rtol=1e-12)
+    assert totals[0] == totals[1] == totals[2]

@@ -1,0 +1,293 @@
+"""Sums of y x of all parties: their mean, its noise, and sums that no honest party can send.
+
+Who collects a noisy sum, and what it promises, follows from whether its noise is shared.
+
+The noisy X'y over parties that share its noise, and what each says openly of its rows.
+
+The noisy sum over all rows of parties that share its noise.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from support.two_class_cohorts import cohort
+from support.two_class_questions import moment, row_moments
+
+from aggregator.collectors.robust_sums import BOUNDED, Robustness
+from aggregator.collectors.row_sums import MomentAnswers, SharedLabelSums, SharedMoments, asked_moments
+from aggregator.contract.ledger import LOCAL, summed
+from federation.contract.errors import FederationError
+from federation.contract.guarantee import Guarantee, NoGuarantee
+from federation.contract.query import Submission
+from federation.contract.randomness import NoiseBits
+from parties.guard.answering import answered
+
+
+def answers(parties=4, robustness=BOUNDED, **options):
+    question = moment(**options)
+    return MomentAnswers(question, parties, question.promise() if question.noise.aims else None, robustness)
+
+
+def sent(collector, parties, sums, sizes, said=None):
+    """Submit sums (P, d), the same for every draw."""
+    question = collector.question
+    arrays = {
+        "size": np.array(sizes, dtype=np.float64),
+        "sums": np.repeat(np.asarray(sums, dtype=np.float64)[:, None, :], question.draws, axis=1),
+    }
+    if question.by_size:
+        arrays["response"] = question.responding(arrays["size"]).astype(float) if said is None else np.array(said)
+    promise = question.promise() if question.noise.aims else None
+    return collector.add(Submission("mean_operator", np.array(parties), arrays, promise))
+
+
+def test_the_estimate_is_the_mean_over_the_rows_of_those_who_answered():
+    collector = answers(noise="off")
+    sums = np.array([[1.0, 2.0, 0.0, 5.0], [-3.0, 0.0, 1.0, 5.0]])
+    assert sent(collector, [0, 3], sums, [10, 30]) == {}
+    assert collector.rows == 40
+    np.testing.assert_array_equal(collector.moments, sums.sum(axis=0)[None] / 40)
+    assert collector.noise_variance == 0
+
+
+def test_noise_of_all_parties_adds_up():
+    own = answers()
+    sent(own, [0, 1, 2], np.zeros((3, 4)), [10, 20, 20])
+    alone = own.question.mechanism().variance()
+    assert own.noise_variance == pytest.approx(3 * alone / 50**2)
+
+
+@pytest.mark.parametrize(("largest", "taken"), [(10.0, True), (-10.0, True), (10.001, False), (-10.001, False)])
+def test_without_noise_no_entry_exceeds_the_number_of_rows(largest, taken):
+    collector = answers(noise="off")
+    refused = sent(collector, [1], [[0.0, 0.0, 0.0, largest]], [10])
+    assert (refused == {}) == taken
+    assert collector.answered == taken
+
+
+def test_noise_may_take_an_entry_forty_deviations_further():
+    deviation = answers().question.mechanism().variance() ** 0.5
+    for reach, taken in ((39.9, True), (40.1, False)):
+        assert (sent(answers(), [0], [[10 + reach * deviation, 0, 0, 0]], [10]) == {}) == taken
+
+
+@pytest.mark.parametrize("size", [2.5, 0.0, 51.0, np.nan])
+def test_numbers_of_rows_are_whole_and_in_range(size):
+    collector = answers(noise="off")
+    assert list(sent(collector, [0, 1], np.zeros((2, 4)), [size, 3])) == [0]
+    assert collector.rows == 3
+
+
+def test_errors_are_those_of_the_parties_that_answered():
+    collector = answers(noise="auto")
+    below = collector.question.response_below
+    sizes = [below - 1, below, 50]
+    assert sent(collector, [0, 1, 3], np.zeros((3, 4)), sizes) == {}
+    labels, sums = collector.question.response().label_variance, collector.question.mechanism().variance()
+    assert collector.noise_variance == pytest.approx(2 * sums / sum(sizes) ** 2)
+    assert collector.response_variance == pytest.approx((below - 1) * labels / sum(sizes) ** 2)
+
+
+def test_a_party_that_says_another_noise_than_its_rows_call_for_is_refused():
+    collector = answers(noise="auto")
+    below = collector.question.response_below
+    refused = sent(
+        collector, [0, 1, 2, 3], np.zeros((4, 4)), [below - 1, below, below, below - 1], [0.0, 1.0, 0.0, 1.0]
+    )
+    assert list(refused) == [0, 1]
+    assert collector.present.tolist() == [2, 3]
+
+
+def test_summed_responses_reach_as_far_as_all_labels_and_no_further():
+    reach = answers(noise="auto").question.response().reach
+    for noise in ("auto", "randomised_response"):
+        for entry, taken in ((3 * reach, True), (-3.001 * reach, False)):
+            assert (sent(answers(noise=noise), [0], [[0, 0, 0, entry]], [3]) == {}) == taken
+
+
+class TestPrivateRows:
+    """X'X, X'y and y'y, of which a row adds more than of y x."""
+
+    @staticmethod
+    def answers(**options):
+        question = row_moments(**options)
+        return MomentAnswers(question, 4, question.promise() if question.noise.aims else None)
+
+    @staticmethod
+    def sent(collector, parties, last, sizes):
+        """Submit sums that are zero but for the last number, that of y'y."""
+        question = collector.question
+        sums = np.zeros((len(parties), *question.fields()["sums"].shape))
+        sums[..., -1] = np.asarray(last)[:, None]
+        promise = question.promise() if question.noise.aims else None
+        arrays = {"size": np.array(sizes, dtype=np.float64), "sums": sums}
+        return collector.add(Submission("row_moments", np.array(parties), arrays, promise))
+
+    def test_sums_and_rows_are_those_of_the_parties_that_answered(self):
+        collector = self.answers(noise="off")
+        assert self.sent(collector, [0, 3], [4.0, 6.0], [10, 30]) == {}
+        assert (collector.rows, collector.total("sums")[0, -1], collector.summed_variance) == (40, 10.0, 0.0)
+
+    def test_noise_of_all_parties_adds_up(self):
+        collector = self.answers()
+        self.sent(collector, [0, 1, 2], [0.0, 0.0, 0.0], [10, 20, 20])
+        assert collector.summed_variance == pytest.approx(3 * collector.question.mechanism().variance())
+        assert collector.response_variance == 0
+
+    @pytest.mark.parametrize(("largest", "taken"), [(26.45, True), (-26.45, True), (26.5, False)])
+    def test_without_noise_no_entry_exceeds_what_the_rows_can_add(self, largest, taken):
+        """X'X, X'y and y'y of one row have norm sqrt(7) at most."""
+        collector = self.answers(noise="off")
+        assert (self.sent(collector, [1], [largest], [10]) == {}) == taken
+        assert collector.answered == taken
+
+    def test_noise_may_take_an_entry_forty_deviations_further(self):
+        deviation = self.answers().question.mechanism().variance() ** 0.5
+        for reach, taken in ((39.9, True), (40.1, False)):
+            assert (self.sent(self.answers(), [0], [10 * 7**0.5 + reach * deviation], [10]) == {}) == taken
+
+    @pytest.mark.parametrize("size", [2.5, 0.0, 68.0, np.nan])
+    def test_numbers_of_rows_are_whole_and_in_range(self, size):
+        collector = self.answers(noise="off")
+        assert list(self.sent(collector, [0, 1], [0.0, 0.0], [size, 3])) == [0]
+        assert collector.rows == 3
+
+
+def noisy(question, parties, hostile=()):
+    """Sums (P, d) of parties with 10 rows, all the same, of whom some answer the opposite as far as is accepted."""
+    exact = 10 * np.eye(1, question.numbers)[0]
+    sums = np.concatenate(
+        [question.mechanism().release(exact, NoiseBits(1, "sums", party)) for party in range(parties)]
+    )
+    sums[list(hostile)] = -exact - 39 * question.mechanism().variance() ** 0.5 * np.eye(1, question.numbers)
+    return sums
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "pure", "laplace"])
+@pytest.mark.parametrize("hostile", [(4,), (4, 9, 30, 31)])
+def test_hostile_sums_are_scaled_and_clipped_and_honest_ones_are_as_they_were(noise, hostile):
+    totals = {}
+    for robust in (True, False):
+        for chosen in ((), hostile):
+            collector = answers(parties=40, noise=noise, robustness=Robustness(robust))
+            assert sent(collector, range(40), noisy(collector.question, 40, chosen), [10] * 40) == {}
+            totals[robust, bool(chosen)] = collector.total("sums")
+            if robust and chosen:
+                assert collector.changes.scaled == len(hostile)
+    np.testing.assert_array_equal(totals[True, False], totals[False, False])
+    deviation = collector.question.mechanism().variance() ** 0.5
+    cost = {robust: np.linalg.norm(totals[robust, True] - totals[robust, False]) for robust in (True, False)}
+    assert cost[False] > 38 * deviation * len(hostile)
+    assert cost[True] < (14 * deviation + 20) * len(hostile)
+
+
+def test_exact_sums_are_summed_as_they_come():
+    collector = answers(parties=40, noise="off")
+    assert collector.changes is None
+    sent(collector, range(40), np.zeros((40, 4)), [10] * 40)
+    np.testing.assert_array_equal(collector.total("sums"), np.zeros((collector.question.draws, 4)))
+
+
+def test_a_response_is_scaled_by_what_responses_reach_and_not_by_noise_on_the_sum():
+    collector = answers(parties=40, noise="auto")
+    size = collector.question.response_below - 1
+    longest = np.full((1, 4), size * collector.question.response().reach)
+    assert sent(collector, [0], longest, [size]) == {}
+    assert collector.changes.scaled == 1
+    assert np.linalg.norm(collector.total("sums")) <= size * collector.question.response().reach * (1 + 1e-5)
+
+
+@pytest.mark.parametrize(("contributors", "collector"), [(0, MomentAnswers), (2, SharedMoments)])
+def test_noise_is_each_partys_or_shared(make_plan, contributors, collector):
+    plan, question = make_plan(parties=4, quorum=0.9), moment("gaussian", contributors=contributors)
+    asked, promised = asked_moments(question, None, plan)
+    assert asked.question is question
+    assert type(asked.collector) is collector
+    assert isinstance(promised, Guarantee)
+    whose = summed(plan, question.mechanism().additive) if contributors else LOCAL
+    assert whose in promised.assumptions
+
+
+def test_without_noise_answers_are_summed_as_they_come_and_promise_nothing(make_plan):
+    asked, promised = asked_moments(moment("off"), None, make_plan(parties=4))
+    assert isinstance(promised, NoGuarantee)
+    assert type(asked.collector) is MomentAnswers
+
+
+PLAN = SimpleNamespace(summation="", parties=6, quorum=0.9, colluding=0.1, servers="one")
+QUESTION = row_moments(contributors=4, second=False, protect="label")
+
+
+def collected(change=None):
+    collector, sent = SharedLabelSums(QUESTION, PLAN), answered(cohort(count=3), QUESTION)
+    if change is not None:
+        change(sent.arrays)
+    return collector, collector.add(sent), sent
+
+
+def test_open_sums_and_shares_are_added():
+    collector, refused, sent = collected()
+    assert refused == {}
+    for name in ("gram", "row_sum", "weight", "size", "sums"):
+        np.testing.assert_array_equal(collector.total(name), sent.arrays[name].sum(axis=0))
+    assert 0 < collector.weight <= collector.rows
+    assert collector.answered == 2  # one of three has texts for labels
+    assert collector.summed_variance == pytest.approx(2 / 4 * QUESTION.mechanism().variance())
+
+
+def lopsided(arrays):
+    arrays["gram"][1, 0, 1] += 1.0
+
+
+def indefinite(arrays):
+    arrays["gram"][1] = -arrays["gram"][1]
+
+
+def heavy(arrays):
+    arrays["weight"][1] = arrays["size"][1] + 1
+
+
+def long(arrays):
+    arrays["row_sum"][1] = arrays["size"][1]
+
+
+@pytest.mark.parametrize("change", [lopsided, indefinite, heavy, long])
+def test_what_no_rows_can_say_is_refused(change):
+    _, refused, sent = collected(change)
+    assert list(refused) == [sent.parties[1]]
+
+
+QUESTION_SHARED_MOMENTS = moment("gaussian", contributors=2)
+STEP = QUESTION_SHARED_MOMENTS.mechanism().additive.step
+PLAN_SHARED_MOMENTS = SimpleNamespace(summation="", parties=4, quorum=0.9, colluding=0.1, servers="one")
+
+
+def shared_moments_collected(steps, sizes=10.0) -> SharedMoments:
+    collector = SharedMoments(QUESTION_SHARED_MOMENTS, PLAN_SHARED_MOMENTS)
+    steps = np.asarray(steps, dtype=float)
+    sums = np.repeat(steps[:, None, :] * STEP, QUESTION_SHARED_MOMENTS.draws, axis=1)
+    arrays = {"size": np.broadcast_to(np.asarray(sizes), len(steps)).astype(float), "sums": sums}
+    collector.add(Submission("mean_operator", np.arange(len(steps)), arrays, QUESTION_SHARED_MOMENTS.promise()))
+    return collector
+
+
+def test_means_and_the_variance_of_all_shares() -> None:
+    found = shared_moments_collected([[1, 2, 3, 4]] * 3)
+    np.testing.assert_allclose(found.moments[0], np.array([3, 6, 9, 12]) * STEP / 30)
+    assert found.summed_variance == pytest.approx(3 / 2 * QUESTION_SHARED_MOMENTS.mechanism().variance())
+    assert found.noise_variance == pytest.approx(found.summed_variance / 30**2)
+    assert found.response_variance == 0
+
+
+def test_a_total_that_no_honest_parties_have_is_refused_and_a_smaller_lie_is_not() -> None:
+    beyond = 1e6 / STEP
+    with pytest.raises(FederationError, match="beyond what honest ones can have"):
+        shared_moments_collected([[beyond, 0, 0, 0], [0, 0, 0, 0]]).total("sums")
+    assert shared_moments_collected([[15 / STEP, 0, 0, 0], [0, 0, 0, 0]]).total("sums")[0, 0] == pytest.approx(15)
+
+
+def test_numbers_of_rows_are_whole() -> None:
+    assert shared_moments_collected([[0, 0, 0, 0]] * 2, [10.0, 10.5]).answered == 1

@@ -1,0 +1,169 @@
+"""Which options of `class_ratio` go together.
+
+Diagnostics against numpy's singular values and the spec's own arithmetic.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from support.mixtures import Mixtures, skewed
+from support.ratio_choices import ESTIMATORS, EXTRA, KERNELS, MEANS, NOISES, ROWS, goes_together
+
+from aggregator.learners.class_ratios.class_means import ClassMeans, EnergyMeans
+from aggregator.learners.class_ratios.kernel_means import MMD
+from aggregator.protocols.class_ratio.options import RatioOptions, conditioning, published_bound, separation
+from federation.contract.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"dimensions": 0}, "dimensions must be an even number from 2 to 100000, got 0"),
+        ({"dimensions": 7}, "dimensions must be an even number from 2 to 100000, got 7"),
+        ({"bandwidth": 0.0}, "bandwidth must be a positive number"),
+        ({"bandwidth": float("inf")}, "bandwidth must be a positive number"),
+        ({"ridge": -1.0}, "ridge must be a positive number"),
+        ({"ridge": float("nan")}, "ridge must be a positive number"),
+        ({"label_share": 1.0}, "label_share must lie between 0 and 1"),
+        ({"label_share": float("nan")}, "label_share must lie between 0 and 1"),
+        ({"noise": "dirichlet_floor"}, "noise: dirichlet_floor needs floor"),
+        ({"noise": "dirichlet_floor", "pseudo_count": 5}, "noise: dirichlet_floor needs floor"),
+        ({"noise": "dirichlet_floor", "floor": 5, "pseudo_count": 5}, "pseudo_count is for noise: dirichlet_shifted"),
+        ({"noise": "dirichlet_floor", "floor": 0}, "floor must be a whole number from 1, got 0"),
+        ({"noise": "dirichlet_shifted"}, "noise: dirichlet_shifted needs pseudo_count"),
+        ({"noise": "dirichlet_shifted", "pseudo_count": -3}, "pseudo_count must be a whole number from 1, got -3"),
+        ({"floor": 5}, "floor is for noise: dirichlet_floor"),
+        ({"noise": "gaussian", "pseudo_count": 5}, "pseudo_count is for noise: dirichlet_shifted"),
+        ({"protect": "row"}, "protect: row needs submit: embedding and noise: gaussian"),
+        ({"protect": "row", "noise": "pure"}, "protect: row needs submit: embedding and noise: gaussian"),
+        ({"protect": "row", "noise": "gaussian", **ROWS}, "protect: row needs submit: embedding and noise: gaussian"),
+        (
+            {"estimator": "mmd"},
+            "estimator: mmd needs the rows of bags; use submit: rows, or estimator: auto, whitened,",
+        ),
+        ({"estimator": "energy", "noise": "off"}, "estimator: energy needs the rows of bags"),
+        ({"kernel": "nystrom"}, "kernel belongs to submit: rows"),
+        ({"kernel": "exact", **ROWS}, "estimator: whitened needs explicit features; use kernel: fourier or nystrom"),
+        ({"kernel": "exact", "estimator": "energy", **ROWS}, "kernel belongs to estimator: whitened"),
+        ({"kernel": "exact", "bandwidth": 2.0, "estimator": "bag_classifier", **ROWS}, "kernel belongs to estimator"),
+        ({"kernel": "nystrom", "bandwidth": 2.0, "estimator": "proportion_svm", **ROWS}, "kernel belongs to estimator"),
+        ({"bandwidth": "auto"}, "bandwidth: auto needs the rows of bags; use submit: rows, or give a number"),
+        (
+            {"kernel": "exact", "estimator": "regression", **ROWS},
+            "estimator: regression needs explicit features; use kernel: fourier or nystrom",
+        ),
+        ({"kernel": "linear", **ROWS}, "kernel: linear is for estimator: regression"),
+        (
+            {"kernel": "linear", "bandwidth": 2.0, "estimator": "regression", **ROWS},
+            "bandwidth belongs to kernel: fourier, nystrom or exact",
+        ),
+        ({"kernel": "linear", "dimensions": 64, "estimator": "regression", **ROWS}, "dimensions belongs to estimator"),
+        ({"bandwidth": 2.0, "estimator": "auto", **ROWS}, "bandwidth belongs to estimator: whitened"),
+        ({"corrected": False, "estimator": "auto"}, "corrected belongs to estimator: whitened"),
+        ({"ridge": 0.1, "estimator": "class_means"}, "ridge belongs to estimator: whitened"),
+        ({"corrected": False, "estimator": "mmd", **ROWS}, "corrected belongs to estimator: whitened, class_means or"),
+        ({"label_share": 0.4}, "label_share belongs to protect: row"),
+        ({"dimensions": 64, "estimator": "energy", **ROWS}, "dimensions belongs to estimator: whitened"),
+        (
+            {"dimensions": 64, "estimator": "proportion_svm", **ROWS},
+            "dimensions belongs to estimator: .* or proportion_svm with a bandwidth; remove it or choose that",
+        ),
+        ({"dimensions": 64, "estimator": "bag_classifier_em", **ROWS}, "dimensions belongs to estimator: whitened"),
+        (
+            {"dimensions": 64, "estimator": "mmd", "kernel": "exact", **ROWS},
+            "dimensions belongs to estimator: whitened",
+        ),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options, words):
+    with pytest.raises(InputError, match=f"^{words}"):
+        RatioOptions(**{**MEANS, **options})
+
+
+def test_all_combinations_are_taken_that_are_promised_and_no_others():
+    combinations = itertools.product(ESTIMATORS, NOISES, ("embedding", "rows"), ("label", "row"), KERNELS)
+    taken = 0
+    for estimator, noise, submit, protect, kernel in combinations:
+        options = {"estimator": estimator, "noise": noise, "submit": submit, "protect": protect, "kernel": kernel}
+        options |= EXTRA.get(noise, {})
+        if goes_together(estimator, noise, submit, protect, kernel):
+            assert RatioOptions(**options).noise == noise
+            taken += 1
+        else:
+            with pytest.raises(InputError):
+                RatioOptions(**options)
+    assert taken == len(NOISES) * (4 + 2 + 3 + 3 + 3 + 5) + 4
+    # embeddings; rows: whitened, class_means, regression, mmd, others; row
+
+
+WORLD = Mixtures(3)
+
+
+def test_conditioning_is_that_of_the_proportions():
+    found = conditioning(skewed(3, 0.1))
+    assert found == {"smallest singular value": pytest.approx(0.7), "condition number": pytest.approx(1 / 0.7)}
+    assert conditioning(skewed(3, 0.1)[:2]) == {"smallest singular value": 0.0, "condition number": math.inf}
+    assert conditioning(np.full((4, 2), 0.5))["smallest singular value"] < 1e-9
+
+
+def test_separation_is_that_of_class_means_about_their_centre():
+    shares = np.concatenate([skewed(3, 0.1)] * 2)
+    bags = WORLD.bags(shares, 50, np.random.default_rng(0))
+    estimator = ClassMeans("linear", debiased=False).fit(bags, shares)
+    means = np.linalg.lstsq(shares, np.stack([bag.mean(axis=0) for bag in bags]), rcond=None)[0]
+    values = np.linalg.svd(means - means.mean(axis=0), compute_uv=False)
+    found = separation(estimator)
+    assert found["smallest singular value"] == pytest.approx(values[1])
+    assert found["condition number"] == pytest.approx(values[0] / values[1])
+
+
+def test_classes_that_look_the_same_are_not_separated():
+    shares, rng = skewed(2, 0.1), np.random.default_rng(1)
+    bags = [rng.normal(size=(200, 3)) for _ in shares]
+    apart = Mixtures(2).bags(shares, 200, rng)
+    for estimator in (ClassMeans("linear"), EnergyMeans()):
+        same = separation(estimator.fit(bags, shares))["smallest singular value"]
+        assert same < 0.3 * separation(estimator.fit(apart, shares))["smallest singular value"]
+
+
+def test_the_bound_is_the_corrected_theorem():
+    shares = skewed(3, 0.1)
+    bags = WORLD.bags(shares, 100, np.random.default_rng(2))
+    estimator = MMD("linear").fit(bags, shares)
+    found = published_bound(estimator, target_size=400, failure=0.1)
+    matrix = np.stack([bag.mean(axis=0) for bag in bags])
+    smallest = np.linalg.svd(matrix, compute_uv=False)[-1]
+
+    def confidence(rows):
+        return 2 / math.sqrt(rows) + math.sqrt(math.log(2 * (2 * 3 + 1) / 0.1) / (2 * rows))
+
+    of_bags = math.sqrt(3 * confidence(100) ** 2)
+    q = np.linalg.norm(shares, 2) / smallest
+    assert found.smallest == pytest.approx(smallest)
+    assert found.q == pytest.approx(q)
+    assert found.bound == pytest.approx(of_bags / smallest + q * (of_bags / smallest + confidence(400)))
+    larger = published_bound(MMD("linear").fit([np.repeat(bag, 100, axis=0) for bag in bags], shares), 40_000, 0.1)
+    assert larger.bound == pytest.approx(found.bound / 10)
+
+
+def test_with_more_bags_than_classes_the_bound_is_infinite():
+    shares = np.concatenate([skewed(3, 0.1)] * 2)
+    found = published_bound(MMD("linear").fit(WORLD.bags(shares, 30, np.random.default_rng(3)), shares), 100)
+    assert found.bound == found.q == math.inf
+    assert found.smallest == 0
+
+
+def test_they_need_fitted_estimators_and_sensible_numbers():
+    with pytest.raises(NotFittedError):
+        separation(ClassMeans())
+    with pytest.raises(NotFittedError):
+        published_bound(MMD(), 10)
+    fitted = MMD("linear").fit(WORLD.bags(skewed(3, 0.1), 30, np.random.default_rng(4)), skewed(3, 0.1))
+    for size, failure in ((0, 0.05), (10, 0.0), (10, 1.0)):
+        with pytest.raises(InputError, match="target_size must be"):
+            published_bound(fitted, size, failure)

@@ -1,0 +1,241 @@
+"""Weighted sums of labels in bags: what is asked, what is learned from it, and which sigma is a guarantee.
+
+Sums of rows and labels with secret weights: what is asked and promised, and what is learned from it.
+
+How many bags of which rows a party forms, and options that leave it none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.label_answers import LEAST, MOST, collected, question
+from support.linear_labels import RANGE, WEIGHTS
+from support.worlds import plan_fixture, run
+
+from aggregator.contract.protocol import Trust
+from aggregator.protocols.bag_regression import NoisyWeightedLLP, WeightedLBA, bags_of_size, require_size
+from aggregator.trial.plan import PublicNumbers, VariantPlan
+from federation.contract.errors import BudgetExceededError, InputError
+from federation.contract.guarantee import NoGuarantee
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid
+
+LINEAR = Reference("support.linear_labels:Parties")
+
+plan = plan_fixture(
+    {},
+    public=Reference("support.linear_labels:public_table"),
+    features=("constant",),
+    classes=(),
+    class_names="the range is declared",
+    label_range=RANGE,
+    parties=6,
+    largest_bag=87,
+    smallest_bag=80,
+    delta=1e-3,
+    draws=2,
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"size": 0}, "size"),
+        ({"bags": 0}, "bags"),
+        ({"rho": 0.0}, "rho"),
+        ({"rho": 1.5}, "rho"),
+        ({"sigma": -1.0}, "sigma"),
+        ({"noise": "laplace", "weights": "gaussian"}, "signs"),
+        ({"noise": "laplace", "rho": 0.5}, "noise: gaussian"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, text):
+    with pytest.raises(InputError, match=text):
+        NoisyWeightedLLP(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "design"),
+    [
+        ({"size": 4}, (0, MOST // 4, 4, 0)),  # each party forms what it can, and all rows of bags have noise
+        ({"size": 4, "bags": 3}, (LEAST, 3, 4, 0)),
+        ({"size": 8, "noisy_rows": "fixed", "rho": 0.5}, (LEAST, LEAST // 8, 0, LEAST // 2)),
+    ],
+)
+def test_bags_are_those_that_all_parties_can_form(options, design):
+    found = question(NoisyWeightedLLP(**options)).design
+    assert (found.records, found.bags, found.per_bag, found.noisy) == design
+
+
+@pytest.mark.parametrize("weights", ["signs", "gaussian"])
+def test_sums_without_noise_give_the_law_of_the_labels(weights):
+    options = NoisyWeightedLLP(size=4, weights=weights, noise="off")
+    description, arrays = options.learn(collected(options), 0, 0)
+    assert description == {"learner": "linear", "range": list(RANGE)}
+    np.testing.assert_allclose(arrays["weights"], [*WEIGHTS, 0.0], atol=0.05)
+
+
+def test_what_leaves_a_party_is_counted_in_bags():
+    rows, sums = NoisyWeightedLLP(size=4).sends(PublicNumbers(1e-6, features=5, largest_bag=42))
+    assert (rows.numbers, sums.numbers) == (10 * 4 * 5, 10)
+    assert (rows.private, sums.private) == (False, True)
+    assert [sent.numbers for sent in NoisyWeightedLLP(size=4).sends(PublicNumbers(1e-6))] == [None, None]
+
+
+def test_a_sigma_is_a_guarantee_where_its_exact_delta_is_within_the_declared_one(plan):
+    bags = {"size": 8, "sigma": 12.0}
+    loose, tight = (
+        plan(variants=(VariantPlan("bags", "noisy_weighted_llp", bags),), epsilons=(1.0,), delta=delta)
+        for delta in (0.2, 1e-3)
+    )
+    for chosen, kept in ((loose, True), (tight, False)):
+        _, summary = run(open_grid("inline"), chosen, 6, LINEAR)
+        [entry] = summary["ledger"]["releases"]
+        assert ("non_private" not in entry["guarantee"]) == kept
+        if kept:
+            assert 1e-3 < entry["guarantee"]["delta"] < 0.2
+    absent = Reference("support.linear_labels:NoSuchProvider")
+    said = r"standard deviation 12 .* has delta 0\.0173, above the declared 0\.001; choose .* or remove the budget"
+    with pytest.raises(BudgetExceededError, match=said):
+        run(open_grid("inline"), replace(tight, budget={"epsilon": 1.0, "delta": 1e-3}), 6, absent)
+
+
+def test_bags_that_do_not_fit_a_party_are_refused_before_any_is_asked(plan):
+    chosen = plan(variants=(VariantPlan("big", "noisy_weighted_llp", {"size": 81}),))
+    with pytest.raises(InputError, match="81 rows"):
+        run(open_grid("inline"), chosen, 6, Reference("support.linear_labels:NoSuchProvider"))
+
+
+@pytest.mark.parametrize("given", [{}, {"noise": "laplace"}, {"weights": "gaussian", "noisy_rows": "fixed"}])
+def test_a_linear_model_takes_account_of_the_noise_unless_told_not_to(given):
+    answers = collected(NoisyWeightedLLP(size=4, **given), epsilon=0.5)
+    known, plain = (NoisyWeightedLLP(size=4, **given, shrink=asked).learn(answers, 0, 0)[1] for asked in (True, False))
+    distances = [np.linalg.norm(found["weights"] - [*WEIGHTS, 0.0]) for found in (known, plain)]
+    assert distances[0] < distances[1]
+    with pytest.raises(InputError, match="shrink belongs to learner: linear"):
+        NoisyWeightedLLP(learner="network", shrink=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"size": -1}, "size"),
+        ({"bags": 0}, "bags"),
+        ({"solver": "adam", "epochs": 0}, "epochs must be a positive number, got 0"),
+        ({"solver": "adam", "learning_rate": -0.1}, "learning_rate must be a positive number"),
+        ({"solver": "adam", "batch_rows": 0}, "batch_rows must be a positive number"),
+        ({"epochs": 7, "batch_rows": 8}, "epochs and batch_rows belong to solver: adam"),
+        ({"solver": "adam", "shrink": False}, "shrink belongs to solver: exact"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_weighted_lba(options, text):
+    with pytest.raises(InputError, match=text):
+        WeightedLBA(**options)
+
+
+@pytest.mark.parametrize(("noise", "why"), [("published", "nothing holds for all data"), ("off", "noise is off")])
+def test_without_noise_nothing_is_promised_and_the_cause_is_told(noise, why):
+    spends = WeightedLBA(noise=noise).promise(PublicNumbers(1e-6), 1.0, Trust.NONE).spends
+    assert isinstance(spends, NoGuarantee)
+    assert why in spends.reason
+
+
+@pytest.mark.parametrize("noise", ["published", "off"])
+def test_sums_without_noise_give_the_law_of_the_labels_weighted_lba(noise):
+    options = WeightedLBA(size=4, noise=noise)
+    _, arrays = options.learn(collected(options), 0, 0)
+    np.testing.assert_allclose(arrays["weights"], [*WEIGHTS, 0.0], atol=0.05)
+
+
+def test_too_few_rows_for_the_bags_are_refused():
+    assert question(WeightedLBA(size=LEAST // 2, bags=2)).design.bags == 2
+    with pytest.raises(InputError, match="3 disjoint bags of size 40 need 120 rows, but some party has 80"):
+        question(WeightedLBA(size=LEAST // 2, bags=3))
+
+
+def test_only_sums_leave_a_party():
+    rows, labels = WeightedLBA(size=4).sends(PublicNumbers(1e-6, features=5, largest_bag=42))
+    assert (rows.numbers, labels.numbers) == (10 * 5, 10)
+    assert (rows.private, labels.private) == (False, True)
+    assert not WeightedLBA(size=4, noise="published").sends(PublicNumbers(1e-6))[1].private
+
+
+def test_the_model_takes_account_of_noise_unless_there_is_none_or_it_is_told_not_to():
+    answers = collected(WeightedLBA(size=4), epsilon=1.0)
+    shrunk, least = (WeightedLBA(size=4, shrink=asked).learn(answers, 0, 0)[1]["weights"] for asked in (True, False))
+    assert np.linalg.norm(shrunk) < np.linalg.norm(least)
+    exact = collected(WeightedLBA(size=4, noise="published"))
+    one, other = (WeightedLBA(size=4, noise="published", shrink=asked).learn(exact, 0, 0) for asked in (True, False))
+    np.testing.assert_array_equal(one[1]["weights"], other[1]["weights"])
+
+
+def test_adam_comes_near_least_squares_with_enough_steps_of_the_same_answers():
+    answers = collected(WeightedLBA(size=4, noise="published"))
+
+    def learned(seed=0, **options):
+        return WeightedLBA(size=4, noise="published", **options).learn(answers, 0, seed)[1]["weights"]
+
+    exact, enough = learned(), {"solver": "adam", "learning_rate": 0.1, "batch_rows": 32}
+    np.testing.assert_allclose(learned(**enough), exact, atol=0.01)
+    few = learned(**enough, epochs=1)
+    assert np.linalg.norm(few) < 0.9 * np.linalg.norm(exact)
+    np.testing.assert_array_equal(few, learned(**enough, epochs=1))
+    assert not np.array_equal(few, learned(1, **enough, epochs=1))  # other bags are first
+
+
+def test_how_it_is_solved_makes_no_other_question():
+    assert question(WeightedLBA(size=4)) == question(WeightedLBA(size=4, solver="adam", epochs=3))
+
+
+@pytest.mark.parametrize(("size", "bags", "words"), [(0, None, "size.*from 1, got 0"), (3, 0, "bags.*got 0")])
+def test_a_bag_has_a_row_and_there_is_one(size, bags, words):
+    require_size(1, None)
+    require_size(1, 1)
+    with pytest.raises(InputError, match=words):
+        require_size(size, bags)
+
+
+@given(st.integers(1, 50), st.integers(1, 20), st.integers(0, 500), st.integers(0, 500))
+def test_so_many_bags_as_are_asked_for_take_the_rows_that_every_party_has(size, bags, least, further):
+    if least < size * bags:
+        with pytest.raises(InputError, match=f"{bags} disjoint bags of size {size} need {bags * size} rows"):
+            bags_of_size(size, bags, least, least + further)
+    else:
+        assert bags_of_size(size, bags, least, least + further) == (least, bags)
+
+
+@given(st.integers(1, 50), st.integers(1, 500), st.integers(0, 500))
+def test_without_a_number_each_party_forms_what_it_can(size, least, further):
+    if least < size:
+        with pytest.raises(InputError, match=f"some party has {least}; use smaller or fewer bags"):
+            bags_of_size(size, None, least, least + further)
+    else:
+        records, bags = bags_of_size(size, None, least, least + further)
+        assert records == 0
+        assert bags * size <= least + further < (bags + 1) * size
+
+
+@pytest.mark.parametrize("noise", [0.0, 5.0, 20.0])
+def test_bags_of_several_parties_tell_less_when_they_are_added_up_under_one_noise(noise):
+    """Why sums over random bags are not added in a secure sum: squared errors of least squares, by their formulas."""
+    random, parties, bags, size, features = np.random.default_rng(1), 10, 50, 4, 4
+    errors = {"apart": [], "added": []}
+    for _ in range(150):
+        rows = random.normal(size=(parties, bags, size, features))
+        labels = rows.sum(axis=-1) + random.normal(size=rows.shape[:-1])
+        weights = random.choice([-1.0, 1.0], size=rows.shape[:-1])
+        row_sums, label_sums = np.einsum("pmk,pmkr->pmr", weights, rows), (weights * labels).sum(axis=-1)
+        apart = row_sums.reshape(-1, features), (label_sums + noise * random.normal(size=(parties, bags))).ravel()
+        added = row_sums.sum(axis=0), label_sums.sum(axis=0) + noise * random.normal(size=bags)
+        for name, (left, right) in (("apart", apart), ("added", added)):
+            errors[name].append(np.square(np.linalg.lstsq(left, right)[0] - 1).sum())
+    of_apart = features * (size + noise**2) / (parties * bags * size)
+    of_added = features * (parties * size + noise**2) / (bags * parties * size) * bags / (bags - features - 1)
+    assert np.mean(errors["apart"]) == pytest.approx(of_apart, rel=0.25)
+    assert np.mean(errors["added"]) == pytest.approx(of_added, rel=0.25)
+    assert np.mean(errors["added"]) > np.mean(errors["apart"])

@@ -1,0 +1,147 @@
+"""The worst pair of labels: one moves through the whole range, and nothing beside the noise could hide that.
+
+The worst pair of neighbours of one X'y over public rows: as far apart as a label moves the sum at most.
+
+The worst pair of neighbours of X'X and X'y: as far apart as the sensitivity says, and both moments are asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.two_class_questions import moment
+from support.worst_pairs import pair_of, without_noise
+
+from aggregator.regressions.worst_case import WorstLabels, worst_rows
+from aggregator.trial.plan import PublicNumbers
+from federation.contract.errors import InputError
+from federation.mechanisms.sums.row_sums import SENSITIVITY
+
+RANGE = (-3.0, 7.0)
+QUESTIONS = {  # of every kind
+    "sums": ("label_sums", {}),
+    "whitened sums": ("label_sums", {"shape": "whitened", "noise": "gaussian"}),
+    "labels": ("private_labels", {}),
+    "bags": ("noisy_weighted_llp", {"size": 4}),
+    "bags of random rows": ("noisy_weighted_llp", {"size": 8, "weights": "gaussian", "noisy_rows": "fixed"}),
+    "bags, laplace": ("noisy_weighted_llp", {"size": 4, "noise": "laplace"}),
+    "secret weights": ("weighted_lba", {"size": 4}),
+}
+
+
+def labels(name, units=1, delta=0.1):
+    return pair_of(*QUESTIONS[name], PublicNumbers(delta, label_range=RANGE), units)
+
+
+@pytest.mark.parametrize(("size", "rows", "bags"), [(3, 6, 2), (4, 4, 1), (1, 4, 4), (8, 8, 1)])
+def test_all_rows_of_the_small_world_are_in_bags(size, rows, bags):
+    public = PublicNumbers(1e-6, label_range=(0.0, 1.0))
+    question = pair_of("noisy_weighted_llp", {"size": size, "bags": 7}, public).question
+    assert (question.design.taking_part(bags), question.design.bags, question.design.size) == (rows, bags, size)
+    assert question.rows.most == rows
+    assert question.rows.label_range == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_labels_that_change_move_from_one_end_to_the_other(name):
+    weighted = name.startswith(("bags", "secret"))
+    for units, changed in ((1, 1), (2, 4 if weighted else 2)):
+        pair = labels(name, units)
+        [before], [after] = pair.held(False), pair.held(True)
+        np.testing.assert_array_equal(before.rows, after.rows)
+        assert set(after.labels - before.labels) <= {0.0, RANGE[1] - RANGE[0]}
+        assert (before.labels != after.labels).sum() == pair.worst.changed == changed
+        np.testing.assert_array_equal(before.rows[:, 0] == 1, np.arange(len(before.rows)) < changed)
+
+
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("units", [1, 2])
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_what_it_reckons_with_is_what_a_party_answers_without_noise(name, units, there):
+    pair = labels(name, units)
+    [held] = pair.held(there)
+    seen, (low, high) = without_noise(pair, 3, there), RANGE
+    features = pair.question.rows.feature_map.transform(held.rows)
+    if "labels" in seen:
+        np.testing.assert_array_equal(seen["labels"], np.tile(held.labels, (3, 1)))
+    elif "moment" in seen:
+        np.testing.assert_allclose(seen["moment"], np.tile(features.T @ held.labels, (3, 1)))
+    else:
+        if "weights" in seen:
+            rows = seen["rows"]
+            changed, other = (np.einsum("...mk,...mk->...m", seen["weights"], rows[..., column]) for column in (0, 1))
+        else:
+            changed, other = seen["row_sums"][..., 0], seen["row_sums"][..., 1]
+        sums = seen["sums"] if "sums" in seen else seen["label_sums"]
+        np.testing.assert_allclose(sums, low * (changed + other) + there * (high - low) * changed, atol=1e-12)
+        assert len(np.unique(sums, axis=0)) > 1  # weights are fresh in each run
+
+
+def test_questions_about_anything_else_are_refused():
+    sums = pair_of("mean_operator", {}, PublicNumbers(1e-3)).question
+    with pytest.raises(InputError, match="for questions about real labels, got 'mean_operator'"):
+        WorstLabels("", np.eye(2), 1).statistic(sums)
+
+
+PUBLIC = PublicNumbers(0.01, label_range=(-3.0, 7.0))
+SECURE = {"trust": "secure"}
+
+
+def test_one_label_moves_the_sum_as_far_as_a_label_can():
+    pair = pair_of("label_sums", SECURE, PUBLIC)
+    here, there = (without_noise(pair, 1, side)["sums"][0] for side in (False, True))
+    reached = np.linalg.norm(here - there)
+    assert 2 * (1 - 1e-5) < reached <= 2 * (1 + 1e-7)  # labels go from -1 to 1
+
+
+def test_neighbours_differ_in_one_label():
+    pair = pair_of("label_sums", SECURE, PUBLIC)
+    here, there = pair.held(False), pair.held(True)
+    assert len(here) == 3  # of a quorum of 4 of 6, one of whom may collude
+    assert all((one.rows == other.rows).all() for one, other in zip(here, there, strict=True))
+    assert [(one.labels != other.labels).sum() for one, other in zip(here, there, strict=True)] == [1, 0, 0]
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_its_sums_are_those_that_parties_answer_without_noise(there):
+    pair = pair_of("label_sums", SECURE, PUBLIC)
+    np.testing.assert_allclose(
+        pair.worst._centre(there, pair.question), without_noise(pair, 1, there)["sums"][0], atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("units", [1, 2])
+def test_one_row_that_turns_moves_the_sums_by_their_sensitivity(units):
+    pair = pair_of("label_sums", {"protect": "row"}, PUBLIC, units)
+    assert pair.question.second
+    here, there = (without_noise(pair, 1, side)["sums"][0] for side in (False, True))
+    reached = np.linalg.norm(here - there)
+    assert reached == pytest.approx(units * SENSITIVITY, rel=1e-5)
+    assert reached <= units * SENSITIVITY * (1 + 1e-7)  # without noise sums are rounded
+
+
+def test_neighbours_differ_in_one_row():
+    pair = pair_of("label_sums", {"protect": "row"}, PUBLIC)
+    [here], [there] = pair.held(False), pair.held(True)
+    assert ((here.rows != there.rows).any(axis=1) | (here.labels != there.labels)).sum() == 1
+
+
+def test_of_shares_what_is_seen_is_the_sum_of_as_many_as_hide_a_row():
+    whole, half = (pair_of("label_sums", {"protect": "row", "trust": "secure"}, PUBLIC, units) for units in (1, 2))
+    assert [len(pair.held(False)) for pair in (whole, half)] == [3, 1]
+    assert whole.question.contributors == 3  # of a quorum of 4, one of whom may collude
+    assert whole.seen(False, "shares", 3)["sums"].shape == (3, 6)
+
+
+def test_what_parties_answer_may_be_known():
+    pair = pair_of("label_sums", {"protect": "row"}, PUBLIC)
+    known = pair.worst.knowing(lambda there: {"sums": np.full((1, 6), float(there))})
+    ratio = known.statistic(pair.question)
+    assert ratio({"sums": np.array([[1.0] * 6, [0.0] * 6])}).tolist() == [-6.0, 6.0]
+
+
+def test_it_is_for_no_other_question():
+    with pytest.raises(InputError, match="got 'mean_operator'"):
+        replace(worst_rows(1, PUBLIC, shared=False)).statistic(moment())

@@ -1,0 +1,171 @@
+"""The aggregator's app: runs a plan or what makes plans, and leaves releases only where enough parties answered."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flwr.app import Context, RecordDict
+from support.worlds import run
+
+from aggregator.server import app as module
+from aggregator.server.app import IndividualScores, best_means
+from aggregator.trial.feature_fitting import fit
+from federation.contract.errors import FederationError, InputError, QuorumError
+from federation.contract.plugins import Reference
+from federation.contract.query import Submission
+from federation.engines.inline import open_grid, run_server_app
+from federation.engines.nodes import Placement
+from federation.queries.votes import IndividualQuestion, Training
+
+BROKEN = Reference("support.synthetic:Parties", {"broken": list(range(25))})
+
+
+class Nodes:
+    """In place of the grid that numbers Flower's nodes: notes that it was closed."""
+
+    def __init__(self, grid):
+        self.grid, self.closed = grid, False
+        opened.append(self)
+
+    def close(self):
+        self.closed = True
+
+
+opened: list[Nodes] = []
+
+
+def simulated(nodes, config):
+    """The simulation that a configuration names; fails where it says so."""
+    assert (nodes.closed, nodes.grid) == (False, "a grid")
+    if config.get("scenario") == "bad":
+        raise InputError("no such scenario")
+
+
+def context(**config):
+    return Context(1, 0, {}, RecordDict(), {"simulation": f"{__name__}:simulated", **config})
+
+
+@pytest.fixture
+def nodes(monkeypatch):
+    opened.clear()
+    monkeypatch.setattr(module, "StockGrid", Nodes)
+    return opened
+
+
+def test_without_a_plan_the_simulation_gets_the_nodes_which_are_closed_then(nodes):
+    module.app("a grid", context())
+    assert [one.closed for one in nodes] == [True]
+
+
+def test_nodes_are_closed_when_the_simulation_fails(nodes):
+    with pytest.raises(InputError, match="no such scenario"):
+        module.app("a grid", context(scenario="bad"))
+    assert [one.closed for one in nodes] == [True]
+
+
+def test_a_plan_is_run_in_place_of_the_simulation(make_plan):
+    plan = make_plan()
+    files, summary = run(open_grid("inline"), plan, 40)
+    assert list(files) == ["soft_vote.npz"]
+    assert (summary["answered"], summary["failures"], summary["failed_variants"]) == (40, {}, {})
+    assert summary["individual"] is None
+    assert list(summary["bytes_per_party"]) == ["soft_vote"]
+
+
+def test_below_the_quorum_nothing_is_released(make_plan, tmp_path):
+    plan = make_plan(quorum=0.5)
+    with pytest.raises(QuorumError, match="15 of 40"):
+        run(open_grid("inline"), plan, 40, BROKEN)
+    assert {path.name for path in tmp_path.iterdir()} == {"plan.json"}
+
+
+def test_at_the_quorum_those_who_answered_are_enough_and_the_failures_are_told(make_plan):
+    _, summary = run(open_grid("inline"), make_plan(quorum=15 / 40), 40, BROKEN)
+    assert summary["answered"] == 15
+    assert sum(summary["failures"].values()) == 25
+
+
+def test_the_baseline_of_parties_alone_is_asked_of_so_many(make_plan):
+    _, summary = run(open_grid("inline"), make_plan(individual=5), 40)
+    assert 0.3 < summary["individual"]["accuracy"] <= 1.0
+    few, none = make_plan(individual=5, quorum=0.9), Reference("support.synthetic:Parties", {"broken": [0]})
+    with pytest.raises(QuorumError, match="4 of 5"):  # the baseline has a quorum of its own
+        run(open_grid("inline"), few, 40, none)
+
+
+def test_a_plan_that_cannot_be_read_asks_nobody(tmp_path):
+    grid = open_grid("inline")
+    grid.assign(Placement(1, 1, Reference("support.synthetic:NoSuchProvider"), 1))
+    with pytest.raises(InputError):
+        run_server_app(grid, {"plan": str(tmp_path / "missing.json")})
+
+
+def test_outside_a_simulation_the_others_are_released_before_the_failure_is_raised(make_plan, monkeypatch):
+    from aggregator.server.variants import VariantRun
+    from aggregator.trial.plan import VariantPlan
+
+    finish = VariantRun.finish
+
+    def failing(self, ledger):
+        if self._variant.name == "bad":
+            raise InputError("no room")
+        return finish(self, ledger)
+
+    monkeypatch.setattr(VariantRun, "finish", failing)
+    variants = tuple(VariantPlan(name, "soft_vote", {}) for name in ("bad", "good"))
+    plan = make_plan(variants=variants, simulation=False, noise_seed=None, draws=1)
+    with pytest.raises(FederationError, match=r"^variant 'bad': no room$"):
+        run(open_grid("inline"), plan, 40)
+    assert [path.name for path in Path(plan.directory).glob("*.npz")] == ["good.npz"]
+    summary = json.loads((Path(plan.directory) / "world.json").read_text())
+    assert summary["failed_variants"] == {"bad": "no room"}
+
+
+@pytest.fixture
+def question(public):
+    return IndividualQuestion(Training(fit(["unit_norm"], public.rows), 3, {}, 0), 4)
+
+
+def scores(parties, values):
+    arrays = {name: np.array(values, dtype=float) for name in ("accuracy", "balanced_accuracy")}
+    return Submission("individual", np.array(parties), arrays)
+
+
+def test_the_mean_does_not_depend_on_arrival(question):
+    values = [0.1, 0.2, 0.7]
+    orders = []
+    for order in ([0, 1, 2], [2, 0, 1]):
+        collected = IndividualScores(question, 10)
+        for party in order:
+            assert collected.add(scores([party], [values[party]])) == {}
+        orders.append(collected.means())
+    assert orders[0] == orders[1] == {"accuracy": np.mean(values), "balanced_accuracy": np.mean(values)}
+
+
+def test_parties_outside_the_sample_do_not_count(question):
+    collected = IndividualScores(question, 10)
+    assert list(collected.add(scores([3, 4], [0.5, 1.0]))) == [4]
+    assert (collected.answered, collected.means()["accuracy"]) == (1, 0.5)
+
+
+@pytest.mark.parametrize("value", [float("nan"), 1.5, -0.1])
+def test_impossible_scores_are_refused(question, value):
+    collected = IndividualScores(question, 10)
+    assert list(collected.add(scores([0, 1], [0.5, value]))) == [1]
+    assert collected.answered == 1
+
+
+def test_a_malformed_submission_is_an_input_error(question):
+    with pytest.raises(InputError):
+        IndividualScores(question, 10).add(Submission("individual", np.array([0]), {"accuracy": np.array([0.5])}))
+
+
+def test_the_baseline_is_that_of_the_map_that_suits_it_best(question):
+    poor, good = IndividualScores(question, 10), IndividualScores(question, 10)
+    poor.add(scores([0, 1], [0.2, 0.4]))
+    good.add(scores([1, 0], [0.8, 0.6]))
+    assert best_means([poor, good, IndividualScores(question, 10)]) == good.means()
+    assert best_means([]) is None

@@ -1,0 +1,225 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.two_class_questions import marginals
+
+from aggregator.contract.ledger import Budget, Ledger
+from aggregator.contract.session import Perturbable
+from aggregator.ensembles.output import Ensemble, VoteTally
+from aggregator.server.releasing import Inquiry, Release, release
+from aggregator.trial.feature_fitting import fit
+from aggregator.trial.plan import VariantPlan, WorldPlan
+from aggregator.trial.public_rows import PublicRows
+from federation.contract.errors import BudgetExceededError, InputError
+from federation.contract.guarantee import NoGuarantee
+from federation.contract.plugins import Reference
+from federation.contract.query import ReleaseId
+from federation.engines.inline import open_grid, run_server_app
+from federation.engines.nodes import Placement
+from federation.queries.bags import Bags, CountsNoise, CountsQuestion
+from federation.queries.votes import Training, VotesQuestion
+
+
+def perturbable(noise, dimension=2):
+    return Perturbable(
+        np.zeros(dimension), 0.1, lambda noisy, _: noisy.reshape(-1, 2, dimension // 2), (), (), noise=noise
+    )
+
+
+def released(plan, name="v", noise="pure", epsilon=1.0, ledger=None):
+    return release(plan, name, epsilon, perturbable(noise), ledger or Ledger())
+
+
+def test_a_release_has_its_draws_and_its_guarantee(make_plan):
+    ledger = Ledger()
+    few, many = (released(make_plan(), epsilon=epsilon, ledger=ledger) for epsilon in (1.0, 10.0))
+    assert (few.guarantee.epsilon, few.guarantee.delta) == (1.0, 0.0)
+    assert few.weights.shape == many.weights.shape == (3, 2, 1)
+    assert np.abs(few.weights).mean() > np.abs(many.weights).mean()
+    assert len(ledger.entries) == 2
+
+
+def test_a_seeded_run_says_that_it_is_a_simulation(make_plan):
+    for seed, expected in ((1, True), (None, False)):
+        first = released(make_plan(noise_seed=seed), noise="gaussian")
+        assert any("keyed by a seed" in a.text for a in first.guarantee.assumptions) is expected
+
+
+def test_without_a_seed_no_two_releases_share_noise(make_plan):
+    plan = make_plan(noise_seed=None)
+    draws = np.concatenate([released(plan).weights.ravel() for _ in range(2)])
+    assert len(np.unique(draws)) == len(draws)
+
+
+def test_of_several_draws_one_is_covered(make_plan):
+    for draws, expected in ((1, False), (3, True)):
+        texts = [a.text for a in released(make_plan(draws=draws)).guarantee.assumptions]
+        assert any(f"one of the {draws} draws is published" in text for text in texts) is expected
+
+
+@pytest.mark.parametrize("change", [{"noise_seed": 1}, {"draws": 2}, {"individual": 3}, {"servers": "two"}])
+def test_outside_a_simulation_nothing_is_seeded_or_repeated(make_plan, change):
+    sound = {"simulation": False, "noise_seed": None, "draws": 1, "individual": 0}
+    assert not make_plan(**sound).simulation
+    with pytest.raises(InputError, match="outside a simulation"):
+        make_plan(**{**sound, **change})
+
+
+def test_equal_plans_draw_equal_noise_and_other_variants_other(make_plan):
+    draw = [released(make_plan(), name).weights for name in ("a", "a", "b")]
+    np.testing.assert_array_equal(draw[0], draw[1])
+    assert not (draw[0] == draw[2]).any()
+
+
+def test_noise_depends_on_epsilon_and_delta_too(make_plan):
+    settings = ((1.0, 1e-6), (2.0, 1e-6), (1.0, 1e-5))
+    drawn = [released(make_plan(delta=d), noise="gaussian", epsilon=e).weights.ravel() for e, d in settings]
+    correlations = [abs(np.corrcoef(drawn[0], other)[0, 1]) for other in drawn[1:]]
+    assert max(correlations) < 0.99
+
+
+def test_the_budget_stops_a_release(make_plan):
+    ledger = Ledger(Budget(5.0, 1e-6))
+    released(make_plan(), epsilon=1.0, ledger=ledger)
+    with pytest.raises(BudgetExceededError):
+        released(make_plan(), epsilon=10.0, ledger=ledger)
+    assert len(ledger.entries) == 1  # epsilon 1 fitted, epsilon 10 did not
+
+
+def test_no_vote_is_written(make_plan):
+    plan = make_plan(variants=(VariantPlan("soft_vote", "soft_vote", {}),))
+    grid = open_grid("inline")
+    grid.assign(Placement(plan.parties, 40, Reference("support.synthetic:Parties"), 1))
+    run_server_app(grid, {"plan": str(Path(plan.directory) / "plan.json")})
+    assert {path.name for path in Path(plan.directory).iterdir()} == {"plan.json", "world.json", "soft_vote.npz"}
+    with np.load(Path(plan.directory) / "soft_vote.npz") as stored:
+        assert not {name for name in stored.files if "vote" in name or "count" in name}
+    summary = json.loads((Path(plan.directory) / "world.json").read_text())
+    assert set(summary) == {
+        "ledger", "diagnostics", "outlooks", "remarks", "bytes_per_party", "individual", "failures", "failed_variants",
+        "seconds", "answered", "disclosure",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[1]"])
+def test_damaged_plans_are_input_errors(tmp_path, content):
+    (tmp_path / "x").write_text(content)
+    with pytest.raises(InputError):
+        WorldPlan.load(tmp_path / "x")
+
+
+def test_a_release_needs_a_guarantee():
+    with pytest.raises(InputError, match="guarantee"):
+        Release("v", np.zeros((1, 2, 3)), None)
+    assert Release("v", np.zeros((1, 2, 3)), NoGuarantee("noise is off")).guarantee.to_dict()["non_private"]
+
+
+class Averages:
+    """A collector whose `recipe` says what it makes of the answers."""
+
+    def __init__(self, clip=1.0):
+        self.recipe = (clip,)
+
+
+def tally(question):
+    """Where votes of five parties go."""
+    return Ensemble(PublicRows(question.training.feature_map, question.rows), VoteTally(question, 5))
+
+
+@pytest.fixture
+def training(public):
+    return Training(fit(["unit_norm"], public.rows), 3, {"name": "logistic", "parameters": {}}, 0)
+
+
+def test_equal_questions_are_asked_once(training, public):
+    inquiry = Inquiry()
+    first, again = (VotesQuestion(training, np.array(public.rows)) for _ in range(2))
+    kept = inquiry.add(first, training, tally(first))
+    assert inquiry.add(again, training, tally(again)) is kept
+    [(question, collectors)] = inquiry.questions()
+    assert question is first
+    assert collectors == [kept]
+
+
+def test_other_rows_are_another_question(training, public):
+    inquiry = Inquiry()
+    for rows in (public.rows, public.rows[:-1], public.rows + 1e-12):
+        question = VotesQuestion(training, rows)
+        inquiry.add(question, training, tally(question))
+    assert len(inquiry.questions()) == len(list(inquiry.collectors())) == 3
+
+
+def test_collectors_of_one_question_differ_by_their_recipes(training, public):
+    inquiry = Inquiry()
+    question = VotesQuestion(training, public.rows)
+    kept = [inquiry.add(question, training, Averages(clip)) for clip in (1.0, 2.0, 1.0)]
+    assert kept[0] is kept[2]
+    [(_, collectors)] = inquiry.questions()
+    assert collectors == kept[:2]
+
+
+def test_questions_with_one_training_are_neighbours(training, public):
+    other = replace(training, trial=1)
+    inquiry = Inquiry()
+    asked = [VotesQuestion(t, rows) for rows in (public.rows, public.rows[:9]) for t in (training, other)]
+    for question in asked:
+        inquiry.add(question, question.training, tally(question))
+    assert [question.training.trial for question, _ in inquiry.questions()] == [0, 0, 1, 1]
+
+
+def test_a_round_asks_only_what_was_added_since_the_last(training, public):
+    inquiry = Inquiry()
+    first, second = (VotesQuestion(training, rows) for rows in (public.rows, public.rows[:9]))
+    kept = inquiry.add(first, training, tally(first))
+    inquiry.close()
+    assert inquiry.questions() == []
+    inquiry.add(second, training, tally(second))
+    assert [question for question, _ in inquiry.questions()] == [second]
+    assert inquiry.add(first, training, tally(first)) is kept
+    assert len(list(inquiry.collectors())) == 2
+
+
+def test_answers_of_an_earlier_round_cannot_be_collected_anew(training, public):
+    inquiry = Inquiry()
+    question = VotesQuestion(training, public.rows)
+    inquiry.add(question, training, Averages(1.0))
+    inquiry.close()
+    with pytest.raises(InputError, match="has been answered"):
+        inquiry.add(question, training, Averages(2.0))
+
+
+@pytest.fixture
+def counts():
+    noise = CountsNoise("pure", 1.0, 0.0)
+    return CountsQuestion(noise, Bags(2, 3), release=ReleaseId("a release"), seeded=True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"noise": CountsNoise("pure", 2.0, 0.0)}, {"bags": Bags(1, 3)}, {"draws": 2}, {"seeded": False}],
+    ids=lambda change: next(iter(change)),
+)
+@pytest.mark.parametrize("later", [False, True])
+def test_two_different_questions_never_share_the_name_of_a_release(training, counts, change, later):
+    """Nor do they in different rounds: equal noise would cancel between their answers."""
+    inquiry = Inquiry()
+    inquiry.add(counts, training, Averages())
+    if later:
+        inquiry.close()
+    other = replace(counts, **change)
+    with pytest.raises(InputError, match="two different questions 'counts' share the release 'a release'"):
+        inquiry.add(other, training, Averages())
+    inquiry.add(replace(other, release=ReleaseId("another release")), training, Averages())
+    assert len(list(inquiry.collectors())) == 2
+
+
+def test_equal_questions_and_the_queries_of_one_exchange_share_the_name_of_a_release(training):
+    inquiry = Inquiry()
+    kept = inquiry.add(marginals(query=0), training, Averages())
+    assert inquiry.add(marginals(query=0), training, Averages()) is kept
+    inquiry.close()
+    inquiry.add(marginals(query=1), training, Averages())
+    assert [question.release.query for question, _ in inquiry.questions()] == [1]

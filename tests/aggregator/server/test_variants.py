@@ -1,0 +1,420 @@
+"""The way from a plan to releases: what is refused before anybody is asked, and what failing variants cost.
+
+A variant that fails costs its own releases: what is noted, what is raised, and what it is called.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import linear_labels
+from support.worlds import run
+
+from aggregator.protocols.mean_operator.mean_operator import MeanOperator
+from aggregator.protocols.private_labels import PrivateLabels
+from aggregator.protocols.soft_vote.soft_vote import SoftVote
+from aggregator.releases.models import ReleasedModels
+from aggregator.server.releasing import Inquiry
+from aggregator.server.variants import FailedVariants, VariantRun, Variants, blaming
+from aggregator.trial.plan import VariantPlan
+from aggregator.trial.trial import Views, World
+from federation.contract.errors import DEBUG, BudgetExceededError, FederationError, InputError, QuorumError
+from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
+from federation.contract.plugins import Reference
+from federation.engines.inline import open_grid
+
+DEPLOYED = {"simulation": False, "noise_seed": None, "draws": 1}
+NOBODY = Reference("support.synthetic:NoSuchProvider")
+REAL = {
+    "public": Reference("support.linear_labels:public_table"),
+    "features": ("constant",),
+    "classes": (),
+    "label_range": linear_labels.RANGE,
+    "parties": 6,
+    "largest_bag": 87,
+    "smallest_bag": 80,
+    "delta": 1e-3,
+}
+TWO_CLASSES = {
+    "public": Reference("support.two_class_parties:public_table"),
+    "features": ("standardise",),
+    "classes": ("no", "yes"),
+    "parties": 6,
+    "largest_bag": 67,
+    "smallest_bag": 60,
+    "private_rows": 381,
+    "delta": 1e-5,
+}
+BAGGED = {
+    "public": Reference("support.bagged:public_table"),
+    "features": ("standardise",),
+    "parties": 6,
+    "bags": 2,
+    "largest_bag": 60,
+    "delta": 1e-3,
+}
+
+
+def variants(*kinds):
+    """Variants by the kinds and options of their protocols, with numbers for names."""
+    return tuple(VariantPlan(f"v{number}", kind, options) for number, (kind, options) in enumerate(kinds))
+
+
+def begun(plan):
+    """The variants of a plan, of whose parties nobody was asked, and what they would ask."""
+    inquiry = Inquiry()
+    return Variants(World(plan, Views(plan)), inquiry), inquiry
+
+
+def test_the_others_are_released_and_the_app_fails(make_plan, monkeypatch):
+    monkeypatch.delenv("FEDERATION_DEBUG", raising=False)
+    whole = VariantRun.finish
+
+    def failing(self, ledger):
+        if self._variant.name == "a":
+            raise MemoryError("no room")
+        return whole(self, ledger)
+
+    monkeypatch.setattr(VariantRun, "finish", failing)
+    plan = make_plan(variants=tuple(VariantPlan(name, "soft_vote", {}) for name in "ab"), **DEPLOYED)
+    folder = Path(plan.directory)
+    with pytest.raises(FederationError, match=r"^variant 'a': unexpected MemoryError: no room; run with"):
+        run(open_grid("inline"), plan, 40)
+    assert [path.name for path in folder.glob("*.npz")] == ["b.npz"]
+    assert list(json.loads((folder / "world.json").read_text())["failed_variants"]) == ["a"]
+
+
+def test_without_noise_there_is_one_release_of_one_draw_and_nothing_is_guaranteed(make_plan):
+    plan = make_plan(variants=variants(("soft_vote", {"noise": "off"})), budget={"epsilon": 0.1, "delta": 0.0})
+    _, summary = run(open_grid("inline"), plan, 40)
+    found = ReleasedModels.load(Path(plan.directory) / "v0.npz")
+    assert (found.epsilons.tolist(), found.draws(0)) == ([math.inf], 1)
+    assert found.guarantees == ({"non_private": True, "reason": "noise is off"},)
+    assert summary["ledger"]["non_private"]
+    [entry] = summary["ledger"]["releases"]
+    assert "answers were checked and clipped on arrival" in " ".join(entry["checks"])
+    noisy = replace(plan, variants=variants(("soft_vote", {})), epsilons=(1e9,), budget=None)
+    run(open_grid("inline"), noisy, 40)
+    little = ReleasedModels.load(Path(plan.directory) / "v0.npz").weights[0][0]
+    np.testing.assert_allclose(found.weights[0][0], little, atol=1e-6)  # the same but for the noise
+
+
+@dataclass(frozen=True)
+class Pledge:
+    """What a dishonest protocol says in place of its own promise."""
+
+    change: dict | NoGuarantee
+
+    def __call__(self, promise):
+        if isinstance(self.change, NoGuarantee):
+            return replace(promise, spends=self.change)
+        return replace(promise, spends=replace(promise.spends, **self.change))
+
+
+def dishonest(honest, pledge):
+    """A subclass of a protocol that promises something else, and begins the same sessions."""
+
+    @dataclass(frozen=True)
+    class Dishonest(honest):
+        def promise(self, public, epsilon, trust):
+            return pledge(super().promise(public, epsilon, trust))
+
+    return Dishonest
+
+
+BROKEN = {
+    "less epsilon": ({}, {"epsilon": 0.999}),
+    "less delta": ({"noise": "gaussian"}, {"delta": 0.0}),
+    "a wider unit": ({}, {"unit": Unit.PARTY}),
+    "another unit": ({}, {"unit": Unit.PERSON}),
+    "another adjacency": ({}, {"adjacency": Adjacency.ADD_REMOVE}),
+    "no guarantee": ({}, NoGuarantee("it misses its aim", (1.0, 0.0))),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+@pytest.mark.parametrize("changes", [{}, DEPLOYED], ids=["simulation", "deployment"])
+def test_a_session_that_spends_otherwise_than_promised_is_refused_before_anybody_is_asked(
+    make_plan, monkeypatch, case, changes
+):
+    options, change = BROKEN[case]
+    plan = make_plan(variants=variants(("private_labels", options)), epsilons=(1.0,), **{**REAL, **changes})
+    begun(plan)  # honest
+    monkeypatch.setattr("aggregator.server.variants.protocol", lambda kind: dishonest(PrivateLabels, Pledge(change)))
+    said = r"^variant 'v0': the protocol 'private_labels' promised .* at most and would be charged epsilon=1, "
+    with pytest.raises(InputError, match=said + ".*; its package must be repaired$"):
+        run(open_grid("inline"), plan, 6, NOBODY)
+
+
+def test_a_guarantee_that_was_promised_and_is_not_kept_is_refused(make_plan, monkeypatch):
+    promised = Guarantee(1.0, 0.0, Unit.LABEL, Adjacency.REPLACE, "a dream")
+    lies = dishonest(PrivateLabels, lambda promise: replace(promise, spends=promised))
+    monkeypatch.setattr("aggregator.server.variants.protocol", lambda kind: lies)
+    plan = make_plan(variants=variants(("private_labels", {"noise": "off"})), epsilons=(1.0,), **REAL)
+    with pytest.raises(InputError, match=r"promised epsilon=1, .* at most and would be charged no guarantee"):
+        run(open_grid("inline"), plan, 6, NOBODY)
+
+
+def test_less_than_was_promised_may_be_spent(make_plan, monkeypatch):
+    """And what covers more than was promised covers that, too."""
+    modest = dishonest(MeanOperator, Pledge({"epsilon": 2.0, "delta": 1e-3, "unit": Unit.LABEL}))
+    monkeypatch.setattr("aggregator.server.variants.protocol", lambda kind: modest)
+    plan = make_plan(variants=variants(("mean_operator", {"protect": "row"})), epsilons=(1.0,), **TWO_CLASSES)
+    _, inquiry = begun(plan)
+    [(question, _)] = inquiry.questions()
+    assert (question.promise().unit, question.promise().epsilon) == (Unit.ROW, 1.0)
+
+
+@pytest.mark.parametrize(
+    "change", [{"epsilon": 0.999}, {"delta": 0.0}, {"unit": Unit.PARTY_AND_AUXILIARY_ROW}], ids=str
+)
+def test_an_aggregator_that_spends_more_than_promised_writes_nothing(make_plan, monkeypatch, change):
+    lies = dishonest(SoftVote, Pledge(change))
+    plan = make_plan(variants=variants(("soft_vote", {"noise": "gaussian"})), epsilons=(1.0,))
+    monkeypatch.setattr("aggregator.server.variants.protocol", lambda kind: lies)
+    with pytest.raises(
+        InputError, match=r"the protocol 'soft_vote' promised .* would be charged epsilon=1, delta=1e-06"
+    ):
+        run(open_grid("inline"), plan, 40)
+    assert not list(Path(plan.directory).glob("*.npz"))
+
+
+BUDGET = {"epsilon": 1.5, "delta": 1e-3}
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "fields"),
+    [
+        ("soft_vote", {"noise": "off"}, {}),
+        ("private_labels", {"noise": "off"}, REAL),
+        ("class_ratio", {"noise": "off"}, BAGGED),
+        ("mean_operator", {"noise": "off"}, TWO_CLASSES),
+        ("error_marginals", {"noise": "off"}, TWO_CLASSES),
+    ],
+)
+def test_a_deployment_with_a_budget_releases_nothing_without_a_guarantee(make_plan, kind, options, fields):
+    known = {"variants": variants((kind, options)), "epsilons": (1.0,), **fields}
+    deployed = {**known, **DEPLOYED}
+    with pytest.raises(
+        BudgetExceededError, match=r"^variant 'v0': .* no guarantee, and there is a budget: noise is off"
+    ):
+        run(open_grid("inline"), make_plan(budget=BUDGET, **deployed), 6, NOBODY)
+    for allowed in (make_plan(**deployed), make_plan(budget=BUDGET, **known)):  # no budget, or a simulation
+        assert begun(allowed)[1].questions()
+
+
+@pytest.mark.parametrize("changes", [{}, DEPLOYED], ids=["simulation", "deployment"])
+def test_what_claims_a_guarantee_and_misses_it_is_refused_wherever_there_is_a_budget(make_plan, changes):
+    known = {"variants": variants(("class_ratio", {"noise": "published_dirichlet"})), **BAGGED, **changes}
+    assert begun(make_plan(**known))[1].questions()
+    with pytest.raises(BudgetExceededError, match="has no guarantee, and there is a budget"):
+        run(open_grid("inline"), make_plan(budget=BUDGET, **known), 6, NOBODY)
+
+
+def test_one_release_beyond_the_budget_is_refused_in_a_simulation_too(make_plan):
+    for changes in ({}, DEPLOYED):
+        plan = make_plan(variants=variants(("soft_vote", {})), epsilons=(1.0, 1.6), budget=BUDGET, **changes)
+        with pytest.raises(BudgetExceededError, match=r"release 'v0' would spend epsilon=1\.6"):
+            run(open_grid("inline"), plan, 40, NOBODY)
+
+
+TOGETHER = {
+    "two variants": ({}, (("soft_vote", {}), ("majority_vote", {})), (1.0,)),
+    "two epsilons": ({}, (("soft_vote", {}),), (0.75, 0.8)),
+    "of parties": (REAL, (("private_labels", {}), ("label_sums", {})), (1.0,)),
+    "epsilons of parties": (REAL, (("private_labels", {}),), (0.75, 0.8)),
+    "whom one is part of": (TWO_CLASSES, (("soft_vote", {}), ("mean_operator", {})), (1.0,)),
+}
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_a_deployment_refuses_releases_that_only_together_exceed_the_budget(make_plan, name):
+    fields, kinds, epsilons = TOGETHER[name]
+    known = {**fields, "variants": variants(*kinds), "epsilons": epsilons, "budget": BUDGET}
+    with pytest.raises(BudgetExceededError, match=r"^all releases of the plan together, for one \w+, would spend"):
+        run(open_grid("inline"), make_plan(**{**known, **DEPLOYED}), 6, NOBODY)
+    # Each world of a simulation is one of many that might have been; none is published beside another.
+    assert begun(make_plan(**known))[1].questions()
+    for kind in kinds:
+        for epsilon in epsilons:
+            alone = {**known, **DEPLOYED, "variants": variants(kind), "epsilons": (epsilon,)}
+            assert begun(make_plan(**alone))[1].questions()
+    assert begun(make_plan(**{**known, **DEPLOYED, "budget": {"epsilon": 2.0, "delta": 1e-3}}))[1].questions()
+
+
+def test_what_was_released_within_the_budget_is_charged_as_it_was_foretold(make_plan):
+    kinds = (("soft_vote", {}), ("majority_vote", {}))
+    plan = make_plan(variants=variants(*kinds), epsilons=(0.5,), budget={"epsilon": 1.0, "delta": 0.0}, **DEPLOYED)
+    _, summary = run(open_grid("inline"), plan, 40)
+    [total] = summary["ledger"]["published_together"]
+    assert (total["epsilon"], total["releases"]) == (1.0, 2)
+
+
+@pytest.mark.parametrize(
+    ("fields", "twins", "other"),
+    [
+        (
+            REAL,
+            [("private_labels", {"learner": learner}) for learner in ("linear", "network")],
+            ("private_labels", {"noise": "laplace"}),
+        ),
+        (
+            BAGGED,
+            [
+                ("class_ratio", {"noise": "gaussian", "submit": "embedding", "estimator": estimator})
+                for estimator in ("whitened", "class_means")
+            ],
+            ("class_ratio", {"noise": "pure"}),
+        ),
+    ],
+    ids=["labels", "bags"],
+)
+def test_releases_of_one_source_count_once(make_plan, fields, twins, other):
+    known = {**fields, **DEPLOYED, "epsilons": (1.0,), "budget": BUDGET}
+    assert begun(make_plan(variants=variants(*twins), **known))[1].questions()
+    with pytest.raises(BudgetExceededError, match="together, for one label, would spend epsilon=2"):
+        begun(make_plan(variants=variants(*twins, other), **known))
+
+
+def test_two_adjacencies_have_no_total(make_plan):
+    known = {**TWO_CLASSES, **DEPLOYED, "epsilons": (0.5,), "budget": {"epsilon": 100.0, "delta": 0.5}}
+    exchange, moments = ("error_marginals", {"learner": "linear"}), ("mean_operator", {})
+    replaced = ("error_marginals", {"learner": "linear", "adjacency": "replace"})
+    with pytest.raises(BudgetExceededError, match="rows that are replaced and for rows that are added or removed"):
+        run(open_grid("inline"), make_plan(variants=variants(exchange, moments), **known), 6, NOBODY)
+    for kinds in ([exchange, exchange], [replaced, moments]):
+        assert begun(make_plan(variants=variants(*kinds), **known))[1].questions()
+
+
+def test_a_variant_that_cannot_begin_costs_a_sparing_plan_itself_alone(make_plan):
+    kinds = variants(("soft_vote", {}), ("mean_operator", {}))
+    with pytest.raises(InputError, match=r"^variant 'v1': .*two classes"):
+        begun(make_plan(variants=kinds))
+    going, inquiry = begun(make_plan(variants=kinds, sparing=True))
+    assert list(going.failed) == ["v1"]
+    assert list(going.costs()) == ["v0"]
+    assert [question.kind for question, _ in inquiry.questions()] == ["statistic"]
+
+
+def test_a_reference_stands_in_no_ledger_and_moves_nothing_beside_it(make_plan):
+    plain = make_plan(individual=5, features=({"whiten": "auto"}, "unit_norm"))
+    run(open_grid("inline"), plain, 40)
+    folder = Path(plain.directory)
+    before, alone = ((folder / name).read_bytes() for name in ("soft_vote.npz", "world.json"))
+    reference = VariantPlan("noise_free", "soft_vote", {"noise": "off"}, reference=True)
+    run(open_grid("inline"), replace(plain, variants=(*plain.variants, reference)), 40)
+    beside, known = json.loads((folder / "world.json").read_text()), json.loads(alone)
+    assert (folder / "soft_vote.npz").read_bytes() == before
+    assert (beside["ledger"], beside["individual"]) == (known["ledger"], known["individual"])
+    exact = ReleasedModels.load(folder / "noise_free.npz")
+    assert [one["non_private"] for one in exact.guarantees] == [True]
+
+
+def test_a_reference_that_cannot_begin_fails_alone(make_plan):
+    reference = VariantPlan("noise_free", "mean_operator", {"noise": "off"}, reference=True)
+    going, _ = begun(make_plan(variants=(*variants(("soft_vote", {})), reference)))
+    assert going.failed == {}
+    going.begin_references()
+    assert (list(going.failed), list(going.missing)) == ([], ["noise_free"])
+    assert list(going.costs()) == ["v0"]
+
+
+def test_a_deployment_has_no_references(make_plan):
+    reference = VariantPlan("noise_free", "soft_vote", {"noise": "off"}, reference=True)
+    with pytest.raises(InputError, match="no variant of a plan may be a reference"):
+        make_plan(variants=(reference,), **DEPLOYED)
+
+
+@pytest.fixture
+def nobody_debugs(monkeypatch):
+    monkeypatch.delenv(DEBUG, raising=False)
+
+
+def fail(failed, name, error):
+    with failed.sparing_others(name):
+        raise error
+
+
+@pytest.mark.usefixtures("nobody_debugs")
+def test_an_error_is_noted_and_the_others_go_on():
+    failed = FailedVariants(["a", "b", "c"])
+    fail(failed, "a", InputError("too few rows"))
+    with failed.sparing_others("b"):
+        pass
+    assert failed.causes == {"a": "too few rows"}
+
+
+@pytest.mark.usefixtures("nobody_debugs")
+def test_what_nobody_foresaw_is_noted_in_one_line():
+    failed = FailedVariants(["a", "b"])
+    fail(failed, "a", ZeroDivisionError("odd\nthing"))
+    assert failed.causes["a"] == f"unexpected ZeroDivisionError: odd thing; run with {DEBUG}=1 for the traceback"
+
+
+@pytest.mark.usefixtures("nobody_debugs")
+def test_the_last_variant_that_is_left_is_raised_and_not_noted():
+    failed = FailedVariants(["a", "b"])
+    fail(failed, "a", InputError("first"))
+    with pytest.raises(InputError, match=r"^variant 'b': second$"):
+        fail(failed, "b", InputError("second"))
+    assert failed.causes == {"a": "first"}
+
+
+@pytest.mark.usefixtures("nobody_debugs")
+@pytest.mark.parametrize("error", [BudgetExceededError("too much"), QuorumError("too few")])
+def test_budgets_and_quorums_are_for_the_whole_world(error):
+    failed = FailedVariants(["a", "b"])
+    with pytest.raises(type(error), match=f"^variant 'a': {error}$"):
+        fail(failed, "a", error)
+    assert failed.causes == {}
+
+
+@pytest.mark.usefixtures("nobody_debugs")
+def test_with_debugging_every_error_is_raised_as_it_is(monkeypatch):
+    monkeypatch.setenv(DEBUG, "1")
+    error = InputError("too few rows")
+    with pytest.raises(InputError) as raised:
+        fail(FailedVariants(["a", "b"]), "a", error)
+    assert raised.value is error
+
+
+@pytest.mark.usefixtures("nobody_debugs")
+def test_one_that_fails_twice_is_left_out_once():
+    failed = FailedVariants(["a", "b"])
+    for cause in ("first", "second"):
+        fail(failed, "a", InputError(cause))
+    assert failed.causes == {"a": "second"}
+
+
+@pytest.mark.usefixtures("nobody_debugs")
+@pytest.mark.parametrize(("error", "kind"), [(InputError("x"), InputError), (KeyError("x"), FederationError)])
+def test_blame_keeps_the_kind_of_an_error_and_its_cause(error, kind):
+    with pytest.raises(FederationError, match=r"^variant 'a': ") as raised, blaming("a"):
+        raise error
+    assert type(raised.value) is kind
+    assert raised.value.__cause__ is error
+
+
+@pytest.mark.usefixtures("nobody_debugs")
+def test_who_leaves_the_program_is_not_held_back():
+    failed = FailedVariants(["a", "b"])
+    with pytest.raises(KeyboardInterrupt):
+        fail(failed, "a", KeyboardInterrupt())
+    assert failed.causes == {}
+
+
+@pytest.mark.usefixtures("nobody_debugs")
+def test_a_full_disk_is_no_variants_fault():
+    failed, full = FailedVariants(["a", "b"]), OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(OSError, match="No space left") as raised:
+        fail(failed, "a", full)
+    assert raised.value is full
+    assert failed.causes == {}
+    fail(failed, "b", InputError("noted, as the other is left still"))
+    assert list(failed.causes) == ["b"]

@@ -1,0 +1,141 @@
+"""The public range of real labels in a plan.
+
+What is known of a world before anything is asked.
+"""
+
+import json
+import math
+from dataclasses import FrozenInstanceError, fields
+
+import pytest
+
+from aggregator.trial.plan import PublicNumbers, VariantPlan, WorldPlan, product
+from federation.contract.errors import InputError
+
+
+def test_a_range_survives_the_file(make_plan, tmp_path):
+    plan = make_plan(classes=(), label_range=(0, 52.5))
+    plan.save(tmp_path / "plan.json")
+    found = WorldPlan.load(tmp_path / "plan.json")
+    assert found.label_range == (0.0, 52.5)
+    assert found.classes == ()
+    assert make_plan().label_range is None
+
+
+@pytest.mark.parametrize("ends", [(1.0, 1.0), (2.0, 1.0), (0.0, math.inf), (math.nan, 1.0)])
+def test_a_range_has_two_finite_ends(make_plan, ends):
+    with pytest.raises(InputError, match="two finite numbers lo < hi"):
+        make_plan(classes=(), label_range=ends)
+
+
+def test_classes_have_no_range(make_plan):
+    with pytest.raises(InputError, match="without classes"):
+        make_plan(label_range=(0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"parties": 10**12},
+        {"parties": 0},
+        {"parties": True},
+        {"parties": "4"},
+        {"parties_per_node": 0},
+        {"draws": 0},
+        {"bags": -1},
+        {"delta": 1.0},
+        {"delta": "0"},
+        {"epsilons": []},
+        {"epsilons": ["1"]},
+        {"epsilons": [0]},
+        {"quorum": 0},
+        {"colluding": 1},
+        {"robust": "no"},
+        {"alike": 1},
+        {"classes": "ab"},
+        {"classes": [1, 2]},
+        {"classes": ["a"]},
+        {"classes": ["a", "a"]},
+        {"classifier": {"name": "logistic"}},
+        {"classifier": {"name": "logistic", "parameters": 1}},
+        {"classifier": {"name": [], "parameters": {}}},
+        {"features": 1},
+        {"label_range": [0, "1"]},
+        {"budget": "1"},
+        {"budget": {"epsilon": "1"}},
+        {"budget": {}},
+        {"budget": {"epsilon": 1, "delta": 0, "unit": 1}},
+        {"periods": {"party": 0}},
+        {"periods": {"party": "7"}},
+        {"periods": {"crowd": 7}},
+        {"public": {"target": 1}},
+        {"public": []},
+        {"variants": [{"name": {}, "kind": "soft_vote", "options": {}}]},
+        {"variants": [{"name": "a", "kind": [], "options": {}}]},
+        {"variants": [[]]},
+        {"unknown": 1},
+    ],
+)
+def test_a_file_with_a_part_of_another_type_or_out_of_range_is_refused(make_plan, tmp_path, changes):
+    file = tmp_path / "plan.json"
+    make_plan().save(file)
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+    with pytest.raises(InputError):
+        WorldPlan.load(file)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "1", "[" * 100_000, "{}"])
+def test_a_file_that_is_no_plan_is_refused(tmp_path, text):
+    file = tmp_path / "plan.json"
+    file.write_text(text)
+    with pytest.raises(InputError, match="write it again"):
+        WorldPlan.load(file)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../../elsewhere", "/elsewhere", "a\\b", "a/b", "a\0", "a\nb"])
+def test_a_variant_has_a_name_that_a_file_in_the_directory_can_have(make_plan, name):
+    with pytest.raises(InputError, match="must be that of a file"):
+        make_plan(variants=(VariantPlan(name, "soft_vote", {}),))
+
+
+@pytest.mark.parametrize("others", [("mine", ""), ("MINE", ""), ("another", "mine")])
+def test_no_two_variants_share_a_file_or_their_noise(make_plan, others):
+    name, key = others
+    with pytest.raises(InputError, match="of their own"):
+        make_plan(variants=(VariantPlan("mine", "soft_vote", {}), VariantPlan(name, "majority_vote", {}, key)))
+
+
+def test_a_name_may_be_the_key_of_another(make_plan):
+    """As where names are swapped: noise follows from keys alone, and a reference has none."""
+    swapped = VariantPlan("a", "soft_vote", {}, "b"), VariantPlan("b", "majority_vote", {}, "a")
+    reference = VariantPlan("noise_free", "soft_vote", {}, "a", reference=True)
+    assert len(make_plan(variants=(*swapped, reference)).variants) == 3
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ((), 1),
+        ((7,), 7),
+        ((2, 3, 4), 24),
+        ((5, 0), 0),
+        ((2**40, 2**40), 2**80),
+        ((None,), None),
+        ((2, None, 3), None),
+        ((0, None), None),
+    ],
+)
+def test_a_product_is_known_where_all_its_sizes_are(sizes, expected):
+    assert product(*sizes) == expected
+
+
+def test_before_any_data_is_read_only_delta_is_known():
+    numbers = PublicNumbers(1e-6)
+    unknown = {one.name for one in fields(numbers) if getattr(numbers, one.name) is None}
+    assert unknown == {
+        "parties", "classes", "features", "public_rows", "bags", "smallest_bag", "largest_bag", "label_range",
+        "common_bags", "rows", "attainable", "majority", "residual",
+    }  # fmt: skip
+    assert (numbers.delta, numbers.draws, numbers.rows_per_person) == (1e-6, 1, 0)
+    with pytest.raises(FrozenInstanceError):
+        numbers.delta = 0.5

@@ -1,0 +1,412 @@
+import io
+import json
+import tracemalloc
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pytest
+from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aggregator.trial.feature_fitting import fit
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.contract.query import Question, ReleaseId, Submission
+from federation.engines import codec
+from federation.engines.codec import (
+    bits_per_entry,
+    bytes_per_party,
+    decode_question,
+    decode_submission,
+    encode_question,
+    encode_submission,
+    pack,
+    packed_length,
+    unpack,
+)
+from federation.queries.bags import Bags, CountsNoise, CountsQuestion
+from federation.queries.votes import IndividualQuestion, Training, VotesQuestion
+
+
+@pytest.fixture
+def question(public):
+    feature_map = fit([{"whiten": 3}, "unit_norm"], public.rows)
+    training = Training(feature_map, 3, {"name": "logistic", "parameters": {"regularisation": 0.01}}, 7)
+    return VotesQuestion(training, feature_map.transform(public.rows))
+
+
+def submission(question, parties=4):
+    votes = np.random.default_rng(0).integers(0, 3, (parties, len(question.rows))).astype(np.uint8)
+    return Submission("votes", np.arange(parties), {"votes": votes}, None, {9: "holds no rows"})
+
+
+def test_a_question_survives_the_wire(question, public):
+    restored = decode_question(encode_question(question), VotesQuestion)
+    np.testing.assert_array_equal(restored.rows, question.rows)
+    np.testing.assert_array_equal(restored.training.feature_map.transform(public.rows), question.rows)
+    assert (restored.training.classes, restored.training.trial) == (3, 7)
+    assert restored.training.classifier == question.training.classifier
+
+
+def test_scalar_fields_of_a_question_survive(question):
+    restored = decode_question(encode_question(IndividualQuestion(question.training, 11)), IndividualQuestion)
+    assert restored.first == 11
+
+
+def test_a_submission_survives_the_wire(question):
+    sent = submission(question)
+    received = decode_submission(encode_submission(sent, question.fields()), question.fields())
+    np.testing.assert_array_equal(received.arrays["votes"], sent.arrays["votes"])
+    np.testing.assert_array_equal(received.parties, sent.parties)
+    assert received.failures == {9: "holds no rows"}
+    assert received.guarantee is None
+
+
+def test_a_private_submission_keeps_its_guarantee(question):
+    guarantee = Guarantee(
+        1.0, 0.0, Unit.PARTY, Adjacency.REPLACE, "l2_gamma", {"scale": 2.0}, (Assumption("a", Check.CHECKED),)
+    )
+    sent = replace(submission(question), guarantee=guarantee)
+    assert decode_submission(encode_submission(sent, question.fields()), question.fields()).guarantee == guarantee
+
+
+def test_a_submission_carries_its_declared_fields_and_nothing_else(question):
+    hiding = submission(question)
+    hiding.arrays["rows"] = question.rows  # a party's rows must not slip through
+    records = encode_submission(hiding, question.fields())
+    assert set(records["arrays"]) == {"votes", "parties"}
+    assert set(json.loads(records["settings"]["json"])) == {"kind", "failures", "guarantee"}
+
+
+def test_an_undeclared_field_is_refused_on_arrival(question):
+    records = encode_submission(submission(question), question.fields())
+    records["arrays"]["rows"] = Array(question.rows)
+    with pytest.raises(InputError, match="rows"):
+        decode_submission(records, question.fields())
+
+
+@pytest.mark.parametrize("text", ["not json", "[]", "{}"])
+def test_garbage_is_an_input_error(text):
+    records = RecordDict({"settings": ConfigRecord({"json": text}), "arrays": ArrayRecord({})})
+    with pytest.raises(InputError):
+        decode_submission(records, {})
+    with pytest.raises(InputError):
+        decode_question(records, VotesQuestion)
+
+
+def test_a_short_packed_field_is_refused(question):
+    records = encode_submission(submission(question), question.fields())
+    records["arrays"]["votes"] = Array(records["arrays"]["votes"].numpy()[:, :-1].copy())
+    with pytest.raises(InputError, match="packed"):
+        decode_submission(records, question.fields())
+
+
+def test_bytes_per_party_is_what_the_arrays_occupy(question):
+    records = encode_submission(submission(question, parties=5), question.fields())
+    arrays = [array.numpy() for array in records["arrays"].values()]
+    assert bytes_per_party(question.fields()) == sum(array.nbytes for array in arrays) / 5
+
+
+@dataclass(frozen=True)
+class Inner:
+    """A part of a question with parts of its own."""
+
+    whole: int
+    number: float | None
+
+
+@dataclass(frozen=True)
+class Every(Question):
+    """A question with a part of each type that one may have."""
+
+    kind: ClassVar[str] = "every"
+    whole: int
+    number: float
+    flag: bool
+    text: str
+    choice: Literal["a", "b", 3]
+    perhaps: int | None
+    pair: tuple[float, int]
+    many: tuple[float, ...]
+    known: Mapping[str, Any]
+    rows: np.ndarray
+    inner: Inner
+
+    def fields(self):
+        return {}
+
+
+EVERY = Every(3, 0.5, True, "x", "a", None, (1.0, 2), (1.0, 2.0, 3.0), {"a": [1]}, np.ones((2, 2)), Inner(5, 0.25))
+
+
+def plain(question):
+    """All parts but the array."""
+    return {name: value for name, value in vars(question).items() if name != "rows"}
+
+
+def changed(question, changes=None, dropped=(), arrays=None):
+    """A question's records with other settings, as whoever asks may send them; JSON as Python writes it."""
+    records = encode_question(question)
+    settings = json.loads(records["settings"]["json"]) | (changes or {})
+    kept = {name: value for name, value in settings.items() if name not in dropped}
+    given = {name: array for name, array in records["arrays"].items() if name not in dropped}
+    given |= {name: Array(array) for name, array in (arrays or {}).items()}
+    return RecordDict({"settings": ConfigRecord({"json": json.dumps(kept)}), "arrays": ArrayRecord(given)})
+
+
+def test_parts_of_every_type_survive_the_wire():
+    restored = decode_question(encode_question(EVERY), Every)
+    assert plain(restored) == plain(EVERY)
+    assert [type(value) for value in plain(restored).values()] == [type(value) for value in plain(EVERY).values()]
+    np.testing.assert_array_equal(restored.rows, EVERY.rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "sent", "read"),
+    [
+        ("number", 2, 2.0),
+        ("number", -7, -7.0),
+        ("number", 10**300, 1e300),
+        ("choice", 3, 3),
+        ("choice", "b", "b"),
+        ("perhaps", 4, 4),
+        ("pair", [3, 4], (3.0, 4)),
+        ("many", [], ()),
+        ("many", [1, 2.5], (1.0, 2.5)),
+        ("inner.number", 1, 1.0),
+        ("inner.number", None, None),
+        ("text", "", ""),
+        ("known", {}, {}),
+    ],
+)
+def test_what_a_type_allows_is_read_as_that_type(name, sent, read):
+    """Whole numbers are numbers: JSON of other libraries writes 2 for 2.0."""
+    restored = decode_question(changed(EVERY, {name: sent}), Every)
+    *_, last = name.split(".")
+    found = getattr(restored.inner if "." in name else restored, last)
+    assert (found, type(found)) == (read, type(read))
+    if isinstance(read, tuple):
+        assert [type(one) for one in found] == [type(one) for one in read]
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [
+        ("whole", 3.0),
+        ("whole", 3.5),
+        ("whole", True),
+        ("whole", "3"),
+        ("whole", None),
+        ("whole", [3]),
+        ("number", True),
+        ("number", "0.5"),
+        ("number", None),
+        ("number", [0.5]),
+        ("number", float("inf")),
+        ("number", float("-inf")),
+        ("number", float("nan")),
+        ("number", 10**400),
+        ("flag", 1),
+        ("flag", 0.0),
+        ("flag", "true"),
+        ("flag", None),
+        ("text", 1),
+        ("text", None),
+        ("text", ["x"]),
+        ("choice", "c"),
+        ("choice", "A"),
+        ("choice", ""),
+        ("choice", 3.0),
+        ("choice", 4),
+        ("choice", None),
+        ("perhaps", 1.0),
+        ("perhaps", False),
+        ("perhaps", "None"),
+        ("pair", [1.0]),
+        ("pair", [1.0, 2, 3]),
+        ("pair", [1.0, 2.0]),
+        ("pair", [True, 2]),
+        ("pair", [float("inf"), 2]),
+        ("pair", {"0": 1.0, "1": 2}),
+        ("pair", "12"),
+        ("many", [1.0, "2"]),
+        ("many", [1.0, None]),
+        ("many", [float("nan")]),
+        ("many", 1.0),
+        ("known", []),
+        ("known", "{}"),
+        ("known", None),
+        ("inner.whole", 5.0),
+        ("inner.number", True),
+        ("inner.number", float("inf")),
+    ],
+    ids=lambda part: str(part)[:20],
+)
+def test_a_part_of_another_type_is_refused(name, sent):
+    """A number of another type would be found out, or not, far behind: bags of 1.5 persons, or a delta of infinity."""
+    with pytest.raises(InputError, match=f"a Every cannot be read: TypeError.*{name} must be"):
+        decode_question(changed(EVERY, {name: sent}), Every)
+
+
+def test_a_choice_of_numbers_takes_no_boolean_for_one():
+    with pytest.raises(InputError, match="choice must be"):
+        decode_question(changed(replace(EVERY, choice="a"), {"choice": True}), Every)
+
+
+PARTS = [*(name for name in plain(EVERY) if name != "inner"), "rows", "inner.whole", "inner.number"]
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_missing_part_is_refused(name):
+    with pytest.raises(InputError, match=f"a Every cannot be read: KeyError.*{name}"):
+        decode_question(changed(EVERY, dropped=[name]), Every)
+
+
+@pytest.mark.parametrize("name", ["more", "inner", "inner.more", "kind", "rows", "whole.", ""])
+def test_an_undeclared_part_is_refused(name):
+    """Whoever asks would else be answered another question than the one that it believes to ask."""
+    with pytest.raises(InputError, match=f"it has undeclared parts {name}"):
+        decode_question(changed(EVERY, {name: 1}), Every)
+
+
+@pytest.mark.parametrize("name", ["more", "inner.rows", "rows.more", "whole"])
+def test_an_undeclared_array_is_refused(name):
+    with pytest.raises(InputError, match=f"it has undeclared parts {name}"):
+        decode_question(changed(EVERY, arrays={name: np.ones(2)}), Every)
+
+
+def test_an_undeclared_part_of_a_feature_map_is_refused(question):
+    with pytest.raises(InputError, match=r"training\.feature_map\.more"):
+        decode_question(changed(question, arrays={"training.feature_map.more": np.ones(2)}), VotesQuestion)
+
+
+@pytest.mark.parametrize(
+    "array", [np.array(["a"]), np.array([1 + 1j]), np.array(["2020-01-01"], dtype="datetime64[D]")]
+)
+def test_arrays_hold_real_numbers(array):
+    with pytest.raises(InputError, match="a Every cannot be read: rows must be numbers, got"):
+        decode_question(changed(EVERY, arrays={"rows": array}), Every)
+
+
+def test_a_question_that_refuses_its_own_numbers_says_so():
+    noise = CountsNoise("pure", 1.0)
+    asked = CountsQuestion(noise, Bags(2, 3), release=ReleaseId("a"))
+    assert decode_question(encode_question(asked), CountsQuestion) == asked
+    for changes, words in [
+        ({"noise.epsilon": 0}, "epsilon must be a positive finite number"),
+        ({"noise.epsilon": float("inf")}, "noise.epsilon must be a finite number, got inf"),
+        ({"noise.kind": "exponential"}, "noise.kind must be"),
+        ({"noise.floor": 2.5}, "noise.floor must be"),
+        ({"draws": 2.0}, "draws must be int, got 2.0"),
+        ({"draws": 0}, "draws must be a whole number from 1"),
+        ({"seeded": 0}, "seeded must be bool, got 0"),
+        ({"bags.rows_per_person": 1.5}, "bags.rows_per_person must be int, got 1.5"),
+        ({"bags.count": 2**21}, "count of bags must be a whole number from 1 to 1048576"),
+        ({"release.name": ""}, "a release needs a name"),
+        ({"release.query": 1}, "begin a new one, whose noise is paid for again"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            decode_question(changed(asked, changes), CountsQuestion)
+
+
+def test_records_that_come_twice_are_read_once_and_others_anew():
+    """Nodes of one process get the same records; what one of them was asked must not answer for another question."""
+    first, second = encode_question(EVERY), encode_question(replace(EVERY, whole=4))
+    read = decode_question(first, Every)
+    assert decode_question(second, Every).whole == 4
+    assert decode_question(first, Every) is read
+    others = [encode_question(replace(EVERY, whole=whole)) for whole in range(5, 25)]
+    assert [decode_question(other, Every).whole for other in others] == list(range(5, 25))
+    assert decode_question(first, Every) is read  # however many questions a world has
+    kept = len(codec._read_before)
+    others.clear()
+    assert len(codec._read_before) == kept - 20  # a long run's questions are let go of
+
+
+def npy_promising(shape, descr="<f8", held=24):
+    """The bytes of an array whose header promises more, or other things, than it holds."""
+    header = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape}, }}".encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(held)
+
+
+def zipped():
+    buffer = io.BytesIO()
+    np.savez(buffer, a=np.zeros(3))
+    return buffer.getvalue()
+
+
+UNREADABLE = {
+    "nothing": b"",
+    "cut off": npy_promising((3,))[:70],
+    "terabytes": npy_promising((2**40,)),
+    "more than came": npy_promising((4,)),
+    "less than came": npy_promising((2,)),
+    "no shape": npy_promising("(3"),
+    "objects": npy_promising((3,), "|O"),
+    "an archive": zipped(),
+    "another version": b"\x93NUMPY\x03\x00" + npy_promising((3,))[8:],
+    "no array": b"\x80\x04]\x94.",
+}
+
+
+@pytest.mark.parametrize("data", UNREADABLE.values(), ids=UNREADABLE)
+def test_an_array_is_refused_before_anything_of_its_size_is_made(question, data):
+    """A header of a few bytes may promise any size, and a file of arrays is none."""
+    array = Array(dtype="float64", shape=(3,), stype="numpy.ndarray", data=data)
+    asked, answered = encode_question(question), encode_submission(submission(question), question.fields())
+    for records, name in ((asked, "rows"), (answered, "votes")):
+        records["arrays"] = ArrayRecord({**records["arrays"], name: array})
+    tracemalloc.start()
+    with pytest.raises(InputError, match="cannot be read"):
+        decode_question(asked, VotesQuestion)
+    with pytest.raises(InputError, match="cannot be read"):
+        decode_submission(answered, question.fields())
+    assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"failures": {"": "cause"}}, {"failures": {"1" * 5000: "cause"}}, {"failures": ["cause"]}, {"failures": "cause"}],
+)
+def test_failures_of_an_answer_are_causes_by_party(question, changes):
+    records = encode_submission(submission(question), question.fields())
+    settings = json.loads(records["settings"]["json"])
+    records["settings"] = ConfigRecord({"json": json.dumps({**settings, **changes})})
+    with pytest.raises(InputError, match="failures of an answer"):
+        decode_submission(records, question.fields())
+
+
+def test_settings_nested_without_end_are_refused(question):
+    for records in (encode_question(question), encode_submission(submission(question), question.fields())):
+        records["settings"] = ConfigRecord({"json": "[" * 100_000})
+        with pytest.raises(InputError, match="cannot be read"):
+            decode_submission(records, question.fields())
+
+
+def test_a_packed_field_without_a_party_axis_is_refused(question):
+    records = encode_submission(submission(question), question.fields())
+    records["arrays"] = ArrayRecord({**records["arrays"], "votes": Array(np.array(3, dtype=np.uint8))})
+    with pytest.raises(InputError, match="packed field"):
+        decode_submission(records, question.fields())
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(levels=st.integers(2, 700), parties=st.integers(0, 4), length=st.integers(1, 40), seed=st.integers(0, 99))
+def test_unpacking_undoes_packing(levels, parties, length, seed):
+    values = np.random.default_rng(seed).integers(0, levels, (parties, length)).astype(np.min_scalar_type(levels - 1))
+    packed = pack(values, levels)
+    assert packed.shape == (parties, packed_length(levels, length))
+    np.testing.assert_array_equal(unpack(packed, levels, length), values)
+
+
+@pytest.mark.parametrize(("levels", "bits"), [(2, 1), (3, 2), (4, 2), (5, 4), (16, 4), (17, 8), (256, 8), (257, 16)])
+def test_bits_are_the_fewest_that_divide_a_byte(levels, bits):
+    assert bits_per_entry(levels) == bits
+
+
+def test_six_classes_take_half_a_byte_per_vote():
+    assert pack(np.zeros((3, 1352), dtype=np.uint8), 6).nbytes == 3 * 676

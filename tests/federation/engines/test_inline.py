@@ -1,0 +1,146 @@
+"""The grid without processes: bytes that depend on seeds only, contained failures, and models on disk.
+
+Grids by their names, and a ServerApp over one: its run's settings, one thread, and errors that pass through.
+
+A grid with a clock answers as the inline one does, and counts what crosses it.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flwr.app import RecordDict
+from support.worlds import SYNTHETIC, run
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from aggregator.trial.plan import VariantPlan
+from federation.contract.errors import InputError, QuorumError
+from federation.contract.plugins import Reference
+from federation.engines import inline as launch
+from federation.engines.inline import CLIENT_APP, InlineGrid, MeasuredGrid, open_grid, run_server_app
+from federation.engines.nodes import Placement
+
+VARIANTS = (
+    VariantPlan("soft_vote", "soft_vote", {}),
+    VariantPlan("soft_vote-gaussian", "soft_vote", {"noise": "gaussian"}),
+    VariantPlan("published", "soft_vote", {"perturb": "output", "sensitivity": "published"}),
+    VariantPlan("majority_vote", "majority_vote", {}),
+)
+
+
+@pytest.mark.parametrize("per_node", [1, 7, 40])
+def test_results_do_not_depend_on_the_cohort_size(make_plan, per_node):
+    plan = make_plan(variants=VARIANTS, individual=10)
+    assert run(open_grid("inline"), plan, per_node) == run(open_grid("inline"), plan, 13)
+
+
+def test_another_seed_gives_other_bytes(make_plan):
+    first = run(open_grid("inline"), make_plan(), 40)[0]
+    second = run(open_grid("inline"), make_plan(noise_seed=2), 40)[0]
+    assert first != second
+
+
+def test_a_broken_party_costs_only_itself(make_plan):
+    broken = Reference("support.synthetic:Parties", {"broken": [3, 17]})
+    _, summary = run(open_grid("inline"), make_plan(), 8, broken)
+    assert sum(summary["failures"].values()) == 2
+    assert all("impute" in cause for cause in summary["failures"])
+
+
+@pytest.mark.parametrize("per_node", [1, 10, 40])
+@pytest.mark.parametrize("damage", [{"small": [5]}, {"broken": [5]}])
+def test_a_failing_party_moves_the_statistic_by_no_more_than_its_sensitivity(make_plan, damage, per_node):
+    # With five neighbours a party of three rows trains and fails when it votes; nobody else's vote may be lost.
+    neighbours = {"name": "KNeighborsClassifier", "parameters": {"n_neighbors": 5}}
+    off = (VariantPlan("off", "soft_vote", {"noise": "off"}), VariantPlan("private", "soft_vote", {}))
+    plan = make_plan(classifier=neighbours, variants=off)
+    released = []
+    for holdings in (SYNTHETIC, Reference("support.synthetic:Parties", damage)):
+        summary = run(open_grid("inline"), plan, per_node, holdings)[1]
+        with np.load(Path(plan.directory) / "off.npz") as stored:
+            released.append(stored["weights_0"][0])
+        sensitivity = summary["ledger"]["releases"][1]["guarantee"]["parameters"]["sensitivity"]
+        assert summary["answered"] >= 39
+    # The closed-form decoder shrinks: it maps the whitened statistic by s / (s^2 + c) <= 1 / (2 sqrt(c)).
+    second = np.linalg.norm(released[0] - released[1])
+    assert 0 < second <= sensitivity / (2 * np.sqrt(0.1 / 3))
+
+
+def test_below_the_quorum_the_run_ends_with_the_causes(make_plan):
+    broken = Reference("support.synthetic:Parties", {"broken": list(range(30))})
+    with pytest.raises(QuorumError, match="10 of 40 parties answered"):
+        run(open_grid("inline"), make_plan(), 8, broken)
+
+
+def test_the_wrong_provider_is_one_clear_cause(make_plan):
+    with pytest.raises(QuorumError, match=r"cannot load 'support\.synthetic:Absent'"):
+        run(open_grid("inline"), make_plan(), 8, Reference("support.synthetic:Absent"))
+
+
+def test_models_on_disk_need_numpy_only(make_plan, public):
+    plan = make_plan()
+    run(open_grid("inline"), plan, 40)
+    with np.load(Path(plan.directory) / "soft_vote.npz", allow_pickle=False) as stored:
+        assert [stored[f"weights_{number}"].shape for number in (0, 1)] == [(3, 3, 3), (3, 3, 3)]
+        assert json.loads(str(stored["description"]))["classes"] == ["a", "b", "c"]
+
+
+def seen(grid, context):
+    """A ServerApp that notes what it is given."""
+    grid.seen = (dict(context.run_config), {pool["num_threads"] for pool in threadpool_info()})
+
+
+def failing(grid, context):
+    raise QuorumError("nobody answered")
+
+
+def test_the_inline_grid_serves_the_parties_of_this_project():
+    heard = []
+    grid = open_grid("inline", on_reply=lambda *counts: heard.append(counts))
+    assert isinstance(grid, InlineGrid)
+    assert list(grid.get_node_ids()) == []
+    grid.assign(Placement(4, 2, SYNTHETIC, 1))
+    message = grid.create_message(RecordDict(), "query.strange", 1, "")
+    [reply] = grid.send_and_receive([message])
+    assert "strange" in reply.error.reason  # by parties.app, which knows no such question
+    assert heard == [(1, 1)]
+    grid.close()
+
+
+def test_an_app_runs_on_one_thread_with_the_settings_of_its_run(monkeypatch):
+    monkeypatch.setattr(launch, "SERVER_APP", f"{__name__}:seen")
+    grid, settings = open_grid("inline"), {"plan": "plan.json"}
+    with threadpool_limits(2):
+        run_server_app(grid, settings)
+    found, threads = grid.seen
+    assert found == settings
+    assert threads == {1}
+
+
+def test_what_an_app_raises_reaches_whoever_runs_it(monkeypatch):
+    monkeypatch.setattr(launch, "SERVER_APP", f"{__name__}:failing")
+    with pytest.raises(QuorumError, match="nobody answered"):
+        run_server_app(open_grid("inline"), {})
+
+
+def test_an_app_that_is_not_installed_is_a_clear_error(monkeypatch):
+    monkeypatch.setattr(launch, "SERVER_APP", "aggregator.server.app:absent")
+    with pytest.raises(InputError, match=r"cannot load 'aggregator\.node\.app:absent'"):
+        run_server_app(open_grid("inline"), {})
+
+
+def test_it_releases_the_same_bytes_and_counts_messages_seconds_and_bytes(make_plan):
+    plan = make_plan(individual=10)
+    heard = []
+    grid = MeasuredGrid(CLIENT_APP, lambda answered, sent: heard.append((answered, sent)))
+    files, summary = run(grid, plan, 10)
+    assert (files, summary) == run(open_grid("inline"), plan, 10)
+    assert grid.messages == len(heard) == heard[-1][1] == 4 * 2  # votes and scores, of four nodes
+    assert grid.answering > 0
+    [per_party, *_] = summary["bytes_per_party"]["soft_vote"]
+    assert plan.parties * per_party < grid.sent < plan.parties * (per_party + 200)
+    once = MeasuredGrid(CLIENT_APP)
+    run(once, plan, 40)
+    assert once.asked == grid.asked  # of one node's questions, however many nodes
+    assert once.messages == 2

@@ -1,0 +1,157 @@
+"""Declared label ranges: what is refused, what is clipped, and where labels lie on the public grid.
+
+Every mechanism for labels keeps the same promises: a value for each label, moments as stated, premises in order.
+"""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Assumption, Check
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.labels.calibration import LabelNoise, calibrate
+from federation.mechanisms.labels.mechanism import PUBLIC_ROWS, LabelRange, LabelReplacement
+from federation.mechanisms.noise.mechanism import NOISE_KEY
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        (1.0, 1.0),
+        (2.0, 1.0),
+        (0.0, np.inf),
+        (np.nan, 1.0),
+        (0.0, np.nan),
+        (False, 1.0),
+        (0.0, True),
+        (-8e307, 8e307),
+        (1e300, 1.1e300),
+        (0.0, 5e-324),
+        (0, 1e-101),
+    ],
+)
+def test_a_range_has_two_ends_in_order_that_doubles_can_compute_with(ends):
+    with pytest.raises(InputError, match="label_range must be two numbers"):
+        LabelRange(*ends)
+
+
+def test_the_widest_and_the_narrowest_ranges_are_ranges():
+    assert LabelRange(-1e100, 1e100).width == 2e100
+    assert LabelRange(0.0, 1e-100).width == 1e-100
+
+
+def test_a_range_is_made_of_any_two_numbers_in_a_row():
+    for ends in ((0.0, 2.0), [0, 2], np.array([0.0, 2.0])):
+        assert LabelRange.of(ends) == LabelRange(0.0, 2.0)
+    for ends in ((0.0,), (0.0, 1.0, 2.0), (), "01", 1.0, None):
+        with pytest.raises(InputError, match="label_range must be two finite numbers"):
+            LabelRange.of(ends)
+
+
+def test_what_to_do_outside_is_one_of_two_words():
+    with pytest.raises(InputError, match="outside must be 'refuse' or 'clip', got 'drop'"):
+        LabelRange(0.0, 1.0, "drop")
+
+
+@pytest.mark.parametrize("outside", ["refuse", "clip"])
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.array([0.5, np.nan]), "got NaN"),
+        (np.array([]), "shape"),
+        (np.ones((2, 2)), "shape"),
+        (np.array(["a"]), "numbers"),
+        (np.array([1j]), "numbers"),
+    ],
+)
+def test_what_is_no_label_is_refused(labels, message, outside):
+    with pytest.raises(InputError, match=message):
+        LabelRange(0.0, 1.0, outside).checked(labels)
+
+
+@pytest.mark.parametrize("label", [-1e-9, 7.123456, np.inf, -np.inf])
+def test_labels_outside_are_refused_without_telling_them_or_clipped(label):
+    labels = np.array([0.5, label])
+    with pytest.raises(InputError, match="some do not") as caught:
+        LabelRange(0.0, 1.0).checked(labels)
+    assert "7.123456" not in str(caught.value)
+    np.testing.assert_array_equal(LabelRange(0.0, 1.0, "clip").checked(labels), [0.5, min(max(label, 0.0), 1.0)])
+
+
+def test_the_assumption_says_how_the_range_is_kept():
+    assert LabelRange(0.0, 1.0).assumption.check is Check.CHECKED
+    assert LabelRange(0.0, 1.0, "clip").assumption.check is Check.ENFORCED
+
+
+@given(
+    low=st.floats(-1e6, 1e6),
+    width=st.floats(1e-3, 1e6),
+    shares=st.lists(st.floats(0, 1), min_size=1, max_size=20),
+    steps=st.sampled_from([1, 2, 31, 2**20, 2**52]),
+)
+def test_the_nearest_point_is_within_half_a_step(low, width, shares, steps):
+    labels = LabelRange(low, low + width)
+    values = np.clip(low + width * np.array(shares), labels.low, labels.high)
+    positions = labels.positions(values, steps)
+    assert positions.min() >= 0
+    assert positions.max() <= steps
+    rounding = 1e-15 * (abs(low) + width)
+    assert np.abs(labels.points(positions, steps) - values).max() <= 0.5001 * labels.width / steps + 4 * rounding
+    np.testing.assert_array_equal(labels.positions(np.array([labels.low, labels.high]), steps), [0, steps])
+
+
+LABELS = np.linspace(-1.0, 3.0, 9)
+OWN = Assumption("values are drawn somehow", Check.ENFORCED)
+
+
+class Somehow(LabelReplacement):
+    """A claim and one premise of its own."""
+
+    name, epsilon, delta, parameters = "somehow", 1.0, 0.0, {}
+    labels = LabelRange(0.0, 1.0)
+    _own_assumptions = (OWN,)
+
+
+def test_what_is_particular_stands_between_what_all_share():
+    assert Somehow().assumptions == (PUBLIC_ROWS, LabelRange(0.0, 1.0).assumption, OWN, NOISE_KEY)
+    assert Somehow().guarantee().assumptions == Somehow().assumptions
+
+
+@pytest.fixture(params=get_args(LabelNoise))
+def mechanism(request):
+    return calibrate(request.param, epsilon=1.0, delta=1e-5, label_range=(-1.0, 3.0), points=8)
+
+
+def test_premises_of_every_mechanism_begin_and_end_alike(mechanism):
+    first, second, *own, last = mechanism.guarantee().assumptions
+    assert (first, second, last) == (PUBLIC_ROWS, mechanism.labels.assumption, NOISE_KEY)
+    assert own
+
+
+def test_a_release_has_a_value_for_each_label_and_depends_on_the_bits_only(mechanism):
+    first, again, other = (mechanism.release(LABELS, NoiseBits(seed, "test")) for seed in (1, 1, 2))
+    assert (first.shape, first.dtype) == (LABELS.shape, np.float64)
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("noise", get_args(LabelNoise))
+def test_without_labels_moments_are_the_largest_of_any_label(noise):
+    mechanism = calibrate(noise, epsilon=1.0, delta=1e-5, label_range=(-1.0, 3.0), points=8)
+    labels = np.linspace(-1.0, 3.0, 4001)
+    for moment in (mechanism.variance, mechanism.bias):
+        each = moment(labels)
+        assert each.shape == labels.shape
+        assert np.abs(each).max() <= moment() * (1 + 1e-9) + 1e-12
+
+
+@pytest.mark.parametrize("labels", [[], [[0.0]], [np.nan], [3.1], ["a"]])
+def test_labels_that_are_none_are_refused(mechanism, labels):
+    with pytest.raises(InputError, match="labels must"):
+        mechanism.release(np.array(labels), NoiseBits(1, "test"))

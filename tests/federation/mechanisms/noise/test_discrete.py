@@ -1,0 +1,383 @@
+"""The discrete Gaussian sampler against its law, and both accountants against brute-force sums.
+
+The discrete Laplace sampler against its law, and its accounting against brute-force sums.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.noise import discrete as discrete_gaussian
+from federation.mechanisms.noise import discrete as discrete_laplace
+from federation.mechanisms.noise import gaussian
+
+
+def law(sigma: float) -> tuple[np.ndarray, np.ndarray]:
+    """Integers and their probabilities, up to 40 sigma."""
+    k = np.arange(-math.ceil(40 * sigma), math.ceil(40 * sigma) + 1)
+    mass = np.exp(-0.5 * np.square(k / sigma))
+    return k, mass / mass.sum()
+
+
+def goodness_of_fit(draws: np.ndarray, sigma: float) -> float:
+    """Chi-square p-value against the law, tails pooled below 20 expected counts."""
+    k, mass = law(sigma)
+    reach = np.abs(k[mass * len(draws) >= 20]).max()
+    inside = np.abs(k) <= reach
+    expected = np.append(mass[inside], mass[~inside].sum()) * len(draws)
+    observed = np.bincount(draws[np.abs(draws) <= reach] + reach, minlength=2 * reach + 1)
+    return float(stats.chisquare(np.append(observed, len(draws) - observed.sum()), expected).pvalue)
+
+
+@pytest.mark.parametrize("sigma", [1, 2, 7, 60, Fraction(2, 5), Fraction(22, 7), Fraction(520180, 2**16)])
+def test_draws_follow_the_law_and_a_sigma_off_by_two_percent_is_rejected(sigma: int | Fraction) -> None:
+    draws = discrete_gaussian.sample_discrete_gaussian(NoiseBits(5, f"gaussian{sigma}"), sigma, 1_000_000)
+    assert goodness_of_fit(draws, float(sigma)) > 1e-3
+    assert goodness_of_fit(draws, 1.02 * float(sigma)) < 1e-6
+
+
+def test_draws_of_a_seed_never_change() -> None:
+    bits = NoiseBits(1, "golden")
+    draws = np.concatenate([discrete_gaussian.sample_discrete_gaussian(bits, sigma, 1000) for sigma in (1, 50, 2**40)])
+    assert hashlib.sha256(draws.astype("<i8").tobytes()).hexdigest()[:16] == "4d9d8e075ed79414"
+
+
+def test_a_fraction_that_is_an_integer_is_the_integer() -> None:
+    draws = [discrete_gaussian.sample_discrete_gaussian(NoiseBits(1, "x"), sigma, 1000) for sigma in (9, Fraction(9))]
+    assert np.array_equal(*draws)
+
+
+@pytest.mark.parametrize("sigma", [2**16, 2**17 - 1, 2**26])
+def test_fine_grids_have_the_continuous_limit(sigma: int) -> None:
+    draws = discrete_gaussian.sample_discrete_gaussian(NoiseBits(6, "fine"), sigma, 200_000)
+    assert stats.kstest(draws / sigma, "norm").pvalue > 1e-3
+
+
+def brute_force_delta(epsilon: float, sensitivity: int, sigma: int) -> float:
+    """sum of (P(k) - e^epsilon Q(k))+ over k, in 40 digits."""
+    with mpmath.workdps(40):
+        weights = {k: mpmath.exp(-mpmath.mpf(k * k) / (2 * sigma**2)) for k in range(-30 * sigma, 30 * sigma)}
+        total, factor = mpmath.fsum(weights.values()), mpmath.exp(mpmath.mpf(epsilon))
+        gaps = (w - factor * weights.get(k - sensitivity, 0) for k, w in weights.items())
+        return float(mpmath.fsum(gap for gap in gaps if gap > 0) / total)
+
+
+@pytest.mark.parametrize(("sensitivity", "sigma"), [(1, 1), (1, 3), (4, 3), (5, 12)])
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.3, 3.0])
+def test_one_coordinate_equals_the_brute_force_sum(epsilon: float, sensitivity: int, sigma: int) -> None:
+    expected = brute_force_delta(epsilon, sensitivity, sigma)
+    ours = discrete_gaussian.delta_one_coordinate(epsilon, sensitivity, sigma)
+    assert ours == pytest.approx(expected, rel=1e-9, abs=1e-13)
+
+
+def test_one_coordinate_agrees_with_dp_accounting() -> None:
+    oracle = pld.from_discrete_gaussian_mechanism(20, sensitivity=9, value_discretization_interval=1e-5)
+    for epsilon in (0.3, 1.0, 2.0):
+        ours = discrete_gaussian.delta_one_coordinate(epsilon, 9, 20)
+        # It truncates the support at a tail mass of about 1e-13, and rounds losses up by its interval.
+        assert -1e-9 <= oracle.get_delta_for_epsilon(epsilon) - ours <= 1e-5
+
+
+@pytest.mark.parametrize("sigma", [2, 5, 12])
+def test_the_pointwise_ratios_of_the_proof_hold_and_are_nearly_attained(sigma: int) -> None:
+    """-1/24 sigma² <= ln(P[X=k]/P[Z=k]) <= k²/24 sigma⁴ + 3 e^{-2 pi² sigma²}."""
+    with mpmath.workdps(60):
+        total = mpmath.nsum(lambda k: mpmath.exp(-(k**2) / (2 * mpmath.mpf(sigma) ** 2)), [-mpmath.inf, mpmath.inf])
+        for k in range(0, 12 * sigma, max(1, sigma // 2)):
+            discrete = mpmath.exp(-mpmath.mpf(k**2) / (2 * sigma**2)) / total
+            # The cell's probability as a difference of upper tails, which loses no digits that matter at 60.
+            upper, lower = (mpmath.erfc((k + s) / (sigma * mpmath.sqrt(2))) / 2 for s in (-0.5, 0.5))
+            log_ratio = mpmath.log((upper - lower) / discrete)
+            assert log_ratio >= -mpmath.mpf(1) / (24 * sigma**2)
+            zeta = 3 * mpmath.exp(-2 * (mpmath.pi * sigma) ** 2)
+            assert log_ratio <= mpmath.mpf(k**2) / (24 * sigma**4) + zeta
+            if k == 0:
+                assert log_ratio < -0.9 / (24 * sigma**2)
+
+
+def least_proved(epsilon: float, mu: float, dimension: int, sigma: int) -> float:
+    """The least delta that comparing the laws pointwise proves, over all radii, with ratios as they are.
+
+    P[Z=k]/P[X=k] is the largest at 0, and in a ball its inverse at a point on one axis.
+    """
+    _, mass = law(sigma)
+
+    def log_ratio(k: int) -> float:  # ln P[Z = k] - ln P[X = k] of one coordinate, for k >= 0
+        rounded = stats.norm.sf((k - 0.5) / sigma) - stats.norm.sf((k + 0.5) / sigma)
+        return math.log(mass[len(mass) // 2 + k] / rounded)
+
+    def exact(at: float) -> float:
+        return stats.norm.cdf(mu / 2 - at / mu) - math.exp(at) * stats.norm.cdf(-mu / 2 - at / mu)
+
+    above, found = dimension * log_ratio(0), []
+    for radius in np.linspace(0.0, 12.0, 121):
+        reach = math.sqrt(dimension) * (1 + 0.5 / sigma) + radius
+        below = -log_ratio(math.floor(reach * sigma)) - (dimension - 1) * log_ratio(0)
+        outside = math.exp(epsilon - below - radius**2 / 2)
+        found.append(math.exp(above) * exact(epsilon - above - below) + outside)
+    return min(found)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "dimension", "mu"), [(5, 60, 3.0), (5, 10, 3.0), (3, 10, 3.0), (3, 10, 1.0), (5, 1, 1.0), (2, 2, 1.0)]
+)
+@pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.5, 2.0, 5.0])
+def test_the_bound_is_no_less_than_what_the_exact_ratios_prove(
+    epsilon: float, sigma: int, dimension: int, mu: float
+) -> None:
+    """The exact delta is far below for such coarse grids, and would miss an a of one half or an R² of one quarter."""
+    bound = discrete_gaussian.delta_bound(epsilon, mu, dimension, sigma)
+    proved = least_proved(epsilon, mu, dimension, sigma)
+    assert min(1.0, proved) <= bound
+    if sigma == 5 and mu == 3.0:
+        assert bound <= 1.12 * proved
+
+
+@pytest.mark.parametrize(("sensitivity", "sigma"), [(1, 1), (3, 30), (100, 300), (500, 1000)])
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 2.0])
+def test_the_bound_covers_the_exact_delta_of_one_coordinate(epsilon: float, sensitivity: int, sigma: int) -> None:
+    exact = discrete_gaussian.delta_one_coordinate(epsilon, sensitivity, sigma)
+    bound = discrete_gaussian.delta_bound(epsilon, sensitivity / sigma, 1, sigma)
+    assert exact <= bound
+    if sigma >= 300:
+        assert bound <= exact * 1.01 + 1e-12
+
+
+@pytest.mark.parametrize(("shift", "sigma"), [((1, 0), 2), ((2, 3), 4), ((3, -3), 6)])
+@pytest.mark.parametrize("epsilon", [0.1, 0.6, 1.5])
+def test_the_bound_covers_the_exact_delta_in_the_plane(epsilon: float, shift: tuple[int, int], sigma: int) -> None:
+    k, mass = law(sigma)
+    size = len(k)
+    padded = np.zeros(size + 20)
+    padded[10 : 10 + size] = mass
+    moved = [np.roll(padded, s) for s in shift]
+    gap = np.multiply.outer(padded, padded) - math.exp(epsilon) * np.multiply.outer(*moved)
+    exact = gap[gap > 0].sum()
+    assert exact <= discrete_gaussian.delta_bound(epsilon, math.hypot(*shift) / sigma, 2, sigma)
+
+
+@pytest.mark.parametrize("dimension", [1, 60, 3000])
+def test_on_fine_grids_the_bound_is_the_analytic_delta(dimension: int) -> None:
+    for epsilon, mu in ((0.1, 0.03), (1.0, 0.23), (10.0, 1.8)):
+        bound = discrete_gaussian.delta_bound(epsilon, mu, dimension, 2**16)
+        assert bound == pytest.approx(float(gaussian.delta(epsilon, mu)), rel=1e-4)
+        assert bound > gaussian.delta(epsilon, mu)
+
+
+@given(st.floats(0.02, 20), st.floats(-30, -2), st.integers(1, 500), st.floats(1e3, 1e6))
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_calibration_is_the_smallest_sigma(
+    epsilon: float, log_delta: float, dimension: int, sensitivity: float
+) -> None:
+    delta = math.exp(log_delta)
+    sigma = discrete_gaussian.calibrate_discrete_gaussian(sensitivity, dimension, epsilon, delta)
+    assert discrete_gaussian.delta_bound(epsilon, sensitivity / sigma, dimension, sigma) <= delta
+    assert discrete_gaussian.delta_bound(epsilon, sensitivity / (sigma - 1), dimension, sigma - 1) > delta
+    bound = discrete_gaussian.epsilon_bound(delta, sensitivity / sigma, dimension, sigma)
+    assert bound <= epsilon * (1 + 1e-9)
+    assert discrete_gaussian.delta_bound(bound, sensitivity / sigma, dimension, sigma) <= delta
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_what_the_proof_leaves_out_is_charged(epsilon: float) -> None:
+    """A part of 1e-10 of delta, which is all that is left of the charges where the grid is finest."""
+    ratio = discrete_gaussian.delta_bound(epsilon, 0.5, 3, 2**40) / float(gaussian.delta(epsilon, 0.5))
+    assert ratio - 1 == pytest.approx(1e-10, rel=0.01)
+
+
+def test_what_the_grid_adds_is_charged_where_continuous_noise_has_epsilon_0() -> None:
+    delta = float(gaussian.delta(0.0, 1.0))
+    assert gaussian.epsilon(delta, 1.0) == 0
+    bound = discrete_gaussian.epsilon_bound(delta, 1.0, 10, 100)
+    assert 0 < bound < 1e-3
+    assert discrete_gaussian.delta_bound(bound, 1.0, 10, 100) <= delta
+
+
+@pytest.mark.parametrize("sigma", [0, -3, 2**40 + 1, 2.0, Fraction(-3, 2), Fraction(1, 2**40 + 1), Fraction(2**41, 3)])
+def test_impossible_sigmas_are_refused(sigma: int | Fraction) -> None:
+    with pytest.raises(InputError, match="sigma must be an integer"):
+        discrete_gaussian.sample_discrete_gaussian(NoiseBits(1, "x"), sigma, 1)
+
+
+@pytest.mark.parametrize("size", [-1, 1.5, 2**40 + 1])
+def test_impossible_numbers_of_draws_are_refused(size: float) -> None:
+    with pytest.raises(InputError, match="size must be an integer"):
+        discrete_gaussian.sample_discrete_gaussian(NoiseBits(1, "x"), 3, size)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epsilon": -0.1}, "epsilon must be a finite"),
+        ({"mu": 0.0}, "mu must be a positive"),
+        ({"mu": math.nan}, "mu must be a positive"),
+        ({"dimension": 0}, "dimension must be an integer"),
+        ({"dimension": 1.5}, "dimension must be an integer"),
+        ({"sigma": 0}, "sigma must be an integer"),
+    ],
+)
+def test_impossible_arguments_of_the_bound_are_refused(change: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        discrete_gaussian.delta_bound(**({"epsilon": 1.0, "mu": 0.5, "dimension": 2, "sigma": 100} | change))
+
+
+def test_the_exact_sum_refuses_huge_sigmas() -> None:
+    with pytest.raises(InputError, match="use delta_bound"):
+        discrete_gaussian.delta_one_coordinate(1.0, 1, 2**21)
+
+
+def test_noise_below_a_step_of_the_grid_is_calibrated_too() -> None:
+    """The continuous noise would be of a scale below 1, which no search may begin from."""
+    assert gaussian.mu(5.0, 0.1) > 1.0
+    assert discrete_gaussian.calibrate_discrete_gaussian(1.0, 1, 5.0, 0.1) == 2
+
+
+DRAWS = 1_000_000
+
+
+def discrete_laplace_goodness_of_fit(draws: np.ndarray, scale: float) -> float:
+    """Chi-square p-value of integer draws against the law, tails pooled below 20 expected counts."""
+    k = np.arange(-int(40 * scale) - 40, int(40 * scale) + 41)
+    law = np.exp(-np.abs(k) / scale)
+    law /= law.sum()
+    reach = np.abs(k[law * len(draws) >= 20]).max()
+    inside = np.abs(k) <= reach
+    expected = np.append(law[inside], law[~inside].sum()) * len(draws)
+    observed = np.bincount(draws[np.abs(draws) <= reach] + reach, minlength=2 * reach + 1)
+    return float(stats.chisquare(np.append(observed, len(draws) - observed.sum()), expected).pvalue)
+
+
+@pytest.mark.parametrize("scale", [1, 2, 5, 50, Fraction(2, 5), Fraction(22, 7), Fraction(593155, 2**16)])
+def test_draws_follow_the_law_and_a_scale_off_by_two_percent_is_rejected(scale: int | Fraction) -> None:
+    draws = discrete_laplace.sample_discrete_laplace(NoiseBits(1, f"laplace{scale}"), scale, DRAWS)
+    assert discrete_laplace_goodness_of_fit(draws, float(scale)) > 1e-3
+    assert discrete_laplace_goodness_of_fit(draws, 1.02 * float(scale)) < 1e-6
+
+
+def test_draws_of_a_seed_never_change_discrete_laplace() -> None:
+    bits = NoiseBits(1, "golden")
+    draws = np.concatenate([discrete_laplace.sample_discrete_laplace(bits, scale, 1000) for scale in (1, 50, 2**40)])
+    assert hashlib.sha256(draws.astype("<i8").tobytes()).hexdigest()[:16] == "ae2e80286d91e38e"
+
+
+def test_a_fraction_that_is_an_integer_is_the_integer_discrete_laplace() -> None:
+    draws = [discrete_laplace.sample_discrete_laplace(NoiseBits(1, "x"), scale, 1000) for scale in (9, Fraction(9))]
+    assert np.array_equal(*draws)
+
+
+@pytest.mark.parametrize("scale", [2**16, 2**26])
+def test_fine_grids_have_the_moments_and_the_continuous_limit(scale: int) -> None:
+    draws = discrete_laplace.sample_discrete_laplace(NoiseBits(2, "fine"), scale, 200_000)
+    assert stats.kstest(draws / scale, "laplace").pvalue > 1e-3
+    assert np.abs(draws).mean() == pytest.approx(discrete_laplace.mean_magnitude(scale), rel=0.01)
+
+
+def test_draws_depend_on_the_key_only() -> None:
+    same = [discrete_laplace.sample_discrete_laplace(NoiseBits(7, "a", party=3), 9, 100) for _ in range(2)]
+    other = discrete_laplace.sample_discrete_laplace(NoiseBits(7, "a", party=4), 9, 100)
+    assert np.array_equal(*same)
+    assert not np.array_equal(same[0], other)
+
+
+def discrete_laplace_brute_force_delta(epsilon: float, sensitivity: int, scale: float) -> float:
+    """sum of (P(k) - e^epsilon Q(k))+ over k, in 50 digits."""
+    with mpmath.workdps(50):
+        q = mpmath.exp(-mpmath.mpf(1) / scale)
+        weight = (1 - q) / (1 + q)
+        factor = mpmath.exp(mpmath.mpf(epsilon))
+        reach = range(-60 * math.ceil(scale) - sensitivity, 60 * math.ceil(scale) + sensitivity)
+        gaps = (weight * (q ** abs(k) - factor * q ** abs(k - sensitivity)) for k in reach)
+        return float(mpmath.fsum(gap for gap in gaps if gap > 0))
+
+
+@pytest.mark.parametrize(("sensitivity", "scale"), [(1, 1), (1, 4), (3, 2), (7, 5), (12, 20)])
+@pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.3, 0.7, 2.0])
+def test_delta_equals_the_brute_force_sum(epsilon: float, sensitivity: int, scale: int) -> None:
+    expected = discrete_laplace_brute_force_delta(epsilon, sensitivity, scale)
+    assert discrete_laplace.delta(epsilon, sensitivity, scale) == pytest.approx(expected, abs=1e-12)
+
+
+def test_delta_agrees_with_dp_accounting() -> None:
+    oracle = pld.from_discrete_laplace_mechanism(1 / 20, sensitivity=9, value_discretization_interval=1e-5)
+    for epsilon in (0.1, 0.25, 0.4):
+        ours = discrete_laplace.delta(epsilon, 9, 20)
+        # The oracle rounds each loss up by at most its interval, so it is above ours by at most that.
+        assert -1e-9 <= oracle.get_delta_for_epsilon(epsilon) - ours <= 1e-5
+
+
+@given(st.integers(1, 10**6), st.floats(1e-5, 100))
+@settings(derandomize=True, deadline=None, max_examples=200)
+def test_calibration_is_the_smallest_scale(sensitivity: int, epsilon: float) -> None:
+    scale = discrete_laplace.calibrate_discrete_laplace(sensitivity, epsilon)
+    assert Fraction(sensitivity, scale) <= Fraction(epsilon)
+    assert scale == 1 or Fraction(sensitivity, scale - 1) > Fraction(epsilon)
+    assert discrete_laplace.epsilon(sensitivity, scale) <= epsilon * (1 + 1e-15)
+    assert discrete_laplace.delta(epsilon, sensitivity, scale) == 0
+
+
+def test_epsilon_is_the_largest_log_ratio_of_the_law() -> None:
+    q, k = math.exp(-1 / 6), np.arange(-50, 50)
+    ratio = np.log(q ** np.abs(k)) - np.log(q ** np.abs(k - 4))
+    assert discrete_laplace.epsilon(4, 6) == pytest.approx(ratio.max(), rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(7, 2)])
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.1])
+def test_accounting_takes_rational_scales(scale: Fraction, epsilon: float) -> None:
+    expected = discrete_laplace_brute_force_delta(epsilon, 3, mpmath.mpf(scale.numerator) / scale.denominator)
+    assert discrete_laplace.delta(epsilon, 3, scale) == pytest.approx(expected, abs=1e-12)
+    k = np.arange(-300, 301)
+    law = np.exp(-np.abs(k) / float(scale))
+    assert discrete_laplace.mean_magnitude(scale) == pytest.approx(np.abs(k) @ law / law.sum(), rel=1e-12)
+    assert discrete_laplace.epsilon(3, scale) == float(3 / scale)
+
+
+def test_the_mean_magnitude_of_hardly_any_noise_is_hardly_anything() -> None:
+    assert 0 <= discrete_laplace.mean_magnitude(Fraction(1, 2**40)) < 1e-300
+
+
+@pytest.mark.parametrize("size", [-1, 1.5, 2**40 + 1])
+def test_impossible_numbers_of_draws_are_refused_discrete_laplace(size: float) -> None:
+    with pytest.raises(InputError, match="size must be an integer"):
+        discrete_laplace.sample_discrete_laplace(NoiseBits(1, "x"), 3, size)
+
+
+@pytest.mark.parametrize("scale", [0, -1, 2**40 + 1, 1.5, Fraction(-1, 2), Fraction(1, 2**40 + 1), Fraction(2**41, 3)])
+def test_impossible_scales_are_refused(scale: int | Fraction) -> None:
+    with pytest.raises(InputError, match="scale must be an integer"):
+        discrete_laplace.sample_discrete_laplace(NoiseBits(1, "x"), scale, 1)
+    with pytest.raises(InputError, match="scale must be an integer"):
+        discrete_laplace.epsilon(1, scale)
+
+
+@pytest.mark.parametrize("scale", [1, Fraction(5, 2), 9])
+def test_variance_is_that_of_the_law(scale: int | Fraction) -> None:
+    at = np.arange(-60 * 9, 60 * 9 + 1)
+    law = np.exp(-np.abs(at) / float(scale))
+    assert discrete_laplace.variance(scale) == pytest.approx(at**2 @ law / law.sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 30, 5000])
+def test_the_mean_norm_of_continuous_laplace_vectors(dimension: int) -> None:
+    """One dimension: 1. Two: the integral in polar coordinates. More: simulation."""
+    found = discrete_laplace.mean_norm(dimension)
+    if dimension == 1:
+        assert found == pytest.approx(1, rel=1e-9)
+    elif dimension == 2:
+        angle = (np.arange(100_000) + 0.5) * np.pi / 200_000
+        assert found == pytest.approx(np.mean(np.pi / (np.cos(angle) + np.sin(angle)) ** 3), rel=1e-8)
+    else:
+        norms = np.linalg.norm(np.random.default_rng(1).laplace(size=(1_000_000 // dimension, dimension)), axis=1)
+        assert abs(norms.mean() - found) < 4 * norms.std() / len(norms) ** 0.5

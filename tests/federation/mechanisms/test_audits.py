@@ -1,0 +1,401 @@
+"""The auditor itself: its bounds, its confidence on null data and at a known epsilon, its refusals.
+
+Every mechanism's claim survives an audit that refutes the same claim of its broken twins.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms import audits as module
+from federation.mechanisms.accounting.composition import GaussianCurve
+from federation.mechanisms.audits import (
+    CONFIDENCE,
+    Audited,
+    AuditResult,
+    CurvePoint,
+    Twin,
+    Verdict,
+    audit,
+    audited_mechanisms,
+    delta_lower_bound,
+    epsilon_lower_bound,
+    judge,
+)
+from federation.mechanisms.noise import discrete as discrete_laplace
+from federation.mechanisms.noise import gaussian
+from federation.numerics.rows import Floats
+
+
+def randomised_response(rng: np.random.Generator, epsilon: float, runs: int, side: int) -> np.ndarray:
+    """Tells the true bit with odds e^epsilon : 1."""
+    truth = rng.random(runs) < 1 / (1 + math.exp(-epsilon))
+    return np.where(truth, side, 1 - side).astype(float)
+
+
+@given(st.integers(0, 500), st.integers(0, 500), st.floats(0.5, 0.999))
+@example(0, 500, 0.95)
+@example(1, 499, 0.95)
+@example(499, 1, 0.95)
+@example(500, 0, 0.95)
+@settings(derandomize=True, deadline=None, max_examples=100)
+def test_probabilities_have_clopper_pearson_bounds(likely: int, unlikely: int, confidence: float) -> None:
+    ours = module._probabilities(np.array(likely), np.array(unlikely), 500, 500, confidence)
+    low = stats.binomtest(likely, 500).proportion_ci(confidence).low  # two-sided: half the error in each tail
+    high = stats.binomtest(unlikely, 500).proportion_ci(confidence).high
+    assert [float(bound) for bound in ours] == pytest.approx([low, high], rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize(("confidence", "most"), [(0.95, 20), (0.5, 350)])
+def test_false_alarms_on_null_data_are_rarer_than_promised(confidence: float, most: int) -> None:
+    """P = Q, 1000 audits. Two separate bounds make alarms much rarer than the promised 50 and 500.
+
+    Choosing the event on the data that test it would give above 500 at confidence 0.5.
+    """
+    rng = np.random.default_rng(0)
+    alarms = sum(
+        epsilon_lower_bound(rng.normal(size=400), rng.normal(size=400), confidence=confidence)[0] > 0
+        for _ in range(1000)
+    )
+    assert alarms <= most
+
+
+def test_the_bound_exceeds_a_true_epsilon_as_rarely_as_promised() -> None:
+    rng, epsilon = np.random.default_rng(1), 1.0
+    alarms = sum(
+        epsilon_lower_bound(
+            randomised_response(rng, epsilon, 1000, 1),
+            randomised_response(rng, epsilon, 1000, 0),
+            confidence=0.9,
+        )[0]
+        > epsilon
+        for _ in range(1000)
+    )
+    # 100 +- 28 (three standard deviations) would be exact; Clopper-Pearson is conservative.
+    assert alarms <= 128
+
+
+def test_power_at_a_known_epsilon() -> None:
+    rng = np.random.default_rng(2)
+    result = audit(
+        lambda n: randomised_response(rng, 2.0, n, 1),
+        lambda n: randomised_response(rng, 2.0, n, 0),
+        lambda outputs: outputs,
+        epsilon=1.5,
+        runs=50_000,
+    )
+    assert 1.8 < result.lower_bound <= 2.0
+    assert not result.passed
+    assert (result.runs, result.confidence, result.claimed) == (50_000, 0.99, 1.5)
+    assert ">= 1" in result.event or "<= 0" in result.event
+
+
+def test_delta_is_subtracted() -> None:
+    # Q never shows what P shows with probability 0.02: no finite epsilon at delta 0, nothing at delta 0.05.
+    rng = np.random.default_rng(3)
+    p, q = (rng.random(50_000) < 0.02).astype(float), np.zeros(50_000)
+    assert epsilon_lower_bound(p, q)[0] > 3
+    assert epsilon_lower_bound(p, q, delta=0.05)[0] == 0
+
+
+def test_both_directions_are_searched() -> None:
+    rng = np.random.default_rng(4)
+    p, q = rng.normal(size=20_000), rng.normal(1.0, size=20_000)
+    forward, backward = epsilon_lower_bound(p, q), epsilon_lower_bound(q, p)
+    assert forward[0] == backward[0] > 1
+    assert forward[1] != backward[1]
+
+
+@pytest.mark.parametrize("bad", [np.zeros(3), np.zeros((10, 2)), np.array([0.0, 1.0, math.nan, 2.0]), np.zeros(0)])
+def test_unusable_samples_are_refused(bad: np.ndarray) -> None:
+    with pytest.raises(InputError, match="a sample must hold"):
+        epsilon_lower_bound(bad, np.zeros(10))
+
+
+def test_four_runs_are_enough_to_show_nothing() -> None:
+    assert epsilon_lower_bound(np.zeros(4), np.ones(4))[0] == 0
+
+
+@pytest.mark.parametrize("runs", [3, 4.5, -1])
+def test_an_audit_of_too_few_runs_is_refused_before_it_draws(runs: float) -> None:
+    with pytest.raises(InputError, match="runs must be"):
+        audit(pytest.fail, pytest.fail, lambda outputs: outputs, epsilon=1.0, runs=runs)
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf])
+def test_impossible_claims_are_refused_before_anything_is_drawn(epsilon: float) -> None:
+    with pytest.raises(InputError, match="epsilon must be a finite number"):
+        audit(pytest.fail, pytest.fail, lambda outputs: outputs, epsilon=epsilon, runs=1000)
+
+
+@pytest.mark.parametrize("arguments", [{"confidence": 1.0}, {"confidence": 0.0}, {"delta": 1.0}, {"delta": -0.1}])
+def test_impossible_confidence_and_delta_are_refused(arguments: dict) -> None:
+    with pytest.raises(InputError, match=r"(delta|confidence) must lie"):
+        epsilon_lower_bound(np.zeros(10), np.zeros(10), **arguments)
+
+
+def test_power_at_a_known_delta() -> None:
+    rng = np.random.default_rng(5)
+    p, q = rng.normal(1.0, size=200_000), rng.normal(size=200_000)
+    exact = stats.norm.cdf(0.0) - math.exp(0.5) * stats.norm.cdf(-1.0)  # of N(1, 1) and N(0, 1) at epsilon 0.5
+    bound, event = delta_lower_bound(p, q, epsilon=0.5)
+    assert 0.9 * exact < bound <= exact
+    assert "likelier under P" in event or "likelier under Q" in event
+
+
+def test_rare_events_that_never_occur_elsewhere_are_found() -> None:
+    rng = np.random.default_rng(6)
+    p, q = (rng.random(200_000) < 2e-3).astype(float), np.zeros(200_000)
+    assert 1e-3 < delta_lower_bound(p, q, epsilon=1.0)[0] <= 2e-3
+    assert delta_lower_bound(q, p, epsilon=1.0)[0] == delta_lower_bound(p, q, epsilon=1.0)[0]
+
+
+def test_the_bound_exceeds_a_true_delta_as_rarely_as_promised() -> None:
+    rng = np.random.default_rng(7)
+    truth = 0.6 - math.exp(0.2) * 0.4  # randomised response that tells the bit six times in ten
+    alarms = sum(
+        delta_lower_bound(
+            (rng.random(500) < 0.6).astype(float), (rng.random(500) < 0.4).astype(float), epsilon=0.2, confidence=0.9
+        )[0]
+        > truth
+        for _ in range(400)
+    )
+    assert alarms <= 58  # 40 + 3 standard deviations
+
+
+@pytest.mark.parametrize("arguments", [{"epsilon": -1.0}, {"epsilon": math.inf}, {"epsilon": 1.0, "confidence": 1.0}])
+def test_impossible_epsilons_are_refused(arguments: dict) -> None:
+    with pytest.raises(InputError, match=r"(epsilon|confidence) must"):
+        delta_lower_bound(np.zeros(10), np.zeros(10), **arguments)
+
+
+MU = gaussian.mu(1.0, 1e-6)
+
+
+def curve(epsilon: float) -> float:
+    """Of the noise that claims (1, 1e-6)."""
+    return float(gaussian.delta(epsilon, MU))
+
+
+def on_the_curve(p: np.ndarray, q: np.ndarray, confidence: float = 0.999) -> AuditResult:
+    known = {"epsilon": 1.0, "delta": 1e-6, "runs": len(p), "confidence": confidence}
+    return audit(lambda _: p, lambda _: q, lambda outputs: outputs, **known, curve=curve)
+
+
+@given(
+    unlikely=st.floats(0.02, 0.6), epsilon=st.floats(0.0, 1.0), mu=st.floats(0.05, 1.5), confidence=st.floats(0.5, 0.99)
+)
+@settings(derandomize=True, deadline=None, max_examples=60)
+def test_a_claim_that_just_holds_is_exceeded_as_rarely_as_promised(
+    unlikely: float, epsilon: float, mu: float, confidence: float
+) -> None:
+    """By the joint law of both counts, for an event that has all of the claimed delta; nothing is simulated."""
+    runs, delta = 400, float(gaussian.delta(epsilon, mu))
+    likely = min(1.0, math.exp(epsilon) * unlikely + delta)
+    if likely == 1.0:
+        delta = 1.0 - math.exp(epsilon) * unlikely
+        assume(delta > 0)
+    hits = np.arange(runs + 1)
+    low, high = module._probabilities(hits, hits, runs, runs, confidence)
+    alarms = low[:, None] - math.exp(epsilon) * high > delta
+    law = stats.binom.pmf(hits, runs, likely)[:, None] * stats.binom.pmf(hits, runs, unlikely)
+    assert law[alarms].sum() <= 1 - confidence
+
+
+def test_the_first_half_chooses_and_the_second_is_tested() -> None:
+    rng = np.random.default_rng(8)
+    first, other = ((rng.normal(k * MU, 1, 4000), rng.normal(0, 1, 4000)) for k in (1, 3))
+    second = [(rng.normal(k, 1, 4000), rng.normal(0, 1, 4000)) for k in (0.0, 1.0)]
+    found = [on_the_curve(*(np.append(*both) for both in zip(first, tested, strict=True))) for tested in second]
+    assert (found[0].point.epsilon, found[0].event) == (found[1].point.epsilon, found[1].event)
+    assert found[0].passed
+    assert not found[1].passed
+    elsewhere = on_the_curve(*(np.append(*both) for both in zip(other, second[1], strict=True)))
+    assert elsewhere.event != found[1].event
+
+
+def test_what_is_shown_at_the_point_is_that_of_its_counts() -> None:
+    rng = np.random.default_rng(9)
+    p, q = ((rng.random(5000) < part).astype(float) for part in (0.55, 0.4))
+    point, event = module.curve_point(p, q, curve, epsilon=1.0, delta=1e-6, confidence=0.99)
+    likely, unlikely = (p[2500:], q[2500:]) if event.endswith("P") else (1 - q[2500:], 1 - p[2500:])
+    low = stats.binomtest(int(likely.sum()), 2500).proportion_ci(0.99).low
+    high = stats.binomtest(int(unlikely.sum()), 2500).proportion_ci(0.99).high
+    assert point.lower_bound == pytest.approx(low - math.exp(point.epsilon) * high, rel=1e-6)
+    assert point.claimed == curve(point.epsilon)
+
+
+@pytest.mark.parametrize(("noise", "low", "high"), [(1.0, 0.8, 1.0), (0.5, 1.85, 2.15), (0.7, 1.15, 1.5)])
+def test_gaussian_noise_at_a_tiny_delta_is_told_from_less(noise: float, low: float, high: float) -> None:
+    """At (1, 1e-6) and with 100,000 runs: the whole, a half, and seven tenths of the noise."""
+    rng = np.random.default_rng(10)
+    result = on_the_curve(rng.normal(MU / noise, 1, 100_000), rng.normal(0, 1, 100_000))
+    assert low < result.lower_bound <= high
+    assert result.passed == (noise == 1.0)
+    assert result.point.exceeded != result.passed
+
+
+def test_noise_that_is_clipped_gives_itself_away_in_the_tail() -> None:
+    rng = np.random.default_rng(11)
+    p, q = (np.clip(rng.normal(0, 1, 200_000), -3, 3) + mean for mean in (MU, 0.0))
+    result = on_the_curve(p, q)
+    assert not result.passed
+    assert epsilon_lower_bound(p, q, delta=1e-6)[0] > 1  # which a point of the curve must not do worse than
+
+
+def test_a_stated_claim_that_is_less_than_the_curve_is_tested_too() -> None:
+    """As where an epsilon of a quarter is stated beside noise for the whole."""
+    rng = np.random.default_rng(12)
+    samples = rng.normal(MU, 1, 100_000), rng.normal(0, 1, 100_000)
+    known = {"delta": 1e-6, "runs": 100_000, "confidence": 0.999, "curve": curve}
+    result = audit(lambda _: samples[0], lambda _: samples[1], lambda outputs: outputs, epsilon=0.25, **known)
+    assert not result.passed
+    assert (result.point.epsilon, result.point.claimed) == (0.25, 1e-6)
+
+
+@given(st.floats(0.01, 0.99), st.floats(0.0, 1.0), st.sampled_from([1e-9, 1e-6, 1e-2]), st.floats(0.1, 4.0))
+@settings(derandomize=True, deadline=None, max_examples=60)
+def test_an_equivalent_epsilon_is_that_of_gaussian_noise(
+    fainter: float, at: float, delta: float, epsilon: float
+) -> None:
+    own = gaussian.mu(epsilon, delta)
+    claimed, shown = (float(gaussian.delta(at * epsilon, mu)) for mu in (own, fainter * own))
+    assume(shown > 1e-11)
+    assume(claimed < 1 - 1e-11)
+    bound = module.equivalent_epsilon(CurvePoint(at * epsilon, claimed, shown), epsilon=epsilon, delta=delta)
+    assert bound == pytest.approx(gaussian.epsilon(delta, fainter * own), rel=1e-4, abs=1e-6)
+    assert bound <= epsilon
+    swapped = CurvePoint(at * epsilon, shown, claimed)
+    assert module.equivalent_epsilon(swapped, epsilon=epsilon, delta=delta) > epsilon
+
+
+def test_claims_of_huge_epsilons_are_tested_where_they_can_be() -> None:
+    rng, mu = np.random.default_rng(13), gaussian.mu(1000.0, 1e-6)
+    samples = [rng.normal(mean, 1, 10_000) for mean in (mu, 0.0)]
+    known = {"epsilon": 1000.0, "delta": 1e-6, "runs": 10_000, "confidence": 0.999}
+    curve = GaussianCurve(mu).delta
+    result = audit(lambda _: samples[0], lambda _: samples[1], lambda outputs: outputs, **known, curve=curve)
+    assert result.point.claimed == 1.0
+    assert 0 < result.lower_bound < gaussian.epsilon(1e-6, gaussian.mu(0.0, 0.9999))  # by 5,000 runs of either side
+
+
+@pytest.mark.parametrize("claimed", [0.0, 1e-300, 0.5, 1.0])
+def test_points_of_any_claim_have_an_equivalent(claimed: float) -> None:
+    known = {"epsilon": 1.0, "delta": 1e-6}
+    assert module.equivalent_epsilon(CurvePoint(0.0, claimed, 0.0), **known) == 0
+    bound = module.equivalent_epsilon(CurvePoint(0.0, claimed, 0.9), **known)
+    assert math.isfinite(bound)
+    assert (bound > 1) == (claimed < 0.9)
+
+
+@pytest.mark.parametrize("arguments", [{"epsilon": 0.0}, {"delta": 0.0}, {"delta": 1.0}, {"confidence": 1.0}])
+def test_impossible_claims_of_a_curve_are_refused(arguments: dict) -> None:
+    known = {"epsilon": 1.0, "delta": 1e-6, "confidence": 0.9, **arguments}
+    with pytest.raises(InputError, match=f"^{next(iter(arguments))} must"):
+        module.curve_point(np.zeros(10), np.zeros(10), curve, **known)
+
+
+MECHANISMS = audited_mechanisms()
+RUNS = 200_000
+
+
+@pytest.fixture(scope="module", params=sorted(MECHANISMS))
+def verdict(request: pytest.FixtureRequest) -> Verdict:
+    return judge(MECHANISMS[request.param], runs=RUNS)
+
+
+def test_the_claim_stands_and_is_nearly_reached(verdict: Verdict) -> None:
+    claim = verdict.audited.epsilon
+    assert claim / 2 < verdict.result.lower_bound <= claim
+    assert verdict.result.passed
+
+
+def test_every_broken_twin_is_refuted(verdict: Verdict) -> None:
+    assert len(verdict.twins) >= 2
+    for mistake, result in verdict.twins:
+        assert result.lower_bound > verdict.audited.epsilon, mistake
+    assert verdict.as_expected
+
+
+def test_the_catalogue_covers_every_mechanism_and_mistake() -> None:
+    families = {name.removesuffix("_1d").removesuffix("_2d").removesuffix("_3d") for name in MECHANISMS}
+    assert families == {"discrete_laplace", "l2_gamma", "discrete_gaussian", "lattice_laplace", "count_gaussian"}
+    mistakes = {twin.mistake for twin in MECHANISMS["l2_gamma_3d"].twins}
+    assert {"half the noise", "radius Gamma(1)", "radius Gamma(2)", "coarse rounding not charged"} <= mistakes
+    assert "sensitivity of one coordinate only" in {twin.mistake for twin in MECHANISMS["discrete_gaussian_3d"].twins}
+    for name in ("lattice_laplace", "count_gaussian"):
+        assert "sensitivity of one class only" in {twin.mistake for twin in MECHANISMS[name].twins}
+
+
+@pytest.mark.parametrize("name", sorted(MECHANISMS))
+def test_equal_inputs_show_nothing(name: str) -> None:
+    case = MECHANISMS[name]
+    for side in (0, 1):
+        first, second = (NoiseBits(9, f"null {name} {side}", copy) for copy in (0, 1))
+        result = audit(
+            lambda n, side=side, bits=first: case.sample(side, bits, n),
+            lambda n, side=side, bits=second: case.sample(side, bits, n),
+            case.statistic,
+            epsilon=case.epsilon,
+            runs=RUNS,
+            confidence=CONFIDENCE,
+        )
+        assert result.lower_bound < 0.02
+
+
+def test_both_sides_of_every_audit_have_noise_of_their_own() -> None:
+    """Bounds are for independent runs, and common noise would be no news of either side."""
+    drawn: list[tuple[int, float]] = []
+
+    def sample(side: int, bits: NoiseBits, runs: int) -> Floats:
+        drawn.append((side, *discrete_laplace.sample_discrete_laplace(bits, 10**9, 1).tolist()))
+        return np.zeros((runs, 1))
+
+    def statistic(outputs: Floats) -> Floats:
+        return outputs[:, 0]
+
+    judge(Audited("none", 1.0, 0.0, sample, statistic, (Twin("none", sample, statistic),)), runs=1000)
+    assert [side for side, _ in drawn] == [0, 1, 0, 1]
+    assert len(set(drawn)) == len({noise for _, noise in drawn}) == 4
+
+
+def test_a_verdict_depends_on_the_seed_only() -> None:
+    case = MECHANISMS["discrete_laplace"]
+    first, again, other = (judge(case, runs=20_000, seed=seed) for seed in (1, 1, 2))
+    assert first.result == again.result
+    assert first.result.lower_bound != other.result.lower_bound
+
+
+@pytest.mark.parametrize("name", ["discrete_laplace", "l2_gamma_2d", "l2_gamma_3d"])
+def test_outputs_tell_the_distance_of_the_neighbours_at_most(name: str) -> None:
+    """|x - v1| - |x - v0| is the loss where the noise has density e^-|x|: 1 behind one of them, -1 behind the other."""
+    case = MECHANISMS[name]
+    told = case.statistic(np.concatenate([case.sample(side, NoiseBits(3, "told", side), 20_000) for side in (0, 1)]))
+    assert [told.min(), told.max()] == pytest.approx([-1, 1], abs=1e-3)
+
+
+@pytest.mark.parametrize("shape", [1, 2])
+def test_a_twin_with_a_wrong_radius_is_judged_by_its_own_likelihood_ratio(shape: int) -> None:
+    """Nothing shows the mistake better: the density at distance r is that of the radius over r²."""
+    [twin] = [twin for twin in MECHANISMS["l2_gamma_3d"].twins if twin.mistake == f"radius Gamma({shape})"]
+    outputs = np.random.default_rng(1).normal(size=(50, 3))
+    distances = (np.linalg.norm(outputs - value, axis=1) for value in ([0.0, 0.0, 0.0], [1.0, 0.0, 0.0]))
+    here, there = (stats.gamma(shape).logpdf(r) - 2 * np.log(r) for r in distances)
+    np.testing.assert_allclose(twin.statistic(outputs), here - there, rtol=1e-9)
+
+
+def test_a_twin_with_a_wrong_radius_has_the_neighbours_that_it_is_calibrated_for() -> None:
+    """Farther apart any noise is refuted, also one of the right radius."""
+    twins = [twin for one in MECHANISMS.values() for twin in one.twins if twin.mistake.startswith("radius")]
+    assert twins
+    for twin in twins:
+        first, second = (twin.sample(side, NoiseBits(1, "the same"), 5) for side in (0, 1))
+        np.testing.assert_allclose(np.linalg.norm(first - second, axis=1), 1.0)

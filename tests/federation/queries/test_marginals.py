@@ -1,0 +1,209 @@
+"""The question about error marginals: the wire, what queries of an exchange promise together, and what is refused.
+
+Hypotheses in plain arrays, against scikit-learn's networks and by hand.
+"""
+
+import warnings
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neural_network import MLPClassifier
+from support.two_class_questions import marginals
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, NoGuarantee, Unit
+from federation.contract.query import Declared
+from federation.engines.codec import decode_question, encode_question, question_digest
+from federation.mechanisms.accounting.composition import compose
+from federation.queries.marginals import Hypothesis
+
+QUESTIONS = [marginals(), marginals("published", "label", asks="rows")]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_survives_the_wire(question):
+    restored = decode_question(encode_question(question), type(question))
+    assert restored.fields() == question.fields()
+    assert question_digest(restored) == question_digest(question)
+
+
+def test_answers_have_one_entry_per_bin_and_rates_as_published():
+    question = marginals()
+    assert {name: field.shape for name, field in question.fields().items()} == {"errors": (15,), "rows": (15,)}
+    assert set(marginals("published", "label").fields()) == {"rates", "rows"}
+    assert set(marginals(asks="rows").fields()) == {"rows"}
+
+
+def test_without_noise_there_is_no_guarantee():
+    assert isinstance(marginals("off").payment(), NoGuarantee)
+
+
+@pytest.mark.parametrize("noise", ["pure", "gaussian"])
+@pytest.mark.parametrize(("protect", "adjacency"), [("row", "add_remove"), ("row", "replace"), ("label", "replace")])
+def test_the_answers_of_an_exchange_compose_to_what_it_promises(noise, protect, adjacency):
+    questions = [marginals(noise, protect, adjacency, queries=3, query=query) for query in range(3)]
+    whole = questions[0].payment()
+    assert (whole.unit, whole.adjacency, whole.epsilon) == (Unit(protect), Adjacency(adjacency), 1.0)
+    answers = [question.promise() for question in questions]
+    assert [answer.parameters["query"] for answer in answers] == [0, 1, 2]
+    epsilon, delta = compose(answers, whole.delta)
+    assert 0.999 < epsilon < 1.1
+    assert delta <= whole.delta
+
+
+def test_all_queries_of_an_exchange_are_paid_for_alike():
+    """Else its second query would be refused as one of another release."""
+    assert marginals(query=0).payment() == marginals(query=1).payment() != marginals(query=0).promise()
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        (replace(marginals(), protect="person"), "protect must be label or row"),
+        (replace(marginals(), adjacency="swap"), "adjacency must be"),
+        (marginals("published"), "label"),
+    ],
+)
+def test_what_no_mechanism_can_do_is_refused(question, words):
+    for guarantee in (question.promise, question.payment):
+        with pytest.raises(InputError, match=words):
+            guarantee()
+
+
+def test_nothing_is_taken_for_granted_and_no_noise_is_shared():
+    assert marginals().assumes() == Declared()
+    assert not marginals().shared
+
+
+def test_map_bins_and_hypothesis_are_of_one_number_of_features():
+    """Found out at the rows, it would tell that there are some."""
+    with pytest.raises(InputError, match="of one number of features, got 3, 3 and 2"):
+        replace(marginals(), hypothesis=Hypothesis.constant(2, 1))
+
+
+class TestShares:
+    """Where parties share one noise."""
+
+    @pytest.mark.parametrize(
+        ("known", "hidden"),
+        [
+            ({}, {"errors", "rows"}),
+            ({"asks": "rows"}, {"rows"}),
+            ({"protect": "label", "adjacency": "replace"}, {"errors"}),
+            ({"protect": "label", "adjacency": "replace", "asks": "rows"}, set()),
+        ],
+    )
+    def test_what_is_not_public_is_hidden_by_its_sum_alone(self, known, hidden):
+        asked = marginals("gaussian", contributors=7, **known)
+        assert set(asked.steps) == hidden
+        assert set(asked.steps.values()) <= {asked.mechanism().step}
+        assert asked.shared == bool(hidden)
+        assert asked.assumes().honest == 7
+        assert marginals("gaussian", **known).steps == {}
+
+    def test_it_survives_the_wire_and_promises_what_the_sum_does(self):
+        asked = marginals("gaussian", contributors=7, queries=3)
+        restored = decode_question(encode_question(asked), type(asked))
+        assert restored.steps == asked.steps
+        assert question_digest(restored) == question_digest(asked)
+        paid, one = asked.payment(), asked.promise()
+        assert (paid.epsilon, paid.parameters["contributors"]) == (1.0, 7)
+        assert one.epsilon < paid.epsilon
+
+    def test_a_party_refuses_a_share_that_counts_on_more_honest_ones_than_its_own_list(self):
+        with pytest.raises(InputError, match="takes honest to be 7, this side declares 6"):
+            marginals("gaussian", contributors=7).promise(Declared(honest=6))
+        assert marginals("gaussian", contributors=6).promise(Declared(honest=6)).epsilon < 1
+
+    def test_rates_have_no_shares(self):
+        with pytest.raises(InputError, match="cannot be added, got contributors 3"):
+            marginals("published", "label", "replace", contributors=3)
+
+
+@given(st.integers(1, 5), st.integers(0, 1))
+def test_a_constant_says_one_class_of_every_row(dimension, label):
+    rows = np.random.default_rng(0).normal(size=(7, dimension)) * 1e3
+    assert (Hypothesis.constant(dimension, label).predict(rows) == label).all()
+
+
+def test_a_network_is_scikit_learns(rng):
+    rows, labels = rng.normal(size=(80, 3)), rng.integers(0, 2, 80)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        trained = MLPClassifier((5, 4), max_iter=20, random_state=0).fit(rows, labels)
+    hypothesis = Hypothesis.of(trained.coefs_, trained.intercepts_)
+    assert hypothesis.sizes.tolist() == [3, 5, 4, 1]
+    assert (hypothesis.predict(rows) == trained.predict(rows)).all()
+    probabilities = 1 / (1 + np.exp(-hypothesis.scores(rows)))
+    np.testing.assert_allclose(probabilities, trained.predict_proba(rows)[:, 1], rtol=1e-10)
+
+
+def test_zero_is_class_one_and_no_number_class_zero():
+    line = Hypothesis.of([np.array([[1.0], [-1.0]])], [np.zeros(1)])
+    assert line.predict(np.array([[2.0, 2.0], [1.0, 2.0], [3.0, 2.0]])).tolist() == [1, 0, 1]
+    vast = Hypothesis.of([np.full((1, 2), 1e308), np.array([[1.0], [-1.0]])], [np.zeros(2), np.ones(1)])
+    assert vast.predict(np.array([[1e10], [0.0]])).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("widths", [(3,), (300, 20)])
+def test_a_rows_class_does_not_depend_on_the_rows_beside_it(rng, widths):
+    """Products of many rows are summed in another order than those of few, which must not show."""
+    sizes = (50, *widths, 1)
+    matrices = [rng.normal(size=pair) for pair in pairwise(sizes)]
+    hypothesis = Hypothesis.of(matrices, [rng.normal(size=size) for size in sizes[1:]])
+    rows = np.repeat(rng.normal(size=(1, 50)), 9000, axis=0)
+    alone = hypothesis.scores(rows[:1])[0]
+    for count in (2, 7, 1000, 8334, 9000):
+        assert (hypothesis.scores(rows[:count]) == alone).all()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "count", "words"),
+    [
+        ([3], 4, "end with 1"),
+        ([3, 2], 8, "end with 1"),
+        ([3, 0, 1], 1, "whole numbers from 1"),
+        ([3, 1], 3, "has 4 parameters"),
+        ([2**13, 2**12, 1], 1, "smaller layers"),
+        ([3, 2**13, 1], 1, "4096 wide"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(sizes, count, words):
+    with pytest.raises(InputError, match=words):
+        Hypothesis(np.array(sizes), np.zeros(count))
+
+
+def test_parameters_must_be_finite_and_rows_fit():
+    with pytest.raises(InputError, match="diverged"):
+        Hypothesis(np.array([1, 1]), np.array([np.nan, 0.0]))
+    with pytest.raises(InputError, match="takes 2 features"):
+        Hypothesis.constant(2, 1).predict(np.zeros((3, 4)))
+    with pytest.raises(InputError, match="one offset per matrix"):
+        Hypothesis.of([np.zeros((2, 1))], [])
+
+
+@given(st.integers(2, 30), st.floats(0.0, 1.0), st.integers(0, 2**32 - 1))
+def test_a_share_of_the_rows_is_of_class_one(count, share, seed):
+    random = np.random.default_rng(seed)
+    rows, weights = random.normal(size=(count, 3)), random.exponential(size=count)
+    weights /= weights.sum()
+    network = Hypothesis.of([random.normal(size=(3, 4)), random.normal(size=(4, 1))], [np.ones(4), np.zeros(1)])
+    scores = network.scores(rows)
+    moved = network.with_share(rows, weights, share)
+    offset = moved.scores(rows) - scores
+    assert np.ptp(offset) < 1e-9
+    if moved is not network and len(np.unique(scores)) == count:
+        assert abs(moved.predict(rows) @ weights - share) <= weights.max() + 1e-9
+        assert 0 < moved.predict(rows).sum() < count
+
+
+def test_rows_that_are_told_apart_by_nothing_stay_together():
+    constant, rows, weights = Hypothesis.constant(2, 0), np.eye(2), np.full(2, 0.5)
+    assert len(np.unique(constant.with_share(rows, weights, 0.7).predict(rows))) == 1
+    steep = Hypothesis.of([np.full((2, 1), 1.5e308)], [np.zeros(1)])
+    assert steep.with_share(2 * rows, weights, 0.7) is steep

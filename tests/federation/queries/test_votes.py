@@ -1,0 +1,170 @@
+"""The questions beside `votes`: they survive the wire, and an answer of another form is refused.
+
+Questions about one vector per party for a sum: their sizes, what they take for granted, and what they promise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.questions import QUESTIONS
+
+from aggregator.trial.feature_fitting import fit
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Check, Keeper, NoGuarantee, Unit
+from federation.contract.query import Declared, Submission, TrustedQuestion, check_submission
+from federation.engines.codec import bytes_per_party, decode_question, encode_question, question_digest
+from federation.features.feature_map import Ball
+from federation.queries.votes import (
+    BALLOT_PARTS,
+    ParametersQuestion,
+    ProbabilitiesQuestion,
+    StatisticQuestion,
+    Training,
+    VotesQuestion,
+)
+
+
+def asked(public):
+    feature_map = fit([{"whiten": 3}, "unit_norm"], public.rows)
+    training = Training(feature_map, 4, {"name": "logistic", "parameters": {"regularisation": 0.01}}, 7)
+    rows = feature_map.transform(public.rows)
+    return {
+        "probabilities": ProbabilitiesQuestion(training, rows),
+        "statistic": StatisticQuestion(training, rows, rows[:, :2].copy(), 0.75, "probabilities"),
+        "parameters": ParametersQuestion(training, 1e-9, 12.5),
+    }
+
+
+KINDS = ("probabilities", "statistic", "parameters")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_question_survives_the_wire(public, kind):
+    question = asked(public)[kind]
+    restored = decode_question(encode_question(question), type(question))
+    assert restored.kind == kind
+    assert restored.fields() == question.fields()
+    assert question_digest(restored) == question_digest(question)
+
+
+def test_different_questions_have_different_digests(public):
+    questions = [*asked(public).values()]
+    other = StatisticQuestion(questions[1].training, questions[1].rows, questions[1].coordinates, 0.75, "labels")
+    assert len({question_digest(question) for question in [*questions, other]}) == 4
+
+
+def test_answers_have_the_size_that_is_told(public):
+    sizes = {kind: bytes_per_party(question.fields()) - 8 for kind, question in asked(public).items()}
+    assert sizes == {"probabilities": 120 * 3, "statistic": 3 * 2 * 8, "parameters": 3 * 3 * 8}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_smaller_answer_is_refused(public, kind):
+    question = asked(public)[kind]
+    ((name, declared),) = question.fields().items()
+    whole = np.zeros((2, *declared.shape), declared.dtype)
+    check_submission(question, Submission(kind, np.array([0, 1]), {name: whole}))
+    with pytest.raises(InputError, match="shape"):
+        check_submission(question, Submission(kind, np.array([0, 1]), {name: whole[:, :-1]}))
+
+
+def test_a_part_fits_a_byte(public):
+    declared = asked(public)["probabilities"].fields()["parts"]
+    assert (declared.dtype, declared.levels) == (np.uint8, BALLOT_PARTS + 1)
+
+
+@pytest.mark.parametrize("kind", ["votes", "probabilities", "statistic"])
+@pytest.mark.parametrize("rows", [np.zeros((5, 2)), np.zeros(3), np.zeros((5, 3, 1))])
+def test_rows_are_those_behind_the_feature_map(public, kind, rows):
+    """Found out at the first product, it would be a failure of every party."""
+    question = {**asked(public), "votes": VotesQuestion(asked(public)["statistic"].training, np.zeros((5, 3)))}[kind]
+    with pytest.raises(InputError, match=r"rows must be \(N, 3\) features, got shape"):
+        replace(question, rows=rows)
+
+
+@pytest.mark.parametrize("coordinates", [np.zeros(120), np.zeros((119, 2)), np.zeros((120, 2, 1))])
+def test_coordinates_are_those_of_the_rows(public, coordinates):
+    with pytest.raises(InputError, match=r"coordinates must be \(120, r\) numbers, got shape"):
+        replace(asked(public)["statistic"], coordinates=coordinates)
+
+
+@pytest.mark.parametrize("name", ["classes", "trial"])
+@pytest.mark.parametrize("value", [2.0, -1, True, None, "3"])
+def test_classes_and_trials_are_whole_numbers(public, name, value):
+    with pytest.raises(InputError, match=f"{name} must be a whole number from 0"):
+        replace(asked(public)["parameters"].training, **{name: value})
+
+
+def test_classes_are_as_many_as_votes_may_tell_apart(public):
+    with pytest.raises(InputError, match="classes must be a whole number from 0 to 65536"):
+        replace(asked(public)["parameters"].training, classes=2**16 + 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_of_local_classifiers_are_for_a_trusted_aggregator(public, kind):
+    assert isinstance(asked(public)[kind], TrustedQuestion)
+    assert not hasattr(asked(public)[kind], "noise")
+
+
+ASKED = [QUESTIONS["statistic_sum"], QUESTIONS["parameter_sum"]]
+each = pytest.mark.parametrize("question", ASKED, ids=lambda question: question.kind)
+
+
+@each
+def test_it_crosses_any_transport(question):
+    read = decode_question(encode_question(question), type(question))
+    assert question_digest(read) == question_digest(question)
+    assert type(read.asked) is type(question.asked)
+    assert read.ball == question.ball
+
+
+@each
+def test_an_answer_is_the_vector_for_each_draw_in_steps_of_the_noise(question):
+    [field] = question.asked.fields().values()
+    [own] = replace(question, draws=4).fields().values()
+    assert own.shape == (4, field.numbers)
+    assert question.steps == {"vectors": question.mechanism().additive.step}
+    assert question.shared
+    assert "share of the noise hides nothing by itself" in question.simulated_only()
+
+
+@each
+def test_it_promises_for_one_party_and_says_who_keeps_the_norm(question):
+    promise = question.promise()
+    assert (promise.unit, promise.adjacency) == (Unit.PARTY, Adjacency.REPLACE)
+    assert (promise.epsilon, promise.delta) == (question.noise.epsilon, question.noise.delta)
+    [norm] = [one for one in promise.assumptions if "by the party itself" in one.text]
+    assert (norm.check, norm.keeper) == (Check.DECLARED, Keeper.SITE)
+    assert question.ball.told in norm.text
+
+
+@each
+def test_a_party_that_counts_on_fewer_honest_ones_refuses(question):
+    question.promise(Declared(honest=80, classes=3))
+    for declared in (Declared(honest=79), Declared(classes=2)):
+        with pytest.raises(InputError, match="this side declares"):
+            question.promise(declared)
+
+
+@each
+def test_without_noise_it_promises_nothing_and_hides_nothing(question):
+    off = replace(question, noise=replace(question.noise, kind="off"))
+    assert isinstance(off.promise(), NoGuarantee)
+    assert off.steps == {}
+
+
+@each
+def test_other_balls_and_contributors_make_other_noise(question):
+    scale = question.mechanism().additive.scale
+    assert replace(question, ball=Ball(2.0)).mechanism().additive.scale == pytest.approx(2 * scale, rel=0.01)
+    assert replace(question, contributors=8).mechanism().additive.scale == scale
+    with pytest.raises(InputError, match="contributors must be"):
+        replace(question, contributors=0)
+
+
+@each
+def test_it_takes_the_work_of_the_vector_and_its_numbers(question):
+    assert question.work() == question.asked.work() + question.numbers

@@ -1,0 +1,537 @@
+"""What a party adds to bags that are the same at all: shares for every bag, and sums that are exact without them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.bagged import counts_of
+from support.questions import QUESTIONS
+from support.questions import WAVES as QUESTIONS_WAVES
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Unit
+from federation.contract.plugins import Reference
+from federation.contract.query import ReleaseId, check_submission
+from federation.contract.randomness import NoiseBits
+from federation.features.feature_map import FeatureMap, with_fourier
+from federation.features.steps import Affine, UnitNorm
+from federation.queries.bags import (
+    SUM_STEP,
+    Bags,
+    CountsNoise,
+    CountsQuestion,
+    EmbeddingsQuestion,
+    JointNoise,
+    NoisyEmbeddingsQuestion,
+    RowsQuestion,
+    TotalsNoise,
+)
+from parties.guard.answering import answered
+from parties.party_data.cohort import Cohort, Holdings
+from parties.responses import bags as embeddings
+from parties.responses.bags import bags_of
+from parties.site.worker import cost_of
+
+
+class _Provider:
+    def __init__(self, holdings):
+        self._holdings = holdings
+
+    def holdings(self, party):
+        return self._holdings
+
+    def evaluation(self):
+        return None
+
+
+class _Cohort(Cohort):
+    """A cohort whose provider is given, not loaded."""
+
+    def __init__(self, holdings, seed):
+        super().__init__("", 0, 1, seed)
+        object.__setattr__(self, "_given", _Provider(holdings))
+
+    @property
+    def provider(self):
+        return self._given
+
+
+def of(labels, bags=None, persons=None, seed=1, **declared):
+    labels = np.asarray(labels)
+    rows = np.arange(len(labels), dtype=float)[:, None]
+    holdings = Holdings(0, rows, labels, bags, persons)
+    return bags_of(_Cohort(holdings, seed), 0, Bags(**{"count": 1, "classes": 3, **declared}))
+
+
+def test_without_bags_all_rows_lie_in_the_first():
+    found = of([0, 2, 2, 1], count=2)
+    assert found.sizes.tolist() == [4, 0]
+    assert found.counts.tolist() == [[1, 1, 2], [0, 0, 0]]
+
+
+def test_rows_labels_and_counts_are_those_of_their_bag():
+    found = of([0, 1, 2, 1], bags=np.array([1, 0, 1, 1]), count=2)
+    assert found.counts.tolist() == [[0, 1, 0], [1, 1, 1]]
+    assert [(bag, rows.ravel().tolist()) for bag, rows in found.each()] == [(0, [1]), (1, [0, 2, 3])]
+
+
+def test_of_a_person_the_first_row_of_each_bag_counts_in_its_first_bags():
+    persons = np.array([7, 7, 7, 7, 8, 8])
+    bags = np.array([0, 0, 1, 2, 2, 0])
+    found = of([0, 1, 2, 0, 1, 2], bags=bags, persons=persons, count=3, rows_per_person=2)
+    assert found.rows.ravel().tolist() == [0, 2, 4, 5]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=30),
+    st.integers(1, 3),
+    st.randoms(use_true_random=False),
+)
+def test_what_counts_of_a_person_depends_on_no_label(places, most, random):
+    persons, bags = (np.array(part) for part in zip(*places, strict=True))
+    first = of([0] * len(places), bags=bags, persons=persons, count=4, rows_per_person=most)
+    labels = [random.randrange(3) for _ in places]
+    second = of(labels, bags=bags, persons=persons, count=4, rows_per_person=most)
+    assert first.rows.tolist() == second.rows.tolist()
+    held = [(persons[int(row)], bags[int(row)]) for row in first.rows.ravel()]
+    assert len(set(held)) == len(held)
+    assert max(sum(person == p for person, _ in held) for p in persons) <= most
+
+
+def test_rows_of_one_person_are_refused_under_label_privacy():
+    with pytest.raises(InputError, match="one person"):
+        of([0, 1], persons=np.array([5, 5]))
+    assert of([0, 1], persons=np.array([5, 6])).sizes.tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"bags": np.array([0, 1])}, "declared are 1 bags"),
+        ({"bags": np.array([0, -1])}, "bags must be"),
+        ({"bags": np.array([0.0, 0.5])}, "bags must be"),
+        ({"labels": [0, 3]}, "class code"),
+        ({"rows_per_person": 1}, "name their column"),
+    ],
+)
+def test_holdings_out_of_form_are_refused(changes, text):
+    with pytest.raises(InputError, match=text):
+        of(**{"labels": [0, 1], **changes})
+
+
+def test_features_that_are_not_finite_are_refused_where_nothing_hides_them():
+    cohort = _Cohort(Holdings(0, np.array([[np.inf], [1.0]]), np.array([0, 1])), 1)
+    with pytest.raises(InputError, match="infinite features"):
+        bags_of(cohort, 0, Bags(1, 2))
+    assert bags_of(cohort, 0, Bags(1, 2), private_rows=True).sizes.tolist() == [2]
+
+
+@pytest.mark.parametrize("classes", [1, 2, 3, 4])
+def test_a_deployed_party_never_fails_over_a_label(classes):
+    """Whoever asks chooses how many classes; a failure would tell for certain that there is a label beyond them."""
+    assert of([0, 3, 1], seed=None, classes=classes).counts.sum() == 3
+    assert of([0, 3, 1], seed=None, classes=2).counts.tolist() == [[1, 2]]
+
+
+def test_a_deployed_party_tells_its_own_log_of_labels_that_nobody_declared(caplog):
+    of([0, 1], seed=None, classes=2)
+    assert caplog.records == []
+    of([0, 2], seed=None, classes=2)
+    assert "2 declared classes" in caplog.text
+
+
+@pytest.mark.parametrize("labels", [[0.0, 1.0], [-1, 0], ["a", "b"]])
+def test_a_deployed_party_takes_class_codes_only(labels):
+    with pytest.raises((InputError, TypeError)):
+        of(labels, seed=None)
+
+
+PARTIES = 4
+COUNTS, ROWS = (replace(QUESTIONS[kind], seeded=True, bags=Bags(5, 3)) for kind in ("count_totals", "embedding_totals"))
+ROWS = replace(ROWS, label_weight=1.5)
+LABELS = replace(ROWS, protect="label", label_weight=0.0)
+each = pytest.mark.parametrize("question", [COUNTS, LABELS, ROWS], ids=["counts", "labels", "rows"])
+
+
+class SomeBags:
+    """Party k has rows of the bags k and k + 1 of five, and none has any of the last. Persons have two rows each."""
+
+    def __init__(self, persons: bool = False, odd: bool = False) -> None:
+        self._persons, self._odd = persons, odd
+
+    def holdings(self, party: int) -> Holdings:
+        random = np.random.default_rng(party)
+        rows, bags = random.normal(size=(8, 3)), np.repeat([party % 3, party % 3 + 1], 4)
+        if self._odd:
+            rows[0, 0] = np.inf
+        return Holdings(party, rows, np.arange(8) % 3, bags, np.arange(8) // 2 if self._persons else None)
+
+
+def cohort(**arguments):
+    return Cohort(Reference(f"{__name__}:SomeBags", arguments).to_json(), 0, PARTIES, seed=1)
+
+
+def off(question):
+    return replace(question, noise=TotalsNoise("off"))
+
+
+def held(**arguments):
+    return [SomeBags(**arguments).holdings(party) for party in range(PARTIES)]
+
+
+def exact(question):
+    """Sizes, counts and sums of all parties together, by rows one after the other."""
+    sizes, counts, sums = np.zeros(5), np.zeros((5, 3)), np.zeros((5, QUESTIONS_WAVES.dimension))
+    for one in held():
+        for row, label, bag in zip(QUESTIONS_WAVES.transform(one.rows), one.labels, one.bags, strict=True):
+            sizes[bag] += 1
+            counts[bag, label] += 1
+            sums[bag] += row
+    weight = question.label_weight if question is ROWS else 1.0
+    return {"sizes": sizes, "counts": weight * counts, "sums": sums}
+
+
+@each
+def test_without_noise_answers_add_up_to_the_bags_of_all(question):
+    found = answered(cohort(), off(question))
+    check_submission(off(question), found)
+    assert not found.failures
+    expected = exact(question)
+    for name, array in found.arrays.items():
+        total = array.sum(axis=0)
+        np.testing.assert_allclose(total.reshape(expected[name].shape), expected[name], atol=PARTIES * SUM_STEP)
+
+
+@each
+def test_without_noise_all_draws_are_alike(question):
+    several = replace(off(question), draws=3)
+    one, three = (answered(cohort(), asked).arrays["counts"] for asked in (off(question), several))
+    np.testing.assert_array_equal(three, np.repeat(one, 3, axis=1))
+    assert three.shape == (PARTIES, *several.fields()["counts"].shape)
+
+
+@each
+def test_every_bag_has_a_share_of_noise_and_the_sum_is_exact_but_for_shares(question):
+    found, bare = answered(cohort(), question), answered(cohort(), off(question))
+    assert found.guarantee is None  # a share hides nothing by itself
+    numbers = {name: array for name, array in found.arrays.items() if name in ("counts", "sums")}
+    hidden = {"counts"} if question is not ROWS else {"counts", "sums"}
+    for party in range(PARTIES):
+        values = np.concatenate([bare.arrays[name][party].reshape(5, -1) for name in sorted(hidden)], axis=1)
+        expected = question.mechanism().release(
+            values.ravel(), NoiseBits(1, question.release.key, party), question.draws
+        )
+        sent = np.concatenate([numbers[name][party].reshape(5, -1) for name in sorted(hidden)], axis=1)
+        np.testing.assert_array_equal(sent.ravel(), expected[0])
+    of_nobody = found.arrays["counts"][:, :, 4]
+    assert of_nobody.any()
+    for name in found.arrays.keys() - hidden:
+        np.testing.assert_array_equal(found.arrays[name], bare.arrays[name])
+
+
+def test_all_is_whole_steps():
+    for question in (COUNTS, LABELS, ROWS):
+        for name, step in question.steps.items():
+            steps = answered(cohort(), question).arrays[name] / step
+            np.testing.assert_array_equal(steps, np.rint(steps))
+
+
+def test_of_a_persons_rows_so_many_count_as_are_declared():
+    """Four persons of two rows in one bag each: one of them counts."""
+    found = answered(cohort(persons=True), replace(off(COUNTS), bags=Bags(5, 3, rows_per_person=1)))
+    assert found.arrays["sizes"].sum(axis=1).tolist() == [4.0] * PARTIES
+    assert found.arrays["counts"].sum(axis=(1, 2, 3)).tolist() == [4.0] * PARTIES
+    assert "persons" in str(answered(cohort(persons=True), COUNTS).failures)
+
+
+def test_a_row_that_is_no_number_tells_of_itself_only_where_features_are_public():
+    assert set(answered(cohort(odd=True), LABELS).failures) == set(range(PARTIES))
+    assert not answered(cohort(odd=True), ROWS).failures
+
+
+def test_a_bag_that_is_not_declared_tells_of_its_row_only_where_bags_are_public():
+    """Party 2 has rows of the bags 2 and 3, of which two are declared."""
+    fewer = {"bags": Bags(2, 3)}
+    assert "declared are 2 bags" in str(answered(cohort(), replace(LABELS, **fewer)).failures[2])
+    found = answered(cohort(), replace(off(ROWS), **fewer))
+    assert not found.failures
+    assert found.arrays["counts"][2, 0].sum(axis=1).tolist() == [0.0, 8.0 * ROWS.label_weight]
+
+
+def test_rows_of_unbounded_norm_are_refused_where_they_are_protected():
+    plain = replace(off(ROWS), feature_map=QUESTIONS["rows"].feature_map)
+    with pytest.raises(Exception, match="random Fourier features"):
+        answered(cohort(), plain)
+
+
+def test_waves_behind_other_features_are_bounded_too():
+    behind = replace(off(ROWS), feature_map=with_fourier(QUESTIONS["rows"].feature_map, 0.5, 8, 1))
+    assert not answered(cohort(), behind).failures
+
+
+def test_more_rows_than_the_rounding_is_charged_for_are_refused(monkeypatch):
+    monkeypatch.setattr("parties.responses.bags.largest_bag", lambda tile: 7)
+    assert "divide the party" in str(answered(cohort(), ROWS).failures)
+
+
+BAGGED = Reference("support.bagged:Parties").to_json()
+
+
+def question(noise="gaussian", epsilon=1.0, delta=1e-3, draws=4, seeded=True, name="a world", persons=0, **known):
+    asked = CountsNoise(noise, epsilon, delta, **known)
+    return CountsQuestion(asked, Bags(3, 3, persons), release=ReleaseId(name), draws=draws, seeded=seeded)
+
+
+def counts_cohort(first=0, count=3, **config):
+    return Cohort(BAGGED, first, count, **{"seed": 5, **config})
+
+
+def test_answers_are_noisy_counts_that_sum_to_the_public_sizes():
+    asked = question(draws=3000)
+    found = answered(counts_cohort(count=2), asked)
+    check_submission(asked, found)
+    assert found.arrays["sizes"].tolist() == [[60, 60, 0]] * 2
+    counts = found.arrays["counts"]
+    np.testing.assert_allclose(counts.sum(axis=3)[:, :, :2], 60, atol=1e-9)
+    assert not counts[:, :, 2].any()
+    deviation = counts[:, :, :2].std(axis=1)
+    assert deviation.min() > 1
+    for party in (0, 1):
+        error = counts[party].mean(axis=0)[:2] - counts_of(party)
+        assert (np.abs(error) < 5 * deviation[party] / np.sqrt(3000)).all()
+
+
+def test_an_answer_promises_what_was_asked_for():
+    promised = answered(counts_cohort(), question(epsilon=0.7, delta=1e-4)).guarantee
+    assert (promised.epsilon, promised.delta, promised.unit) == (0.7, 1e-4, Unit.LABEL)
+    assert answered(counts_cohort(), question("pure", delta=1e-4)).guarantee.delta == 0
+
+
+@pytest.mark.parametrize("noise", ["off", "published_dirichlet"])
+def test_answers_without_a_guarantee_carry_none(noise):
+    found = answered(counts_cohort(count=1), question(noise, epsilon=0.05, delta=0.05))
+    assert found.guarantee is None
+    exact = found.arrays["counts"][0, :, :2]
+    assert (exact == counts_of(0)).all() == (noise == "off")
+
+
+def test_noise_depends_on_party_and_release_and_not_on_company():
+    asked = question()
+    alone = [answered(counts_cohort(first, 1), asked).arrays["counts"][0] for first in range(3)]
+    np.testing.assert_array_equal(answered(counts_cohort(), asked).arrays["counts"], alone)
+    assert not np.array_equal(alone[0], alone[2])
+    other = answered(counts_cohort(0, 1), question(name="another world")).arrays["counts"][0]
+    assert not np.array_equal(alone[0], other)
+
+
+def test_the_operating_system_makes_noise_that_does_not_repeat():
+    asked = question(seeded=False)
+    first, second = (answered(counts_cohort(), asked).arrays["counts"] for _ in range(2))
+    assert not np.array_equal(first, second)
+
+
+def test_a_party_with_broken_labels_costs_no_other_party():
+    broken = Reference("support.bagged:Parties", {"broken": [1]}).to_json()
+    found = answered(Cohort(broken, 0, 3, seed=5), question())
+    assert found.parties.tolist() == [0, 2]
+    assert "class code" in found.failures[1]
+
+
+def test_a_person_in_several_bags_pays_for_each_of_them():
+    once, thrice = (question("pure", persons=persons) for persons in (1, 3))
+    assert thrice.noise == once.noise
+    assert once.mechanism().epsilon == pytest.approx(1.0)
+    assert thrice.mechanism().epsilon == pytest.approx(1 / 3)
+    promised = thrice.promise()
+    assert (promised.unit, promised.epsilon) == (Unit.PERSON, pytest.approx(1.0))
+
+
+class TestDeployed:
+    """Without a seed the node is a deployed one."""
+
+    def asked(self, **changes):
+        return question(**{"draws": 1, "seeded": False, **changes})
+
+    def test_it_answers_what_has_been_paid_for(self):
+        node = counts_cohort(count=1, seed=None, paid=True)
+        assert cost_of(self.asked(), node).guarantee.epsilon == 1.0
+        assert answered(node, self.asked()).parties.tolist() == [0]
+
+    @pytest.mark.parametrize(
+        ("changes", "text"),
+        [
+            ({"seeded": True}, "no seed"),
+            ({"draws": 2}, "given once"),
+            ({"noise": "off"}, "guarantee"),
+            ({"noise": "dirichlet_floor", "floor": 20}, "a floor protects only where it is true"),
+            ({"noise": "published_dirichlet", "epsilon": 0.05, "delta": 0.05}, "guarantee"),
+        ],
+    )
+    def test_what_only_a_simulation_may_ask_is_refused(self, changes, text):
+        with pytest.raises(InputError, match=text):
+            answered(counts_cohort(seed=None, paid=True), self.asked(**changes))
+
+
+BAGGED_EMBEDDINGS = Reference("support.bagged:Parties")
+UNIT = FeatureMap(3, (UnitNorm(),))
+WAVES = with_fourier(UNIT, 1.0, 16, seed=3)
+BAGS = Bags(3, 3)
+
+
+def joint(map_=WAVES, weight=1.0, bags=BAGS, epsilon=1.0, delta=1e-3, name="a world", **known):
+    noise, known = JointNoise("gaussian", epsilon, delta), {"draws": 5, "seeded": True, **known}
+    return NoisyEmbeddingsQuestion(noise, bags, map_, weight, release=ReleaseId(name), **known)
+
+
+def embeddings_cohort(**config):
+    return Cohort(BAGGED_EMBEDDINGS.to_json(), 0, 2, **{"seed": 5, **config})
+
+
+def embeddings_held(party, bag, feature_map):
+    holdings = BAGGED_EMBEDDINGS.call().holdings(party)
+    return feature_map.transform(holdings.rows[holdings.bags == bag])
+
+
+def test_embeddings_are_the_means_of_the_features_of_each_bag():
+    asked = EmbeddingsQuestion(BAGS, WAVES)
+    found = answered(embeddings_cohort(), asked)
+    check_submission(asked, found)
+    for party in (0, 1):
+        for bag in (0, 1):
+            expected = embeddings_held(party, bag, WAVES).mean(axis=0)
+            np.testing.assert_allclose(found.arrays["means"][party, bag], expected, atol=1e-14)
+    assert not found.arrays["means"][:, 2].any()
+
+
+def test_rows_are_those_of_each_bag_behind_the_feature_map_filled_up_with_zeros():
+    asked = RowsQuestion(BAGS, UNIT, 70)
+    found = answered(embeddings_cohort(), asked)
+    check_submission(asked, found)
+    np.testing.assert_array_equal(found.arrays["rows"][1, 0, :60], embeddings_held(1, 0, UNIT))
+    assert not found.arrays["rows"][:, :, 60:].any()
+
+
+def test_a_bag_with_more_rows_than_declared_fails_at_its_party():
+    found = answered(embeddings_cohort(), RowsQuestion(BAGS, UNIT, 59))
+    assert len(found.parties) == 0
+    assert "60 rows" in found.failures[0]
+
+
+def test_noisy_embeddings_have_the_noise_of_the_joint_mechanism():
+    asked = joint(weight=1.5, draws=4000)
+    found = answered(embeddings_cohort(), asked)
+    check_submission(asked, found)
+    assert (found.guarantee.unit, found.guarantee.epsilon, found.guarantee.delta) == (Unit.ROW, 1.0, 1e-3)
+    sigma = asked.mechanism().parameters["scale"]
+    means, counts = found.arrays["means"][0, :, 0], found.arrays["counts"][0, :, 0]
+    np.testing.assert_allclose(means.std(axis=0), sigma / 60, rtol=0.1)
+    np.testing.assert_allclose(
+        means.mean(axis=0), embeddings_held(0, 0, WAVES).mean(axis=0), atol=5 * sigma / 60 / 4000**0.5
+    )
+    np.testing.assert_allclose(counts.sum(axis=1), 60)
+    np.testing.assert_allclose(counts.std(axis=0), sigma / 1.5 * (2 / 3) ** 0.5, rtol=0.1)
+    holdings = BAGGED_EMBEDDINGS.call().holdings(0)
+    true = np.bincount(holdings.labels[holdings.bags == 0], minlength=3)
+    np.testing.assert_allclose(counts.mean(axis=0), true, atol=5 * sigma / 1.5 / 4000**0.5)
+
+
+def test_the_joint_sensitivity_is_what_one_replaced_row_can_move():
+    random = np.random.default_rng(0)
+    mechanism = joint(weight=1.5).mechanism()
+    rows = WAVES.transform(random.normal(scale=9, size=(2000, 3)))
+    moved = np.linalg.norm(rows[:1000] - rows[1000:], axis=1)  # of the sum of rows; counts move by sqrt 2
+    reach = np.sqrt(2 * 1.5**2 + moved**2)
+    assert reach.max() <= mechanism.sensitivity
+    assert np.sqrt(2 * 1.5**2 + 4) == pytest.approx(mechanism.sensitivity, rel=1e-5)
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, np.inf, np.nan])
+def test_a_weight_out_of_range_is_refused(weight):
+    with pytest.raises(InputError, match="label_weight"):
+        joint(weight=weight).mechanism()
+
+
+def test_row_privacy_needs_rows_of_bounded_norm_and_knows_no_persons():
+    with pytest.raises(InputError, match="Fourier"):
+        answered(embeddings_cohort(), joint(FeatureMap(3, ())))
+    with pytest.raises(InputError, match="persons"):
+        answered(embeddings_cohort(), joint(bags=Bags(3, 3, 2)))
+
+
+@pytest.mark.parametrize("threshold", [1.0, 2.0, 9.0])
+def test_a_map_that_overflows_on_some_rows_does_not_tell_that_there_are_any(threshold):
+    """Failing would tell, without noise, whether any row exceeds a threshold of the asker's choice."""
+    steep = Affine(np.zeros(3), np.diag([np.finfo(float).max / threshold, 0.0, 0.0]))
+    asked = joint(with_fourier(FeatureMap(3, (steep,)), 1.0, 4, seed=1))
+    found = answered(embeddings_cohort(), asked)
+    assert found.failures == {}
+    check_submission(asked, found)
+
+
+def test_rows_that_the_map_cannot_take_add_nothing_to_the_sum():
+    steep = Affine(np.zeros(3), np.diag([np.finfo(float).max / 2, 0.0, 0.0]))
+    waves = with_fourier(FeatureMap(3, (steep,)), 1.0, 4, seed=1)
+    means = answered(embeddings_cohort(), joint(waves, epsilon=1e5, delta=0.1, name="little noise", draws=1)).arrays[
+        "means"
+    ][0, 0, 0]
+    holdings = BAGGED_EMBEDDINGS.call().holdings(0)
+    rows = holdings.rows[holdings.bags == 0]
+    taken = rows[np.abs(rows[:, 0]) < 2]
+    assert 0 < len(taken) < len(rows)
+    np.testing.assert_allclose(means, waves.transform(taken).sum(axis=0) / len(rows), atol=0.02)
+
+
+def test_rows_of_other_columns_are_named():
+    waves = with_fourier(FeatureMap(4, (UnitNorm(),)), 1.0, 4, seed=1)
+    found = answered(embeddings_cohort(), joint(waves))
+    assert "3 columns, the feature map takes 4" in found.failures[0]
+
+
+@pytest.mark.parametrize(
+    "question", [EmbeddingsQuestion(BAGS, WAVES), RowsQuestion(BAGS, UNIT, 60)], ids=lambda question: question.kind
+)
+def test_a_deployed_node_sends_features_only_when_they_are_declared_public(question):
+    with pytest.raises(InputError, match="public-features"):
+        answered(embeddings_cohort(seed=None), question)
+    assert len(answered(embeddings_cohort(seed=None, public_features=True, paid=True), question).parties) == 2
+
+
+def test_a_deployed_party_is_charged_for_noisy_embeddings():
+    asked, node = joint(draws=1, seeded=False), embeddings_cohort(seed=None, paid=True)
+    assert cost_of(asked, node).guarantee.epsilon == pytest.approx(asked.noise.epsilon)
+    assert len(answered(node, asked).parties) == 2
+
+
+@pytest.mark.parametrize(("most", "answers"), [(59, 0), (60, 2)])
+def test_a_bag_whose_sum_rounds_more_than_is_charged_for_is_refused(monkeypatch, most, answers):
+    tiles = []
+    monkeypatch.setattr(embeddings, "largest_bag", lambda tile: tiles.append(tile) or most)
+    monkeypatch.setattr("parties.responses.rows._LARGEST", 100)  # numbers at a time, of 16 features
+    found = answered(embeddings_cohort(), joint())
+    assert (len(found.parties), tiles) == (answers, [6])
+    assert all("has 60 rows" in reason and "at most 59" in reason for reason in found.failures.values())
+
+
+def test_rows_are_summed_alike_whatever_the_map_does_to_one_of_them(monkeypatch):
+    """Another way through the rows would take another time, which whoever asks can tell."""
+    taken = []
+    apply = Affine.apply
+    monkeypatch.setattr(Affine, "apply", lambda step, rows: taken.append(rows.shape) or apply(step, rows))
+    for largest in (1.0, np.finfo(float).max):
+        map_ = with_fourier(FeatureMap(3, (Affine(np.zeros(3), np.diag([largest, 0.0, 0.0])),)), 1.0, 4, seed=1)
+        answered(embeddings_cohort(), joint(map_))
+    assert taken[: len(taken) // 2] == taken[len(taken) // 2 :]
+
+
+def test_a_deployed_node_does_not_tell_by_failing_which_labels_it_holds():
+    """Features go out for nothing, so that questions with ever fewer classes would find the largest label."""
+    for classes in (1, 2, 3):
+        bags = Bags(3, classes)
+        for asked in (EmbeddingsQuestion(bags, WAVES), RowsQuestion(bags, UNIT, 60)):
+            found = answered(embeddings_cohort(seed=None, public_features=True, paid=True), asked)
+            assert found.failures == {}
+            assert found.parties.tolist() == [0, 1]

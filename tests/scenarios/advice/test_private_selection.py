@@ -1,0 +1,205 @@
+"""The private selection: who is learned from and who scores, what a score and all tries cost, what is refused.
+
+What is told of a private selection: its choice and its cost, and nothing by which tries could be counted.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from aggregator.advice import Wish, rank
+from aggregator.contract.protocol import Trust
+from federation.contract.errors import FederationError, InputError
+from federation.contract.guarantee import SEEDED, Adjacency, Guarantee, Unit
+from federation.mechanisms.accounting.private_selection import RandomStopping, weakest_curve
+from federation.mechanisms.noise.additive import calibrate_laplace
+from scenarios.advice import private_selection as selecting
+from scenarios.advice import private_selection as selection_words
+from scenarios.advice.private_selection import Selected, planned
+from scenarios.advice.target import of_scenario
+from scenarios.advice.texts import named
+from scenarios.runs.trial import World
+
+PARTIES = {"count": 4}
+
+
+def subject(tmp_path, protect="label", task="binary", trust=Trust.NONE, features=True, **sections):
+    """Of a generated file with 16 sites and 40 people, whose public rows are in another."""
+    random = np.random.default_rng(1)
+    for name, count in (("own", 240), ("public", 60)):
+        rows = random.normal(size=(count, 2))
+        lines = [
+            f"{a:.3f},{b:.3f},s{i % 16},{i % 40},{'ill' if a + b > 0 else 'well'},{np.clip(a - b, -1, 1):.3f}"
+            for i, (a, b) in enumerate(rows)
+        ]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["age,dose,site,who,outcome,gain", *lines]) + "\n")
+    other = "gain" if task == "binary" else "outcome"
+    data = {
+        "source": str(tmp_path / "own.csv"),
+        "label": "outcome" if task == "binary" else "gain",
+        "auxiliary": str(tmp_path / "public.csv"),
+        "drop": ["site", "who", other],
+    }
+    if task == "regression":
+        data["range"] = [-1, 1]
+    plain = {
+        "data": data,
+        "parties": PARTIES,
+        "privacy": {"epsilon": 1.0},
+        "protocols": [{"kind": "pooled"}],
+        "trials": {"splits": 1},
+    }
+    for name, changes in sections.items():
+        plain[name] = {**plain[name], **changes}
+    wish = Wish(task, protect, trust, features)
+    (tmp_path / "own.yaml").write_text(json.dumps(plain))
+    return of_scenario(tmp_path / "own.yaml", wish, None)
+
+
+def plan(found, tries=4):
+    return planned(found, rank(found.wish).ranked, tries)
+
+
+def test_a_try_is_scored_on_rows_that_it_did_not_learn_from_and_all_are_paid_for(tmp_path, monkeypatch, capfd):
+    found = plan(subject(tmp_path))
+    monkeypatch.setattr(RandomStopping, "draw", lambda *_: 3)
+    tried, run = [], World.run
+
+    def watched(world, *arguments, **named):
+        tried.append(world)
+        return run(world, *arguments, **named)
+
+    monkeypatch.setattr(World, "run", watched)
+    made = found.made()
+    assert len(tried) == 3
+    cut = tried[0].split.cut
+    assert not {*cut.test} & {*np.asarray(cut.order)}
+    assert {world.scenario.privacy.entropy for world in tried} == {"system"}
+    assert found.noise.sensitivity == pytest.approx(1 / len(cut.test), rel=1e-6)
+    assert found.noise.epsilon == 1.0
+    whole = made.guarantee
+    assert (whole.epsilon, whole.delta) == found.law.spent(weakest_curve(1.0, found.delta), 1.0)
+    assert whole.epsilon <= 3.0
+    assert whole.delta == pytest.approx(1e-6)
+    assert made.chosen in found.candidates
+    assert abs(made.score - 0.9) < 0.3
+    assert [Guarantee.from_dict(one) for one in made.released.guarantees] == [whole]
+    assert capfd.readouterr() == ("", "")  # or it could be counted
+    assert logging.root.manager.disable == 0
+
+
+def test_whole_parties_are_held_out_and_each_has_one_share_of_the_score(tmp_path):
+    by_site = {"data": {"drop": ["who", "gain"]}, "parties": {"count": None, "partition": {"by": "site"}}}
+    found = plan(subject(tmp_path, "party", trust=Trust.AGGREGATOR, features=False, **by_site))
+    assert (found.unit, found.column) == (Unit.PARTY, "site")
+    [pieces] = {world.split for world in found._worlds[:1]}
+    sites = pieces.table.groups["site"]
+    tested = {*sites[pieces.cut.test]}
+    assert len(tested) == len(found._held_out) == 4
+    assert not tested & {*sites[pieces.cut.order]}
+    assert pieces.cut.parties == 12
+    assert found.noise.sensitivity == pytest.approx(1 / 4, rel=1e-6)
+
+
+class Said:
+    """Models that say what they are told."""
+
+    def __init__(self, answers):
+        self.answers = answers
+
+    def predicted(self, release, draw, rows):
+        return self.answers
+
+
+@pytest.mark.parametrize("task", ["binary", "regression"])
+def test_one_unit_moves_a_score_by_its_share_at_most_whatever_a_model_says(tmp_path, task):
+    found = plan(subject(tmp_path, task=task))
+    pieces = found._worlds[0].split
+    true = pieces.table.labels[pieces.cut.test].astype(float)
+    wild = np.where(np.arange(len(true)) % 2, np.nan, np.inf) if task == "regression" else 1 - true
+    assert found._score(Said(true)) == 1.0
+    assert found._score(Said(wild)) == 0.0
+    one = np.append(wild[:1], true[1:])
+    assert found._score(Said(one)) == pytest.approx(1 - found.noise.sensitivity, rel=1e-6)
+
+
+def test_what_a_try_does_not_promise_is_not_counted_on(tmp_path, monkeypatch):
+    found = plan(subject(tmp_path))
+    monkeypatch.setattr(RandomStopping, "draw", lambda *_: 1)
+    seeded = [replace(w, scenario=w.scenario.model_copy(update={"privacy": _seeded(w)})) for w in found._worlds]
+    for changes, worlds in (({"epsilon": 0.9}, found._worlds), ({"unit": Unit.PARTY}, found._worlds), ({}, seeded)):
+        other = replace(found, **changes)
+        other.__dict__["_worlds"] = worlds
+        with pytest.raises(InputError, match="promises less than"):
+            other.made()
+    monkeypatch.setattr(World, "run", lambda *_: ([], {"failed_variants": {"candidate": "a secret"}}))
+    with pytest.raises(FederationError, match="a try failed") as raised:
+        found.made()
+    assert "secret" not in str(raised.value)
+    assert SEEDED.text not in {one.text for one in found.guarantee.assumptions}
+
+
+def _seeded(world):
+    return world.scenario.privacy.model_copy(update={"entropy": "seed"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "sections", "why"),
+    [
+        ({"features": False, "protect": "row"}, {"data": {"auxiliary": 0.2}}, "a part of your own rows"),
+        ({"protect": "party", "trust": Trust.AGGREGATOR}, {"data": {"auxiliary": 0.2}}, "a part of your own rows"),
+        ({}, {"parties": {"partition": {"dirichlet": 0.5}}}, "dirichlet deals rows by their labels"),
+        ({"features": False, "protect": "party", "trust": Trust.AGGREGATOR}, {}, "name the column with --group"),
+        ({"features": False, "protect": "row"}, {}, "nothing to choose from, as there is only mean_operator"),
+    ],
+)
+def test_what_cannot_be_proved_is_refused(tmp_path, changes, sections, why):
+    with pytest.raises(InputError, match=why):
+        plan(subject(tmp_path, **changes, **sections))
+
+
+def test_it_needs_rows_and_rows_that_can_be_scored(tmp_path):
+    found = subject(tmp_path)
+    ranked = rank(found.wish).ranked
+    for other in (replace(found, counted=""), replace(found, deployed=True)):
+        with pytest.raises(InputError, match="needs rows that are at hand"):
+            planned(other, ranked, 4)
+    with pytest.raises(InputError, match="class ratios have no answers"):
+        planned(replace(found, wish=replace(found.wish, task="ratio")), ranked, 4)
+    with pytest.raises(InputError, match="no protocol to try"):
+        planned(found, [], 4)
+    with pytest.raises(InputError, match="tries must lie in"):
+        planned(found, ranked, 1)
+    assert selecting.MOST_CANDIDATES >= len(planned(found, ranked, 4).candidates) > 1
+
+
+RANKED = rank(Wish("binary", "label", Trust.NONE, rows=900, features=5, parties=9)).ranked
+SPENT = Guarantee(2.5, 1e-6, Unit.LABEL, Adjacency.REPLACE, "private_selection")
+
+
+def selection(left_out=()):
+    noise = calibrate_laplace(l1_sensitivity=0.01, dimension=1, epsilon=1.0)
+    law = RandomStopping.of_mean(8)
+    return SimpleNamespace(candidates=RANKED[:2], left_out=left_out, law=law, noise=noise)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_the_choice_and_its_cost_are_told_beside_what_costs_nothing(place):
+    found = Selected(RANKED[place], 0.812, None, SPENT)
+    told = selection_words.sentences(selection(["x (why)"]), found)
+    assert any("epsilon 2.5 and delta 1e-06 for one label (replace)" in line for line in told)
+    assert any(f"Use {named(RANKED[place])}" in line and "0.812, give or take 0.014" in line for line in told)
+    assert ("choose the same, for nothing" in told[-1]) is (place == 0)
+    assert "Left out: x (why)." in told
+    assert not any(" s." in line for line in told)
+    [row] = selection_words.rows(selection(), found)
+    assert row["chosen"] == named(RANKED[place])
+    record = json.loads(json.dumps(selection_words.record(selection(), found)))
+    assert (record["charged"], record["guarantee"]["epsilon"]) == (True, 2.5)
+    assert "every ledger counts that" in selection_words.why(found)

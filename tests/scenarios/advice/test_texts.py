@@ -1,0 +1,121 @@
+"""What is said of a ranked protocol is true of what it promises.
+
+Curves of what is expected over epsilon, parties and rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from aggregator.advice import Advice, Wish, nearest, rank
+from aggregator.contract.protocol import Place, Trust
+from federation.contract.errors import InputError
+from scenarios.advice import texts as words
+from scenarios.advice.texts import draw, prospects
+
+LABEL = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, parties=100)
+PARTY = Wish("binary", "party", Trust.AGGREGATOR, False, rows=12_000, features=50, parties=100, public_rows=900)
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        LABEL,
+        PARTY,
+        replace(LABEL, trust=Trust.SECURE),
+        replace(LABEL, protect="row", public_features=False, trust=Trust.SECURE),
+        replace(LABEL, task="regression", label_range=(0.0, 1.0)),
+        Wish("ratio", "row", Trust.NONE, False, classes=3, bags=9, bag_rows=40, parties=2),
+    ],
+)
+def test_who_sees_what_and_who_is_trusted_follows_from_the_promise_and_the_place(wish):
+    for one in rank(wish).ranked:
+        seen, told = " ".join(words.seen_by(one).values()), words.trusted(one)
+        for sent in one.promise.sends:
+            assert sent.what in seen
+        exact = [sent.what for sent in one.promise.sends if not sent.private]
+        assert ("as it is" in seen) == bool(exact)
+        assert ("whoever adds up" in words.seen_by(one)) == (one.place is Place.SHARES)
+        assert told.startswith("nobody") == (one.place is Place.PARTY)
+        assert ("nobody sees a part of the sum" in told) == (one.place is Place.SHARES)
+        if one.place is Place.PARTY:
+            assert all(what in told for what in exact)
+        record = words.record(one, wish)
+        assert record["unit"] == str(one.guarantee.unit)
+        assert len(record["leaves_a_party"]) == len(one.promise.sends)
+
+
+def test_the_same_that_leaves_a_party_is_told_once():
+    advice = rank(LABEL)
+    assert len(words.leaving(advice)) == 1 < len(words.rows(advice, LABEL))
+
+
+def test_a_verdict_needs_a_constant_to_compare_with():
+    assert words.verdict(rank(LABEL)) == "unknown"
+    assert words.verdict(rank(replace(LABEL, majority=0.5))) == "useful"
+    assert words.verdict(rank(replace(LABEL, majority=0.95))) == "none"
+    assert words.verdict(Advice((), ())) == "none"
+
+
+def test_every_formula_says_what_it_assumes_and_how_far_it_is_to_be_believed():
+    for wish, part in (
+        (LABEL, "but for one unknown that was measured"),
+        (PARTY, "a guess"),
+        (replace(LABEL, task="regression", label_range=(0.0, 1.0)), "exact to first order"),
+    ):
+        first = words.chosen(rank(wish), wish)[0]
+        assert part in first
+        assert rank(wish).ranked[0].expected.assuming in first
+
+
+def test_an_epsilon_is_told_by_formula_within_a_factor_of_ten_only():
+    found = words.reached(LABEL, 0.85)
+    low, high = (float(found.split(before)[1].split()[0].rstrip(",")) for before in ("between epsilon ", "and "))
+    assert high == pytest.approx(10 * low)
+    least, most = (rank(replace(LABEL, epsilon=end)).ranked[0].expected.error for end in (high, low))
+    assert least < 0.15 < most
+    assert "not reached" in words.reached(LABEL, 0.95)
+    with pytest.raises(InputError, match="--accuracy is for classes"):
+        words.reached(replace(LABEL, task="regression", label_range=(0.0, 1.0)), 0.9)
+
+
+def test_the_nearest_are_told_with_the_flags_that_change():
+    wish = replace(PARTY, public_rows=None)
+    told = words.nearest_told(nearest(wish), wish)
+    assert told[0].startswith("The nearest is --")
+    assert all(line.startswith("Or --") for line in told[1:])
+    assert any("--public-rows FILE" in line for line in told)
+
+
+WISH = Wish("binary", "label", Trust.NONE, rows=900, features=20, parties=9, majority=0.6)
+
+
+def test_curves_pass_through_what_is_expected_as_it_is_and_rise():
+    panels = {panel.axis: panel for panel in prospects(WISH)}
+    assert list(panels) == ["epsilon", "parties", "rows"]
+    first = rank(WISH).ranked[0]
+    for axis, now in (("epsilon", 1.0), ("parties", 9), ("rows", 900)):
+        curve = panels[axis].curves["mean_operator"]
+        assert panels[axis].now == now
+        assert curve[now] == pytest.approx(1 - first.expected.error)
+        assert panels[axis].constant == pytest.approx(0.6)
+    rising = [list(panels[axis].curves["mean_operator"].values()) for axis in ("epsilon", "rows")]
+    assert all(values == sorted(values) for values in rising)
+    assert max(panels["parties"].curves["mean_operator"]) <= 900  # a row each
+
+
+def test_errors_are_drawn_as_they_are_and_what_has_no_formula_is_refused(tmp_path):
+    real = replace(WISH, task="regression", label_range=(0.0, 1.0), majority=None)
+    values = list(prospects(real)[0].curves["private_labels"].values())
+    assert values == sorted(values, reverse=True)
+    for suffix in ("svg", "png"):
+        path = tmp_path / f"a.{suffix}"
+        draw(prospects(real), real, path)
+        assert path.stat().st_size > 1000
+    assert b"mathdefault" not in (tmp_path / "a.svg").read_bytes()
+    with pytest.raises(InputError, match="must end in"):
+        draw(prospects(real), real, tmp_path / "a.txt")
+    with pytest.raises(InputError, match="has a formula"):
+        prospects(replace(WISH, features=None))

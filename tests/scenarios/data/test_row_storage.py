@@ -1,0 +1,146 @@
+"""Rows on the disk: made once for all processes that ask, private, gone with them, refused where there is no room.
+
+Rows of raw features: columns by name, what may be missing, and what is said where something is.
+"""
+
+import multiprocessing
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from federation.contract.errors import InputError
+from federation.features.feature_map import text_code
+from scenarios.data import row_storage as scratch
+from scenarios.data.row_storage import complete, features_of, mapped_rows, require_there
+from scenarios.data.sheets import NO_TEXT, Sheet
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path / f"federation-{os.getuid()}"
+
+
+def counting(rows):
+    rows[:] = np.arange(rows.size).reshape(rows.shape)
+
+
+def test_rows_are_filled_once_and_cannot_be_changed(folder):
+    first = mapped_rows("own", (5, 3), counting)
+    again = mapped_rows("own", (5, 3), lambda _: pytest.fail("filled again"))
+    for found in (first, again):
+        np.testing.assert_array_equal(found, np.arange(15.0).reshape(5, 3))
+    with pytest.raises(ValueError, match="read-only"):
+        first[0, 0] = 1.0
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_other_rows_have_a_file_of_their_own(folder):
+    mapped_rows("own", (5, 3), counting)
+    assert not mapped_rows("other", (5, 3), lambda rows: None).any()
+
+
+def _asked(folder, told, together):
+    tempfile.tempdir = folder
+    found = mapped_rows("own", (1000, 10), lambda rows: (told.put("filled"), counting(rows)))
+    told.put(float(found.sum()))
+    together.wait(60)  # who ends removes the file
+
+
+def test_processes_that_ask_together_share_what_one_makes(folder):
+    context = multiprocessing.get_context("spawn")
+    told, together = context.Queue(), context.Barrier(3)
+    asking = [context.Process(target=_asked, args=(str(folder.parent), told, together)) for _ in range(3)]
+    for process in asking:
+        process.start()
+    said = [told.get(timeout=60) for _ in range(4)]
+    for process in asking:
+        process.join()
+    assert sorted(map(str, said)) == ["49995000.0"] * 3 + ["filled"]
+
+
+def test_nothing_is_left_behind(folder):
+    program = "from scenarios.data.row_storage import mapped_rows; mapped_rows('own', (2, 2), lambda rows: None)"
+    environment = os.environ | {"TMPDIR": str(folder.parent), "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    assert [file.name for file in folder.iterdir()] == ["lock"]
+
+
+def test_what_fails_leaves_no_half_file(folder):
+    def fail(rows):
+        raise InputError("the file is damaged")
+
+    with pytest.raises(InputError, match="damaged"):
+        mapped_rows("own", (5, 3), fail)
+    assert [file.name for file in folder.iterdir()] == ["lock"]
+    assert mapped_rows("own", (5, 3), counting)[4, 2] == 14
+
+
+def test_a_full_disk_is_told_before_anything_is_read(folder, monkeypatch):
+    monkeypatch.setattr(scratch.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 100}))
+    with pytest.raises(InputError, match=r"has no room for the 0\.0 GiB .* TMPDIR"):
+        mapped_rows("own", (50, 3), lambda _: pytest.fail("read"))
+
+
+def test_a_disk_that_fills_up_is_told(folder, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(scratch.os, "posix_fallocate", full, raising=False)
+    with pytest.raises(InputError, match="cannot be written: No space left on device; name another folder"):
+        mapped_rows("own", (50, 3), counting)
+
+
+@pytest.mark.parametrize("what", ["open to others", "a link"])
+def test_a_folder_that_others_may_open_is_refused(folder, what):
+    if what == "a link":
+        (folder.parent / "elsewhere").mkdir(mode=0o700)
+        Path(folder).symlink_to(folder.parent / "elsewhere")
+    else:
+        folder.mkdir()
+        folder.chmod(0o755)
+    with pytest.raises(InputError, match="not a folder that only you may open; remove it"):
+        mapped_rows("own", (2, 2), counting)
+
+
+def test_a_temporary_folder_that_is_none_is_told(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
+    with pytest.raises(InputError, match=r"cannot be written: Not a directory; name another folder .* TMPDIR"):
+        mapped_rows("own", (2, 2), counting)
+
+
+@pytest.fixture
+def sheet(tmp_path):
+    return Sheet(tmp_path / "own.parquet", pa.table({"a": [1, 2, None], "t": ["u", None, "v"], "b": [0.5, 1.5, 2.5]}))
+
+
+def test_columns_are_found_by_name_and_unused_ones_need_not_be_there(sheet):
+    rows = features_of(sheet, ("b", "gone", "t"), (2,), True, unused=(1,))
+    np.testing.assert_array_equal(rows, [[0.5, 0, text_code("u")], [1.5, 0, NO_TEXT], [2.5, 0, text_code("v")]])
+    assert require_there(sheet, ("b", "gone", "t"), (1,)) == ["b", "t"]
+
+
+def test_missing_cells_are_refused_unless_they_are_allowed(sheet):
+    assert np.isnan(features_of(sheet, ("a", "b"), (), True)).tolist() == [[False] * 2, [False] * 2, [True, False]]
+    with pytest.raises(
+        InputError, match=r"own\.parquet, row 1 .*column 't' is missing; .* by column: t 1, a 1; correct"
+    ):
+        features_of(sheet, ("t", "a"), (0,), False)
+
+
+def test_all_columns_that_are_not_there_are_named(sheet):
+    with pytest.raises(InputError, match="lacks 2 of the 3 columns that are needed, x, y; it has a, t, b"):
+        require_there(sheet, ("x", "b", "y"))
+
+
+def test_rows_without_missing_cells_come_back_as_they_are(sheet):
+    rows = np.ones((3, 2))
+    assert complete(rows, sheet, ("a", "b")) is rows

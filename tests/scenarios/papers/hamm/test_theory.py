@@ -1,0 +1,124 @@
+"""Sensitivities: worst pairs stay within what is charged, and attain it where that is exact.
+
+The ensemble of digits: rows apart, repeatable, and better than chance.
+
+Risks of Theorem 4: what is measured falls with the number of parties as far as the paper says.
+"""
+
+import math
+from functools import cache
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from scenarios.papers.hamm import theory as bounds
+from scenarios.papers.hamm import theory as measured
+from scenarios.papers.hamm.theory import (
+    PUBLIC,
+    REGULARISATIONS,
+    ROWS,
+    THEOREMS,
+    digit_votes,
+    minimiser,
+    moved_by_one,
+    risk,
+    risks,
+    sensitivities,
+    settings,
+)
+from scenarios.reproductions.paper import EXACT, published
+
+
+@cache
+def exactly():
+    return {
+        (one.setting, one.series, one.role, one.x): one.value for one in sensitivities(True, None) if one.split == EXACT
+    }
+
+
+@pytest.mark.parametrize("setting", THEOREMS)
+def test_worst_pairs_stay_within_the_default_bound_and_that_within_the_published_one(setting):
+    for x in REGULARISATIONS:
+        charged = exactly()[setting, "bound", "default", x]
+        assert exactly()[setting, "worst case", "published", x] <= charged * (1 + 1e-6)
+        assert charged <= exactly()[setting, "bound", "published", x] * (1 + 1e-12)
+
+
+def test_the_diameter_is_attained_by_votes_and_averages_of_two_classes():
+    for setting in ("Theorem 1: vote", "Pathak et al.: avg"):
+        for x in REGULARISATIONS:
+            charged = exactly()[setting, "bound", "default", x]
+            assert exactly()[setting, "worst case", "published", x] == pytest.approx(charged, rel=1e-5)
+
+
+def test_every_bound_of_one_gradient_is_attained_where_the_penalty_decides():
+    for setting in THEOREMS:
+        charged = exactly()[setting, "bound", "default", "100"]
+        assert exactly()[setting, "worst case", "published", "100"] > 0.99 * charged
+
+
+def test_soft_votes_attain_two_thirds_of_their_bound_where_the_risk_is_flat():
+    assert exactly()["Theorem 3: soft", "worst case", "published", "0.0001"] == pytest.approx(0.664, abs=1e-3)
+
+
+def test_every_printed_bound_is_computed():
+    assert set(published("hamm", "sensitivities")) == {
+        (setting, "bound", x) for setting in THEOREMS for x in REGULARISATIONS
+    }
+
+
+def test_no_party_of_digits_moves_more_than_its_bound():
+    moved = moved_by_one(1.0, 0)
+    assert 0.5 < moved["soft"] < 1
+    assert 0 < moved["avg"] < 1
+    assert 0 <= moved["vote"] < 1
+    assert bounds.FEW_PARTIES % 2  # no tie, so that a majority is one
+
+
+def test_parties_hold_rows_that_are_neither_public_nor_tested():
+    known = digit_votes(7, 0.01, 0)
+    assert known.rows.shape == (7, ROWS, 64)
+    assert known.public.shape == known.tested.shape == (PUBLIC, 64)
+    held = {row.tobytes() for row in known.rows.reshape(-1, 64)}
+    shown = {row.tobytes() for row in [*known.public, *known.tested]}
+    assert not held & shown
+    assert np.array_equal(known.weights, digit_votes(7, 0.01, 0).weights)
+    assert not np.array_equal(known.public, digit_votes(7, 0.01, 1).public)
+
+
+def test_votes_agree_with_the_labels_that_a_party_learned_from():
+    known = digit_votes(7, 0.01, 0)
+    for party in range(7):
+        assert np.array_equal(known.votes(known.rows[party])[:, party], known.labels[party])
+
+
+def test_a_minimiser_has_no_slope():
+    rows, shares, lam = np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([0.9, 0.2]), 0.1
+    weights = minimiser(rows, shares, lam)
+    slope = rows.T @ (1 / (1 + np.exp(-rows @ weights)) - shares) / 2 + lam * weights
+    assert np.abs(slope).max() < 1e-9
+
+
+def test_a_useless_classifier_has_the_risk_ln_2_and_soft_labels_count_by_their_shares():
+    rows, shares = np.array([[1.0], [-0.5]]), np.array([1.0, 0.25])
+    assert risk(np.zeros((3, 1)), rows, shares) == pytest.approx([math.log(2)] * 3)
+    by_hand = (math.log(1 + math.exp(-2)) + 0.25 * math.log(1 + math.e) + 0.75 * math.log(1 + 1 / math.e)) / 2
+    assert risk(np.array([2.0]), rows, shares) == pytest.approx(by_hand)
+
+
+def test_noise_of_soft_votes_falls_with_parties_and_that_of_majorities_does_not(monkeypatch):
+    monkeypatch.setattr(measured, "RISK_SPLITS", 1)
+    monkeypatch.setattr(measured, "OTHERS", 301)
+    found = list(risks(True, None))
+    few, _, many = settings()
+
+    def mean(setting, series):
+        return fmean(one.value for one in found if (one.setting, one.series) == (setting, series))
+
+    assert mean(few, "soft") > 5 * mean(many, "soft")
+    assert mean(few, "vote") < 2 * mean(many, "vote")
+    for setting in settings():
+        assert mean(setting, "soft") < mean(setting, "vote")
+        assert mean(setting, "soft") < mean(setting, "bound for soft")
+        assert mean(setting, "gap of Lemma 2") < 0.1

@@ -1,0 +1,471 @@
+"""Scenarios whose data, parties or baselines do not suit real labels, refused before any data is loaded.
+
+Which baselines are put beside protocols, and what the one without noise stands for.
+
+How defaults were chosen, as files, records and people are told: in lines that fit, and as plain values.
+
+What does not go together with rows that arrive over time is refused by file and line.
+
+Settings without effect are refused where they stand; where they have one, they are not.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from aggregator.contract.protocol import Rule
+from aggregator.protocols.soft_vote.soft_vote import SoftVote
+from federation.contract.errors import InputError
+from scenarios.runs.runner import run
+from scenarios.settings.guarantees import to_yaml
+from scenarios.settings.protocol_options import Protocol
+from scenarios.settings.rules import (
+    baselines_beside,
+    described,
+    idle,
+    in_short,
+    noise_free,
+    recorded,
+    unfounded,
+    why_default,
+)
+from scenarios.settings.schema import resolve
+
+
+def document(source="diabetes", kind="slope", **data):
+    label = {"label": "y"} if source == "own.csv" else {}
+    return {
+        "data": {"source": source, **label, **data},
+        "parties": {"count": 4},
+        "protocols": [{"kind": kind}],
+        "privacy": {"epsilon": 1},
+    }
+
+
+@pytest.mark.usefixtures("protocols")
+@pytest.mark.parametrize(
+    "given",
+    [
+        document(),
+        document("own.csv", range=[0, 5]),
+        document("own.csv", range=[0, 5], outside="clip"),
+        document(range=[30, 300], outside="clip"),
+        document("criteo_sscl", range=[0, 400]),
+        document(["diabetes", "housing"]),
+        document("own.csv", "pooled", range=[0, 5]),
+        document("housing", "pooled"),
+        document("digits", "pooled"),
+        document("own.csv", "soft_vote"),
+    ],
+)
+def test_data_that_suits_the_protocols(given):
+    assert resolve(given).data.outside in ("refuse", "clip")
+
+
+@pytest.mark.usefixtures("protocols")
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (document("own.csv"), "data.range: missing; real labels need a declared public range [lo, hi]: one that is"),
+        (document("criteo_sscl"), "data.range: missing; real labels need a declared public range"),
+        (
+            document("digits"),
+            "data.source: 'digits' has classes, but slope needs real labels; choose one of diabetes, ",
+        ),
+        (document("diabetes", "soft_vote"), "data.source: 'diabetes' has real labels, but soft_vote needs classes; "),
+        (
+            document("diabetes", "ratio"),
+            "data.source: 'diabetes' has real labels, but ratio needs classes; choose one ",
+        ),
+        (document(["diabetes", "digits"]), "data.source: 'digits' has classes, but slope needs real labels"),
+        (
+            document(["diabetes", "digits"], "pooled"),
+            "data.source: 'diabetes' has real labels, but other data here has ",
+        ),
+        (document("own.csv", "soft_vote", range=[0, 1]), "data.range: is for real labels, which soft_vote cannot use"),
+        (
+            document("digits", "pooled", range=[0, 1]),
+            "data.range: is for real labels, which these data sets cannot use",
+        ),
+        (document("own.csv", "soft_vote", outside="clip"), "data.outside: is for real labels outside data.range"),
+        (document(outside="clip"), "data.outside: needs data.range: a documented range holds all labels"),
+        (document(classes=["a", "b"]), "data.classes: names classes, but the labels are real numbers; remove it"),
+    ],
+)
+def test_one_line_says_what_does_not_suit(given, line):
+    with pytest.raises(InputError) as refused:
+        resolve(given)
+    [found] = str(refused.value).splitlines()
+    assert found.removeprefix("scenario: ").startswith(line)
+
+
+@pytest.mark.usefixtures("protocols")
+@pytest.mark.parametrize("partition", ["{dirichlet: 1}", "{majority: 0.1}", "{proportions: [[1, 0]]}"])
+def test_partitions_by_class_are_refused_where_they_stand(tmp_path, partition):
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "data: {source: diabetes}\nparties:\n  count: 4\n"
+        f"  partition: {partition}\n"
+        "protocols:\n  - {kind: slope}\n  - {kind: pooled}\n  - {kind: individual}\n  - {kind: constant}\n"
+        "privacy: {epsilon: 1}\n"
+    )
+    kind = re.match(r"{(\w+)", partition)[1]
+    with pytest.raises(InputError) as refused:
+        resolve(path)
+    first, second = str(refused.value).splitlines()
+    assert first == (
+        f"{path}:4: parties.partition: {kind} deals rows by class, but the labels are real numbers; use iid, quantity "
+        "or by"
+    )
+    assert second.startswith(f"{path}:8: protocols.2: the baseline individual trains classifiers, but the labels are")
+
+
+@pytest.mark.usefixtures("protocols")
+@pytest.mark.parametrize("partition", ["iid", {"quantity": 1.0}, {"by": "site"}])
+def test_other_partitions_suit_real_labels(partition):
+    given = document("own.csv", range=[0, 1])
+    given["parties"]["partition"] = partition
+    assert resolve(given).parties.partition == partition
+
+
+@pytest.mark.usefixtures("protocols")
+@pytest.mark.parametrize(
+    ("parties", "key"),
+    [({"partition": {"by": "y"}}, "parties.partition"), ({"count": 2, "bags": {"by": "y"}}, "parties.bags")],
+)
+def test_who_is_where_must_not_be_the_label_where_labels_are_protected(parties, key):
+    given = {**document("own.csv", "ratio"), "parties": parties}
+    with pytest.raises(InputError, match=f"{key}.*publish the labels"):
+        resolve(given)
+    resolve({**given, "protocols": [{"kind": "soft_vote"}]} if key == "parties.partition" else document())
+
+
+@pytest.mark.usefixtures("protocols")
+def test_persons_are_not_labels():
+    with pytest.raises(InputError, match=r"data\.person.*column of the labels"):
+        resolve(document("own.csv", "ratio", person="y"))
+
+
+@pytest.mark.usefixtures("protocols")
+@pytest.mark.parametrize("kind", ["mean_operator", "error_marginals"])
+@pytest.mark.parametrize(
+    ("data", "parties", "words"),
+    [
+        ({"person": "who"}, {}, "knows single rows only"),
+        ({"label": "y"}, {"partition": {"by": "y"}, "count": None}, "names the column of the labels"),
+        ({"label": "y"}, {"bags": {"by": "y"}}, "names the column of the labels"),
+    ],
+)
+@pytest.mark.usefixtures("installed_protocols")
+def test_protocols_that_protect_single_rows_of_two_classes(kind, data, parties, words):
+    given = {
+        "data": {"source": "own.csv", "label": "y", **data},
+        "parties": {"count": 2, **parties},
+        "protocols": [{"kind": kind}],
+        "privacy": {"epsilon": 1},
+    }
+    with pytest.raises(InputError, match=words):
+        resolve(given)
+
+
+@pytest.mark.usefixtures("protocols")
+@pytest.mark.usefixtures("installed_protocols")
+def test_more_than_two_classes_are_refused_before_anything_is_run(tmp_path):
+    scenario = {
+        "data": {"source": ["breast_cancer", "digits"]},
+        "parties": {"count": 2},
+        "protocols": [{"kind": "mean_operator"}],
+        "privacy": {"epsilon": 1},
+    }
+    with pytest.raises(
+        InputError, match=r"data.positive: missing; mean_operator is for two classes, and 'digits' has 10"
+    ):
+        run(scenario, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def parsed(*entries: dict[str, Any]) -> list[Protocol]:
+    return [Protocol.parse(entry) for entry in entries]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "alone", "beside"),
+    [
+        (["soft_vote"], False, ["constant", "pooled", "individual", "noise_free"]),
+        (["soft_vote"], True, ["constant", "pooled", "noise_free"]),
+        (["pooled", "soft_vote"], False, ["constant", "individual", "noise_free"]),
+        (["noise_free", "soft_vote"], False, ["constant", "pooled", "individual"]),
+        (["class_ratio"], False, ["constant", "pooled", "noise_free"]),
+        (["label_sums"], False, ["constant", "pooled", "noise_free"]),
+        (["pooled"], False, []),
+        (["unknown", None], False, []),
+    ],
+)
+def test_those_of_the_task_that_are_not_listed(kinds: list[str], alone: bool, beside: list[str]) -> None:
+    assert baselines_beside([{"kind": kind} for kind in kinds], alone) == beside
+
+
+@pytest.mark.parametrize(
+    ("entries", "stands_for", "options"),
+    [
+        ([{"kind": "soft_vote"}], "soft_vote", {}),
+        ([{"kind": "pooled"}, {"kind": "soft_vote", "noise": ["gaussian", "pure"]}], "soft_vote", {}),
+        ([{"kind": "soft_vote", "noise": ["off", "gaussian"]}], "soft_vote-gaussian", {}),
+        ([{"kind": "soft_vote", "submit": "votes"}, {"kind": "soft_vote"}], "soft_vote", {"submit": "statistic"}),
+        ([{"kind": "soft_vote", "submit": "votes"}], "soft_vote-submit=votes", {"submit": "votes"}),
+        ([{"kind": "mean_operator", "trust": "secure"}], "mean_operator-secure", {"trust": "secure"}),
+    ],
+)
+def test_it_is_the_default_or_the_first_that_adds_noise_with_all_its_options(
+    entries: list[dict[str, Any]], stands_for: str, options: dict[str, Any]
+) -> None:
+    name, planned = noise_free(parsed(*entries)) or ("", None)
+    assert name == stands_for
+    assert planned is not None
+    assert (planned.name, planned.reference, planned.options["noise"]) == ("noise_free", True, "off")
+    assert options.items() <= planned.options.items()
+
+
+@pytest.mark.parametrize("entries", [[{"kind": "pooled"}], [{"kind": "soft_vote", "noise": "off"}]])
+def test_where_nothing_adds_noise_it_stands_for_nothing_and_is_refused(entries: list[dict[str, Any]]) -> None:
+    assert noise_free(parsed(*entries)) is None
+    listed = [*entries, {"kind": "noise_free"}]
+    assert [position for position, _ in unfounded(parsed(*listed))] == [1]
+    plain = {"data": {"source": "digits"}, "parties": {"count": 20}, "privacy": {"epsilon": 1}, "protocols": listed}
+    with pytest.raises(InputError, match="to leave out, or its options need some; remove it"):
+        resolve({**plain, "baselines": False})
+
+
+LONG = Rule("noise: " + "pure " * 40, "rule " * 60, "validated " * 50)
+
+
+def test_baselines_and_protocols_without_a_rule_say_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SoftVote, "why_default", ())
+    for kind in ("pooled", "soft_vote"):
+        assert (why_default(kind), in_short(kind), recorded([kind])) == ((), [], [])
+    assert "How defaults were chosen:" not in described("soft_vote")[1]
+
+
+def test_no_line_is_long_and_no_word_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SoftVote, "why_default", (LONG,))
+    short, full = in_short("soft_vote"), described("soft_vote")[1]
+    chosen = full[full.index("How defaults were chosen:") :]
+    assert max(map(len, short)) <= 110 < len(LONG.rule)
+    for word, lines in (("pure", short), ("rule", chosen), ("validated", chosen)):
+        assert " ".join(lines).split().count(word) == {"pure": 40, "rule": 60, "validated": 50}[word]
+
+
+def test_a_run_records_every_protocol_once_as_plain_values() -> None:
+    kinds = ["label_sums", "private_labels", "pooled", "label_sums"]
+    found = recorded(kinds)
+    assert json.loads(json.dumps(found)) == found
+    assert [rule["protocol"] for rule in found] == sorted(rule["protocol"] for rule in found)
+    assert [rule["default"] for rule in found if rule["protocol"] == "private_labels"] == ["noise: auto"]
+    assert len(found) == len(why_default("label_sums")) + len(why_default("private_labels"))
+
+
+def test_a_protocol_that_is_none_is_refused() -> None:
+    with pytest.raises(InputError, match="did you mean 'soft_vote'"):
+        described("soft_votes")
+
+
+STREAM = """\
+data:
+  source: mine.csv
+  label: class
+  time: day
+  auxiliary: 0.2
+  test: next
+parties:
+  count: 10
+privacy:
+  epsilon: 1
+trials:
+  periods: 4
+  window: 2
+"""
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(*changes):
+        text = STREAM
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        path = tmp_path / "stream.yaml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_a_stream_is_read_and_written(written):
+    scenario = resolve(written(("  test: next\n", "")))
+    assert (scenario.data.time, scenario.data.test, scenario.trials.window) == ("day", "next", 2)
+    assert resolve(scenario.to_plain()) == scenario
+    assert resolve(written(("window: 2", "window: all"))).trials.window == "all"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ("next", "0.2", 6, "data.test: must be next with data.time, as a release is tested on"),
+        ("next", "official", 6, "data.test: must be next with data.time"),
+        ("next", "0", 6, "data.test: must be next with data.time"),
+        ("0.2", "official", 5, "data.auxiliary: must be a count or a fraction of each period's rows, or a file"),
+        ("0.2", "{by: x, from: 0.1, to: 0.9}", 5, "data.auxiliary: must be a count or a fraction of each period's"),
+        (
+            "  count: 10",
+            "  count: 10\n  partition: {by: ward}",
+            8,
+            "parties.count: with {by: COLUMN} and data.time all",
+        ),
+        ("  periods: 4\n", "", 11, "trials.periods: missing; data.time needs periods"),
+        ("  time: day\n", "", 5, "data.test: next is the period that follows, and needs data.time"),
+        ("  time: day\n", "", 11, "trials.periods: needs data.time"),
+        ("  time: day\n", "", 12, "trials.window: is for rows that arrive over time"),
+        ("time: day", "time: class", 4, "data.time: names the column of the labels"),
+        (
+            "time: day",
+            "time: day\n  drop: [day]",
+            5,
+            "data.drop: names 'day', which is the column of the labels, persons",
+        ),
+        ("periods: 4", "periods: 1", 12, "trials.periods: must be a number of periods of equal length from 2 to 1000"),
+        ("periods: 4", "periods: 2000", 12, "trials.periods: must be a number of periods"),
+        ("periods: 4", "periods: {every: fortnight}", 12, "trials.periods: must be a number of periods"),
+        ("periods: 4", "periods: {every: 0}", 12, "trials.periods: must be a number of periods"),
+        ("periods: 4", "periods: [2023-02, 2023-01]", 12, "trials.periods: must be a number of periods"),
+        ("periods: 4", "periods: [2023-02, soon]", 12, "trials.periods: must be a number of periods"),
+        ("periods: 4", "periods: [1, 2023-01-05]", 12, "trials.periods: must be a number of periods"),
+        ("window: 2", "window: 0", 13, "trials.window: must be all or a whole number from 1 to 1000"),
+        ("window: 2", "window: some", 13, "trials.window: must be all or a whole number from 1 to 1000"),
+    ],
+)
+def test_what_is_unsuited_is_refused_by_its_line(written, old, new, line, said):
+    with pytest.raises(InputError) as error:
+        resolve(written((old, new)))
+    assert f"stream.yaml:{line}: {said}" in str(error.value)
+
+
+@pytest.mark.parametrize("periods", ["{every: week}", "{every: 7}", "[2023-01, 2023-W09, 2023-04-01]", "[0, 3.5, 9]"])
+def test_periods_are_given_by_number_span_or_starts(written, periods):
+    scenario = resolve(written(("periods: 4", f"periods: {periods}")))
+    assert resolve(scenario.to_plain()) == scenario
+
+
+SETTINGS = {
+    "data.targets": ["data.targets={}"],
+    "data.rows_per_person": ["data.person=who", "data.rows_per_person=[1, 2]"],
+    "parties.bags": ["parties.bags=[1, 2]"],
+}
+
+
+def unused_settings_document(source, *protocols):
+    return {
+        "data": {"source": source},
+        "parties": {"count": 2},
+        "protocols": [{"kind": entry} if isinstance(entry, str) else entry for entry in protocols],
+        "privacy": {"epsilon": 1},
+        "baselines": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "protocols", "ratios"),
+    [
+        ("digits", ["class_ratio"], True),
+        ("digits", ["pooled", "class_ratio"], True),
+        ("digits", ["soft_vote"], False),
+        ("digits", ["pooled"], False),
+        ("breast_cancer", ["mean_operator", "constant"], False),
+        ("breast_cancer", ["error_marginals", "mean_operator", "soft_vote"], False),
+        ("diabetes", ["label_sums", "pooled"], False),
+        ("diabetes", [{"kind": "weighted_lba", "size": 3, "bags": 7}], False),
+    ],
+)
+def test_what_is_for_class_ratios_is_refused_elsewhere(source, protocols, ratios):
+    found = set()
+    for key, settings in SETTINGS.items():
+        try:
+            resolve(unused_settings_document(source, *protocols), settings)
+        except InputError as error:
+            found |= {key for line in str(error).splitlines() if f" {key}: " in line}
+    assert found == (set() if ratios else SETTINGS.keys())
+
+
+@pytest.mark.parametrize("trust", ["aggregator", "secure", "none"])
+def test_servers_are_refused_where_nothing_is_added_up_for_them(trust):
+    asked = {**unused_settings_document("breast_cancer", "mean_operator"), "trust": trust}
+    assert resolve(asked).servers == "one"
+    if trust == "secure":
+        assert resolve({**asked, "servers": "two"}).servers == "two"
+        return
+    with pytest.raises(InputError, match="servers: two is for secure sums, and no protocol has any"):
+        resolve({**asked, "servers": "two"})
+
+
+def test_it_is_refused_at_its_line(tmp_path):
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "data:\n  source: breast_cancer\n  targets: {rows: 10}\nparties:\n  count: 4\n  bags: {by: ward}\n"
+        "protocols: [{kind: error_marginals}, {kind: mean_operator}]\nprivacy: {epsilon: 1}\n"
+    )
+    with pytest.raises(InputError) as refused:
+        resolve(path)
+    assert str(refused.value).splitlines() == [
+        f"{path}:3: data.targets: are sets to estimate class ratios of, which error_marginals does not do; remove it",
+        f"{path}:6: parties.bags: have label counts of their own, which error_marginals does not ask for; remove it",
+    ]
+
+
+def test_the_defaults_may_be_written_out():
+    given = unused_settings_document("breast_cancer", "mean_operator")
+    assert resolve(given, ["data.targets=null", "data.rows_per_person=1", "parties.bags=1"]) == resolve(given)
+
+
+CLASSIFIER, DELTA = "parties.classifier", "privacy.delta"
+
+
+@pytest.mark.parametrize(
+    ("source", "protocols", "without_effect"),
+    [
+        ("digits", [{"kind": "soft_vote", "noise": ["pure", "gaussian"]}], set()),
+        ("digits", ["soft_vote", {"kind": "majority_vote", "noise": "off"}], {DELTA}),
+        ("digits", ["class_ratio", "pooled"], set()),
+        ("digits", ["class_ratio"], {CLASSIFIER}),
+        ("digits", [{"kind": "class_ratio", "estimator": "mmd", "noise": "published_dirichlet"}], {CLASSIFIER}),
+        ("breast_cancer", ["mean_operator", "constant"], {CLASSIFIER}),
+        ("breast_cancer", [{"kind": "mean_operator", "noise": ["pure", "off"]}, "individual"], {DELTA}),
+        ("breast_cancer", [{"kind": "error_marginals", "noise": "pure"}, "mean_operator"], {CLASSIFIER}),
+        ("diabetes", ["label_sums", "pooled"], {CLASSIFIER}),
+        ("diabetes", ["pooled"], {CLASSIFIER, DELTA, "privacy.epsilon", "trials.noise"}),
+        ("digits", [{"kind": "soft_vote", "noise": "off"}], {DELTA, "privacy.epsilon", "trials.noise"}),
+    ],
+)
+def test_what_makes_no_difference_beside_the_protocols_is_told(source, protocols, without_effect):
+    scenario = resolve(unused_settings_document(source, *protocols), ["parties.classifier=logistic"])
+    found = {".".join(path) for path, _ in idle(scenario.data, scenario.protocols, scenario.privacy)}
+    assert found == {*without_effect, "servers"}
+    assert to_yaml(scenario).count("# Without effect here: no ") == len(found)
+
+
+def test_who_adds_up_makes_a_difference_to_secure_sums_alone():
+    asked = [{"kind": "mean_operator", "trust": trust} for trust in ("none", "secure")]
+    for protocols, without_effect in ((asked, False), (asked[:1], True)):
+        known = resolve(unused_settings_document("breast_cancer", *protocols))
+        told = [path for path, _ in idle(known.data, known.protocols, known.privacy)]
+        assert (("servers",) in told) is without_effect
+
+
+def test_it_is_told_at_its_key():
+    lines = to_yaml(resolve(unused_settings_document("breast_cancer", "mean_operator"))).splitlines()
+    told, servers = [number for number, line in enumerate(lines) if "Without effect" in line]
+    assert lines[servers + 1] == "servers: one"
+    assert lines[told] == "  # Without effect here: no protocol or baseline trains it."
+    assert lines[told + 1].startswith("  classifier: ")

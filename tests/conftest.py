@@ -24,7 +24,7 @@ from federation.contract.plugins import Reference
 
 collect_ignore = ["plugins/complete", "plugins/incomplete"]  # packages of others, which their tests install
 
-LONG = ("deployment", "federation/grids", "scenarios/testing", "documentation", "plugins")  # rooms that take long
+LONG = ("deployment", "federation/engines", "scenarios/testing", "documentation", "plugins")  # rooms that take long
 
 # How long an example takes depends on what else the machine does, and speed is for benchmarks.
 settings.register_profile("suite", deadline=None)

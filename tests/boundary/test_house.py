@@ -1,6 +1,6 @@
-"""The house: imports lead one way at every level, a protocol's own things lie under its name, tests mirror modules."""
+"""Imports lead one way at every level, and what only one protocol uses lies under its name."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -120,37 +120,3 @@ def test_each_of_them_would_be_found(graph: Mapping[str, tuple[str, ...]], found
 def test_the_drawn_house_is_the_one_that_stands(graph: Graph) -> None:
     drawn = (ROOT / "docs" / "architecture.svg").read_text(encoding="utf-8")
     assert house.described(house.rooms(graph)) in drawn, "run: python -m benchmarks.house docs/architecture.svg"
-
-
-# Modules without a test at the mirrored path: where they are tested, and why there.
-UNMIRRORED = {
-    "scenarios/settings/words.py": "tests/scenarios/simulated/test_conduct.py",  # declarations without behaviour
-}
-
-
-def mirrored(path: str) -> Path:
-    """Where the test of a module lies."""
-    module = PurePosixPath(path)
-    return ROOT / "tests" / module.parent / f"test_{module.name}"
-
-
-def untested(modules: Iterable[Module]) -> Iterator[str]:
-    """Modules that have code but no test of their own."""
-    for module in modules:
-        if not module.path.endswith("__init__.py") and not mirrored(module.path).exists():
-            yield module.path
-
-
-def test_every_module_has_its_test_at_the_mirrored_path_or_says_why_not(modules: Sequence[Module]) -> None:
-    assert sorted(untested(modules)) == sorted(UNMIRRORED)
-
-
-def test_a_module_tested_elsewhere_is_imported_there() -> None:
-    for path, test in UNMIRRORED.items():
-        assert path.removesuffix(".py").replace("/", ".") in (ROOT / test).read_text(encoding="utf-8")
-
-
-def test_every_test_lies_where_its_module_does(modules: Sequence[Module]) -> None:
-    expected = {mirrored(module.path) for module in modules}
-    found = {path for package in PACKAGES for path in (ROOT / "tests" / package).rglob("test_*.py")}
-    assert sorted(str(path.relative_to(ROOT)) for path in found - expected) == []

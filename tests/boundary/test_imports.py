@@ -81,7 +81,3 @@ def test_nothing_crosses_the_boundary():
 )
 def test_a_crossing_would_be_found(path, source):
     assert list(violations(path, source))
-
-
-def test_no_file_is_too_long_to_be_one_concept():
-    assert [str(path) for path in FILES if len(path.read_text().splitlines()) > 400] == []

@@ -5,7 +5,6 @@ The protocols of a scenario together: their variants differ, under names that fi
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -63,8 +62,6 @@ Protocols = Annotated[tuple[Protocol, ...], AfterValidator(_distinct)]
 # default by .010 in mean accuracy, at .5 behind by .008.
 _FEW_CLASSES = 0.3
 _DEFAULT = {"kind": "soft_vote"}
-_SUMMING = ("mean_operator", "label_sums")  # had an option `summation`
-_log = logging.getLogger(__name__)
 
 
 class Scenario(Section):
@@ -176,13 +173,10 @@ def _default_protocols(plain: dict[str, Any]) -> None:
 
 
 def _default_trust(plain: dict[str, Any]) -> None:
-    """Put in the scenario's trust where a protocol has none of its own; `summation`, its former name, is one."""
+    """Put in the scenario's trust where a protocol has none of its own."""
     common, protocols = plain.get("trust"), plain.get("protocols")
     entries = [entry for entry in protocols if isinstance(entry, dict)] if isinstance(protocols, list) else []
     for entry in entries:
-        if entry.get("kind") in _SUMMING and (former := entry.pop("summation", None)) is not None:
-            _log.warning("summation: %s of %s is called trust now; replace it", former, entry["kind"])
-            entry.setdefault("trust", "secure" if former == "secure" else "none")
         if common is not None and entry.get("kind") in registry.protocol_names():
             entry.setdefault("trust", common)
 

@@ -1,4 +1,4 @@
-"""Whom parties trust: said once for a scenario, by a protocol for itself, and by the name that it had."""
+"""Whom parties trust: said once for a scenario, or by a protocol for itself."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ def test_a_scenario_says_it_for_those_that_do_not() -> None:
     assert trusts(entries, trust="secure") == ["secure", "none", None]
 
 
-def test_its_former_name_is_read_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    entries = [{"kind": "mean_operator", "summation": "secure"}, {"kind": "mean_operator", "summation": "parties"}]
-    assert trusts(entries) == ["secure", "none"]
-    assert "summation: secure of mean_operator is called trust now; replace it" in caplog.text
+def test_its_former_name_is_an_unknown_key_like_any_other() -> None:
+    with pytest.raises(InputError, match=r"protocols\.0\.summation: unknown key; allowed: kind, name, trust, "):
+        trusts([{"kind": "mean_operator", "summation": "secure"}])
 
 
 def test_a_protocol_that_cannot_work_under_it_is_refused_with_the_reason() -> None:

@@ -113,7 +113,7 @@ def test_it_measures_what_a_run_does_and_keeps_it(tmp_path, monkeypatch):
 def test_public_rows_are_not_marked_and_a_protocol_that_fails_gives_nothing(tmp_path):
     file = tmp_path / "a.json"
     found = bench(file, private=False, parties={"count": 2}).measured(
-        [{"kind": "mean_operator", "summation": "secure"}], 0, 1, [1.0], Deadline(60)
+        [{"kind": "mean_operator", "trust": "secure"}], 0, 1, [1.0], Deadline(60)
     )  # of two parties one may collude, so that nobody is left to share a noise
     assert found == {}
     assert "NON-PRIVATE" not in file.read_text()

@@ -187,7 +187,7 @@ def _path(source: str, data_dir: str | os.PathLike[str] | None, key: str = "data
         raise InputError(
             f"data set '{source}' needs the file {known.file}, but {where}; name its folder with --data-dir or the "
             f"environment variable FEDERATION_DATA. The file holds {known.holds}; federation data {source} says "
-            f"where the original is, {known.origin}, and makes the file from it"
+            f"where the original is, {known.origin}, and how to make the file from it"
         )
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(

@@ -1,10 +1,7 @@
-"""A folder of downloads: its files by their official names, packed or not, as tables and matrices.
+"""Read the downloads of data sets, by their official names and packed or not, and convert them to the project's files.
 
-Originals of numbers: sensors, digits, cardiotocograms, collisions, houses, proteins, vehicles.
-
-Originals of numbers and categories: census records and network connections, with an indicator for each category.
-
-Originals of texts, and files that scenarios read as they are.
+In this order: tables and matrices in a folder of downloads; data sets of numbers; of numbers and categories, with an
+indicator for each category; of texts; and files that scenarios read as they are.
 """
 
 from __future__ import annotations
@@ -15,18 +12,18 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
+import pyarrow
 from numpy.typing import NDArray
+from pyarrow import csv
+from scipy.sparse import csr_matrix
+from sklearn.datasets import load_svmlight_file
 
 from federation.contract.errors import InputError
 from federation.numerics.rows import Integers
 from scenarios.data.text_sets import URL_DAYS
-
-if TYPE_CHECKING:
-    import pyarrow
-    from scipy.sparse import csr_matrix
 
 Arrays = dict[str, NDArray[Any]]
 _PACKED = {".gz": gzip.open, ".bz2": bz2.open}
@@ -81,9 +78,6 @@ class Downloads:
 
         The columns `numbers` are real numbers, the others of `columns` texts, and those of a header whatever they seem.
         """
-        import pyarrow
-        from pyarrow import csv
-
         block = csv.ReadOptions(column_names=columns, skip_rows=skip, use_threads=False)
         header = columns is None
         parse = csv.ParseOptions(delimiter=separator, quote_char='"' if header else False, newlines_in_values=header)
@@ -111,8 +105,6 @@ class Downloads:
 
     def svmlight(self, name: str, columns: int) -> tuple[csr_matrix, NDArray[np.float64]]:
         """Sparse rows and their labels."""
-        from sklearn.datasets import load_svmlight_file
-
         try:
             rows, labels = load_svmlight_file(self.open(name), n_features=columns, zero_based=False)
         except (ValueError, OSError, EOFError) as error:
@@ -321,8 +313,6 @@ _WEEKS_RANGE = (0.0, 52.0)
 
 def adult(found: Downloads) -> Arrays:
     """adult.data and adult.test, whose first line is a remark and whose labels end with a point."""
-    import pyarrow
-
     files = {"adult.data": 0, "adult.test": 1}  # and how many lines come before the first record
     tables = [found.table(name, _ADULT, numbers=_ADULT_NUMBERS, skip=skip) for name, skip in files.items()]
     table, path, train = pyarrow.concat_tables(tables), found.path("adult.data"), tables[0].num_rows
@@ -412,8 +402,6 @@ _LINES_OF_A_TWEET = 3
 
 def youtube_spam(found: Downloads) -> pyarrow.Table:
     """The five files of comments, with a header each: the text, whose video it is below, and ham or spam."""
-    import pyarrow
-
     content, kinds, videos = [], [], []
     for name in VIDEOS:
         table, path = found.table(name), found.path(name)
@@ -427,8 +415,6 @@ def youtube_spam(found: Downloads) -> pyarrow.Table:
 
 def tweets(found: Downloads) -> pyarrow.Table:
     """train.raw and test.raw: three lines a tweet, its text with $T$ for the target, the target, and -1, 0 or 1."""
-    import pyarrow
-
     rows = []
     for part in ("train", "test"):
         with found.open(f"{part}.raw") as file:

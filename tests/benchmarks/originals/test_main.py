@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from benchmarks.originals.__main__ import ORIGINALS, main, make, original, target
 from federation.contract.errors import InputError
 from scenarios.data.catalogue import entry, names
-from scenarios.data.originals import ORIGINALS, original, target
 
 
 def test_every_data_set_with_a_file_is_made_from_an_original():
@@ -53,3 +53,46 @@ def test_what_is_saved_can_be_loaded(tmp_path):
     (tmp_path / "CASP.csv").write_text("RMSD," + ",".join(f"F{i}" for i in range(1, 10)) + "\n3.5" + ",1" * 9 + "\n")
     ORIGINALS["protein"].save(tmp_path, tmp_path / "protein.npz")
     assert np.load(tmp_path / "protein.npz")["y"].tolist() == [3.5]
+
+
+@pytest.fixture
+def downloads(tmp_path):
+    folder = tmp_path / "downloads"
+    folder.mkdir()
+    header = ",".join(["RMSD", *(f"F{i}" for i in range(1, 10))])
+    (folder / "CASP.csv").write_text(header + "\n3.5" + ",1" * 9 + "\n0.5" + ",2" * 9 + "\n")
+    return folder
+
+
+def test_a_set_says_which_downloads_it_needs():
+    told = make("ctg", None, None, None)
+    assert told[0] == "downloads: CTG.csv"
+    assert 'sheet "Raw Data"' in told[1]
+    assert len(make("protein", None, None, None)) == 1
+
+
+def test_a_file_is_made_and_read(downloads, tmp_path, monkeypatch, capsys):
+    told = make("protein", downloads, None, tmp_path / "data")
+    assert told == [f"wrote {tmp_path}/data/protein.npz: 2 rows", "licence: CC BY 4.0"]
+    own = tmp_path / "own.npz"
+    monkeypatch.setattr("sys.argv", ["originals", "protein", "--from", str(downloads), "--to", str(own)])
+    main()
+    assert capsys.readouterr().out.startswith(f"wrote {own}: 2 rows")
+    assert own.is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["protein", "--to", "x.npz"], "--to needs --from"),
+        (["protein", "--from", "nowhere"], "there is no folder nowhere; name the folder with CASP.csv"),
+        (["digits"], "'digits' needs no file"),
+        (["protein", "--from", "downloads", "--to", "downloads/CASP.csv"], "CASP.csv is there already"),
+        (["har", "--from", "downloads", "--to", "x.npz"], "there is no file train/X_train.txt in downloads"),
+    ],
+)
+def test_mistakes_are_one_sentence(downloads, monkeypatch, arguments, words):
+    monkeypatch.chdir(downloads.parent)
+    monkeypatch.setattr("sys.argv", ["originals", *arguments])
+    with pytest.raises(SystemExit, match=words):
+        main()

@@ -16,10 +16,8 @@ import numpy as np
 import pytest
 from support.raw_files import WRITERS
 
-from federation.contract.errors import InputError
-from scenarios.data.catalogue import load
-from scenarios.data.hashing import Hashing
-from scenarios.data.original_formats import (
+from benchmarks.originals.__main__ import ORIGINALS
+from benchmarks.originals.formats import (
     _CTG,
     _HIGGS,
     _HOUSING,
@@ -31,7 +29,9 @@ from scenarios.data.original_formats import (
     numbers,
     texts,
 )
-from scenarios.data.originals import ORIGINALS
+from federation.contract.errors import InputError
+from scenarios.data.catalogue import load
+from scenarios.data.hashing import Hashing
 
 RANDOM = np.random.default_rng(11)
 WEEKS_SIZES = (2, 7, 3, 8, 52, 47)  # of the six categories
@@ -312,7 +312,7 @@ def test_the_arrays_that_are_there_come_back_from_raw_files_number_files(name, t
 
 
 def test_only_the_first_rows_of_a_large_file_are_taken(tmp_path, monkeypatch):
-    monkeypatch.setattr("scenarios.data.original_formats._HIGGS_ROWS", 3)
+    monkeypatch.setattr("benchmarks.originals.formats._HIGGS_ROWS", 3)
     WRITERS["higgs"](SMALL_NUMBER_FILES["higgs"], tmp_path)
     assert number_files_made("higgs", tmp_path)["y"].tolist() == [1, 0, 0]
 

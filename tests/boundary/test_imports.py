@@ -1,83 +1,101 @@
-"""Who may import whom. The folders are the trust boundary, so this is a privacy test."""
+"""Test who may import whom. The packages are the trust boundary, so these are privacy tests.
 
-import ast
+The contracts are in pyproject.toml (`lint-imports` checks them). The two laws below are ours.
+"""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import grimp
 import pytest
+from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).resolve().parents[2]
-LAYERS = {
-    "federation": set(),
-    "parties": {"federation"},
-    "aggregator": {"federation"},
-    "scenarios": {"federation", "parties", "aggregator"},
-}
-ONLY_IN = {
-    "flwr": (
-        "federation/engines/",
-        "federation/signed_messages/",  # messages hold what Flower's codec makes
-        "parties/app.py",
-        "parties/site/message_queue.py",  # where letters come from
-        "aggregator/server/app.py",
-        "aggregator/exchange/",  # and go to
-        "scenarios/deployment/superlink.py",  # starts the servers between
-        "scenarios/testing/small_trials.py",  # whose sites answer messages in this process
-    ),
-    "ray": ("federation/engines/",),
-    "yaml": ("scenarios/",),
-    # What other people write is checked in one way: scenarios, agreements, configurations of sites.
-    "pydantic": ("scenarios/", "federation/signed_messages/agreement.py", "parties/site/settings.py"),
-    "sqlalchemy": ("scenarios/deployment/site_data.py",),
-    "matplotlib": ("scenarios/",),
-    "rich": ("scenarios/",),
-    "typer": ("scenarios/",),
-    "jinja2": ("scenarios/",),
-    "pyarrow": ("scenarios/",),
-    "sklearn": ("parties/", "aggregator/", "scenarios/"),
-}
+PACKAGES = ("federation", "parties", "aggregator", "scenarios")
+# Users and the rim use what these packages of the common ground offer, so one side may be enough.
+OPEN = ("federation.contract", "federation.mechanisms", "federation.engines", "federation.queries")
+# One import against every contract, in their order: the importing module and the imported one.
+BREACHES = (
+    ("parties/app.py", "aggregator.trial.plan"),
+    ("federation/contract/errors.py", "federation.contract.query"),
+    ("aggregator/protocols/label_sums.py", "aggregator.protocols.majority_vote"),
+    ("scenarios/runs/runner.py", "aggregator.protocols.majority_vote"),
+    ("aggregator/trial/plan.py", "flwr.app"),
+    ("parties/app.py", "ray"),
+    ("aggregator/trial/plan.py", "yaml"),
+    ("parties/app.py", "pydantic"),
+    ("scenarios/runs/runner.py", "sqlalchemy"),
+    ("federation/contract/query.py", "sklearn.base"),
+)
 
 
-def imports(source):
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are absolute"
-            yield node.module
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    """All modules of the four packages and their imports, those for types and those inside functions included."""
+    return grimp.build_graph(*PACKAGES, cache_dir=None)
 
 
-def violations(path, source):
-    layer = path.split("/")[0]
-    for name in imports(source):
-        top = name.split(".")[0]
-        if top in LAYERS and top != layer and top not in LAYERS[layer]:
-            yield f"{path} imports {name}"
-        if top in ONLY_IN and not path.startswith(ONLY_IN[top]):
-            yield f"{path} imports {name}"
+def outward(graph: grimp.ImportGraph) -> list[str]:
+    """Imports of a module that lies directly in a folder around the importing module's folder."""
+    found = []
+    for source in sorted(graph.modules):
+        folder = source if graph.find_children(source) else source.rpartition(".")[0]
+        for target in graph.find_modules_directly_imported_by(source):
+            around = target if graph.find_children(target) else target.rpartition(".")[0]
+            if folder.startswith(f"{around}."):
+                found.append(f"{source} -> {target}")
+    return found
 
 
-FILES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
+def one_sided(graph: grimp.ImportGraph) -> list[str]:
+    """Modules of the common package that only one side needs, or none."""
+    needed = [graph.find_upstream_modules(side, as_package=True) for side in ("parties", "aggregator")]
+    common = {name for name in graph.modules if name.startswith("federation.") and not name.startswith(OPEN)}
+    return sorted(name for name in common - (needed[0] & needed[1]) if not graph.find_children(name))
 
 
-def test_there_are_files_to_check():
-    assert len(FILES) > 40
+def test_every_contract_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert lint_imports(no_cache=True) == 0
 
 
-def test_nothing_crosses_the_boundary():
-    found = [v for path in FILES for v in violations(str(path.relative_to(ROOT)), path.read_text())]
-    assert found == []
+def test_every_contract_has_power(tmp_path: Path) -> None:
+    """A copy of the tree with one import against every contract breaks them all."""
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=lambda _, names: {"__pycache__"} & {*names})
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for path, target in BREACHES:
+        with (tmp_path / path).open("a", encoding="utf-8") as file:
+            file.write(f"\n\ndef late():\n    import {target}\n")
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports; lint_imports(no_cache=True)"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert f"0 kept, {len(BREACHES)} broken" in done.stdout
+
+
+def test_no_module_imports_from_a_folder_around_its_own(graph: grimp.ImportGraph) -> None:
+    assert outward(graph) == []
+
+
+def test_what_only_one_side_uses_lies_with_that_side(graph: grimp.ImportGraph) -> None:
+    assert one_sided(graph) == []
 
 
 @pytest.mark.parametrize(
-    ("path", "source"),
+    ("found", "source", "target"),
     [
-        ("parties/responses/votes.py", "from aggregator.ensembles.output import VoteTally"),
-        ("aggregator/ensembles/output.py", "import parties.party_data.cohort"),
-        ("aggregator/contract/ledger.py", "from scenarios import schema"),
-        ("federation/contract/query.py", "from flwr.app import Message"),
-        ("parties/responses/votes.py", "def f():\n    import ray"),
-        ("aggregator/releases/models.py", "import yaml"),
+        (outward, "federation.numerics.inner.x", "federation.numerics.y"),
+        (outward, "federation.numerics.inner.x", "federation.numerics"),
+        (one_sided, "federation.numerics.unused", "federation.numerics.rows"),
+        (one_sided, "parties.app", "federation.numerics.unused"),
     ],
 )
-def test_a_crossing_would_be_found(path, source):
-    assert list(violations(path, source))
+def test_each_law_has_power(found: Callable[[grimp.ImportGraph], list[str]], source: str, target: str) -> None:
+    changed = grimp.ImportGraph()
+    for name in ("federation", "parties", "aggregator", "federation.numerics", source, target):
+        changed.add_module(name)
+    changed.add_module("federation.numerics.inner")
+    changed.add_import(importer=source, imported=target)
+    assert found(changed) != []

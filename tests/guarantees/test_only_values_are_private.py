@@ -25,7 +25,6 @@ PROTOCOLS = {
     "statistic": SoftVote(submit="votes"),
     "isotropic": SoftVote(submit="votes", shape="isotropic"),
     "erm": SoftVote(submit="votes", decoder="erm"),
-    "discrepancy": SoftVote(submit="votes", decoder="discrepancy"),
     "output": SoftVote(perturb="output", regularisation=0.1),
     "public features": SoftVote(perturb="output", sensitivity="public_features", regularisation=0.1),
     "published": SoftVote(perturb="output", sensitivity="published", regularisation=0.1),

@@ -130,7 +130,6 @@ class RatioOptions:
     bandwidth: gamma of the kernel exp(-gamma |x-y|^2) times the median squared distance, or with `submit: rows` `auto`
         for the published selection by held-out bags and their released counts; null for the choice of the estimator: 1,
         for `mmd` that selection, for `proportion_svm` no kernel but the rows themselves.
-    ridge: of `whitened`, what is added to the covariance, in mean variances.
     corrected: of `whitened`, `class_means` and `energy`: account for the known noise of the counts.
     label_share: of `protect: row`, the part of the noise's budget that labels get.
     floor: of `dirichlet_floor`: every class has so many rows in every bag, which is declared, not checked.
@@ -150,7 +149,6 @@ class RatioOptions:
     kernel: Literal["fourier", "nystrom", "exact", "linear"] = "fourier"
     dimensions: int = 512
     bandwidth: float | Literal["auto"] | None = None
-    ridge: float = 1.0
     corrected: bool = True
     label_share: float = 0.5
     floor: int | None = None
@@ -160,7 +158,6 @@ class RatioOptions:
         require_waves(self.dimensions)
         if self.bandwidth is not None and self.bandwidth != "auto":
             require_positive("bandwidth", self.bandwidth)
-        require_positive("ridge", self.ridge)
         if not 0 < self.label_share < 1:
             raise InputError(f"label_share must lie between 0 and 1, got {self.label_share}")
         self._check_noise()
@@ -170,7 +167,6 @@ class RatioOptions:
                 f"{', '.join(_OF_EMBEDDINGS[:-1])} or {_OF_EMBEDDINGS[-1]}"
             )
         self._check_kernel()
-        refuse_misplaced(self, ("ridge",), "estimator: whitened", self.estimator == "whitened")
         corrected = self.estimator in _CORRECTED
         refuse_misplaced(self, ("corrected",), "estimator: whitened, class_means or energy", corrected)
         refuse_misplaced(self, ("label_share",), "protect: row", self.protect == "row")

@@ -142,8 +142,6 @@ class Fitting:
             found = {"bandwidth": options.bandwidth, "features": options.dimensions}
         if options.estimator in CORRECTED_ESTIMATORS:
             found["corrected"] = options.corrected
-        if options.estimator == "whitened":
-            found["ridge"] = options.ridge
         return found if options.estimator == "energy" else {**found, "seed": self._seed}
 
     @cached_property

@@ -3,15 +3,6 @@
 A decoder takes draws of the statistic B' A' Y / N (`aggregator.protocols.soft_vote.decoders`), (draws, (C-1) r), and
 gives weights (draws, C, d). Coordinates are Y = X U / t; v are the variances of the rows along U.
 
-Maximum-entropy models within a given distance of a noisy statistic (Morozov's discrepancy principle).
-
-    minimise  R(w) + threshold |w|,    R(w) = mean_i log sum_k exp(w_k'x_i) - <mu, w>      (or its binary form)
-
-is the dual of maximising the entropy of the labels subject to |mu(w) - mu| <= threshold, mu(w) being the model's
-own statistic (Dudik, Phillips and Schapire 2007, J. Mach. Learn. Res. 8). Where w is not 0 it is the minimiser w_lam
-of the ridge risk R(w) + lam/2 |w|^2 with lam |w_lam| = threshold. Both sides are monotone: lam |w_lam| =
-|grad R(w_lam)| rises with lam, up to |grad R(0)|, while |w_lam| falls.
-
 Noisy votes: all vote shares are released, and whatever learns from the labels is post-processing.
 
 The Gaussian noisy maximum of PATE (Papernot et al. 2018) on every auxiliary row at once, charged as one release of
@@ -22,76 +13,17 @@ Statistic perturbation: noise on all that a risk takes from the votes; the model
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from aggregator.contract.session import Decode, Decoder, LinearScores, Perturbable
 from aggregator.ensembles.output import Ensemble
 from aggregator.ensembles.sessions import PUBLIC_ROWS, VOTE_ASSUMPTIONS, VOTE_CHECKS, two_rows
 from aggregator.trial.public_rows import Coordinates
-from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
 from federation.mechanisms.accounting import sensitivity
 from federation.mechanisms.noise.additive import AdditiveMechanism
 from federation.numerics.erm import attainable_tolerance, minimise, risk_minimiser
-from federation.numerics.label_losses import label_loss
-from federation.numerics.rows import Floats, contrast_rounding, contrasts
-
-SMALLEST_RIDGE = 1e-6  # where (nearly) no distance is asked for, and a minimiser need not exist
-_ACCURACY = 1e-4  # relative, of the distance
-_SECANT_STEPS = 12  # a handful is usual; whatever is left after them is halved
-_STEPS = 100
-_FLATTEST = 0.02  # least slope that a secant step trusts
-
-
-def discrepancy_minimiser(rows: Floats, mu: Floats, threshold: float) -> Floats:
-    """The minimiser of R(w) + threshold |w|, in the shape of mu; its distance is met to a ten-thousandth.
-
-    `rows` (N, d); `mu` (d,) binary or (C, d) multinomial, any vectors, in the coordinates in which distances are
-    Euclidean. Zero when the threshold is at least |grad R(0)|. Never regularised by less than a ridge of 1e-6, whose
-    distance may then exceed the threshold. Raises `InputError` for a threshold that is negative or not finite, and
-    for arrays as `federation.numerics.erm.minimise`.
-
-    Examples:
-        >>> rows, mu = np.eye(2), np.array([0.3, 0.2])  # of weights 0 it is (1/4, 1/4)
-        >>> discrepancy_minimiser(rows, mu, threshold=0.02).round(2)
-        array([ 0.29, -0.29])
-        >>> discrepancy_minimiser(rows, mu, threshold=0.1)  # which weights of 0 meet
-        array([0., 0.])
-    """
-    if not 0 <= threshold < math.inf:
-        raise InputError(f"threshold must be finite and not negative, got {threshold}")
-    at_zero, _ = label_loss(rows, mu, SMALLEST_RIDGE).gradient(np.zeros(np.size(mu)))
-    farthest = float(np.linalg.norm(at_zero))
-    if threshold >= farthest:
-        return np.zeros(np.shape(mu))
-    accuracy = _ACCURACY * max(threshold, _ACCURACY * farthest)
-    floor = low = math.log(SMALLEST_RIDGE)
-    high = math.inf
-    # The quadratic model at w = 0 has lam |w_lam| = |grad R(0)| lam / (lam + curvature).
-    curvature = float(np.einsum("nd,nd->", rows, rows)) / rows.size / (4 if np.ndim(mu) == 1 else len(mu))
-    ridge = max(SMALLEST_RIDGE, curvature * threshold / (farthest - threshold))
-    at, slope, last = math.log(ridge), curvature / (ridge + curvature), None
-    weights, floored = np.zeros(np.shape(mu)), False
-    for step in range(_STEPS):
-        ridge = math.exp(at)
-        tolerance = attainable_tolerance(accuracy / 4, rows, ridge)
-        weights = minimise(rows, mu, ridge, gradient_tolerance=tolerance, start=weights).weights
-        distance = ridge * float(np.linalg.norm(weights))
-        if abs(distance - threshold) <= accuracy or (distance > threshold and at == floor):
-            break
-        low, high = (at, high) if distance < threshold else (low, at)
-        error = math.log(distance / max(threshold, accuracy))  # rises with the log ridge, by a slope of at most 1
-        if last is not None:
-            slope = min(1.0, max(_FLATTEST, (error - last[1]) / (at - last[0])))
-        last, at = (at, error), at - error / slope
-        if at < floor and not floored:
-            at, floored = floor, True  # the distance may be out of reach, which only the floor shows
-        elif not low < at < high or step >= _SECANT_STEPS:
-            at = (low + high) / 2 if high < math.inf else low + 1
-    return weights
-
+from federation.numerics.rows import contrast_rounding, contrasts
 
 _VOTE_TOLERANCE = 1e-3  # of the gradient, in units of the regularisation
 _DECIMALS = 12
@@ -175,12 +107,13 @@ def perturb_statistic(ensemble: Ensemble, coordinates: Coordinates, decoder: Dec
 
 _WITHOUT_NOISE = 1e-4  # regularisation where no noise asks for any
 _RELATIVE_TOLERANCE = 1e-4  # of the gradient, in units of the regularisation
+_SHRINKAGE = 0.1  # of least squares, in mean variances
 
 
-def least_squares(coordinates: Coordinates, classes: int, shrinkage: float) -> Decoder:
-    """W = (mu - 1 xbar'/C) (Sigma + c I)^-1 with c = shrinkage * tr(Sigma)/r: scores by least squares on shares."""
+def least_squares(coordinates: Coordinates, classes: int) -> Decoder:
+    """W = (mu - 1 xbar'/C) (Sigma + c I)^-1 with c = 0.1 tr(Sigma)/r: scores by least squares on shares."""
     variances = coordinates.variances
-    filters = coordinates.scale / (variances + shrinkage * variances.mean())
+    filters = coordinates.scale / (variances + _SHRINKAGE * variances.mean())
     return _decoder(coordinates, classes, filters, lambda blocks, _: contrasts(classes) @ (blocks * filters))
 
 
@@ -196,26 +129,6 @@ def erm(coordinates: Coordinates, classes: int, regularisation: float | None) ->
         tolerance = attainable_tolerance(_RELATIVE_TOLERANCE * strength, rows, strength / 2)
         statistics = contrasts(classes) @ (blocks * coordinates.scale) + uniform
         return np.stack([_softmax_weights(rows, one, strength, tolerance) for one in statistics])
-
-    return _decoder(coordinates, classes, 1 / coordinates.scale, weights)
-
-
-def discrepancy(coordinates: Coordinates, classes: int, safety_factor: float) -> Decoder:
-    """The maximum-entropy model whose statistic is as far from the noisy one as the noise is expected to be.
-
-    Among all W, the model of largest entropy with |statistic(W) - noisy| <= safety_factor E|noise| minimises the
-    softmax risk plus that threshold times |W U t|_F, the norm dual to the one in which the noise is isotropic
-    (Morozov's discrepancy principle; Dudik, Phillips and Schapire 2007 for the duality). When even the uniform model
-    satisfies it, the weights' direction has a limit as the threshold comes down to there: least squares without
-    shrinkage where coordinates are whitened, the noisy statistic itself otherwise. That limit is returned.
-    """
-    rows = coordinates.rows
-    uniform = rows.mean(axis=0) / classes
-
-    def weights(blocks: np.ndarray, mechanism: AdditiveMechanism | None) -> np.ndarray:
-        threshold = 0.0 if mechanism is None else safety_factor * mechanism.expected_noise_norm()
-        found = [_discrepancy_weights(rows, one, uniform, threshold) for one in contrasts(classes) @ blocks]
-        return np.asarray(np.stack(found) / coordinates.scale)
 
     return _decoder(coordinates, classes, 1 / coordinates.scale, weights)
 
@@ -243,12 +156,3 @@ def _softmax_weights(rows: np.ndarray, statistic: np.ndarray, regularisation: fl
         half = regularisation / 2
         return two_rows(minimise(rows, statistic[1], half, gradient_tolerance=tolerance).weights)
     return minimise(rows, statistic, regularisation, gradient_tolerance=tolerance).weights
-
-
-def _discrepancy_weights(rows: np.ndarray, contrast: np.ndarray, uniform: np.ndarray, threshold: float) -> np.ndarray:
-    """Weights (C, r) for the statistic contrast + uniform; two classes are solved as one vector, |w| = sqrt(2) |W|."""
-    if len(contrast) == 2:
-        weights = two_rows(discrepancy_minimiser(rows, (contrast + uniform)[1], threshold / np.sqrt(2)))
-    else:
-        weights = discrepancy_minimiser(rows, contrast + uniform, threshold)
-    return weights if weights.any() else contrast

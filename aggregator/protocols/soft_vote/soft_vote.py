@@ -23,7 +23,7 @@ from federation.contract.errors import InputError
 from federation.contract.query import OFF
 
 _MANY_RUNS = 400_000  # of an audit
-_RUNS = {"erm": 4_000, "discrepancy": 20_000, "votes": 100_000}  # where releases need optimisations
+_RUNS = {"erm": 4_000, "votes": 100_000}  # where releases need optimisations
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,7 @@ class SoftVote(VoteProtocol):
     sensitivity: of `output`: `published`, `tight` (exact for the loss), `diameter` (also bounded by lam alone) or
         `public_features` (also by how far votes can move these public rows).
     shape: of `statistic`: `whitened` (noise shaped like the public rows' second moment) or `isotropic`.
-    decoder: of `statistic`: `least_squares` (closed form), `erm` (the weighted risk) or `discrepancy` (the model of
-        largest entropy within the noise's reach).
+    decoder: of `statistic`: `least_squares` (closed form) or `erm` (the weighted risk).
     noise: `pure` (L2-Gamma), `gaussian` (discrete Gaussian, uses delta) or `off` (NON-PRIVATE).
     submit: of `statistic`: what a party sends, only its share of the `statistic`, so that nobody sees a vote, or its
         `votes`. Everything else is computed from votes.
@@ -52,8 +51,6 @@ class SoftVote(VoteProtocol):
     protect: `party`, or `party_and_auxiliary_row` with `output`: one auxiliary row may change as well.
     regularisation: lam of `output` and `votes` (default 1e-4) or of the `erm` decoder (default: the expected noise
         norm).
-    shrinkage: of `least_squares`, in units of the mean variance, >= 0.
-    safety_factor: of `discrepancy`: the distance allowed, in expected noise norms, positive.
     """
 
     why_default: ClassVar[tuple[Rule, ...]] = (
@@ -91,7 +88,7 @@ class SoftVote(VoteProtocol):
     perturb: Literal["statistic", "output", "votes"] = "statistic"
     sensitivity: Literal["published", "tight", "diameter", "public_features"] = "tight"
     shape: Literal["whitened", "isotropic"] = "whitened"
-    decoder: Literal["least_squares", "erm", "discrepancy"] = "least_squares"
+    decoder: Literal["least_squares", "erm"] = "least_squares"
     noise: Literal["pure", "gaussian", "off"] = "pure"
     submit: Literal["votes", "statistic"] = "statistic"
     share: Literal["both", "probabilities", "scores", "raw"] = "both"
@@ -99,23 +96,16 @@ class SoftVote(VoteProtocol):
     ballot: Literal["labels", "probabilities"] = "labels"
     protect: Literal["party", "party_and_auxiliary_row"] = "party"
     regularisation: float | None = None
-    shrinkage: float = 0.1
-    safety_factor: float = 2.5
 
     def __post_init__(self) -> None:
         if self.regularisation is not None:
             require_positive("regularisation", self.regularisation)
-        require_positive("safety_factor", self.safety_factor)
-        if not 0 <= self.shrinkage < float("inf"):
-            raise InputError(f"shrinkage must be a number >= 0, got {self.shrinkage}")
         refuse_misplaced(self, ("sensitivity", "protect"), "perturb: output", self.perturb == "output")
         refuse_misplaced(self, ("shape", "decoder"), "perturb: statistic", self.perturb == "statistic")
         refuse_misplaced(self, ("share",), "submit: statistic", self.by_shares or self.share == "raw")
         refuse_misplaced(self, ("ballot", "decoder"), "share: raw", not self.unit_shares)
         refuse_misplaced(self, ("student",), "share: both, probabilities or scores", self.unit_shares)
         chosen = self.decoder if self.perturb == "statistic" else None
-        refuse_misplaced(self, ("shrinkage",), "decoder: least_squares", chosen == "least_squares")
-        refuse_misplaced(self, ("safety_factor",), "decoder: discrepancy", chosen == "discrepancy")
         regularised = self.perturb != "statistic" or chosen == "erm"
         refuse_misplaced(self, ("regularisation",), "perturb: output, perturb: votes or decoder: erm", regularised)
         refuse_public_reach(self.sensitivity, self.protect)
@@ -169,7 +159,5 @@ class SoftVote(VoteProtocol):
     def decoded(self, coordinates: Coordinates, classes: int) -> Decoder:
         """What turns noisy statistics in these coordinates into models."""
         if self.decoder == "least_squares":
-            return decoders.least_squares(coordinates, classes, self.shrinkage)
-        if self.decoder == "erm":
-            return decoders.erm(coordinates, classes, self.regularisation)
-        return decoders.discrepancy(coordinates, classes, self.safety_factor)
+            return decoders.least_squares(coordinates, classes)
+        return decoders.erm(coordinates, classes, self.regularisation)

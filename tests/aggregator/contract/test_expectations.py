@@ -106,7 +106,6 @@ def test_a_value_of_zero_says_nothing():
 VARIANTS = {
     "least squares": SoftVote(submit="votes", noise="gaussian"),
     "isotropic": SoftVote(submit="votes", noise="gaussian", shape="isotropic"),
-    "discrepancy": SoftVote(submit="votes", noise="gaussian", decoder="discrepancy"),
     "output": SoftVote(noise="gaussian", perturb="output", sensitivity="public_features", regularisation=0.1),
 }
 

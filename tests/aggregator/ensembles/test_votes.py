@@ -27,8 +27,8 @@ BOTH = "party_and_auxiliary_row"
 STATISTIC = {
     "unit": {},
     "isotropic": {"submit": "votes", "shape": "isotropic"},
-    "discrepancy": {"submit": "votes", "decoder": "discrepancy"},
-    "discrepancy_isotropic": {"submit": "votes", "decoder": "discrepancy", "shape": "isotropic", "noise": "gaussian"},
+    "erm": {"submit": "votes", "decoder": "erm"},
+    "erm_isotropic": {"submit": "votes", "decoder": "erm", "shape": "isotropic", "noise": "gaussian"},
     "shares_isotropic": {"share": "raw", "shape": "isotropic"},
 }
 OUTPUT = {
@@ -68,11 +68,11 @@ def test_the_ledger_says_what_each_variant_charges(plan):
     parameters = {entry["variant"]: entry["guarantee"]["parameters"] for entry in summary["ledger"]["releases"]}
     dimensions = {name: known["dimension"] for name, known in parameters.items()}
     assert parameters["unit"]["sensitivity"] == pytest.approx(2 / 40, rel=1e-6)
-    assert dimensions["unit"] == dimensions["isotropic"] == dimensions["discrepancy"] == dimensions["tight"] == 2 * 3
+    assert dimensions["unit"] == dimensions["isotropic"] == dimensions["erm"] == dimensions["tight"] == 2 * 3
     assert dimensions["published"] == 3 * 3
     assert dimensions["votes"] == 2 * 120
     assert parameters["votes"]["sensitivity"] == pytest.approx(np.sqrt(2 * 120) / 40)
-    assert parameters["discrepancy"]["sensitivity"] == pytest.approx(np.sqrt(2) / 40, rel=1e-6)
+    assert parameters["erm"]["sensitivity"] == pytest.approx(np.sqrt(2) / 40, rel=1e-6)
     assert parameters["public_features"]["sensitivity"] < 0.9 * parameters["tight"]["sensitivity"]
     assert parameters["isotropic"]["sensitivity"] < 0.9 * np.sqrt(2) / 40
 
@@ -217,7 +217,7 @@ def ballots(classes, parties=PARTIES - 2):
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
-@pytest.mark.parametrize("options", [{}, {"shape": "isotropic"}, {"decoder": "erm"}, {"decoder": "discrepancy"}])
+@pytest.mark.parametrize("options", [{}, {"shape": "isotropic"}, {"decoder": "erm"}])
 def test_without_noise_shares_and_votes_give_the_same_model(classes, options):
     labels = np.random.default_rng(1).integers(0, classes, (PARTIES - 2, 40))
     ids = np.arange(1, PARTIES - 1)

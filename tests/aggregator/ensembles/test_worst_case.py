@@ -39,7 +39,6 @@ ATTAINED = {
     "score shares": ("soft_vote", {"share": "scores"}),
     "votes": ("soft_vote", {"submit": "votes"}),
     "isotropic": ("soft_vote", {"submit": "votes", "shape": "isotropic"}),
-    "discrepancy": ("soft_vote", {"submit": "votes", "decoder": "discrepancy"}),
     "noisy votes": ("soft_vote", {"perturb": "votes", "noise": "gaussian"}),
     "tight": ("soft_vote", {"perturb": "output", "regularisation": 1000.0}),
     "public features": (
@@ -242,7 +241,7 @@ ATTAINED_WORST_VECTORS = {
     "probabilities": ("soft_vote", {"share": "probabilities"}),
     "scores": ("soft_vote", {"share": "scores"}),
     "raw": ("soft_vote", {"share": "raw"}),
-    "ballots": ("soft_vote", {"share": "raw", "ballot": "probabilities", "decoder": "discrepancy"}),
+    "ballots": ("soft_vote", {"share": "raw", "ballot": "probabilities", "decoder": "erm"}),
     "unit": ("parameter_average", {}),
     "clipped": ("parameter_average", {"average": "clipped"}),
     "clip": ("parameter_average", {"average": "clipped", "clip": 3.0}),

@@ -53,11 +53,11 @@ def test_show_says_why_the_default_is_one_and_hides_what_does_not_apply(
     assert reason[0].startswith("  # Default perturb: statistic")
     assert reason[-1] == "  # Validated on: see `federation show soft_vote`"
     assert listed == [*reason, *entries]  # no other entry needs an explanation
-    assert "shrinkage" in entries[0]
+    assert "student" in entries[0]
     assert "regularisation" not in entries[0]
     assert "sensitivity" not in entries[0]
     assert "perturb: output, sensitivity: published" in entries[2]
-    assert "shrinkage" not in entries[2]
+    assert "student" not in entries[2]
 
 
 def test_show_explains_a_protocol_and_the_entry_that_it_shows_can_be_run(

@@ -89,18 +89,18 @@ def test_whatever_goes_together_leads_to_estimates(make_plan):
     ("entry", "shown"),
     [
         ({}, {"estimator", "noise", "submit"}),  # of rows, which has no kernel
-        (MEANS, {"estimator", "noise", "submit", "dimensions", "bandwidth", "ridge", "corrected"}),
+        (MEANS, {"estimator", "noise", "submit", "dimensions", "bandwidth", "corrected"}),
         (
             {**MEANS, "estimator": "class_means"},
             {"estimator", "noise", "submit", "dimensions", "bandwidth", "corrected"},
         ),
         (
             {**MEANS, "noise": "gaussian"},
-            {"estimator", "noise", "submit", "protect", "dimensions", "bandwidth", "ridge", "corrected"},
+            {"estimator", "noise", "submit", "protect", "dimensions", "bandwidth", "corrected"},
         ),
         (
             {**MEANS, "noise": "gaussian", "protect": "row"},
-            {"estimator", "noise", "submit", "protect", "dimensions", "bandwidth", "ridge", "corrected", "label_share"},
+            {"estimator", "noise", "submit", "protect", "dimensions", "bandwidth", "corrected", "label_share"},
         ),
         ({"noise": "dirichlet_floor", "floor": 9}, {"estimator", "noise", "submit", "floor"}),
         (
@@ -109,7 +109,7 @@ def test_whatever_goes_together_leads_to_estimates(make_plan):
         ),
         (
             {**ROWS, "estimator": "whitened"},
-            {"estimator", "noise", "submit", "kernel", "dimensions", "bandwidth", "ridge", "corrected"},
+            {"estimator", "noise", "submit", "kernel", "dimensions", "bandwidth", "corrected"},
         ),
         ({**ROWS, "estimator": "mmd"}, {"estimator", "noise", "kernel", "dimensions", "bandwidth"}),
         ({**ROWS, "estimator": "mmd", "kernel": "exact"}, {"estimator", "noise", "kernel", "bandwidth"}),

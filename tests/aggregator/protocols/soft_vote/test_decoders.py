@@ -1,31 +1,20 @@
-"""The discrepancy minimiser against a general-purpose solver, its optimality condition and its monotonicity."""
+"""Decoders of noisy statistics and votes against independent fits, and sensitivities against neighbours."""
 
 from __future__ import annotations
-
-import itertools
-import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 from scipy.stats import norm
 from support.voting import ensemble, instance, replaced
 
 from aggregator.ensembles.sessions import two_rows
 from aggregator.protocols.soft_vote import decoders
 from aggregator.protocols.soft_vote import decoders as noisy_votes
-from aggregator.protocols.soft_vote.decoders import (
-    SMALLEST_RIDGE,
-    discrepancy_minimiser,
-    perturb_statistic,
-    perturb_votes,
-)
-from federation.contract.errors import InputError
+from aggregator.protocols.soft_vote.decoders import perturb_statistic, perturb_votes
 from federation.mechanisms.noise.additive import calibrate
 from federation.numerics.erm import risk_minimiser
-from federation.numerics.label_losses import label_loss
 from federation.numerics.rows import contrasts
 
 SHAPES = ["whitened", "isotropic"]
@@ -46,12 +35,11 @@ def mechanism_for(perturbable, epsilon=1.0):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_least_squares_is_ridge_regression_on_centred_shares(shape):
-    shrinkage = 0.2
-    world, perturbable = world_and(decoders.least_squares, shape, shrinkage=shrinkage)
+    world, perturbable = world_and(decoders.least_squares, shape)
     rows = world.public.rows
     weights = perturbable.decode(perturbable.value[None], None)[0]
     second = rows.T @ rows / len(rows)
-    ridge = shrinkage * np.trace(second) / 4
+    ridge = 0.1 * np.trace(second) / 4
     targets = world.tally.shares() - 1 / 3
     expected = np.linalg.solve(second + ridge * np.eye(4), rows.T @ targets / len(rows)).T
     np.testing.assert_allclose(weights, expected, atol=1e-12)
@@ -73,73 +61,9 @@ def test_the_erm_decoder_is_regularised_by_public_numbers():
     assert np.linalg.norm(weights) < 1e-3  # no votes: nothing but the uniform class
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("classes", [2, 3])
-def test_the_discrepancy_decoder_solves_its_problem(shape, classes):
-    """Against a general-purpose minimiser of mean lse(Wx) - <mu, W> + threshold |W U t|, in plain features."""
-    world, perturbable = world_and(decoders.discrepancy, shape, seed=3, classes=classes, safety_factor=0.05)
-    mechanism, rows = mechanism_for(perturbable), world.public.rows
-    noisy = perturbable.value + 0.02 * np.random.default_rng(1).normal(size=len(perturbable.value))
-    weights = perturbable.decode(noisy[None], mechanism)[0]
-    coordinates = world.public.coordinates(shape)
-    threshold = 0.05 * mechanism.expected_noise_norm()
-    to_noise = coordinates.directions * coordinates.scale  # |W U t|: isotropic noise of the statistic is b = E t U'
-    contrast = contrasts(classes) @ noisy.reshape(classes - 1, -1)
-    mu = (contrast * coordinates.scale) @ coordinates.directions.T + rows.mean(axis=0) / classes
-
-    def objective(flat):
-        w = flat.reshape(classes, -1)
-        entropy = np.logaddexp.reduce(rows @ w.T, axis=1).mean() - (mu * w).sum()
-        return entropy + threshold * np.linalg.norm(w @ to_noise)
-
-    start = np.random.default_rng(0).normal(size=weights.size)
-    independent = minimize(objective, start, method="BFGS", options={"gtol": 1e-8, "maxiter": 2000})
-    assert objective(weights.ravel()) <= independent.fun + 1e-7
-    np.testing.assert_allclose(weights, independent.x.reshape(weights.shape), atol=2e-3 * np.abs(weights).max())
-    distance = np.linalg.norm(statistic_of(weights, rows) @ to_noise / coordinates.scale**2 - contrast)
-    assert distance == pytest.approx(threshold, rel=1e-3)
-
-
-def statistic_of(weights, rows):
-    """(1/N) sum_i (p_i - 1/C) x_i' of a softmax model."""
-    scores = rows @ weights.T
-    probabilities = np.exp(scores - np.logaddexp.reduce(scores, axis=1)[:, None])
-    return (probabilities - 1 / len(weights)).T @ rows / len(rows)
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-def test_a_discrepancy_that_the_uniform_model_meets_gives_the_least_squares_direction(classes):
-    world, perturbable = world_and(decoders.discrepancy, seed=3, classes=classes, safety_factor=100.0)
-    mechanism = mechanism_for(perturbable)
-    weights = perturbable.decode(perturbable.value[None], mechanism)[0]
-    plain = decoders.least_squares(world.public.whitening, classes, 0.0)
-    np.testing.assert_allclose(weights, plain.decode(perturbable.value[None], None)[0], atol=1e-12)
-
-
-def test_the_discrepancy_direction_comes_close_to_its_limit():
-    """Just below the threshold at which weights vanish, their direction is that of the limit."""
-    world, perturbable = world_and(decoders.discrepancy, seed=3, safety_factor=1.0)
-    mechanism = mechanism_for(perturbable)
-    farthest = np.linalg.norm(perturbable.value) / mechanism.expected_noise_norm()
-    below, above = (
-        decoders.discrepancy(world.public.whitening, 3, factor * farthest).decode(perturbable.value[None], mechanism)[0]
-        for factor in (0.999, 1.001)
-    )
-    cosine = (below * above).sum() / np.linalg.norm(below) / np.linalg.norm(above)
-    assert cosine > 0.9999
-
-
-def test_without_noise_the_discrepancy_decoder_is_nearly_unregularised():
-    world, perturbable = world_and(decoders.discrepancy, seed=2, safety_factor=2.5)
-    weights = perturbable.decode(perturbable.value[None], None)[0]
-    np.testing.assert_allclose(weights, world.minimiser("soft", 1e-6), atol=1e-2)
-
-
-@pytest.mark.parametrize("decoder", [decoders.erm, decoders.discrepancy])
-def test_a_draw_says_nothing_about_another(decoder):
+def test_a_draw_says_nothing_about_another():
     """Weights to the last bit depend on their own draw alone; anything else would leak a second release."""
-    options = {"regularisation": 0.1} if decoder is decoders.erm else {"safety_factor": 0.05}
-    _, perturbable = world_and(decoder, **options)
+    _, perturbable = world_and(decoders.erm, regularisation=0.1)
     mechanism = mechanism_for(perturbable)
     noisy = perturbable.value + np.random.default_rng(3).normal(scale=0.05, size=(3, len(perturbable.value)))
     together = perturbable.decode(noisy, mechanism)
@@ -149,113 +73,9 @@ def test_a_draw_says_nothing_about_another(decoder):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_linear_scores_of_least_squares_are_those_of_its_weights(shape):
-    world, perturbable = world_and(decoders.least_squares, shape, shrinkage=0.3)
+    world, perturbable = world_and(decoders.least_squares, shape)
     weights = perturbable.decode(perturbable.value[None], None)[0]
     np.testing.assert_allclose(perturbable.scores.of(perturbable.value), world.public.rows @ weights.T, atol=1e-12)
-
-
-def problem(seed, classes, rows=40, width=3, noise=0.05):
-    """Rows and a noisy statistic, binary (d,) for two classes, (C, d) otherwise."""
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(rows, width)) * np.exp(rng.normal(size=width))
-    shares = rng.dirichlet(np.ones(classes), rows)
-    error = rng.normal(size=(classes, width))
-    mu = shares.T @ x / rows + noise * (error - error.mean(axis=0))  # a statistic's classes sum to the mean row
-    return x, mu[1] if classes == 2 else mu
-
-
-def gradient(x, mu, w):
-    """Of the risk without regularisation."""
-    return label_loss(x, mu, 1e-300).gradient(np.ravel(w))[0]
-
-
-def farthest(x, mu):
-    return float(np.linalg.norm(gradient(x, mu, np.zeros(np.size(mu)))))
-
-
-@pytest.mark.parametrize("classes", [2, 3, 5])
-@pytest.mark.parametrize("share", [0.2, 0.5, 0.95])
-def test_it_agrees_with_a_general_purpose_solver(classes, share):
-    x, mu = problem(classes, classes)
-    threshold = share * farthest(x, mu)
-
-    def objective(flat):
-        w = flat.reshape(mu.shape)
-        if classes == 2:
-            risk = np.logaddexp(0, x @ w).mean() - mu @ w
-        else:
-            risk = np.logaddexp.reduce(x @ w.T, axis=1).mean() - (mu * w).sum()
-        return risk + threshold * np.linalg.norm(w)
-
-    ours = discrepancy_minimiser(x, mu, threshold)
-    assert ours.shape == mu.shape
-    start = np.random.default_rng(1).normal(size=mu.size)
-    other = minimize(objective, start, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000})
-    assert objective(ours.ravel()) <= other.fun + 1e-8
-    np.testing.assert_allclose(ours, other.x.reshape(mu.shape), atol=2e-3 * max(1e-3, np.abs(ours).max()))
-
-
-@settings(derandomize=True, deadline=None, max_examples=60)
-@given(seed=st.integers(0, 10**6), classes=st.integers(2, 4), share=st.floats(0.05, 0.999))
-def test_the_gradient_has_the_length_of_the_threshold_and_points_back(seed, classes, share):
-    x, mu = problem(seed, classes, noise=0.01)
-    threshold = share * farthest(x, mu)
-    w = discrepancy_minimiser(x, mu, threshold)
-    pull = gradient(x, mu, w)
-    ridge = np.linalg.norm(pull) / np.linalg.norm(w)
-    if ridge > 1.01 * SMALLEST_RIDGE:
-        assert np.linalg.norm(pull) == pytest.approx(threshold, rel=2e-4)
-    else:  # no model is so near to the noisy statistic
-        assert np.linalg.norm(pull) >= threshold * (1 - 2e-4)
-    assert pull @ w.ravel() == pytest.approx(-np.linalg.norm(pull) * np.linalg.norm(w), rel=1e-3)
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-def test_larger_thresholds_give_shorter_weights_and_more_entropy(classes):
-    x, mu = problem(7, classes)
-    whole = farthest(x, mu)
-    found = [discrepancy_minimiser(x, mu, share * whole) for share in np.linspace(0.1, 1.0, 12)]
-    norms = [np.linalg.norm(w) for w in found]
-    assert all(a > b for a, b in itertools.pairwise(norms))
-    entropies = [entropy(x, w) for w in found]
-    assert all(a < b for a, b in itertools.pairwise(entropies))
-    assert entropies[-1] == pytest.approx(math.log(classes), rel=1e-6)
-
-
-def entropy(x, w):
-    scores = np.stack([np.zeros(len(x)), x @ w]) if w.ndim == 1 else w @ x.T
-    p = np.exp(scores - np.logaddexp.reduce(scores, axis=0))
-    return float(-(p * np.log(p)).sum(axis=0).mean())
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-def test_it_is_zero_exactly_from_the_distance_of_the_uniform_model_on(classes):
-    x, mu = problem(3, classes)
-    whole = farthest(x, mu)
-    assert not discrepancy_minimiser(x, mu, whole).any()
-    assert not discrepancy_minimiser(x, mu, 2 * whole).any()
-    assert discrepancy_minimiser(x, mu, whole * (1 - 1e-3)).any()
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-def test_a_statistic_that_no_model_comes_near_is_fitted_with_the_least_ridge(classes):
-    x, mu = problem(3, classes)
-    far = mu + 10.0
-    for threshold in (0.0, 0.3):
-        w = discrepancy_minimiser(x, far, threshold)
-        pull = gradient(x, far, w)
-        assert np.linalg.norm(pull) == pytest.approx(SMALLEST_RIDGE * np.linalg.norm(w), rel=1e-3)
-
-
-def test_without_a_threshold_a_clean_statistic_is_met():
-    x, mu = problem(5, 3, noise=0.0)
-    assert np.linalg.norm(gradient(x, mu, discrepancy_minimiser(x, mu, 0.0))) < 1e-4
-
-
-@pytest.mark.parametrize("threshold", [-1.0, math.nan, math.inf])
-def test_impossible_thresholds_are_refused(threshold):
-    with pytest.raises(InputError, match="threshold"):
-        discrepancy_minimiser(*problem(0, 2), threshold)
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)
@@ -342,7 +162,7 @@ def test_the_noise_is_worth_sigma_times_root_n_per_row():
 def perturbed(votes, rows, classes, shape="whitened"):
     world = ensemble(votes, rows, classes)
     coordinates = world.public.coordinates(shape)
-    return perturb_statistic(world, coordinates, decoders.least_squares(coordinates, classes, 0.1))
+    return perturb_statistic(world, coordinates, decoders.least_squares(coordinates, classes))
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)

@@ -1,15 +1,22 @@
-"""What a run promises by unit, and which claims hold, fail, or depend on what nobody said."""
+"""What a run promises by unit, and which claims hold, fail, or depend on what nobody said.
+
+Sampled noise against a second accountant, closed forms, and a plain integral.
+"""
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import replace
 
 import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+from support.sampled_gaussian import SampledGaussian
 
 from federation.contract.errors import InputError
-from federation.mechanisms.accounting.sampled_gaussian import SampledGaussian
 from federation.mechanisms.noise import gaussian
-from scenarios.advice.other_tools import Run, judged, needed_multiplier, promised
+from scenarios.advice.other_tools import Run, judged, needed_multiplier, promised, sampled_losses
 
 WHOLE = Run(multiplier=8.0, rate=1.0, rounds=16, delta=1e-5)
 DRAWN = Run(multiplier=4.0, rate=0.1, rounds=50, delta=1e-5, sampling="poisson")
@@ -32,10 +39,71 @@ def test_shuffled_batches_gain_nothing_by_sampling():
 
 def test_of_sampling_a_replaced_row_is_bounded_from_both_sides():
     added, replaced = promised(DRAWN)
-    assert added.epsilon == pytest.approx(SampledGaussian(4.0, 0.1, 50).epsilon(1e-5))
+    assert added.epsilon == pytest.approx(SampledGaussian(4.0, 0.1, 50).epsilon(1e-5), rel=1e-4)
     assert replaced.least == added.epsilon < replaced.epsilon
     assert (replaced.keeps(replaced.epsilon), replaced.keeps(added.epsilon * 0.9)) == (True, False)
     assert replaced.keeps((added.epsilon + replaced.epsilon) / 2) is None
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "rounds", "rows", "delta"),
+    [
+        (1.1, 0.01, 1000, 1, 1e-5),
+        (4.0, 0.1, 2000, 1, 1e-8),
+        (4.0, 0.1, 60, 2, 1e-6),
+        (4.0, 0.1, 60, 20, 1e-6),
+        (2.0, 1e-3, 10**6, 1, 1e-6),
+    ],
+)
+def test_a_second_accountant_finds_the_same(noise, rate, rounds, rows, delta):
+    found = sampled_losses(Run(noise, rate, rounds, delta), rows).get_epsilon_for_delta(delta)
+    assert found == pytest.approx(SampledGaussian(noise, rate, rounds, rows).epsilon(delta), rel=1e-4)
+
+
+@pytest.mark.parametrize("accountant", ["ours", "dp-accounting"])
+def test_one_round_is_the_integral_of_what_one_law_exceeds_the_other_by(accountant):
+    noise, rate, epsilon = 2.0, 0.3, 0.2
+
+    def mixture(x):
+        return (1 - rate) * norm.pdf(x, 0, noise) + rate * norm.pdf(x, 1, noise)
+
+    def exceeds(one, other):
+        return quad(lambda x: max(0.0, one(x) - math.exp(epsilon) * other(x)), -40, 40, limit=400)[0]
+
+    def alone(x):
+        return norm.pdf(x, 0, noise)
+
+    truth = max(exceeds(mixture, alone), exceeds(alone, mixture))
+    if accountant == "ours":
+        found = SampledGaussian(noise, rate, 1).delta(epsilon)
+    else:
+        found = sampled_losses(Run(noise, rate, 1, 1e-5), 1).get_delta_for_epsilon(epsilon)
+    assert found == pytest.approx(truth, rel=1e-5)
+
+
+def test_nearly_every_row_in_every_round_costs_as_much_as_every_row():
+    nearly = sampled_losses(Run(5.0, 1 - 1e-9, 9, 1e-6), rows=2)
+    assert nearly.get_epsilon_for_delta(1e-6) == pytest.approx(gaussian.epsilon(1e-6, 2 * 3 / 5), rel=1e-4)
+
+
+def test_more_rounds_rows_and_rate_cost_more_and_more_noise_costs_less():
+    def delta(noise=3.0, rate=0.1, rounds=20, rows=1):
+        return sampled_losses(Run(noise, rate, rounds, 1e-5), rows).get_delta_for_epsilon(0.5)
+
+    assert min(delta(rate=0.2), delta(rounds=40), delta(rows=2)) > delta() > delta(noise=4.0)
+
+
+def test_what_is_hardly_told_has_epsilon_0():
+    assert sampled_losses(Run(100.0, 0.001, 1, 0.01), 1).get_epsilon_for_delta(0.01) == 0.0
+
+
+def test_without_the_package_a_sampled_run_is_refused_in_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)
+    assert len(list(promised(WHOLE))) == 2
+    with pytest.raises(InputError, match=r"type: pip install 'multiparty-federation\[claims\]'") as caught:
+        list(promised(DRAWN))
+    assert "\n" not in str(caught.value)
 
 
 def test_claims_hold_fail_or_hang_on_what_nobody_said():

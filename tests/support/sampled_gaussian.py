@@ -1,4 +1,4 @@
-"""Gaussian noise on a sum over units that are drawn at random, many rounds of it: epsilon and delta by numbers.
+"""An accountant of its own for Gaussian noise on sums over rows that are drawn at random: an oracle for dp-accounting.
 
 In every round each of the units is drawn by itself with probability q (Poisson sampling), those that are drawn add a
 vector of norm 1 at most each, and the sum gets noise of deviation sigma. A unit that is added or removed, of m rows of

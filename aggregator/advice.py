@@ -15,10 +15,10 @@ from aggregator.contract import registry
 from aggregator.contract.expectations import Expected
 from aggregator.contract.protocol import Place, Promise, Protocol, Refused, Sent, Trust
 from aggregator.learners.inputs.validation import require_one_of
-from aggregator.trial.plan import QUORUM, PublicNumbers
+from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee, Unit, require_delta, require_epsilon
-from federation.contract.trust import COLLUDING
+from federation.contract.trust import TrustTerms
 from federation.mechanisms.accounting.composition import group_delta
 
 Task = Literal["binary", "multiclass", "regression", "ratio"]
@@ -51,7 +51,7 @@ class Wish:
     Raises `InputError` for numbers out of range and such as contradict each other.
 
     Examples:
-        >>> Wish("binary", "label", Trust.NONE, rows=1000, features=8, parties=10, epsilon=1.0).classes
+        >>> Wish("binary", "label", Trust.NONE, rows=1000, features=8, terms=TrustTerms(10), epsilon=1.0).classes
         2
     """
 
@@ -61,7 +61,7 @@ class Wish:
     public_features: bool = True
     rows: int | None = None
     features: int | None = None
-    parties: int | None = None
+    terms: TrustTerms | None = None
     epsilon: float = 1.0
     delta: float = 1e-6
     classes: int | None = None
@@ -71,8 +71,6 @@ class Wish:
     bag_rows: int | None = None
     rows_per_person: int = 1
     person_is_party: bool = False
-    quorum: float = QUORUM
-    colluding: float = COLLUDING
     majority: float | None = None
     attainable: float | None = None
     residual: float | None = None
@@ -108,6 +106,11 @@ class Wish:
             raise InputError(f"residual must be a variance of at least 0, got {self.residual}")
 
     @property
+    def parties(self) -> int | None:
+        """The number of enrolled parties, None where nobody knows it."""
+        return None if self.terms is None else self.terms.parties
+
+    @property
     def needed(self) -> Protect:
         """What a guarantee has to hide: with private features a label is protected by hiding its row."""
         return "row" if self.protect == "label" and not self.public_features else self.protect
@@ -117,7 +120,7 @@ class Wish:
         width = None if self.features is None else self.features + constant
         return PublicNumbers(
             self.delta,
-            parties=self.parties,
+            terms=self.terms,
             classes=self.classes,
             features=width,
             public_rows=self.public_rows,
@@ -127,8 +130,6 @@ class Wish:
             rows_per_person=self.rows_per_person if self.protect == "person" and not self.person_is_party else 0,
             label_range=self.label_range,
             rows=self.rows,
-            quorum=self.quorum,
-            colluding=self.colluding,
             attainable=self.attainable,
             majority=self.majority,
             residual=self.residual,
@@ -222,7 +223,7 @@ def rank(wish: Wish) -> Advice:
     wish, by the reason of those that come nearest.
 
     Examples:
-        >>> wish = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, parties=100, epsilon=1.0)
+        >>> wish = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, terms=TrustTerms(100), epsilon=1.0)
         >>> first = rank(wish).ranked[0]
         >>> first.kind, round(first.expected.noise, 3), first.expected.loss
         ('mean_operator', 0.018, 'little')
@@ -257,7 +258,8 @@ def contenders(ranked: Sequence[Ranked]) -> list[Ranked]:
     The others send the same and get more noise, or it was measured to be so. Where no formula is known all stay.
 
     Examples:
-        >>> wish = Wish("binary", "party", Trust.AGGREGATOR, rows=3000, features=9, parties=100, public_rows=500)
+        >>> known = {"rows": 3000, "features": 9, "terms": TrustTerms(100), "public_rows": 500}
+        >>> wish = Wish("binary", "party", Trust.AGGREGATOR, **known)
         >>> [one.options for one in contenders(rank(wish).ranked) if one.kind == "soft_vote"]
         [{}, {'noise': 'gaussian'}]
     """

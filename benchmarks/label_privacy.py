@@ -25,6 +25,7 @@ from aggregator.contract.registry import configured, protocol
 from aggregator.trial.plan import PublicNumbers
 from benchmarks.common import print_tables
 from federation.contract.randomness import NoiseBits, generator
+from federation.contract.trust import TrustTerms
 from federation.mechanisms.labels import shaped_gaussian
 from federation.mechanisms.labels.calibration import LabelNoise, calibrate
 from federation.mechanisms.labels.mechanism import LabelMechanism, LabelRange
@@ -160,7 +161,7 @@ def compare(source: str, parties: int, splits: Sequence[int], data_dir: str | No
             errors.add(f"labels, {name}", world.error(sums_of_labels(world, mechanism, bits, RELEASES // 10)))
         known = PublicNumbers(
             DELTA,
-            parties=parties,
+            terms=TrustTerms(parties),
             features=rank,
             rows=len(world.rows),
             label_range=(labels.low, labels.high),

@@ -28,12 +28,13 @@ from aggregator.secure_aggregation.server import AddingServer, MaskedSum, Total
 from benchmarks.common import heads, print_tables
 from benchmarks.sum_curve import show_curve, show_neighbours
 from federation.contract.randomness import NoiseBits
+from federation.contract.trust import Servers, TrustTerms
 from federation.mechanisms.noise.additive import calibrate, calibrate_laplace
 from federation.mechanisms.sums.shares import draw, variance, weakened
 from federation.numerics.rows import Integers
 from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation.messages import MASKED
-from federation.secure_aggregation.plan import Adversary, SumPlan, Terms, planned
+from federation.secure_aggregation.plan import Adversary, SumPlan, SumTerms, planned
 from parties.secure_aggregation.party import ProcessMemory, UnmaskingServer, UploadingParty
 from scenarios.simulated.secure_aggregation import (
     enrolled,
@@ -60,7 +61,10 @@ ONE_SERVER: list[tuple[Adversary, int, int, int, float, float]] = [
 TWO_SERVERS = [(50, 0.134, 0.144), (500, 0.135, 0.151), (5000, 0.243, 0.189)]
 
 
-class _Any(Terms):
+SERVERS: dict[Adversary, Servers] = {"active": "one", "semi_honest": "one_semi_honest"}
+
+
+class _Any(SumTerms):
     """Takes plans of any number of neighbours, to measure them."""
 
     def require(self, plan: SumPlan) -> None:
@@ -108,8 +112,8 @@ def right(total: Total, values: Integers, stays: Integers) -> None:
 def one_server(parties: int, adversary: Adversary, around: tuple[int, int] | None, numbers: int) -> Spent:
     """A sum over so many parties; with `around` neighbours and a threshold that are not its own."""
     own, roster = enrolled(parties)
-    terms = _Any(roster, adversary=adversary)
-    plan = planned(QUESTION, roster, numbers, 0.8, ABSENT, adversary=adversary)
+    trust = TrustTerms(parties, 0.8, servers=SERVERS[adversary])
+    terms, plan = _Any(roster, trust), planned(QUESTION, roster, numbers, trust, ABSENT)
     if around is not None:
         plan = replace(plan, neighbours=around[0], threshold=around[1])
     values = np.random.default_rng(0).integers(-(2**50), 2**50, (parties, numbers))
@@ -144,16 +148,16 @@ def two_servers(parties: int, numbers: int) -> Spent:
     """The same with two, the median of several sums of the same parties; the second counts as the server, too."""
     own, roster = enrolled(parties)
     key = X25519PrivateKey.generate()
-    terms = Terms(roster, second=keys.public(key))
+    terms = SumTerms(roster, TrustTerms(len(roster), servers="two"), keys.public(key))
     values = np.random.default_rng(0).integers(-(2**50), 2**50, (parties, numbers))
     everybody = uploading_parties(own, terms, lambda number, plan: values[number])[round(ABSENT * parties) :]
     found = [_uploaded(everybody, key, terms, values) for _ in range(SUMS)]
     return replace(sorted(found, key=lambda one: one.party)[SUMS // 2], times=medians([one.times for one in found]))
 
 
-def _uploaded(everybody: list[UploadingParty], key: X25519PrivateKey, terms: Terms, values: Integers) -> Spent:
+def _uploaded(everybody: list[UploadingParty], key: X25519PrivateKey, terms: SumTerms, values: Integers) -> Spent:
     (parties, numbers), roster = values.shape, terms.roster
-    plan = planned(QUESTION, roster, numbers, 0.8, ABSENT, second=terms.second)
+    plan = planned(QUESTION, roster, numbers, TrustTerms(len(roster), 0.8, servers="two"), ABSENT, terms.second)
     times = [timed(plan)]
     question = plan.packed()
     answers, taken = [], []
@@ -189,13 +193,15 @@ def show_time(parties: int) -> None:
     for adversary, neighbours, threshold, numbers, party, server in ONE_SERVER:
         near = (neighbours, threshold) if neighbours < parties - 1 else None
         spent = one_server(parties, adversary, near, numbers)
-        plan = planned(QUESTION, enrolled(parties)[1], numbers, 0.8, ABSENT, adversary=adversary)
+        trust = TrustTerms(parties, 0.8, servers=SERVERS[adversary])
+        plan = planned(QUESTION, enrolled(parties)[1], numbers, trust, ABSENT)
         plan = plan if near is None else replace(plan, neighbours=neighbours, threshold=threshold)
         label = f"{adversary} | {plan.neighbours}/{plan.threshold} | {numbers}"
         line(label, parties, plan, spent, (party, server))
     for numbers, party, server in TWO_SERVERS:
         spent = two_servers(parties, numbers)
-        plan = planned(QUESTION, enrolled(parties)[1], numbers, 0.8, ABSENT, second=bytes(32))
+        trust = TrustTerms(parties, 0.8, servers="two")
+        plan = planned(QUESTION, enrolled(parties)[1], numbers, trust, ABSENT, bytes(32))
         line(f"two | - | {numbers}", parties, plan, spent, (party, server))
 
 
@@ -219,7 +225,7 @@ def show_memory(parties: int) -> None:
     for count in (parties // 4, parties // 2, parties, 2 * parties):
         spent = one_server(count, "semi_honest", None, 50)
         _, roster = enrolled(count)
-        near = planned(QUESTION, roster, 50, 0.8, ABSENT, adversary="semi_honest").neighbours
+        near = planned(QUESTION, roster, 50, TrustTerms(len(roster), 0.8, servers="one_semi_honest"), ABSENT).neighbours
         each = spent.held / count
         print(f"| {count} | {near} | {spent.held / 1e3:.0f} | {each:.0f} | {each / near:.0f} |", flush=True)
 

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from federation.contract.errors import InputError
 from federation.contract.trust import COLLUDING
 from federation.secure_aggregation.messages import unpacked_bits
-from federation.secure_aggregation.plan import SumPlan, Terms
+from federation.secure_aggregation.plan import SumPlan, SumTerms
 from federation.signed_messages.aggregation_messages import MASKS, SUM, SumAnswer, SumQuery, require_followed
 from federation.signed_messages.agreement import Agreement
 from federation.signed_messages.keys import load_key, masks_key
@@ -52,7 +52,7 @@ class SecondServer(Correspondent):
     approved: Approval
     colluding: float = COLLUDING
     now: Callable[[], float] = time.time
-    _terms: Terms = field(init=False)
+    _terms: SumTerms = field(init=False)
     _lists: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:

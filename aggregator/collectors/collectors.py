@@ -181,11 +181,8 @@ def summation_of(plan: WorldPlan, question: PrivateQuestion, numbers: int) -> Su
         return None
     arguments = {
         "question": hashlib.sha256(repr(question.release).encode()).hexdigest(),
-        "parties": plan.parties,
+        "terms": plan.terms,
         "numbers": numbers,
-        "quorum": plan.quorum,
-        "colluding": plan.colluding,
-        "servers": plan.servers,
     }
     return cast(Summation, Reference(plan.summation, arguments).call())
 
@@ -216,7 +213,7 @@ class SharedAnswers(CheckedAnswers):
         self._totals = {name: np.zeros(field.shape) for name, field in self._open.items()}
         self.numbers = question.hidden_numbers
         self._whole = np.zeros(self.numbers, dtype=np.int64)
-        self._taken, self._by = False, SAID[plan.servers]
+        self._taken, self._by = False, SAID[plan.terms.servers]
         self._summation: Summation | None = summation_of(plan, question, self.numbers)
         masked = self._summation is not None and self._summation.masked
         self._parts = np.zeros((plan.parties, self.numbers), dtype=np.int64) if masked else None

@@ -16,7 +16,6 @@ from typing import Any
 from aggregator.trial.plan import WorldPlan
 from federation.contract.errors import BudgetExceededError
 from federation.contract.guarantee import Assumption, Check, Guarantee, Keeper, NoGuarantee, Unit, levels_apart
-from federation.contract.trust import colluders, honest
 from federation.mechanisms.accounting.composition import compose
 from federation.mechanisms.noise.additive import AdditiveMechanism
 from federation.mechanisms.sums.shares import weakened
@@ -199,14 +198,14 @@ _DELTA_EXPONENT = 1.1  # a delta of 1/K already allows one party to be exposed e
 
 def summed(plan: WorldPlan, whole: AdditiveMechanism) -> Assumption:
     """Who makes the noise, of which `whole` is all, where parties share one, and how many of them may collude."""
-    quorum, most = math.ceil(plan.quorum * plan.parties), colluders(plan.parties, plan.colluding)
-    counted = honest(plan.parties, plan.quorum, plan.colluding)
+    terms = plan.terms
+    most, counted = terms.colluders, terms.honest
     simulated = ", which is simulated here," if plan.simulation else ""
-    by = "" if plan.servers == "one" else f" by {SAID[plan.servers]}"
+    by = "" if terms.servers == "one" else f" by {SAID[terms.servers]}"
     text = (
         f"every party adds a share of the noise, and a secure summation{by}{simulated} shows the aggregator "
-        f"nothing but the sum over all parties; at least {quorum} of {plan.parties} answer, and at most {most} of them "
-        "collude with whoever sees the sum"
+        f"nothing but the sum over all parties; at least {terms.least} of {terms.parties} answer, and at most {most} "
+        "of them collude with whoever sees the sum"
     )
     if most:
         text += f"; if {2 * most} did, {_weakened(plan, whole, max(0, counted - most) / counted)}"

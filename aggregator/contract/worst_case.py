@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from federation.contract.query import PrivateQuestion, Question, Submission
-from federation.contract.trust import COLLUDING, honest
+from federation.contract.trust import TrustTerms
 from federation.mechanisms.noise.additive import AdditiveMechanism
 
 Seen = Mapping[str, np.ndarray]  # what somebody sees of many runs, by name, with the runs on the first axis
@@ -125,7 +125,7 @@ def additive_ratio(noise: AdditiveMechanism, sums: np.ndarray, here: np.ndarray,
 
 def in_one_sum(change: str) -> str:
     """The parties that share a noise in such a small world, and what changes at one of them, in words."""
-    summed = honest(PARTIES, QUORUM, COLLUDING)
+    summed = TrustTerms(PARTIES, QUORUM).honest
     return f"{summed} of {PARTIES} parties, whose answers are seen in one sum only, {change}"
 
 

@@ -36,7 +36,7 @@ from aggregator.trial.public_rows import PublicRows
 from aggregator.trial.trial import SIZES, Spectrum, View, World, affordable, errors
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, NoGuarantee, Unit
 from federation.contract.query import OFF, Question
-from federation.contract.trust import honest
+from federation.contract.trust import TrustTerms
 from federation.engines.codec import question_digest
 from federation.features.feature_map import Ball, FeatureMap
 from federation.mechanisms.noise import gaussian
@@ -172,16 +172,16 @@ class Summand:
     width: int
 
 
-def louder(parties: int, quorum: float, colluding: float) -> float:
+def louder(terms: TrustTerms) -> float:
     """How many times as loud as the whole noise is that of all parties' shares, if all answer.
 
     Raises `InputError` where no honest party can be counted on.
 
     Examples:
-        >>> round(louder(1000, quorum=0.9, colluding=0.1), 3)
+        >>> round(louder(TrustTerms(1000, quorum=0.9)), 3)
         1.118
     """
-    return math.sqrt(parties / honest(parties, quorum, colluding))
+    return math.sqrt(terms.parties / terms.honest)
 
 
 class SummedSession(OneRound):
@@ -191,7 +191,7 @@ class SummedSession(OneRound):
         plan = self._plan = world.plan
         self._summand, self._refinement, self._noise = summand, refinement, noise
         self._spectrum = world.views.spectrum
-        contributors = honest(plan.parties, plan.quorum, plan.colluding)
+        contributors = plan.terms.honest
         question = summand.question(
             noise,
             summand.asked,
@@ -214,7 +214,7 @@ class SummedSession(OneRound):
             self._summand.width,
             plan.parties,
             self._spectrum,
-            louder=louder(plan.parties, plan.quorum, plan.colluding),
+            louder=louder(plan.terms),
         )
 
     @property
@@ -333,17 +333,17 @@ class CollectedProtocol(Protocol):
         numbers how far parties agree. Ranking by it lost .002 of accuracy on average, .03 at worst, in 96 settings of
         13 sets.
         """
-        if public.classes is None or public.features is None or public.parties is None or self.noise == OFF:
+        if public.classes is None or public.features is None or public.terms is None or self.noise == OFF:
             return None
         from aggregator.contract.expectations import expected_accuracy
 
         spectrum = Spectrum(public.public_rows or _PLENTY, 1 / np.arange(1.0, public.features + 1))
-        known: dict[str, Any] = {"classes": public.classes, "parties": public.parties}
+        known: dict[str, Any] = {"classes": public.classes, "parties": public.terms.parties}
         known |= {"epsilon": epsilon, "delta": public.delta}
         taken = affordable(self.noise, spectrum, **known) - 1
         noise, omitted = (float(error[taken]) for error in errors(self.noise, spectrum, **known))
         if self.place is Place.SHARES:
-            noise *= louder(public.parties, public.quorum, public.colluding) ** 2
+            noise *= louder(public.terms) ** 2
         least = noise + omitted
         # Votes move a statistic by sqrt(2)/M, unit shares by 2/M; per class it was divided by their number.
         return expected_accuracy(math.sqrt(2 * public.classes * least), public, "guess", "parties agree")

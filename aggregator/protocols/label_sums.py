@@ -15,7 +15,6 @@ from aggregator.trial.plan import PublicNumbers, product
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.contract.query import OFF, ReleaseId
-from federation.contract.trust import honest
 from federation.mechanisms.noise import gaussian
 from federation.mechanisms.sums.row_sums import RowStatistic
 from federation.queries.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
@@ -153,17 +152,17 @@ class NoisyLabelSums(LabelProtocol):
 
     def expected_error(self, public: PublicNumbers, epsilon: float) -> Expected | None:
         """The excess risk by noise on X'y, of a model that knows how loud it is; of rows without the error of X'X."""
-        rank, rows, parties = public.features, public.rows, public.parties
-        if rank is None or rows is None or parties is None or public.label_range is None or self.noise == OFF:
+        rank, rows, terms = public.features, public.rows, public.terms
+        if rank is None or rows is None or terms is None or public.label_range is None or self.noise == OFF:
             return None
         low, high = public.label_range
         width = high - low
-        copies, known = float(parties), False
+        copies, known = float(terms.parties), False
         if self.place is Place.SHARES:
-            copies /= honest(parties, public.quorum, public.colluding)
+            copies /= terms.honest
         if self.protect == "row":
             statistic = RowStatistic(rank)
-            drawn = statistic.noise(epsilon=epsilon, delta=public.delta, rows=max(1, rows // parties)).variance()
+            drawn = statistic.noise(epsilon=epsilon, delta=public.delta, rows=max(1, rows // terms.parties)).variance()
             # Rows of norm 1 have squares of 1/r behind a whitening map: in coordinates of X'X = I noise is r/n of it.
             each = statistic.moment_variance(drawn) * (width / 2) ** 2 * rank / rows
             assuming = "public rows tell X'X as well as one's own, whose error the formula leaves out"
@@ -177,8 +176,8 @@ class NoisyLabelSums(LabelProtocol):
             if self.place is not Place.SHARES:
                 # A party of few rows adds noise in their directions only, and if these are whitened no more than noise
                 # on each of their labels would be: all parties together one label's noise in every direction.
-                own = max(1, min(rank, rows // parties))
-                share = share if self.shape == "isotropic" else min(share, 1 / parties)
+                own = max(1, min(rank, rows // terms.parties))
+                share = share if self.shape == "isotropic" else min(share, 1 / terms.parties)
             each = self._variance(own, width, epsilon, public.delta) * share
             assuming = f"the noise has {'the shape of the public rows' if known else 'a shape as on usual tables'}"
         noise = copies * each

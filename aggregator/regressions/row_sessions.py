@@ -27,7 +27,6 @@ from aggregator.trial.plan import WorldPlan
 from aggregator.trial.trial import World
 from federation.contract.errors import InputError
 from federation.contract.query import OFF
-from federation.contract.trust import honest
 from federation.features.feature_map import FeatureMap, bounds_norms
 from federation.features.steps import Affine, Append, ClipNorm
 from federation.mechanisms.labels.shaped_gaussian import ShapeKind, fit_shape
@@ -174,7 +173,7 @@ class RowSession(OneRound):
         feature_map = world.once(("unit rows", key), lambda: unit_rows(view.public.feature_map, rows))
         self._public = world.once(("public moment", key), lambda: PublicMoment(feature_map.transform(rows)))
         self._range, self._shrunk = world.require_label_range(), shrunk
-        contributors = honest(plan.parties, plan.quorum, plan.colluding) if secure and noise.aims else 0
+        contributors = plan.terms.honest if secure and noise.aims else 0
         labelled = LabelledRows(feature_map, *self._range, plan.bags * plan.largest_bag)
         seeded = plan.noise_seed is not None
 
@@ -246,7 +245,7 @@ class LabelTotalsSession(OneRound):
         question = RowMomentsQuestion(
             noise,
             LabelledRows(feature_map, *self._range, plan.bags * plan.largest_bag),
-            honest(plan.parties, plan.quorum, plan.colluding),
+            plan.terms.honest,
             second=False,
             protect="label",
             release=world.release(noise, ("label", "secure", shape)),

@@ -19,31 +19,29 @@ from federation.contract.files import read_object
 from federation.contract.guarantee import Guarantee, Unit, require_delta, require_epsilon
 from federation.contract.plugins import Reference
 from federation.contract.query import MOST_DRAWS, MOST_ROWS, whole
-from federation.contract.trust import COLLUDING
+from federation.contract.trust import COLLUDING, Servers, TrustTerms
 from federation.contract.validation import typed
-from federation.secure_aggregation.plan import Servers
-
-QUORUM = 0.5  # of the parties, unless another share is declared
 
 
 @dataclass(frozen=True)
 class PublicNumbers:
     """What is known without a look at private data; None where it is not known yet, as before any data is read.
 
-    `features` are those behind the public feature map, `public_rows` the auxiliary rows, `bags`, `smallest_bag`,
-    `largest_bag`, `common_bags` and `rows_per_person` as in `aggregator.trial.plan.WorldPlan`. `delta` is the declared
-    one, `draws` how many noise draws of a release are asked for.
+    `terms` are None where the number of parties is not known. `features` are those behind the public feature map,
+    `public_rows` the auxiliary rows, `bags`, `smallest_bag`, `largest_bag`, `common_bags` and `rows_per_person` as in
+    `aggregator.trial.plan.WorldPlan`. `delta` is the declared one, `draws` how many noise draws of a release are asked
+    for.
 
-    The others are for expectations alone. `rows` are the private rows of all parties together, `quorum` and `colluding`
-    as in that plan. What somebody knows of the data from elsewhere: `attainable`, the accuracy that can be had without
-    noise, `majority`, the share of the most frequent class, `residual`, the variance of labels around the best linear
-    model, `traces`, by shape that of the noise on label sums over public rows, and `spectrum`, of public rows of norm 1
-    behind the map of `mean_operator` the second moments along their principal directions.
+    The others are for expectations alone. `rows` are the private rows of all parties together. What somebody knows of
+    the data from elsewhere: `attainable`, the accuracy that can be had without noise, `majority`, the share of the most
+    frequent class, `residual`, the variance of labels around the best linear model, `traces`, by shape that of the
+    noise on label sums over public rows, and `spectrum`, of public rows of norm 1 behind the map of `mean_operator` the
+    second moments along their principal directions.
     """
 
     delta: float
     draws: int = 1
-    parties: int | None = None
+    terms: TrustTerms | None = None
     classes: int | None = None
     features: int | None = None
     public_rows: int | None = None
@@ -54,13 +52,16 @@ class PublicNumbers:
     common_bags: bool | None = None
     label_range: tuple[float, float] | None = None
     rows: int | None = None
-    quorum: float = QUORUM
-    colluding: float = COLLUDING
     attainable: float | None = None
     majority: float | None = None
     residual: float | None = None
     traces: Mapping[str, float] = field(default_factory=dict)
     spectrum: tuple[float, ...] = ()
+
+    @property
+    def parties(self) -> int | None:
+        """The number of enrolled parties."""
+        return None if self.terms is None else self.terms.parties
 
 
 def product(*sizes: int | None) -> int | None:
@@ -261,6 +262,11 @@ class WorldPlan:
         for what, known in (("name", [variant.name.lower() for variant in self.variants]), ("key", keys)):
             if len({*known}) < len(known):
                 raise InputError(f"variants of a plan must each have a {what} of their own, got {known!r:.200}")
+
+    @property
+    def terms(self) -> TrustTerms:
+        """What is declared about parties and servers."""
+        return TrustTerms(self.parties, self.quorum, self.colluding, self.servers)
 
     def save(self, path: Path) -> None:
         """Write as JSON."""

@@ -344,7 +344,7 @@ class World:
         return PublicNumbers(
             delta=plan.delta,
             draws=plan.draws,
-            parties=plan.parties,
+            terms=plan.terms,
             classes=len(plan.classes),
             features=features,
             public_rows=len(self.views.table.rows),

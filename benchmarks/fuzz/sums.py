@@ -18,9 +18,10 @@ from aggregator.secure_aggregation.server import AddingServer, MaskedSum
 from benchmarks.fuzz.inputs import Input, Target
 from benchmarks.fuzz.mutation import Mutation
 from federation.contract.errors import InputError
+from federation.contract.trust import Servers, TrustTerms
 from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation.messages import SAYS, SHARES, Uploaded, mask_key
-from federation.secure_aggregation.plan import Adversary, Roster, SumPlan, Terms, planned
+from federation.secure_aggregation.plan import Adversary, Roster, SumPlan, SumTerms, planned
 from federation.signed_messages.aggregation_messages import SumAnswer, SumQuery
 from federation.signed_messages.keys import raw_public
 from federation.signed_messages.messages import Head, read_reply
@@ -30,8 +31,9 @@ from parties.secure_aggregation.party import ProcessMemory, Record, UnmaskingSer
 ASKED, TOLD = "asked", "told"  # what a party is asked, and what it tells, in one query of a sum with one server
 UPLOAD, RECEIPTS, COUNTED = "upload", "receipts", "counted"  # with two
 PLAN, RECORD, QUERY, ANSWER, HEAD = "plan", "record", "query", "answer", "head"  # what is read by itself
-_SERVERS: tuple[Adversary, ...] = ("active", "semi_honest")
+_SERVERS: dict[Adversary, Servers] = {"active": "one", "semi_honest": "one_semi_honest"}
 _PARTIES, _NUMBERS, _QUORUM = 5, 3, 0.8
+_TWO = TrustTerms(_PARTIES, _QUORUM, servers="two")
 _HELD = [Ed25519PrivateKey.from_private_bytes(bytes([1 + number]) * 32) for number in range(_PARTIES)]
 _ROSTER = Roster(tuple(map(raw_public, _HELD)))
 _SECOND = X25519PrivateKey.from_private_bytes(bytes([99]) * 32)
@@ -70,7 +72,8 @@ class Sums(Target):
                 return _two_servers(**{how: given.content})
             case "plan":
                 plan = SumPlan.read(given.content)
-                Terms(_ROSTER, adversary=plan.adversary, second=bytes.fromhex(plan.second)).require(plan)
+                trust = TrustTerms(_PARTIES, servers="two" if plan.second else _SERVERS[plan.adversary])
+                SumTerms(_ROSTER, trust, bytes.fromhex(plan.second)).require(plan)
                 return "allowed"
             case "record":
                 return f"{len(Record.read(given.content).asked)} questions"
@@ -106,18 +109,18 @@ def _said() -> Iterator[Input]:
 
 
 def _kind(name: str) -> Adversary:
-    return _SERVERS[_SERVERS.index(name)]
+    return next(adversary for adversary in _SERVERS if adversary == name)
 
 
 @cache
 def _plan(adversary: Adversary) -> SumPlan:
-    plan = planned(bytes(32).hex(), _ROSTER, _NUMBERS, _QUORUM, 0.0, adversary=adversary)
+    plan = planned(bytes(32).hex(), _ROSTER, _NUMBERS, TrustTerms(_PARTIES, _QUORUM, servers=_SERVERS[adversary]), 0.0)
     return replace(plan, nonce=bytes(16).hex())
 
 
 @cache
 def _with_two() -> SumPlan:
-    plan = planned(bytes(32).hex(), _ROSTER, _NUMBERS, _QUORUM, 0.0, second=keys.public(_SECOND))
+    plan = planned(bytes(32).hex(), _ROSTER, _NUMBERS, _TWO, 0.0, keys.public(_SECOND))
     return replace(plan, nonce=bytes(16).hex())
 
 
@@ -177,7 +180,7 @@ def _two_servers(upload: bytes | None = None, receipts: bytes | None = None, cou
     """Both servers, of which one hears this in place of what was said."""
     plan = _with_two()
     first, memory = AddingServer(plan, _ROSTER), ProcessMemory()
-    second = UnmaskingServer(_SECOND, Terms(_ROSTER, second=keys.public(_SECOND)), memory)
+    second = UnmaskingServer(_SECOND, SumTerms(_ROSTER, _TWO, keys.public(_SECOND)), memory)
     for number, sent in enumerate(_uploads()):
         first.take(number, upload if number == _HERE and upload is not None else sent)
     second.take(plan, b"".join(first.receipts()) if receipts is None else receipts)

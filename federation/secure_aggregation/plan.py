@@ -2,7 +2,7 @@
 
 Every key, every signature and every ciphertext of a sum is bound to the digest of its plan. A server writes the plan,
 and so a party believes none of it: how many parties there are, how many may collude, and against what kind of server it
-defends itself are its own (`Terms`), and from these it computes how many shares of noise must be in the sum, and how
+defends itself are its own (`SumTerms`), and from these it computes how many shares of noise must be in the sum, and how
 many neighbours must help to unmask a party.
 
 How many neighbours a party of a masked sum has, and how many of them must help to unmask it.
@@ -40,7 +40,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from federation.contract.errors import InputError, refusing
-from federation.contract.trust import COLLUDING, colluders, honest
+from federation.contract.trust import Servers, TrustTerms
 from federation.contract.validation import typed
 from federation.numerics.rows import Floats, Integers
 from federation.secure_aggregation.masks import stream
@@ -198,8 +198,6 @@ def _require_counts(parties: int, corrupt: int, absent: int) -> None:
         )
 
 
-Servers = Literal["one", "one_semi_honest", "two"]
-
 ADVERSARY: dict[Servers, Adversary] = {"one": "active", "one_semi_honest": "semi_honest", "two": "active"}
 SAID: dict[Servers, str] = {
     "one": "one server that may do what it likes",
@@ -252,7 +250,8 @@ class SumPlan:
     ("" with one server, where `neighbours` and `threshold` count; with two they are 0).
 
     Examples:
-        >>> plan = planned("00" * 32, Roster((b"1" * 32,) * 10), numbers=5, quorum=0.9, absent=0.1)
+        >>> roster = Roster((b"1" * 32,) * 10)
+        >>> plan = planned("00" * 32, roster, numbers=5, terms=TrustTerms(10, quorum=0.9), absent=0.1)
         >>> plan.neighbours, plan.threshold, plan.least, plan.contributors
         (9, 6, 9, 8)
         >>> SumPlan.read(plan.packed()) == plan
@@ -338,27 +337,23 @@ def planned(
     question: str,
     roster: Roster,
     numbers: int,
-    quorum: float,
+    terms: TrustTerms,
     absent: float,
-    colluding: float = COLLUDING,
-    adversary: Adversary = "active",
     second: bytes = b"",
 ) -> SumPlan:
     """A new plan of one sum, with a fresh nonce.
 
-    `question`: its digest. `quorum`, `absent`, `colluding`: shares of the parties that must be counted, that may stay
-    away, that may collude. `second`: the key of a second server. Raises `InputError` where no such sum can be.
+    `question`: its digest. `terms`: of the parties on the roster. `absent`: the share of them that may stay away.
+    `second`: the key of a second server. Raises `InputError` where no such sum can be.
     """
-    parties = len(roster)
-    corrupt = colluders(parties, colluding)
-    gone = colluders(parties, absent)  # rounded alike: up
-    contributors = honest(parties, quorum, colluding)
+    parties, corrupt, contributors = terms.parties, terms.colluders, terms.honest
+    adversary, gone = ADVERSARY[terms.servers], terms.share("absent", absent)
     if second:
         neighbours = threshold = 0
     else:
         if parties - gone < contributors + corrupt:
             raise InputError(
-                f"a quorum of {quorum:g} of {parties} parties is not there when {gone} stay away; plan for fewer "
+                f"a quorum of {terms.quorum:g} of {parties} parties is not there when {gone} stay away; plan for fewer "
                 "absences or lower parties.quorum"
             )
         around = neighbourhood(parties, corrupt, gone, adversary)
@@ -380,22 +375,26 @@ def planned(
 
 
 @dataclass(frozen=True)
-class Terms:
+class SumTerms:
     """What a party takes from its own configuration and from nowhere else.
 
-    `colluding`: the largest share of the parties that it takes to collude. `second`: the second server's X25519 key,
-    where there is one.
+    `trust`: how many parties of the roster it takes to collude, and which servers it believes in; its quorum counts
+    for nothing. `second`: the second server's X25519 key, where there is one.
     """
 
     roster: Roster
-    colluding: float = COLLUDING
-    adversary: Adversary = "active"
+    trust: TrustTerms
     second: bytes = b""
+
+    @property
+    def adversary(self) -> Adversary:
+        """Against which kind of server it defends itself."""
+        return ADVERSARY[self.trust.servers]
 
     @cached_property
     def _corrupt(self) -> int:
         """How many parties of the roster may collude."""
-        return colluders(len(self.roster), self.colluding)
+        return self.trust.colluders
 
     def require(self, plan: SumPlan) -> None:
         """Raises `InputError` unless the plan hides this party's part as well as these terms say."""
@@ -427,8 +426,7 @@ def neighbours(plan: SumPlan, parties: Integers | int) -> Integers:
     """The numbers of the neighbours of one party, shape (k,), or of several (n,), shape (n, k).
 
     Examples:
-        >>> from federation.secure_aggregation.plan import Roster, planned
-        >>> plan = planned("00" * 32, Roster((b"1" * 32,) * 4), numbers=1, quorum=1.0, absent=0.0)
+        >>> plan = planned("00" * 32, Roster((b"1" * 32,) * 4), 1, TrustTerms(4, quorum=1.0), absent=0.0)
         >>> neighbours(plan, 2).tolist(), neighbours(plan, np.array([0, 3])).tolist()
         ([3, 0, 1], [[1, 2, 3], [0, 1, 2]])
     """

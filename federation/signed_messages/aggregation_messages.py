@@ -8,7 +8,6 @@ known by the digest of the sum's plan, which sites and aggregator make alike fro
 from __future__ import annotations
 
 import hashlib
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +19,7 @@ from federation.contract.query import PrivateQuestion, Submission
 from federation.engines.codec import bytes_per_party, decode_submission, encode_submission
 from federation.numerics.rows import Integers
 from federation.secure_aggregation.messages import KEYS, UNMASK
-from federation.secure_aggregation.plan import ADVERSARY, COMPLETE, KEY, Roster, SumPlan, planned
+from federation.secure_aggregation.plan import COMPLETE, KEY, Roster, SumPlan, planned
 from federation.signed_messages.agreement import Agreement
 from federation.signed_messages.keys import ed25519_key_from_text
 from federation.signed_messages.messages import (
@@ -152,12 +151,10 @@ def sum_plan(agreement: Agreement, roster: Roster, question: bytes, numbers: int
 
     `question` is its packet. Raises `InputError` where these sites cannot have such a sum.
     """
-    sites = len(agreement.sites)
-    away = sites - math.ceil(agreement.quorum * sites)
-    absent = max(0.0, away / sites - _SLACK) if sites > COMPLETE else 0.0
+    terms, sites = agreement.terms, len(agreement.sites)
+    absent = max(0.0, (sites - terms.least) / sites - _SLACK) if sites > COMPLETE else 0.0
     digest = hashlib.sha256(question).hexdigest()
-    known = agreement.colluding, ADVERSARY[agreement.servers], masks_for(agreement)
-    return planned(digest, roster, numbers, agreement.quorum, absent, *known)
+    return planned(digest, roster, numbers, terms, absent, masks_for(agreement))
 
 
 def masks_for(agreement: Agreement) -> bytes:

@@ -20,8 +20,8 @@ from federation.contract.errors import InputError, nearest_name
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.query import Question
 from federation.contract.randomness import digest
+from federation.contract.trust import Servers, TrustTerms
 from federation.engines.codec import declared_parts, parts_of
-from federation.secure_aggregation.plan import Servers
 from federation.signed_messages.keys import ed25519_key_from_text, fingerprint, site_key_from_text
 
 LAST_SECOND = 253_402_300_799  # since 1970, of the year 9999: no calendar goes further
@@ -166,6 +166,11 @@ class Agreement(_Closed):
                         "twice", "the sites '{one}' and '{other}' have the same {what}; each makes its own", both
                     )
         return self
+
+    @property
+    def terms(self) -> TrustTerms:
+        """What is declared about its sites and servers."""
+        return TrustTerms(len(self.sites), self.quorum, self.colluding, self.servers)
 
     @property
     def members(self) -> tuple[Member | Second, ...]:

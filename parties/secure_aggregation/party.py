@@ -38,7 +38,7 @@ from federation.secure_aggregation.messages import (
     unpacked_bits,
     vouched,
 )
-from federation.secure_aggregation.plan import KEY, SumPlan, Terms
+from federation.secure_aggregation.plan import KEY, SumPlan, SumTerms
 from parties.secure_aggregation.masking import MaskedAnswers, Own
 
 _LENGTH, _DIGEST = 8, 32  # bytes of a length and of a digest in a file
@@ -149,7 +149,7 @@ class MaskedParty:
         self,
         number: int,
         key: Ed25519PrivateKey,
-        terms: Terms,
+        terms: SumTerms,
         memory: Memory,
         contribute: Contribute,
         pay: Callable[[SumPlan], None] = lambda plan: None,
@@ -249,7 +249,7 @@ class UploadingParty:
         self,
         number: int,
         key: Ed25519PrivateKey,
-        terms: Terms,
+        terms: SumTerms,
         memory: Memory,
         contribute: Contribute,
         pay: Callable[[SumPlan], None] = lambda plan: None,
@@ -289,7 +289,7 @@ class UnmaskingServer:
     `terms`: its own roster, and what it insists on as a party does. `memory` keeps what it has answered.
     """
 
-    def __init__(self, key: X25519PrivateKey, terms: Terms, memory: Memory) -> None:
+    def __init__(self, key: X25519PrivateKey, terms: SumTerms, memory: Memory) -> None:
         self._key, self._terms, self._memory = key, terms, memory
         self._sums: dict[bytes, tuple[Words, Booleans]] = {}
 

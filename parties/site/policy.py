@@ -12,7 +12,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_type_hints
 
@@ -21,7 +21,6 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from federation import __version__
 from federation.contract.errors import InputError, nearest_name, refusing
 from federation.contract.files import read_object, write_lasting
-from federation.contract.trust import colluders
 from federation.contract.validation import typed
 from federation.signed_messages.aggregation_messages import roster_of, sum_plan
 from federation.signed_messages.agreement import LAST_SECOND, Agreement, unlike
@@ -145,12 +144,12 @@ def _of_sums(settings: Settings, agreement: Agreement, key: EllipticCurvePrivate
 
 
 def _of_colluders(own: float, agreement: Agreement) -> Iterator[str]:
-    theirs, sites = agreement.colluding, len(agreement.sites)
-    if colluders(sites, theirs) < colluders(sites, own):
+    theirs = agreement.terms
+    if theirs.colluders < (most := replace(theirs, colluding=own).colluders):
         yield (
-            f"the plan's secure sums hide a site's part from {colluders(sites, theirs)} colluding sites of {sites}, "
-            f"and by policy.colluding = {own:g} {colluders(sites, own)} may collude; lower it, or ask for a plan "
-            "whose parties.colluding is as large"
+            f"the plan's secure sums hide a site's part from {theirs.colluders} colluding sites of {theirs.parties}, "
+            f"and by policy.colluding = {own:g} {most} may collude; lower it, or ask for a plan whose "
+            "parties.colluding is as large"
         )
 
 

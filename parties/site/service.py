@@ -25,7 +25,6 @@ from federation.contract.errors import InputError
 from federation.contract.files import read_text
 from federation.contract.plugins import Reference
 from federation.contract.query import Declared
-from federation.contract.trust import honest as counted_on
 from federation.signed_messages.agreement import Agreement
 from federation.signed_messages.keys import load_key
 from federation.signed_messages.messages import Head
@@ -346,7 +345,7 @@ def cohort(settings: Settings, agreement: Agreement, reference: str) -> Cohort:
     """This site as a node of its own, with all that the agreement says of its table."""
     bags = agreement.bags.most if agreement.bags else 1
     try:
-        honest = counted_on(len(agreement.sites), agreement.quorum, agreement.colluding)
+        honest = agreement.terms.honest
     except InputError:
         honest = 0  # nobody's shares of a noise may be counted on
     declared = Declared(

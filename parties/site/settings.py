@@ -13,7 +13,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
@@ -22,8 +22,8 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.guarantee import Adjacency, Unit
-from federation.contract.trust import COLLUDING
-from federation.secure_aggregation.plan import ADVERSARY, SAID, Servers, Terms
+from federation.contract.trust import COLLUDING, Servers
+from federation.secure_aggregation.plan import SAID, SumTerms
 from federation.signed_messages.aggregation_messages import masks_for, roster_of
 from federation.signed_messages.agreement import Agreement
 from federation.signed_messages.keys import require_private
@@ -66,12 +66,13 @@ class Belief:
                 "there if it is theirs"
             )
 
-    def terms(self, agreement: Agreement) -> Terms:
+    def terms(self, agreement: Agreement) -> SumTerms:
         """What this site insists on in every sum of a plan, if its servers are believed.
 
         Raises `InputError` where the plan lacks keys of sites.
         """
-        return Terms(roster_of(agreement), self.colluding, ADVERSARY[agreement.servers], masks_for(agreement))
+        trust = replace(agreement.terms, colluding=self.colluding)
+        return SumTerms(roster_of(agreement), trust, masks_for(agreement))
 
     def require(self, agreement: Agreement) -> None:
         """Raises `InputError` for servers that are not believed."""

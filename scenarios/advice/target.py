@@ -13,6 +13,7 @@ import numpy as np
 from aggregator.advice import Task, Wish
 from aggregator.contract.protocol import Trust
 from federation.contract.errors import InputError
+from federation.contract.trust import TrustTerms
 from federation.features.feature_map import completed
 from federation.mechanisms.labels.shaped_gaussian import fit_shape
 from scenarios.data.catalogue import entry, is_file_name, names
@@ -86,7 +87,7 @@ def of_file(
         task=task,
         rows=found.rows,
         features=found.features,
-        parties=found.parties,
+        terms=None if found.parties is None else TrustTerms(found.parties),
         classes=found.classes,
         label_range=drafted.label_range,
         public_rows=found.public_rows,
@@ -199,15 +200,13 @@ def numbers_of(world: World, wish: Wish, kinds: Sequence[str] = ()) -> Wish:
         task=task,
         rows=len(cut.order),
         features=world.feature_map(_STAGES).dimension,
-        parties=cut.parties,
+        terms=world.scenario.terms(cut.parties),
         classes=len(table.classes) or None,
         label_range=table.label_range,
         public_rows=len(world.split.public.rows),
         bags=cut.bags_per_party if task == "ratio" else None,
         bag_rows=int(cut.bag_sizes.mean()) if task == "ratio" else None,
         rows_per_person=data.rows_per_person if data.person is not None else 1,
-        quorum=world.scenario.parties.quorum,
-        colluding=world.scenario.parties.colluding,
         traces=traces,
         spectrum=spectrum,
     )

@@ -15,6 +15,7 @@ from aggregator.contract.expectations import Expected
 from aggregator.contract.protocol import Place, Trust
 from federation.contract.errors import InputError, writing
 from federation.contract.guarantee import Guarantee
+from federation.contract.trust import TrustTerms
 from scenarios.reports.axes import FORMATS, save, styled
 from scenarios.settings.guarantees import sent
 
@@ -51,7 +52,7 @@ def named(one: Ranked) -> str:
 
     Examples:
         >>> from aggregator.advice import rank
-        >>> wish = Wish("binary", "label", Trust.NONE, rows=100, features=3, parties=1)
+        >>> wish = Wish("binary", "label", Trust.NONE, rows=100, features=3, terms=TrustTerms(1))
         >>> named(rank(wish).ranked[-1])
         'mean_operator noise: randomised_response'
     """
@@ -337,7 +338,8 @@ def _with(wish: Wish, name: str, count: int) -> Wish | None:
     try:
         if name == "rows":
             return replace(wish, rows=count)
-        return replace(wish, parties=count)
+        known = wish.terms
+        return replace(wish, terms=TrustTerms(count) if known is None else replace(known, parties=count))
     except InputError:  # more parties than rows
         return None
 

@@ -17,6 +17,7 @@ import typer
 from typer import Argument, Exit, Option
 
 from federation.contract.errors import InputError, writing
+from federation.contract.trust import TrustTerms
 from scenarios.commands import init as questions
 from scenarios.commands.options import RANGE, AsJson, DataDirectory, parsed_range
 from scenarios.commands.output import save, tell
@@ -152,7 +153,7 @@ class Asked:
             wish,
             rows=self.rows,
             features=self.columns,
-            parties=1 if self._together else self.parties or 1,
+            terms=TrustTerms(1 if self._together else self.parties or 1),
             classes=2 if wish.task == "binary" else self.classes,
             label_range=(self.label_range or documented or (0.0, 1.0)) if wish.task == "regression" else None,
             public_rows=public,

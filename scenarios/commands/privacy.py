@@ -13,7 +13,7 @@ import typer
 from typer import Option
 
 from federation.contract.errors import InputError
-from federation.contract.trust import COLLUDING, honest
+from federation.contract.trust import COLLUDING, TrustTerms
 from scenarios.commands.options import RANGE, AsJson, parsed_range
 from scenarios.commands.output import tell
 
@@ -227,7 +227,7 @@ def mean_operator(
     if parties > rows:
         raise InputError(f"--parties must be an integer from 1 to --rows, got {parties} for {rows} rows")
     public: dict[str, Any] = {"rows": rows, "dimension": dimension, "epsilon": epsilon, "delta": delta}
-    shares = honest(parties, quorum, colluding) if secure_sum else 0
+    shares = TrustTerms(parties, quorum, colluding).honest if secure_sum else 0
     record, text = moment_noises(**public, parties=parties, shares=shares, l1_bound=l1_bound, weight=weight)
     tell(as_json, record, text=text, hidden=("mechanism",))
 
@@ -372,7 +372,7 @@ def vote(
     """One row per sensitivity with both noises: on the model's parameters, and on the statistic of class contrasts."""
     from scenarios.commands.privacy_tables import vote_noises
 
-    counted = None if quorum is None else honest(parties, quorum, colluding)
+    counted = None if quorum is None else TrustTerms(parties, quorum, colluding).honest
     record, text = vote_noises(
         majority=context.info_name == "majority-vote",
         parties=parties,

@@ -8,13 +8,14 @@ What `federation privacy soft-vote` and `majority-vote` say: sensitivities, and 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Literal, get_args
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from aggregator.learners.mean_operators.accuracy import loss_in_words
 from federation.contract.errors import InputError
-from federation.contract.trust import colluders
+from federation.contract.trust import Servers, TrustTerms
 from federation.features.feature_map import Ball
 from federation.mechanisms.accounting import sensitivity
 from federation.mechanisms.noise.additive import AdditiveMechanism, Noise
@@ -25,7 +26,7 @@ from federation.mechanisms.sums import shares
 from federation.mechanisms.sums.row_sums import SumNoiseKind, regularisation
 from federation.mechanisms.sums.row_sums import calibrate_row_sums as calibrate
 from federation.secure_aggregation import masks as keys
-from federation.secure_aggregation.plan import ADVERSARY, BITS, KEY, SAID, Roster, SumPlan, neighbourhood, planned
+from federation.secure_aggregation.plan import BITS, KEY, SAID, Roster, SumPlan, neighbourhood, planned
 from scenarios.simulated.secure_aggregation import seconds, sum_costs, timed
 
 RESPONSE = "randomised_response"
@@ -162,16 +163,17 @@ def masked_sums(
     Of `parties` the share `corrupt` colludes, `dropout` stays away; each sends `numbers` integers. Without a `quorum`
     as many must be counted as are there when all of these stay away. Raises `InputError` where no sum can be.
     """
-    bad, gone = colluders(parties, corrupt), colluders(parties, dropout)
+    terms = TrustTerms(parties, colluding=corrupt)
+    bad, gone = terms.colluders, terms.share("absent", dropout)
     share = (parties - gone - 0.5) / parties if quorum is None else quorum  # rounds up to all who are there
     roster = Roster((bytes(KEY),) * parties)
     rows: list[dict[str, Any]] = []
     least = contributors = 0
-    for servers, adversary in ADVERSARY.items():
+    for servers in get_args(Servers):
         two = servers == "two"
         second = keys.public(X25519PrivateKey.generate()) if two else b""
         try:
-            plan = planned("00" * KEY, roster, numbers, share, dropout, corrupt, adversary, second)
+            plan = planned("00" * KEY, roster, numbers, replace(terms, quorum=share, servers=servers), dropout, second)
         except InputError as error:
             if two:
                 raise

@@ -27,7 +27,7 @@ from federation.signed_messages.keys import (
     site_key_from_text,
 )
 from scenarios.deployment.certificates import make_authority, make_server
-from scenarios.deployment.plans import Deployment, Terms, deployment
+from scenarios.deployment.plans import Arrangements, Deployment, deployment
 from scenarios.deployment.site_texts import compared
 from scenarios.settings.loader import dump
 from scenarios.settings.schema import Scenario
@@ -185,8 +185,8 @@ def make_folder(
 ) -> tuple[Folder, Deployment]:
     """Make the folder of a deployment: keys, certificates, invitation and a page that says what to do next.
 
-    `known` are the parts of `Terms` that need no keys. Raises `InputError` for a folder that is not empty, and as
-    `deployment`; what was begun is then removed.
+    `known` are the parts of `Arrangements` that need no keys. Raises `InputError` for a folder that is not empty, and
+    as `deployment`; what was begun is then removed.
     """
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise InputError(f"{path} is there already, and a deployment begins in a folder of its own; name another")
@@ -213,8 +213,8 @@ def _filled(
     save_key(folder.path / SIGNING_KEY, key)
     root = make_authority(folder.path, scenario.name)
     make_server(folder.path, scenario.name, hosts)
-    terms = Terms(root=root, aggregator=public_text(key.public_key()), **known)  # type: ignore[arg-type]
-    found = deployment(scenario, terms, copy)
+    arrangements = Arrangements(root=root, aggregator=public_text(key.public_key()), **known)  # type: ignore[arg-type]
+    found = deployment(scenario, arrangements, copy)
     plain = scenario.to_plain()
     plain["data"]["auxiliary"] = copy.name
     write_lasting(folder.path / SCENARIO, dump(plain).encode())

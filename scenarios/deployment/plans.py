@@ -115,7 +115,7 @@ _BY = "by"
 
 
 @dataclass(frozen=True)
-class Terms:
+class Arrangements:
     """What a coordinator decides beside the scenario: where letters go, to whom, until when, and how much a site holds.
 
     `root` and `aggregator` are the certificate and the public key as texts, `closing` seconds since 1970, `rows` the
@@ -142,7 +142,7 @@ class Deployment:
     remarks: tuple[str, ...]
 
 
-def deployment(scenario: Scenario, known: Terms, public: Path) -> Deployment:
+def deployment(scenario: Scenario, known: Arrangements, public: Path) -> Deployment:
     """What a scenario is between real sites, with the rows of the file `public`.
 
     Raises `InputError`: one line for each thing that must be changed.
@@ -319,17 +319,17 @@ def _column(entry: object) -> str | None:
     return entry.get(_BY) if isinstance(entry, dict) else None
 
 
-def _bags(scenario: Scenario, known: Terms) -> Bags | None:
+def _bags(scenario: Scenario, known: Arrangements) -> Bags | None:
     column = _column(scenario.parties.bags)
     return None if column is None or known.bags is None else Bags(column=column, most=known.bags)
 
 
-def _rows(scenario: Scenario, known: Terms) -> tuple[int, int]:
+def _rows(scenario: Scenario, known: Arrangements) -> tuple[int, int]:
     rows = scenario.parties.rows or 0
     return known.rows or (rows, rows)
 
 
-def _problems(scenario: Scenario, known: Terms) -> Iterator[str]:
+def _problems(scenario: Scenario, known: Arrangements) -> Iterator[str]:
     """One line for each thing that keeps a scenario from being run between real sites, and what to do about it."""
     data, parties = scenario.data, scenario.parties
     released = [protocol for protocol in scenario.protocols if protocol.kind not in BASELINES]

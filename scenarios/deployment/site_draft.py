@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from federation.secure_aggregation.plan import Servers
+from federation.contract.trust import Servers
 from federation.signed_messages.agreement import Agreement, Column
 from federation.signed_messages.keys import fingerprint
 from parties.site.accounts import printable

@@ -7,7 +7,6 @@ What a plan means for its second server, in words of people: it has no rows, and
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,7 +18,6 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from federation.contract.errors import BudgetExceededError, FederationError, InputError
 from federation.contract.query import PublicQuestion, TrustedQuestion
-from federation.contract.trust import colluders
 from federation.signed_messages.agreement import Agreement
 from federation.signed_messages.keys import fingerprint, load_key, masks_key, raw_public
 from parties.guard.answering import question_type
@@ -36,8 +34,8 @@ from scenarios.deployment.table_check import WatchedTable
 
 def promised(agreement: Agreement) -> str:
     """Behind a promise: what it holds by, as the coordinator is told."""
-    sites = len(agreement.sites)
-    most = f"at most {colluders(sites, agreement.colluding)} of {sites} of them collude with"
+    terms = agreement.terms
+    most = f"at most {terms.colluders} of {terms.parties} of them collude with"
     if agreement.servers == "one_semi_honest":
         rests = f"you see no answer as long as you follow the protocol, which sites must believe of you, and {most} you"
     elif agreement.second is not None:
@@ -69,8 +67,7 @@ def compared(agreement: Agreement) -> bool:
 
 def for_site(agreement: Agreement, colluding: float) -> Iterator[str]:
     """What a site is told, of whose policy `colluding` may collude."""
-    sites, corrupt = len(agreement.sites), colluders(len(agreement.sites), agreement.colluding)
-    least, whom, and_that = math.ceil(agreement.quorum * sites), "the coordinator", ""
+    terms, whom, and_that = agreement.terms, "the coordinator", ""
     if agreement.servers == "one_semi_honest":
         and_that = (
             ", and the coordinator FOLLOWS THE PROTOCOL: it may look at all that it gets, and if it cheats it can read "
@@ -84,8 +81,9 @@ def for_site(agreement: Agreement, colluding: float) -> Iterator[str]:
             f"the key {agreement.second.masks}"
         )
     yield (
-        f"secure sums: of {least} of {sites} sites at least, or nothing can be read; what is hidden stays so while at "
-        f"most {corrupt} of them collude with {whom} (policy.colluding: {colluding:g} may){and_that}"
+        f"secure sums: of {terms.least} of {terms.parties} sites at least, or nothing can be read; what is hidden "
+        f"stays so while at most {terms.colluders} of them collude with {whom} (policy.colluding: {colluding:g} may)"
+        f"{and_that}"
     )
     if compared(agreement):
         yield (
@@ -298,12 +296,11 @@ def outlook_of_second(settings: SecondSettings, agreement: Agreement) -> Outlook
 
 
 def _helper_server_facts(agreement: Agreement, masks: str) -> Iterator[str]:
-    sites = len(agreement.sites)
-    least = math.ceil(agreement.quorum * sites)
+    terms = agreement.terms
     yield "this is the second server of the plan's secure sums: it holds no rows, needs no table and spends nothing"
     yield (
-        f"what leaves: of each sum, once, the sum of the masks of one list of sites, {least} of {sites} at least, each "
-        "of which has signed that it takes part"
+        f"what leaves: of each sum, once, the sum of the masks of one list of sites, {terms.least} of "
+        f"{terms.parties} at least, each of which has signed that it takes part"
     )
     yield (
         "what it sees: who takes part and when, and nothing that a site has sent. With what the coordinator has, what "

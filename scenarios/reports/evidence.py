@@ -15,7 +15,7 @@ from aggregator.contract.protocol import Place, Sent
 from federation.contract.errors import FederationError, InputError, refusing
 from federation.contract.files import is_file, read_object, read_text
 from federation.contract.guarantee import Guarantee, NoGuarantee
-from federation.secure_aggregation.plan import Servers
+from federation.contract.trust import Servers
 from scenarios.data.catalogue import is_file_name
 from scenarios.scores.results import Row
 from scenarios.settings.guarantees import disclosures

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from aggregator.contract.protocol import Place, Sent
 from federation.contract.errors import refusing, writing
 from federation.contract.guarantee import SEEDED, Adjacency, Check, Guarantee, Keeper, Unit
+from federation.contract.trust import Servers
 from federation.mechanisms.accounting.composition import Odds
-from federation.secure_aggregation.plan import Servers
 from scenarios.reports.evidence import Evidence, Reality, Release, World, evidence
 from scenarios.reports.tables import MEANINGFUL_EPSILON, listed
 from scenarios.scores.results import Row

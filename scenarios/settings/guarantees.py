@@ -14,7 +14,8 @@ from pydantic import BaseModel
 from aggregator.contract.protocol import Place, Promise, Refused, Sent
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Guarantee, NoGuarantee
-from federation.secure_aggregation.plan import SAID, Servers
+from federation.contract.trust import Servers
+from federation.secure_aggregation.plan import SAID
 from scenarios.settings.loader import KeyPath, dump
 from scenarios.settings.protocol_options import Protocol, default_kind, is_default, promise
 from scenarios.settings.protocol_options import place as placed
@@ -120,7 +121,7 @@ def _public_numbers(point: Scenario) -> PublicNumbers:
     return PublicNumbers(
         point.privacy.delta,
         point.trials.noise,
-        point.parties.count,
+        None if point.parties.count is None else point.terms(point.parties.count),
         2 if point.data.positive else classes,
         public_rows=point.data.auxiliary if isinstance(point.data.auxiliary, int) and not streamed else None,
         bags=None if streamed else each,

@@ -23,7 +23,7 @@ from aggregator.contract.protocol import Place, Rule
 from aggregator.trial.plan import VariantPlan
 from federation.contract.errors import FederationError, InputError
 from federation.contract.query import OFF
-from federation.secure_aggregation.plan import Servers
+from federation.contract.trust import Servers
 from scenarios.data.catalogue import NO_RANGE, entry, names
 from scenarios.data.tables import Table
 from scenarios.settings.loader import KeyPath, dump

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from aggregator.contract import registry
 from federation.contract.errors import InputError
-from federation.secure_aggregation.plan import Servers
+from federation.contract.trust import Servers, TrustTerms
 from scenarios.data.readers import is_there
 from scenarios.settings.loader import KeyPath, load
 from scenarios.settings.parties import LOGISTIC, single_classifiers
@@ -118,6 +118,10 @@ class Scenario(Section):
             found.add((("data", "test"), "0 leaves no row to score baselines on, and they release no model; raise it"))
         found |= {*untimely(self.data, self.parties, self.trials)}
         return sorted({*found, *unsuited(*world), *unused(*world), *unsummed(self.servers, self.protocols)})
+
+    def terms(self, parties: int) -> TrustTerms:
+        """Return the trust terms of so many parties."""
+        return TrustTerms(parties, self.parties.quorum, self.parties.colluding, self.servers)
 
     def to_plain(self) -> dict[str, Any]:
         """Plain values as in a scenario file, every default written out; `resolve` of it is this scenario."""

@@ -30,12 +30,13 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from aggregator.secure_aggregation.server import AddingServer, MaskedSum, Total
 from federation.contract.errors import InputError, QuorumError
+from federation.contract.trust import Servers, TrustTerms
 from federation.numerics.rows import Booleans, Floats, Integers
 from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation import masks as shamir
 from federation.secure_aggregation.masks import CHECK, SIGNATURE, public
 from federation.secure_aggregation.messages import LETTER, RECEIPT, keys_width, receipt_width
-from federation.secure_aggregation.plan import ADVERSARY, KEY, SAID, Roster, Servers, SumPlan, Terms, planned
+from federation.secure_aggregation.plan import KEY, SAID, Roster, SumPlan, SumTerms, planned
 from parties.secure_aggregation.party import MaskedParty, ProcessMemory, UnmaskingServer, UploadingParty
 
 
@@ -46,7 +47,7 @@ def enrolled(parties: int) -> tuple[list[Ed25519PrivateKey], Roster]:
 
 
 def masked_parties(
-    held: Sequence[Ed25519PrivateKey], terms: Terms, contribute: Callable[[int, SumPlan], Floats | Integers]
+    held: Sequence[Ed25519PrivateKey], terms: SumTerms, contribute: Callable[[int, SumPlan], Floats | Integers]
 ) -> list[MaskedParty]:
     """A party for each key, of sums with one server; `contribute` makes the part of a party of this number."""
     return [
@@ -55,7 +56,7 @@ def masked_parties(
 
 
 def uploading_parties(
-    held: Sequence[Ed25519PrivateKey], terms: Terms, contribute: Callable[[int, SumPlan], Floats | Integers]
+    held: Sequence[Ed25519PrivateKey], terms: SumTerms, contribute: Callable[[int, SumPlan], Floats | Integers]
 ) -> list[UploadingParty]:
     """As `masked_parties`, of sums with two servers."""
     return [
@@ -65,7 +66,7 @@ def uploading_parties(
 
 
 def masked_total(
-    plan: SumPlan, terms: Terms, parties: Sequence[MaskedParty], silent: Mapping[int, Collection[int]] | None = None
+    plan: SumPlan, terms: SumTerms, parties: Sequence[MaskedParty], silent: Mapping[int, Collection[int]] | None = None
 ) -> Total:
     """The sum over all parties but those who are `silent` from a query on (by query their numbers).
 
@@ -92,7 +93,7 @@ def masked_total(
 
 def uploaded_total(
     plan: SumPlan,
-    terms: Terms,
+    terms: SumTerms,
     parties: Sequence[UploadingParty],
     second: UnmaskingServer,
     silent: Collection[int] = (),
@@ -140,7 +141,8 @@ def sum_costs(plan: SumPlan, absent: float) -> SumCosts:
 
     Examples:
         >>> from federation.secure_aggregation.plan import Roster, planned
-        >>> plan = planned("00" * 32, Roster((bytes(32),) * 1000), 50, 0.9, 0.1, adversary="semi_honest")
+        >>> terms = TrustTerms(1000, quorum=0.9, servers="one_semi_honest")
+        >>> plan = planned("00" * 32, Roster((bytes(32),) * 1000), 50, terms, 0.1)
         >>> costs = sum_costs(plan, 0.1)
         >>> plan.neighbours, costs.party["X25519 exchange"], costs.up, costs.down
         (52, 104, 7403, 8696)
@@ -239,17 +241,14 @@ _SLACK = 1e-9  # of a share of the parties, whose number is then rounded up
 
 @dataclass(frozen=True)
 class SimulatedSummation:
-    """One sum over `parties`, each with so many `numbers`; `question`: a digest of what is summed.
+    """One sum under trust terms, with so many `numbers` of each party; `question`: a digest of what is summed.
 
     Raises `InputError` where no masked sum of so few parties can be, or too little of the noise is theirs.
     """
 
     question: str
-    parties: int
+    terms: TrustTerms
     numbers: int
-    quorum: float
-    colluding: float
-    servers: Servers
 
     def __post_init__(self) -> None:
         """A party's terms are looked at before anybody is asked."""
@@ -258,7 +257,7 @@ class SimulatedSummation:
     @property
     def masked(self) -> bool:
         """Whether the sum is really masked."""
-        return self.parties <= MOST_MASKED[self.servers]
+        return self.terms.parties <= MOST_MASKED[self.terms.servers]
 
     def require(self, answered: Booleans) -> None:
         """Raises `QuorumError` where a masked sum of those who have answered would end without a total."""
@@ -269,13 +268,13 @@ class SimulatedSummation:
 
     def total(self, parts: Integers, answered: Booleans) -> Integers:
         """The sum (d,) of the parts (K, d) of those who have answered. Raises `QuorumError` where they are too few."""
-        (held, roster), silent = enrolled(self.parties), np.flatnonzero(~answered).tolist()
+        (held, roster), silent = enrolled(self.terms.parties), np.flatnonzero(~answered).tolist()
 
         def part(number: int, plan: SumPlan) -> Integers:
             found: Integers = parts[number]
             return found
 
-        if self.servers != "two":
+        if self.terms.servers != "two":
             terms = replace(self._terms, roster=roster)
             return masked_total(self._planned(terms), terms, masked_parties(held, terms, part), {0: silent}).values
         second = X25519PrivateKey.generate()
@@ -285,10 +284,10 @@ class SimulatedSummation:
 
     def told(self, answered: Booleans) -> str:
         """How the sum was made, and what it costs."""
-        plan, who = self._planned(self._terms, answered), SAID[self.servers]
+        plan, who = self._planned(self._terms, answered), SAID[self.terms.servers]
         if not self.masked:
             sent = f"{_bytes(plan, answered)} with {who}"
-            if self.servers == "one":
+            if self.terms.servers == "one":
                 two = replace(plan, neighbours=0, threshold=0, second="00" * KEY)
                 sent += f", {_bytes(two, answered)} with {SAID['two']}"
             return (
@@ -302,16 +301,15 @@ class SimulatedSummation:
         )
 
     @cached_property
-    def _terms(self) -> Terms:
+    def _terms(self) -> SumTerms:
         """Of parties whose keys do not matter."""
-        second = bytes(KEY) if self.servers == "two" else b""
-        return Terms(Roster((bytes(KEY),) * self.parties), self.colluding, ADVERSARY[self.servers], second)
+        second = bytes(KEY) if self.terms.servers == "two" else b""
+        return SumTerms(Roster((bytes(KEY),) * self.terms.parties), self.terms, second)
 
-    def _planned(self, terms: Terms, answered: Booleans | None = None) -> SumPlan:
+    def _planned(self, terms: SumTerms, answered: Booleans | None = None) -> SumPlan:
         """For as many absences as there are; before anybody is asked, for none."""
         absent = 0.0 if answered is None else max(0.0, float((~answered).mean()) - _SLACK)
-        known = (self.question, terms.roster, self.numbers, self.quorum, absent, self.colluding)
-        return planned(*known, terms.adversary, terms.second)
+        return planned(self.question, terms.roster, self.numbers, self.terms, absent, terms.second)
 
 
 def _bytes(plan: SumPlan, answered: Booleans) -> str:

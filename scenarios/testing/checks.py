@@ -26,6 +26,7 @@ from federation.contract.errors import BudgetExceededError, FederationError, Inp
 from federation.contract.guarantee import Guarantee
 from federation.contract.plugins import installed
 from federation.contract.query import CODE, TrustedQuestion
+from federation.contract.trust import TrustTerms
 from federation.contract.validation import apart
 from federation.engines.codec import (
     decode_question,
@@ -155,7 +156,7 @@ def _checked_options(one: Checked) -> None:
                 chosen = one.found(**given)
                 if isinstance(chosen.place, Refused):
                     continue
-                public = PublicNumbers(1e-3, features=4, parties=small.PARTIES)
+                public = PublicNumbers(1e-3, features=4, terms=TrustTerms(small.PARTIES))
                 chosen.promised(public, 5.0)
                 for asked in replace(one, options=given).asked():
                     asked.question.fields()

@@ -19,9 +19,10 @@ from aggregator.contract import registry
 from aggregator.contract.protocol import Place, Trust
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
+from federation.contract.trust import TrustTerms
 
-CLASSES = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, parties=100)
-REAL = Wish("regression", "label", Trust.NONE, rows=16_512, features=8, parties=1, label_range=(0.15, 5.0))
+CLASSES = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, terms=TrustTerms(100))
+REAL = Wish("regression", "label", Trust.NONE, rows=16_512, features=8, terms=TrustTerms(1), label_range=(0.15, 5.0))
 HIDES = {Unit.PARTY: "party", Unit.ROW: "row", Unit.LABEL: "label", Unit.PERSON: "person"}
 
 
@@ -37,7 +38,7 @@ def reason(wish, kind):
 @pytest.mark.parametrize("trust", Trust)
 @pytest.mark.parametrize("public", [True, False])
 def test_every_protocol_is_ranked_or_refused_and_what_is_ranked_keeps_the_wish(task, trust, public):
-    known = {"rows": 600, "features": 4, "parties": 30, "label_range": (0.0, 1.0), "public_rows": 200}
+    known = {"rows": 600, "features": 4, "terms": TrustTerms(30), "label_range": (0.0, 1.0), "public_rows": 200}
     known |= {"bags": 2, "bag_rows": 10, "classes": 2 if task == "binary" else 4}
     for protect in get_args(Protect):
         wish = Wish(task, protect, trust, public, **known)
@@ -58,14 +59,14 @@ def test_every_protocol_is_ranked_or_refused_and_what_is_ranked_keeps_the_wish(t
 def test_small_parties_that_trust_nobody_answer_with_random_labels_and_large_ones_with_sums():
     first = rank(CLASSES).ranked[0]
     assert first.expected.noise == pytest.approx(1 / math.sinh(0.5) / math.sqrt(12_000), rel=1e-6)
-    together = rank(replace(CLASSES, parties=1)).ranked
+    together = rank(replace(CLASSES, terms=TrustTerms(1))).ranked
     assert together[0].expected.noise < first.expected.noise
     assert [dict(one.options) for one in together] == [{}, {"noise": "randomised_response"}]
 
 
 def test_examples_in_numbers_stay_true():
     """Response at 120 rows of a party, and sums above 989 at 51 columns; what each leaves of .9 that can be had."""
-    wish = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, parties=100)
+    wish = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, terms=TrustTerms(100))
     own = {str(dict(one.options)): one.expected for one in rank(wish).ranked}
     assert [round(one.noise, 3) for one in own.values()] == [0.018, 0.05]
     assert [round(1 - one.error, 2) for one in own.values()] == [0.89, 0.85]
@@ -93,7 +94,9 @@ def test_a_known_majority_makes_what_falls_back_to_it_the_first_and_hopeless():
 
 
 def test_averages_go_first_at_more_noise_where_one_of_several_classes_is_declared_to_prevail():
-    wish = Wish("multiclass", "party", Trust.AGGREGATOR, False, rows=1300, features=21, parties=100, classes=3)
+    wish = Wish(
+        "multiclass", "party", Trust.AGGREGATOR, False, rows=1300, features=21, terms=TrustTerms(100), classes=3
+    )
     wish = replace(wish, public_rows=400)
     first = {majority: rank(replace(wish, majority=majority)).ranked[0] for majority in (None, 0.6, 0.7)}
     assert [one.kind for one in first.values()] == ["soft_vote", "soft_vote", "parameter_average"]
@@ -103,7 +106,7 @@ def test_averages_go_first_at_more_noise_where_one_of_several_classes_is_declare
 
 def test_one_party_with_many_rows_sends_sums_and_many_parties_private_labels():
     assert kinds(REAL)[0] == "label_sums"
-    many = replace(REAL, rows=79_809, features=112, parties=100, label_range=(0.0, 52.0))
+    many = replace(REAL, rows=79_809, features=112, terms=TrustTerms(100), label_range=(0.0, 52.0))
     assert kinds(many)[:2] == ["private_labels", "private_labels"]
 
 
@@ -181,22 +184,29 @@ def test_a_protocol_of_another_package_is_ranked_by_what_it_says_itself(monkeypa
     task=st.sampled_from(["binary", "regression"]),
 )
 def test_more_privacy_never_costs_less(rows, features, parties, epsilon, task):
-    wish = Wish(
-        task, "label", Trust.NONE, rows=rows, features=features, parties=parties, epsilon=epsilon,
-        label_range=(0.0, 1.0) if task == "regression" else None,
-    )  # fmt: skip
+    known = {"rows": rows, "features": features, "terms": TrustTerms(parties), "epsilon": epsilon}
+    wish = Wish(task, "label", Trust.NONE, **known, label_range=(0.0, 1.0) if task == "regression" else None)
     tight, loose = (rank(one).ranked[0].expected for one in (wish, replace(wish, epsilon=2 * epsilon)))
     assert 0 < loose.error <= tight.error * (1 + 1e-9)
 
 
 def test_of_equal_expectations_the_summed_one_is_first():
-    found = rank(replace(CLASSES, trust=Trust.SECURE, rows=300, parties=150, epsilon=3.0)).ranked
+    found = rank(replace(CLASSES, trust=Trust.SECURE, rows=300, terms=TrustTerms(150), epsilon=3.0)).ranked
     assert found[0].expected.error == found[1].expected.error
     assert [one.place for one in found[:2]] == [Place.SHARES, Place.PARTY]
 
 
 def test_contenders_differ_in_more_than_trust_and_keep_the_order():
-    wish = Wish("multiclass", "party", Trust.AGGREGATOR, rows=3000, features=9, parties=100, classes=4, public_rows=500)
+    wish = Wish(
+        "multiclass",
+        "party",
+        Trust.AGGREGATOR,
+        rows=3000,
+        features=9,
+        terms=TrustTerms(100),
+        classes=4,
+        public_rows=500,
+    )
     ranked = rank(wish).ranked
     kept = contenders(ranked)
     assert [one for one in ranked if one in kept] == kept
@@ -217,7 +227,7 @@ def test_contenders_differ_in_more_than_trust_and_keep_the_order():
 
 
 def test_of_persons_who_are_parties_no_protection_of_rows_is_said_to_be_enough():
-    wish = Wish("binary", "person", Trust.AGGREGATOR, rows=3000, features=9, parties=50, public_rows=500)
+    wish = Wish("binary", "person", Trust.AGGREGATOR, rows=3000, features=9, terms=TrustTerms(50), public_rows=500)
     reasons = {
         are: {one.kind: one.reason for one in rank(replace(wish, person_is_party=are, rows_per_person=3)).refused}
         for are in (False, True)
@@ -237,7 +247,7 @@ def test_private_features_make_a_label_need_its_row():
 
 
 def test_protocols_are_told_the_public_numbers_that_a_run_has():
-    found = wish(rows=101, parties=10, features=4, majority=0.7).numbers(constant=True)
+    found = wish(rows=101, terms=TrustTerms(10), features=4, majority=0.7).numbers(constant=True)
     assert (found.rows, found.largest_bag, found.features, found.classes, found.majority) == (101, 11, 5, 2, 0.7)
     assert wish(features=4).numbers(constant=False).features == 4
     person = {"protect": "person", "rows_per_person": 3}
@@ -250,7 +260,7 @@ def test_protocols_are_told_the_public_numbers_that_a_run_has():
     [
         ({"rows": 0}, "rows must be a whole number from 1"),
         ({"features": 2.5}, "features must be a whole number"),
-        ({"rows": 5, "parties": 6}, "parties must be at most rows"),
+        ({"rows": 5, "terms": TrustTerms(6)}, "parties must be at most rows"),
         ({"epsilon": 0.0}, "epsilon"),
         ({"delta": 1.0}, "delta"),
         ({"classes": 3}, "task binary has two classes"),

@@ -15,6 +15,7 @@ from support.masked_sums import QUESTION, Gullible, World, parts
 from aggregator.secure_aggregation.server import AddingServer
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.randomness import NoiseBits
+from federation.contract.trust import TrustTerms
 from federation.mechanisms.noise.additive import calibrate_laplace
 from federation.mechanisms.sums import shares
 from federation.secure_aggregation import masks as keys
@@ -35,7 +36,7 @@ from federation.secure_aggregation.messages import (
     as_cells,
     keys_width,
 )
-from federation.secure_aggregation.plan import SumPlan, Terms, planned
+from federation.secure_aggregation.plan import SumPlan, SumTerms, planned
 from parties.secure_aggregation import masking
 from parties.secure_aggregation.masking import MaskedAnswers, Own
 from parties.secure_aggregation.party import FolderMemory, MaskedParty, ProcessMemory, UnmaskingServer
@@ -268,13 +269,15 @@ def test_another_question_in_place_of_an_answered_one_ends_the_sum() -> None:
 def after_an_abort(contribute) -> np.ndarray:
     """A sum over all parties, and one without the victim: what lies between."""
     held, roster = enrolled(11)
-    terms = Terms(roster)
+    terms = SumTerms(roster, TrustTerms(len(roster)))
     totals = []
     own = [
         MaskedParty(n, key, terms, ProcessMemory(), lambda plan, n=n: contribute(n, plan)) for n, key in enumerate(held)
     ]
     for silent in ({}, {MASKED: [VICTIM]}):
-        totals.append(masked_total(planned(QUESTION, roster, 3, 0.8, 0.1), terms, own, silent).values)
+        totals.append(
+            masked_total(planned(QUESTION, roster, 3, TrustTerms(len(roster), 0.8), 0.1), terms, own, silent).values
+        )
     return totals[0] - totals[1]
 
 
@@ -334,8 +337,8 @@ def copied_upload() -> tuple[np.ndarray, np.ndarray]:
     """Party 0 signs what party 1 has uploaded: the total, and the true parts."""
     held, roster = enrolled(3)
     key = X25519PrivateKey.generate()
-    terms = Terms(roster, second=keys.public(key))
-    plan = planned(QUESTION, roster, 3, 1.0, 0.0, second=terms.second)
+    terms = SumTerms(roster, TrustTerms(len(roster), servers="two"), keys.public(key))
+    plan = planned(QUESTION, roster, 3, TrustTerms(len(roster), 1.0, servers="two"), 0.0, terms.second)
     values = parts(3, 3)
     parties = uploading_parties(held, terms, lambda number, plan: values[number])
     answers = [party.answer(plan.packed()) for party in parties]
@@ -364,8 +367,8 @@ def test_a_second_server_that_tries_what_a_part_may_be(monkeypatch: pytest.Monke
     """It knows the mask, and of a thousand parties' shares of Laplace noise nearly all are 0."""
     held, roster = enrolled(3)
     key, fresh = X25519PrivateKey.generate(), X25519PrivateKey.generate()
-    terms = Terms(roster, second=keys.public(key))
-    plan = planned(QUESTION, roster, 3, 1.0, 0.0, second=terms.second)
+    terms = SumTerms(roster, TrustTerms(len(roster), servers="two"), keys.public(key))
+    plan = planned(QUESTION, roster, 3, TrustTerms(len(roster), 1.0, servers="two"), 0.0, terms.second)
     monkeypatch.setattr("parties.secure_aggregation.party.X25519PrivateKey", SimpleNamespace(generate=lambda: fresh))
     noise = calibrate_laplace(l1_sensitivity=1.0, dimension=3, epsilon=1.0)
     share = shares.draw(noise, 1000, NoiseBits(1, "guessed", VICTIM), draws=1)[0]
@@ -402,8 +405,8 @@ def test_a_neighbourhood_of_corrupt_parties() -> None:
 def test_two_servers_tell_the_masks_of_one_list_only() -> None:
     held, roster = enrolled(10)
     key = X25519PrivateKey.generate()
-    terms = Terms(roster, second=keys.public(key))
-    plan = planned(QUESTION, roster, 3, 0.8, 0.1, second=terms.second)
+    terms = SumTerms(roster, TrustTerms(len(roster), servers="two"), keys.public(key))
+    plan = planned(QUESTION, roster, 3, TrustTerms(len(roster), 0.8, servers="two"), 0.1, terms.second)
     parties = uploading_parties(held, terms, lambda number, plan: parts(10, 3)[number])
     answers = [party.answer(plan.packed()) for party in parties]
     memory = ProcessMemory()

@@ -22,6 +22,7 @@ from aggregator.trial.plan import PublicNumbers
 from federation.contract.plugins import Reference
 from federation.contract.query import Submission
 from federation.contract.randomness import NoiseBits
+from federation.contract.trust import TrustTerms
 from federation.mechanisms.noise.additive import calibrate, calibrate_laplace
 from federation.mechanisms.noise.gaussian import delta as gaussian_delta
 from federation.mechanisms.sums import shares
@@ -134,7 +135,7 @@ def test_the_variance_that_is_reported_is_that_of_the_shares_that_came(noise, pr
     reference = Reference("support.two_class_parties:Parties", {"broken": list(range(present, PARTIES))})
     cohort = Cohort(reference.to_json(), 0, PARTIES, 3)
 
-    plan = SimpleNamespace(summation="", parties=PARTIES, quorum=0.5, colluding=0.1, servers="one")
+    plan = SimpleNamespace(summation="", parties=PARTIES, terms=TrustTerms(PARTIES, 0.5, 0.1))
 
     def asked(kind, draws):
         question = moment(kind, contributors=3)

@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from aggregator.secure_aggregation.server import MaskedSum
 from federation.contract.errors import InputError
+from federation.contract.trust import TrustTerms
 from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation import masks as shamir
 from federation.secure_aggregation.messages import (
@@ -27,14 +28,15 @@ from federation.secure_aggregation.messages import (
     receipt_width,
     unpacked_bits,
 )
-from federation.secure_aggregation.plan import SumPlan, Terms, neighbours, planned
+from federation.secure_aggregation.plan import SumPlan, SumTerms, neighbours, planned
 from parties.secure_aggregation.party import MaskedParty
 from scenarios.simulated.secure_aggregation import enrolled, masked_parties
 
 QUESTION = "00" * 32
+SERVERS = {"active": "one", "semi_honest": "one_semi_honest"}
 
 
-class Gullible(Terms):
+class Gullible(SumTerms):
     """A party that takes every plan."""
 
     def require(self, plan: SumPlan) -> None:
@@ -57,13 +59,13 @@ class World:
         quorum: float = 0.8,
         absent: float = 0.1,
         colluding: float = 0.1,
-        terms: type[Terms] = Terms,
+        terms: type[SumTerms] = SumTerms,
         changed: Callable[[SumPlan], SumPlan] = lambda plan: plan,
         contribute: Callable[[int, SumPlan], np.ndarray] | None = None,
     ) -> None:
         self.held, self.roster = enrolled(parties)
-        self.terms = terms(self.roster, colluding, adversary)
-        plan = planned(QUESTION, self.roster, 3, quorum, absent, colluding, adversary)
+        self.terms = terms(self.roster, TrustTerms(parties, quorum, colluding, SERVERS[adversary]))
+        plan = planned(QUESTION, self.roster, 3, self.terms.trust, absent)
         self.plan = changed(plan)
         self.parts = parts(parties, 3)
         own = contribute or (lambda number, plan: self.parts[number])

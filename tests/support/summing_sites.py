@@ -22,7 +22,6 @@ from aggregator.trial.trial import World as PlannedWorld
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.plugins import Reference
-from federation.contract.trust import honest
 from federation.secure_aggregation.messages import KEYS
 from federation.secure_aggregation.plan import Servers
 from federation.signed_messages.aggregation_messages import (
@@ -99,7 +98,7 @@ class Town(Post):
             self.sites[name] = SecondServer(*known, lambda head: True)
             return self.sites[name]
         allowances = Allowances((Account(Unit.ROW, Adjacency.REPLACE, self.epsilon, 1e-4),))
-        many = honest(len(self.agreement.sites), self.agreement.quorum, self.agreement.colluding)
+        many = self.agreement.terms.honest
         cohort = Cohort(ROWS, place, 1, None)
         self.sites[name] = Site(
             name,

@@ -29,7 +29,6 @@ from aggregator.trial.trial import World
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.query import OFF, Noise, Question, ReleaseId
-from federation.contract.trust import honest
 from federation.features.feature_map import FeatureMap, with_fourier
 from federation.mechanisms.counts.additive import AdditiveCounts, exchangeable
 from federation.numerics.rows import Floats
@@ -391,7 +390,7 @@ class CommonSession(RatioSession):
     def _totals_question(self, epsilon: float) -> BagTotalsQuestion:
         options, plan = self._options, self._world.plan
         noise = TotalsNoise(cast(Literal["auto", "pure", "gaussian", "off"], options.noise), epsilon, plan.delta)
-        contributors = honest(plan.parties, plan.quorum, plan.colluding) if noise.aims else 1
+        contributors = plan.terms.honest if noise.aims else 1
         if options.submit == "rows":
             release = self._named(noise, "common")
             return CountTotalsQuestion(noise, self._bags, contributors, release=release, **self._answered)

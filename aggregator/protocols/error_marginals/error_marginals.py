@@ -13,7 +13,6 @@ from aggregator.protocols.error_marginals.options import ExchangeOptions
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.query import OFF
-from federation.contract.trust import honest
 from federation.queries.marginals import PUBLISHED
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class ErrorMarginals(ExchangeOptions, Protocol):
         Where rows are protected it is the constant answer at worst: answers that noise has drowned let it fall back to
         the most frequent class, whose share the first one tells. Where labels are, `mean_operator` does so as well.
         """
-        if public.features is None or public.rows is None or public.parties is None or self.noise not in _CALIBRATED:
+        if public.features is None or public.rows is None or public.terms is None or self.noise not in _CALIBRATED:
             return None
         from aggregator.contract.expectations import expected_of_means
         from federation.mechanisms.marginals.noise import calibrate
@@ -99,9 +98,9 @@ class ErrorMarginals(ExchangeOptions, Protocol):
             unit=Unit(self.protect),
             adjacency=Adjacency(self.neighbours),
         )
-        copies = float(public.parties)
+        copies = float(public.terms.parties)
         if self.place is Place.SHARES:
-            copies /= honest(public.parties, public.quorum, public.colluding)
+            copies /= public.terms.honest
         loud = math.sqrt(_BINS * copies) * noise.deviation / public.rows
         told = "counts in bins tell as much as means"
         # Noise in bins is neither that of a sum nor that of responses, and is taken for the one that costs more.

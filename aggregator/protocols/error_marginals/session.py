@@ -28,7 +28,6 @@ from aggregator.trial.trial import World
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.query import OFF, PrivateQuestion, Question, ReleaseId, Submission
-from federation.contract.trust import honest
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.marginals.shared_noise import SharedMarginalNoise
 from federation.numerics.binning import Bins
@@ -55,7 +54,7 @@ class ExchangeSession(Session):
         self._world, self._options, self._epsilon = world, options, epsilon
         world.require_two_classes()
         plan = world.plan
-        self._contributors = honest(plan.parties, plan.quorum, plan.colluding) if share else 0
+        self._contributors = plan.terms.honest if share else 0
         self._view = world.views.at(OFF, math.inf)
         self._noise = options.noise_of(epsilon, world.plan.delta)
         self._chains = [self._begin(draw) for draw in range(draws)]

@@ -20,7 +20,7 @@ from aggregator.contract.protocol import refuse_misplaced, require_positive
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.query import OFF, require_waves
-from federation.contract.trust import honest
+from federation.contract.trust import TrustTerms
 from federation.contract.validation import apart
 from federation.mechanisms.sums.row_sums import regularisation
 from federation.numerics.rows import Floats
@@ -182,7 +182,7 @@ class MomentOptions:
         from federation.mechanisms.sums import row_sums
         from federation.mechanisms.sums.row_sums import calibrate_row_sums as calibrate
 
-        rows, parties = public.rows or 1, public.parties or 1
+        rows, terms = public.rows or 1, public.terms or TrustTerms(1)
         responses, weight = math.inf, 1.0
         if epsilon >= row_sums.LEAST_EPSILON and (
             self.noise == RESPONSE or (self.noise == "auto" and self.may_respond)
@@ -193,17 +193,17 @@ class MomentOptions:
                 weight = weight_along(np.array(public.spectrum), dimension, variance / rows)
         if self.noise == "randomised_response" or self.noise == "off":
             return ExpectedNoise(math.sqrt(responses) / rows if self.noise == RESPONSE else 0.0, self.noise == RESPONSE)
-        shares = honest(parties, public.quorum, public.colluding) if shared else 0
+        shares = terms.honest if shared else 0
         noise = calibrate(
             "auto" if self.noise == "sums" else self.noise,
             dimension=dimension,
             epsilon=epsilon,
             delta=self.spent_delta(public.delta),
-            rows=max(1, rows // parties),
+            rows=max(1, rows // terms.parties),
             l1_bound=self.l1_bound,
             contributors=shares,
         )
-        summed = (parties / shares if shares else parties) * noise.noise_norm() ** 2
+        summed = terms.parties / (shares or 1) * noise.noise_norm() ** 2
         responds = weight * responses < summed
         return ExpectedNoise(math.sqrt(responses if responds else summed) / rows, responds)
 

@@ -36,7 +36,6 @@ from aggregator.protocols.mean_operator.options import MomentOptions, response_w
 from aggregator.trial.trial import World
 from federation.contract.errors import InputError
 from federation.contract.query import OFF, PrivateQuestion, Question, Submission
-from federation.contract.trust import honest
 from federation.features.feature_map import FeatureMap, completed, with_fourier, with_polynomial
 from federation.mechanisms.sums import row_sums as summed_response
 from federation.mechanisms.sums.row_sums import LEAST_EPSILON, regularisation
@@ -209,7 +208,7 @@ class MomentSession(OneRound):
         plan, options = self._world.plan, self._options
         if not self._share:
             return self._asking(self._kind, epsilon)
-        shares = self._asking(self._kind, epsilon, honest(plan.parties, plan.quorum, plan.colluding))
+        shares = self._asking(self._kind, epsilon, plan.terms.honest)
         if options.noise == "auto" and options.may_respond and epsilon >= LEAST_EPSILON:
             # Responses of all rows against all shares, more of which may come than are the whole noise. Labels then
             # hide themselves, and need no summation.

@@ -21,6 +21,7 @@ from federation.contract.errors import FederationError, InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.query import ReleaseId, Submission
 from federation.contract.randomness import NoiseBits
+from federation.contract.trust import TrustTerms
 from federation.features.feature_map import FeatureMap, with_fourier
 from federation.features.steps import UnitNorm
 from federation.mechanisms.counts.calibration import calibrate
@@ -180,7 +181,7 @@ def test_counts_far_out_come_near_and_sum_to_their_bags(key, seed, size):
 
 
 COUNTS_SHARED_BAGS, ROWS = (replace(QUESTIONS[kind], contributors=2) for kind in ("count_totals", "embedding_totals"))
-PLAN = SimpleNamespace(summation="", parties=4, quorum=0.9, colluding=0.1, largest_bag=50, servers="one")
+PLAN = SimpleNamespace(summation="", parties=4, terms=TrustTerms(4, 0.9, 0.1), largest_bag=50)
 
 
 def collected(question=COUNTS_SHARED_BAGS, plan=PLAN, parties=3, **changes):

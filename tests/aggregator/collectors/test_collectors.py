@@ -32,6 +32,7 @@ from federation.contract.errors import InputError, QuorumError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.contract.plugins import Reference
 from federation.contract.query import Field, Question, ReleaseId, Submission
+from federation.contract.trust import TrustTerms
 from federation.features.feature_map import Ball
 from federation.queries.bags import Bags, CountsNoise, CountsQuestion
 from federation.queries.labels import (
@@ -284,11 +285,8 @@ class Recorded:
     """A masked summation that keeps what it is given, and says a total of its own."""
 
     question: str
-    parties: int
+    terms: TrustTerms
     numbers: int
-    quorum: float
-    colluding: float
-    servers: str
     masked: bool = field(default=True)
 
     def require(self, answered):
@@ -304,7 +302,7 @@ class Recorded:
 
 
 def plan(summation: str = "") -> SimpleNamespace:
-    return SimpleNamespace(summation=summation, parties=4, quorum=0.9, colluding=0.1, servers="one")
+    return SimpleNamespace(summation=summation, parties=4, terms=TrustTerms(4, 0.9, 0.1))
 
 
 def shared_answers_sent(parties, steps, size=10.0) -> Submission:
@@ -390,7 +388,7 @@ def test_a_ledger_knows_what_the_total_of_real_parties_rests_on() -> None:
     assert "letters between real parties" in collector.told[1]
 
 
-PLAN = SimpleNamespace(summation="", parties=9, quorum=0.6, colluding=0.1, servers="two")
+PLAN = SimpleNamespace(summation="", parties=9, terms=TrustTerms(9, 0.6, 0.1, "two"))
 QUESTION_SUMMATION = SimpleNamespace(release=ReleaseId("a release"))
 
 
@@ -399,11 +397,8 @@ class Named:
     """Takes what a summation is told."""
 
     question: str
-    parties: int
+    terms: TrustTerms
     numbers: int
-    quorum: float
-    colluding: float
-    servers: str
 
 
 def test_no_name_is_no_summation() -> None:
@@ -413,7 +408,7 @@ def test_no_name_is_no_summation() -> None:
 def test_a_named_one_is_told_the_public_numbers() -> None:
     plan = SimpleNamespace(**{**vars(PLAN), "summation": f"{__name__}:Named"})
     found = summation_of(plan, QUESTION_SUMMATION, 5)
-    assert replace(found, question="") == Named("", 9, 5, 0.6, 0.1, "two")
+    assert replace(found, question="") == Named("", PLAN.terms, 5)
     assert len(bytes.fromhex(found.question)) == 32
     other = summation_of(plan, SimpleNamespace(release=ReleaseId("another")), 5)
     assert other.question != found.question

@@ -23,6 +23,7 @@ from federation.contract.guarantee import Guarantee
 from federation.contract.plugins import Reference
 from federation.contract.query import ReleaseId, Submission
 from federation.contract.randomness import NoiseBits
+from federation.contract.trust import TrustTerms
 from parties.guard import answering
 from parties.guard.answering import answered as answering_answered
 from parties.party_data.cohort import Cohort
@@ -201,7 +202,7 @@ MOST_SHARED_MARGINALS = 100
 
 
 def plan(summation="", parties=6):
-    return SimpleNamespace(summation=summation, parties=parties, quorum=0.7, colluding=0.1, servers="two")
+    return SimpleNamespace(summation=summation, parties=parties, terms=TrustTerms(parties, 0.7, 0.1, "two"))
 
 
 def node():

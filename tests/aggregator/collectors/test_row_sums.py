@@ -23,6 +23,7 @@ from federation.contract.errors import FederationError
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.query import Submission
 from federation.contract.randomness import NoiseBits
+from federation.contract.trust import TrustTerms
 from parties.guard.answering import answered
 
 
@@ -217,7 +218,7 @@ def test_without_noise_answers_are_summed_as_they_come_and_promise_nothing(make_
     assert type(asked.collector) is MomentAnswers
 
 
-PLAN = SimpleNamespace(summation="", parties=6, quorum=0.9, colluding=0.1, servers="one")
+PLAN = SimpleNamespace(summation="", parties=6, terms=TrustTerms(6, 0.9, 0.1))
 QUESTION = row_moments(contributors=4, second=False, protect="label")
 
 
@@ -262,7 +263,7 @@ def test_what_no_rows_can_say_is_refused(change):
 
 QUESTION_SHARED_MOMENTS = moment("gaussian", contributors=2)
 STEP = QUESTION_SHARED_MOMENTS.mechanism().additive.step
-PLAN_SHARED_MOMENTS = SimpleNamespace(summation="", parties=4, quorum=0.9, colluding=0.1, servers="one")
+PLAN_SHARED_MOMENTS = SimpleNamespace(summation="", parties=4, terms=TrustTerms(4, 0.9, 0.1))
 
 
 def shared_moments_collected(steps, sizes=10.0) -> SharedMoments:

@@ -28,6 +28,7 @@ from aggregator.collectors.vectors import (
 from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import FederationError, InputError
 from federation.contract.query import Submission
+from federation.contract.trust import TrustTerms
 from federation.features.feature_map import Ball
 from federation.mechanisms.accounting.sensitivity import radius
 from federation.numerics.erm import attainable_tolerance, fit_labels
@@ -288,7 +289,7 @@ def test_numbers_outside_their_ranges_are_refused():
 
 QUESTION = QUESTIONS["parameter_sum"]
 STEP, WIDTH = QUESTION.steps["vectors"], QUESTION.numbers
-PLAN = SimpleNamespace(summation="", parties=90, quorum=0.9, colluding=0.0, servers="one")
+PLAN = SimpleNamespace(summation="", parties=90, terms=TrustTerms(90, 0.9, 0.0))
 
 
 def collected(vectors) -> SharedVectors:

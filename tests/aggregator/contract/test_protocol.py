@@ -33,6 +33,7 @@ from aggregator.contract.registry import protocol, protocol_names
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee
+from federation.contract.trust import TrustTerms
 
 DONE = {"noise_at", "promise", "begin", "worst_case"}
 
@@ -141,7 +142,7 @@ def test_a_sensitivity_of_the_rows_cannot_protect_one_of_them():
 def test_what_leaves_a_party_is_counted_once_all_sizes_are_known(kind):
     whole = PublicNumbers(
         1e-6,
-        parties=6,
+        terms=TrustTerms(6),
         classes=2,
         features=5,
         public_rows=100,

@@ -31,6 +31,7 @@ from aggregator.trial.trial import Spectrum, Views, World, affordable
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.guarantee import Check, Unit
 from federation.contract.plugins import Reference
+from federation.contract.trust import TrustTerms
 from federation.engines.inline import open_grid
 from federation.mechanisms.accounting.sensitivity import statistic as sensitivity_statistic
 from federation.mechanisms.noise.additive import calibrate
@@ -140,7 +141,7 @@ def test_noise_that_is_louder_is_foretold(make_plan):
 
 
 def test_what_may_be_expected_is_less_by_the_louder_noise():
-    public = PublicNumbers(1e-6, parties=1000, classes=6, features=5, public_rows=1000, quorum=0.9)
+    public = PublicNumbers(1e-6, terms=TrustTerms(1000, quorum=0.9), classes=6, features=5, public_rows=1000)
     for kind in KINDS.values():
         trusted, secure = (kind(trust=trust).expected_error(public, 0.3) for trust in ("aggregator", "secure"))
         assert secure.noise == pytest.approx(trusted.noise * (1000 / 800) ** 0.5)
@@ -360,8 +361,8 @@ def test_what_is_expected_falls_with_the_parties_and_noise_breaks_a_tie():
     from aggregator.protocols.majority_vote import MajorityVote
     from aggregator.protocols.parameter_average import ParameterAverage
 
-    known = PublicNumbers(1e-6, parties=100, features=10, classes=2, public_rows=500)
-    few, many = (SoftVote().expected_error(replace(known, parties=count), 1.0) for count in (100, 1000))
+    known = PublicNumbers(1e-6, terms=TrustTerms(100), features=10, classes=2, public_rows=500)
+    few, many = (SoftVote().expected_error(replace(known, terms=TrustTerms(count)), 1.0) for count in (100, 1000))
     assert many.error < few.error
     one = SoftVote().expected_error(replace(known, features=1), 1.0)
     assert one.noise == pytest.approx(2 / 100)  # one of 100 unit shares moves a number by 2/100

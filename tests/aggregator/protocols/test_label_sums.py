@@ -16,6 +16,7 @@ from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee, Unit
 from federation.contract.randomness import NoiseBits
+from federation.contract.trust import TrustTerms
 from federation.mechanisms.labels.mechanism import LabelRange
 from federation.mechanisms.labels.shaped_gaussian import calibrate, fit_shape
 from scenarios.testing.checks import checks
@@ -140,7 +141,7 @@ class TestRows:
         check[1]()
 
 
-KNOWN = PublicNumbers(1e-6, parties=4, features=6, rows=4000, label_range=(-1.0, 1.0))
+KNOWN = PublicNumbers(1e-6, terms=TrustTerms(4), features=6, rows=4000, label_range=(-1.0, 1.0))
 
 
 @pytest.mark.parametrize("noise", ["pure", "gaussian"])
@@ -168,10 +169,10 @@ def test_parties_of_few_rows_are_not_louder_than_noise_on_each_of_their_labels()
     law = {"rows": 1, "epsilon": 1.0, "delta": 1e-6, "labels": labels}
     noise = sum(calibrate(fit_shape(row), "gaussian", **law).covariance() for row in rows[:, None])
     measured = np.trace(np.linalg.solve(rows.T @ rows, noise)) / 400
-    known = PublicNumbers(1e-6, features=6, rows=400, parties=400, label_range=(0.0, 1.0), residual=0.0)
+    known = PublicNumbers(1e-6, features=6, rows=400, terms=TrustTerms(400), label_range=(0.0, 1.0), residual=0.0)
     found = NoisyLabelSums(noise="gaussian", shrink=False).expected_error(known, 1.0)
     assert found.error == pytest.approx(measured, rel=1e-3)
-    usual = replace(known, parties=4)
+    usual = replace(known, terms=TrustTerms(4))
     assert NoisyLabelSums(noise="gaussian", shrink=False).expected_error(usual, 1.0).error < found.error
 
 
@@ -182,7 +183,7 @@ def test_what_is_expected_without_a_formula_is_nothing():
 
 
 def test_shares_of_one_noise_are_expected_to_cost_less_and_shrinking_never_more():
-    known = replace(KNOWN, parties=50)
+    known = replace(KNOWN, terms=TrustTerms(50))
     alone, shared = (NoisyLabelSums(protect="row", trust=how).expected_error(known, 1.0) for how in ("none", "secure"))
     assert shared.error < alone.error
     alone, shared = (NoisyLabelSums(trust=how, shrink=False).expected_error(known, 1.0) for how in ("none", "secure"))

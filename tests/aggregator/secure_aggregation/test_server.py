@@ -16,6 +16,7 @@ from support.masked_sums import QUESTION, World
 
 from aggregator.secure_aggregation.server import AddingServer, MaskedSum, Revealed, remaining_masks
 from federation.contract.errors import InputError, QuorumError
+from federation.contract.trust import TrustTerms
 from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation import masks as shamir
 from federation.secure_aggregation.messages import (
@@ -32,7 +33,7 @@ from federation.secure_aggregation.messages import (
     packed_bits,
 )
 from federation.secure_aggregation.messages import SHARES as MESSAGES_SHARES
-from federation.secure_aggregation.plan import KEY, Roster, Terms, neighbours, planned
+from federation.secure_aggregation.plan import KEY, Roster, SumTerms, neighbours, planned
 from scenarios.simulated.secure_aggregation import enrolled, uploading_parties
 
 BAD = 2
@@ -216,8 +217,8 @@ def test_there_is_no_total_before_the_end_and_no_query_after_it() -> None:
 
 
 HELD, ROSTER = enrolled(5)
-TERMS = Terms(ROSTER, second=b"s" * 32)
-PLAN = planned(QUESTION, ROSTER, 3, 0.8, 0.0, second=TERMS.second)
+TERMS = SumTerms(ROSTER, TrustTerms(len(ROSTER), servers="two"), b"s" * 32)
+PLAN = planned(QUESTION, ROSTER, 3, TrustTerms(len(ROSTER), 0.8, servers="two"), 0.0, TERMS.second)
 PARTIES = uploading_parties(HELD, TERMS, lambda number, plan: np.full(3, number, dtype=np.uint64))
 
 
@@ -268,7 +269,11 @@ def test_its_one_query_is_closed_by_a_quorum() -> None:
 
 PARTIES_RECOVERY = 9
 PLAN_RECOVERY = planned(
-    "00" * 32, Roster(tuple(bytes([n]) * KEY for n in range(PARTIES_RECOVERY))), 4, quorum=0.8, absent=0.0
+    "00" * 32,
+    Roster(tuple(bytes([n]) * KEY for n in range(PARTIES_RECOVERY))),
+    4,
+    TrustTerms(len(Roster(tuple(bytes([n]) * KEY for n in range(PARTIES_RECOVERY)))), 0.8),
+    0.0,
 )
 AROUND = neighbours(PLAN_RECOVERY, np.arange(PARTIES_RECOVERY))
 SECRETS = [secrets.token_bytes(32) for _ in range(PARTIES_RECOVERY)]

@@ -24,6 +24,7 @@ from aggregator.trial.trial import (
 )
 from federation.contract.errors import InputError
 from federation.contract.query import Noise
+from federation.contract.trust import TrustTerms
 from federation.mechanisms.accounting import sensitivity
 from federation.mechanisms.noise.additive import calibrate
 
@@ -236,7 +237,7 @@ def test_a_world_knows_the_numbers_of_its_plan(make_plan, public):
     assert world.numbers(7) == PublicNumbers(
         1e-6,
         draws=3,
-        parties=40,
+        terms=TrustTerms(40),
         classes=3,
         features=7,
         public_rows=len(public.rows),

@@ -12,6 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from federation.contract.errors import InputError
+from federation.contract.trust import TrustTerms
 from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation.messages import (
     LETTER,
@@ -37,8 +38,8 @@ from federation.secure_aggregation.messages import (
 from federation.secure_aggregation.plan import KEY, Roster, planned
 
 ROSTER = Roster(tuple(number.to_bytes(KEY, "little") for number in range(11)))
-PLAN = planned("00" * 32, ROSTER, 6, quorum=0.8, absent=0.1)
-OBEYED = planned("00" * 32, ROSTER, 6, quorum=0.8, absent=0.1, adversary="semi_honest")
+PLAN = planned("00" * 32, ROSTER, 6, TrustTerms(len(ROSTER), 0.8), 0.1)
+OBEYED = planned("00" * 32, ROSTER, 6, TrustTerms(len(ROSTER), 0.8, servers="one_semi_honest"), 0.1)
 
 
 def table(width: int, numbers=(1, 5, 10)) -> Table:
@@ -105,7 +106,9 @@ def test_bits() -> None:
 
 OWN = Ed25519PrivateKey.generate()
 KEYS = (OWN.public_key().public_bytes_raw(), b"2" * KEY, b"3" * KEY)
-PLAN_TWO_SERVERS = planned("00" * 32, Roster(KEYS), 4, quorum=1.0, absent=0.0, second=b"s" * KEY)
+PLAN_TWO_SERVERS = planned(
+    "00" * 32, Roster(KEYS), 4, TrustTerms(len(Roster(KEYS)), 1.0, servers="two"), 0.0, b"s" * KEY
+)
 
 
 def uploaded(vector: np.ndarray) -> Uploaded:

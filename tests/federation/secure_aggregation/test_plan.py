@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
+from federation.contract.trust import TrustTerms
 from federation.secure_aggregation import plan as thresholds
 from federation.secure_aggregation.plan import (
     ADVERSARY,
@@ -28,7 +29,7 @@ from federation.secure_aggregation.plan import (
     Roster,
     Servers,
     SumPlan,
-    Terms,
+    SumTerms,
     complete_threshold,
     least_threshold,
     neighbourhood,
@@ -37,17 +38,17 @@ from federation.secure_aggregation.plan import (
 )
 
 ROSTER = Roster(tuple(bytes([number]) * KEY for number in range(20)))
-PLAN = planned("00" * 32, ROSTER, 5, quorum=0.8, absent=0.1)
+PLAN = planned("00" * 32, ROSTER, 5, TrustTerms(len(ROSTER), 0.8), 0.1)
 
 
 def test_a_plan_counts_the_shares_of_those_who_do_not_collude() -> None:
     assert (PLAN.parties, PLAN.least, PLAN.colluding, PLAN.contributors) == (20, 16, 2, 14)
     assert (PLAN.neighbours, PLAN.threshold) == (19, 11)
-    Terms(ROSTER).require(PLAN)
+    SumTerms(ROSTER, TrustTerms(len(ROSTER))).require(PLAN)
 
 
 def test_each_plan_has_its_own_digest() -> None:
-    assert planned("00" * 32, ROSTER, 5, quorum=0.8, absent=0.1).digest != PLAN.digest
+    assert planned("00" * 32, ROSTER, 5, TrustTerms(len(ROSTER), 0.8), 0.1).digest != PLAN.digest
     assert SumPlan.read(PLAN.packed()) == PLAN
 
 
@@ -68,13 +69,13 @@ def test_each_plan_has_its_own_digest() -> None:
 )
 def test_a_party_refuses_what_its_own_configuration_does_not_allow(plan: SumPlan, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        Terms(ROSTER).require(plan)
+        SumTerms(ROSTER, TrustTerms(len(ROSTER))).require(plan)
 
 
 def test_more_noise_and_a_higher_threshold_are_allowed() -> None:
-    Terms(ROSTER).require(replace(PLAN, contributors=13, threshold=12))
-    Terms(ROSTER).require(replace(PLAN, colluding=3, contributors=13))
-    Terms(ROSTER).require(replace(PLAN, contributors=5))  # a quarter of the parties
+    SumTerms(ROSTER, TrustTerms(len(ROSTER))).require(replace(PLAN, contributors=13, threshold=12))
+    SumTerms(ROSTER, TrustTerms(len(ROSTER))).require(replace(PLAN, colluding=3, contributors=13))
+    SumTerms(ROSTER, TrustTerms(len(ROSTER))).require(replace(PLAN, contributors=5))  # a quarter of the parties
 
 
 @pytest.mark.parametrize(
@@ -95,14 +96,14 @@ def test_plans_at_the_ends_of_what_can_be(changed) -> None:
 
 
 def test_with_a_second_server_nobody_has_neighbours_and_absences_are_not_planned_for() -> None:
-    plan = planned("00" * 32, ROSTER, 5, quorum=0.95, absent=0.1, second=b"2" * KEY)
+    plan = planned("00" * 32, ROSTER, 5, TrustTerms(len(ROSTER), 0.95, servers="two"), 0.1, b"2" * KEY)
     assert (plan.neighbours, plan.threshold, plan.contributors, plan.second) == (0, 0, 17, "32" * KEY)
-    Terms(ROSTER, second=b"2" * KEY).require(plan)
+    SumTerms(ROSTER, TrustTerms(len(ROSTER), servers="two"), b"2" * KEY).require(plan)
 
 
 def test_a_party_may_take_more_of_them_to_collude() -> None:
     with pytest.raises(InputError, match="4 of them may collude"):
-        Terms(ROSTER, colluding=0.2).require(PLAN)
+        SumTerms(ROSTER, TrustTerms(len(ROSTER), colluding=0.2)).require(PLAN)
 
 
 @pytest.mark.parametrize(
@@ -148,18 +149,22 @@ def test_keys_of_another_size_are_refused() -> None:
 
 def test_a_quorum_that_planned_absences_break_is_refused() -> None:
     with pytest.raises(InputError, match=r"a quorum of 0.95 of 20 parties is not there when 2 stay away"):
-        planned("00" * 32, ROSTER, 5, quorum=0.95, absent=0.1)
+        planned("00" * 32, ROSTER, 5, TrustTerms(len(ROSTER), 0.95), 0.1)
 
 
 def test_two_parties_of_whom_one_may_collude_share_no_noise() -> None:
     two = Roster(ROSTER.keys[:2])
     with pytest.raises(InputError, match="needs 3 parties or more, got 2"):
-        planned("00" * 32, two, 5, quorum=1.0, absent=0.0)
+        planned("00" * 32, two, 5, TrustTerms(len(two), 1.0), 0.0)
 
 
 ROSTER_NEIGHBOURS = Roster(tuple(number.to_bytes(KEY, "little") for number in range(80)))
-RING = planned("00" * 32, ROSTER_NEIGHBOURS, 1, quorum=0.8, absent=0.05, adversary="semi_honest")
-COMPLETE = planned("00" * 32, Roster(ROSTER_NEIGHBOURS.keys[:7]), 1, quorum=0.8, absent=0.0)
+RING = planned(
+    "00" * 32, ROSTER_NEIGHBOURS, 1, TrustTerms(len(ROSTER_NEIGHBOURS), 0.8, servers="one_semi_honest"), 0.05
+)
+COMPLETE = planned(
+    "00" * 32, Roster(ROSTER_NEIGHBOURS.keys[:7]), 1, TrustTerms(len(Roster(ROSTER_NEIGHBOURS.keys[:7])), 0.8), 0.0
+)
 
 
 @pytest.mark.parametrize("plan", [RING, COMPLETE])

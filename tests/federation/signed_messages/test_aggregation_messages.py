@@ -10,6 +10,7 @@ from support.two_class_questions import moment
 
 from federation.contract.errors import InputError
 from federation.contract.query import Submission
+from federation.contract.trust import TrustTerms
 from federation.secure_aggregation.masks import SIGNATURE
 from federation.secure_aggregation.messages import (
     AGREE,
@@ -77,7 +78,9 @@ def test_no_query_is_longer_than_sites_read(keys, sites):
     masked = asked.model_copy(update={"masked": True, "length": len(PACKET)})
     members = tuple(Member(name=f"s{number}") for number in range(sites))
     agreed = known.model_copy(update={"sites": members, "asked": (masked,)})
-    plan = planned("00" * 32, Roster((bytes(KEY),) * sites), 2**27, 1.0, 0.0)
+    plan = planned(
+        "00" * 32, Roster((bytes(KEY),) * sites), 2**27, TrustTerms(len(Roster((bytes(KEY),) * sites)), 1.0), 0.0
+    )
     cells = {SHARES: keys_width(plan), MASKED: LETTER, AGREE: receipt_width(plan), UNMASK: SIGNATURE}
     bodies = {query: bytes(plan.neighbours * (4 + width) + sites) for query, width in cells.items()}
     lengths = [len(SumQuery(query, plan.digest, body).packet()) for query, body in bodies.items()]

@@ -20,6 +20,7 @@ from support.masked_sums import QUESTION, World
 
 from aggregator.secure_aggregation.server import AddingServer, MaskedSum
 from federation.contract.errors import BudgetExceededError, InputError, QuorumError
+from federation.contract.trust import TrustTerms
 from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation.messages import (
     AGREE,
@@ -33,7 +34,7 @@ from federation.secure_aggregation.messages import (
     Uploaded,
     mask_key,
 )
-from federation.secure_aggregation.plan import Terms, planned
+from federation.secure_aggregation.plan import SumTerms, planned
 from parties.secure_aggregation.party import (
     FolderMemory,
     MaskedParty,
@@ -128,7 +129,7 @@ def test_the_third_query_is_not_asked_of_who_trusts_the_server() -> None:
 
 def test_a_plan_must_be_the_one_of_its_digest() -> None:
     world = World(5, quorum=0.8, absent=0.0)
-    other = planned(QUESTION, world.roster, 3, 0.8, 0.0)
+    other = planned(QUESTION, world.roster, 3, TrustTerms(len(world.roster), 0.8), 0.0)
     with pytest.raises(InputError, match="another digest"):
         world.parties[ME].answer(world.plan.digest, KEYS, other.packed())
     with pytest.raises(InputError, match="another digest"):
@@ -158,8 +159,8 @@ def test_who_leaves_keeps_no_secret() -> None:
 
 HELD, ROSTER = enrolled(5)
 SECOND = X25519PrivateKey.generate()
-TERMS = Terms(ROSTER, second=keys.public(SECOND))
-PLAN = planned(QUESTION, ROSTER, 3, 0.8, 0.0, second=TERMS.second)
+TERMS = SumTerms(ROSTER, TrustTerms(len(ROSTER), servers="two"), keys.public(SECOND))
+PLAN = planned(QUESTION, ROSTER, 3, TrustTerms(len(ROSTER), 0.8, servers="two"), 0.0, TERMS.second)
 PARTIES = uploading_parties(HELD, TERMS, lambda number, plan: np.full(3, number + 1, dtype=np.uint64))
 
 
@@ -312,8 +313,10 @@ def test_every_sum_has_a_fresh_mask() -> None:
 
 def test_what_a_sum_with_one_server_keeps_is_not_sent() -> None:
     """Its record has the part without a mask, by the digest of its plan."""
-    memory, plan = ProcessMemory(), planned(QUESTION, ROSTER, 3, 0.8, 0.0)
-    MaskedParty(1, HELD[1], Terms(ROSTER), memory, lambda plan: PART).answer(plan.digest, KEYS, plan.packed())
+    memory, plan = ProcessMemory(), planned(QUESTION, ROSTER, 3, TrustTerms(len(ROSTER), 0.8), 0.0)
+    MaskedParty(1, HELD[1], SumTerms(ROSTER, TrustTerms(len(ROSTER))), memory, lambda plan: PART).answer(
+        plan.digest, KEYS, plan.packed()
+    )
     assert memory.load(plan.digest).vector == PART.tobytes()
     with pytest.raises(InputError, match="has no second server"):
         party(memory).answer(plan.packed())
@@ -330,7 +333,7 @@ def test_who_cannot_pay_sends_nothing_uploading() -> None:
 
 
 def test_a_second_server_whose_key_gives_nothing_secret_gets_nothing() -> None:
-    terms, plan = Terms(ROSTER, second=bytes(32)), replace(PLAN, second="00" * 32)
+    terms, plan = SumTerms(ROSTER, TrustTerms(len(ROSTER), servers="two"), bytes(32)), replace(PLAN, second="00" * 32)
     with pytest.raises(InputError, match="second server's key gives nothing secret"):
         UploadingParty(1, HELD[1], terms, ProcessMemory(), lambda plan: PART).answer(plan.packed())
 
@@ -340,7 +343,7 @@ def test_a_second_server_whose_key_gives_nothing_secret_gets_nothing() -> None:
     [
         (replace(PLAN, second="11" * 32), "another kind of server"),
         (replace(PLAN, contributors=4), "the noise would be too little"),
-        (planned(QUESTION, ROSTER, 3, 0.8, 0.0), "has no second server"),
+        (planned(QUESTION, ROSTER, 3, TrustTerms(len(ROSTER), 0.8), 0.0), "has no second server"),
     ],
 )
 def test_other_plans_are_refused(plan, said: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 from aggregator.advice import Wish, rank
 from aggregator.contract.protocol import Trust
 from federation.contract.errors import InputError
+from federation.contract.trust import TrustTerms
 from scenarios.advice import pilot as pilot_words
 from scenarios.advice import pilot as piloting
 from scenarios.advice.pilot import (
@@ -129,7 +130,7 @@ def test_draws_that_cost_as_much_as_exchanges_get_their_share_of_the_time():
 
 def test_of_protocols_that_differ_in_trust_the_least_noisy_are_tried(monkeypatch):
     subject = of_scenario("breast-cancer-mean-operator", Wish("binary", "label", Trust.SECURE), None)
-    ranked = rank(replace(subject.wish, parties=50)).ranked
+    ranked = rank(replace(subject.wish, terms=TrustTerms(50))).ranked
     played = Played({named(one): 0.8 for one in ranked})
     monkeypatch.setattr(piloting, "Bench", lambda *_: played)
     found = pilot(subject, ranked, Deadline(1000.0), None, True)
@@ -152,7 +153,7 @@ def test_a_curve_that_falls_is_made_to_rise_before_it_is_read():
     assert crossing({}, 0.7) is None
 
 
-RANKED = rank(Wish("binary", "label", Trust.NONE, rows=900, features=5, parties=9)).ranked
+RANKED = rank(Wish("binary", "label", Trust.NONE, rows=900, features=5, terms=TrustTerms(9))).ranked
 NAMES = [named(one) for one in RANKED]
 
 

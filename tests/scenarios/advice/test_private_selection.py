@@ -17,6 +17,7 @@ from aggregator.advice import Wish, rank
 from aggregator.contract.protocol import Trust
 from federation.contract.errors import FederationError, InputError
 from federation.contract.guarantee import SEEDED, Adjacency, Guarantee, Unit
+from federation.contract.trust import TrustTerms
 from federation.mechanisms.accounting.private_selection import RandomStopping, weakest_curve
 from federation.mechanisms.noise.additive import calibrate_laplace
 from scenarios.advice import private_selection as selecting
@@ -179,7 +180,7 @@ def test_it_needs_rows_and_rows_that_can_be_scored(tmp_path):
     assert selecting.MOST_CANDIDATES >= len(planned(found, ranked, 4).candidates) > 1
 
 
-RANKED = rank(Wish("binary", "label", Trust.NONE, rows=900, features=5, parties=9)).ranked
+RANKED = rank(Wish("binary", "label", Trust.NONE, rows=900, features=5, terms=TrustTerms(9))).ranked
 SPENT = Guarantee(2.5, 1e-6, Unit.LABEL, Adjacency.REPLACE, "private_selection")
 
 

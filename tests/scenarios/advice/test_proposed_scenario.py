@@ -9,11 +9,12 @@ import pytest
 from aggregator.advice import Wish, rank
 from aggregator.contract.protocol import Trust
 from federation.contract.errors import InputError
+from federation.contract.trust import TrustTerms
 from scenarios.advice.proposed_scenario import FINALISTS, advised, checked, finalists
 from scenarios.advice.target import of_numbers, of_scenario
 from scenarios.settings.draft import Draft
 
-LABEL = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, parties=100)
+LABEL = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, terms=TrustTerms(100))
 
 
 def test_it_has_the_finalists_and_says_why():

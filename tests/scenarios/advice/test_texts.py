@@ -12,11 +12,14 @@ import pytest
 from aggregator.advice import Advice, Wish, nearest, rank
 from aggregator.contract.protocol import Place, Trust
 from federation.contract.errors import InputError
+from federation.contract.trust import TrustTerms
 from scenarios.advice import texts as words
 from scenarios.advice.texts import draw, prospects
 
-LABEL = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, parties=100)
-PARTY = Wish("binary", "party", Trust.AGGREGATOR, False, rows=12_000, features=50, parties=100, public_rows=900)
+LABEL = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, terms=TrustTerms(100))
+PARTY = Wish(
+    "binary", "party", Trust.AGGREGATOR, False, rows=12_000, features=50, terms=TrustTerms(100), public_rows=900
+)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +30,7 @@ PARTY = Wish("binary", "party", Trust.AGGREGATOR, False, rows=12_000, features=5
         replace(LABEL, trust=Trust.SECURE),
         replace(LABEL, protect="row", public_features=False, trust=Trust.SECURE),
         replace(LABEL, task="regression", label_range=(0.0, 1.0)),
-        Wish("ratio", "row", Trust.NONE, False, classes=3, bags=9, bag_rows=40, parties=2),
+        Wish("ratio", "row", Trust.NONE, False, classes=3, bags=9, bag_rows=40, terms=TrustTerms(2)),
     ],
 )
 def test_who_sees_what_and_who_is_trusted_follows_from_the_promise_and_the_place(wish):
@@ -89,7 +92,7 @@ def test_the_nearest_are_told_with_the_flags_that_change():
     assert any("--public-rows FILE" in line for line in told)
 
 
-WISH = Wish("binary", "label", Trust.NONE, rows=900, features=20, parties=9, majority=0.6)
+WISH = Wish("binary", "label", Trust.NONE, rows=900, features=20, terms=TrustTerms(9), majority=0.6)
 
 
 def test_curves_pass_through_what_is_expected_as_it_is_and_rise():

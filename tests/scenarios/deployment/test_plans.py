@@ -14,7 +14,7 @@ from aggregator.contract.registry import protocol_names
 from federation.contract.errors import InputError
 from federation.signed_messages.agreement import Agreement
 from scenarios.data.hashing import Hashing
-from scenarios.deployment.plans import Terms, begun, deployment, feature_columns, public_rows, sha256
+from scenarios.deployment.plans import Arrangements, begun, deployment, feature_columns, public_rows, sha256
 from scenarios.settings.schema import resolve
 
 REAL = {"classes": None, "range": [0, 1]}
@@ -23,7 +23,7 @@ LABELS = {"label_sums": REAL, "private_labels": REAL, "weighted_lba": REAL, "noi
 
 
 def plan(folder, rows=(60, 67), bags=None, second=None, **changed):
-    known = Terms("link:1", "root", "key", ("north", "south", "west"), CLOSING, rows, bags, second)
+    known = Arrangements("link:1", "root", "key", ("north", "south", "west"), CLOSING, rows, bags, second)
     return deployment(resolve(scenario(**changed)), known, write_public(folder / "public.csv"))
 
 
@@ -151,7 +151,7 @@ def test_sites_and_ledger_are_told_who_adds_up(tmp_path, servers, second):
 
 
 def test_periods_are_no_deployment(tmp_path):
-    known = Terms("link:1", "root", "key", ("north", "south", "west"), CLOSING, (60, 67), None)
+    known = Arrangements("link:1", "root", "key", ("north", "south", "west"), CLOSING, (60, 67), None)
     streamed = resolve(scenario(data={"time": "q"}), ["trials.periods=4"])
     with pytest.raises(
         InputError, match=r"data\.time: periods are for simulations; remove it, and collect once in each period"
@@ -171,7 +171,7 @@ def test_all_that_must_be_changed_is_told_at_once(tmp_path):
 
 
 def test_two_protocols_are_one_too_many(tmp_path):
-    known = Terms("link:1", "root", "key", ("north",), CLOSING, (60, 67), None)
+    known = Arrangements("link:1", "root", "key", ("north",), CLOSING, (60, 67), None)
     two = scenario() | {"protocols": [{"kind": "soft_vote"}, {"kind": "mean_operator"}]}
     with pytest.raises(InputError, match=r"there are 2 \(soft_vote, mean_operator\); leave one"):
         deployment(resolve(two), known, write_public(tmp_path / "public.csv"))
@@ -180,7 +180,7 @@ def test_two_protocols_are_one_too_many(tmp_path):
 def secure(folder, sites=("north", "south", "west"), quorum=1.0, kind="mean_operator", data=(), **parties):
     """What a scenario with secure sums is between these sites."""
     folder.mkdir(exist_ok=True)
-    known = Terms("link:1", "root", "key", sites, CLOSING, (60, 67), None)
+    known = Arrangements("link:1", "root", "key", sites, CLOSING, (60, 67), None)
     parties = {"quorum": quorum, "count": max(3, len(sites)), **parties}
     settings = {"kind": kind, "options": {"protect": "row", "trust": "secure"}, "parties": parties, "data": data}
     return deployment(resolve(scenario(**settings)), known, write_public(folder / "public.csv"))

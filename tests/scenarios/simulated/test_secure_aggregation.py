@@ -16,19 +16,20 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.masked_sums import QUESTION, parts
+from support.masked_sums import QUESTION, SERVERS, parts
 
 from aggregator.secure_aggregation.server import AddingServer, MaskedSum
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.plugins import Reference
 from federation.contract.randomness import NoiseBits
+from federation.contract.trust import Servers, TrustTerms
 from federation.mechanisms.noise.additive import AdditiveMechanism, calibrate, calibrate_laplace
 from federation.mechanisms.sums import shares
 from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation import masks as shamir
 from federation.secure_aggregation import messages as two_servers
 from federation.secure_aggregation.messages import MASKED
-from federation.secure_aggregation.plan import Servers, SumPlan, Terms, planned
+from federation.secure_aggregation.plan import SumPlan, SumTerms, planned
 from parties.secure_aggregation.party import ProcessMemory, UnmaskingServer
 from scenarios.simulated.secure_aggregation import (
     DERIVE,
@@ -57,7 +58,7 @@ from scenarios.simulated.secure_aggregation import (
 NEVER = 5  # no query has this number
 
 
-def outcome(plan: SumPlan, values: np.ndarray, held, terms: Terms, stages: Sequence[int]):
+def outcome(plan: SumPlan, values: np.ndarray, held, terms: SumTerms, stages: Sequence[int]):
     """The total and who is counted, if party u is silent from query `stages[u]` on; None without a total."""
     parties = masked_parties(held, terms, lambda number, plan: values[number])
     silent = {query: [number for number, stage in enumerate(stages) if stage == query] for query in range(5)}
@@ -97,10 +98,11 @@ def agree(found, wanted) -> bool:
 def all_patterns(parties: int, adversary: str, colluding: float, patterns) -> int:
     """Compares them all; how many give a total."""
     held, roster = enrolled(parties)
-    terms, values = Terms(roster, colluding, adversary), parts(parties, 2)
+    trust = TrustTerms(parties, 0.6, colluding, SERVERS[adversary])
+    terms, values = SumTerms(roster, trust), parts(parties, 2)
     totals = 0
     for stages in patterns:
-        plan = planned(QUESTION, roster, 2, 0.6, 0.0, colluding, adversary)
+        plan = planned(QUESTION, roster, 2, trust, 0.0)
         found = outcome(plan, values, held, terms, stages)
         assert agree(found, expected(plan, values, stages)), stages
         totals += found is not None
@@ -146,9 +148,9 @@ def test_all_patterns_of_absence(parties: int, adversary: str) -> None:
 def test_any_parts_and_absences(seed: int, parties: int, numbers: int, adversary: str, largest: int) -> None:
     random = np.random.default_rng(seed)
     held, roster = enrolled(parties)
-    terms = Terms(roster, adversary=adversary)
+    terms = SumTerms(roster, TrustTerms(len(roster), servers=SERVERS[adversary]))
     values = random.integers(-largest, largest, (parties, numbers), endpoint=True)
-    plan = planned(QUESTION, roster, numbers, 0.7, 0.0, adversary=adversary)
+    plan = planned(QUESTION, roster, numbers, TrustTerms(len(roster), 0.7, servers=SERVERS[adversary]), 0.0)
     stages = random.choice([NEVER, *range(5)], parties, p=[0.8, *[0.04] * 5])
     if not plan.signed:
         stages[stages == 3] = NEVER
@@ -166,8 +168,8 @@ def by_kind(kind: str) -> AdditiveMechanism:
 def test_shares_of_every_noise_add_up_exactly_in_a_ring(kind: str) -> None:
     mechanism, parties = by_kind(kind), 60
     held, roster = enrolled(parties)
-    terms = Terms(roster, adversary="semi_honest")
-    plan = planned(QUESTION, roster, 2 * 3, 0.8, 0.1, adversary="semi_honest")
+    terms = SumTerms(roster, TrustTerms(len(roster), servers="one_semi_honest"))
+    plan = planned(QUESTION, roster, 2 * 3, TrustTerms(len(roster), 0.8, servers="one_semi_honest"), 0.1)
     assert plan.neighbours < parties - 1
     values = np.random.default_rng(0).normal(size=(parties, 3))
 
@@ -185,13 +187,13 @@ def test_shares_of_every_noise_add_up_exactly_in_a_ring(kind: str) -> None:
 
 def test_beyond_the_planned_absences_nothing_is_released() -> None:
     held, roster = enrolled(60)
-    terms = Terms(roster, adversary="semi_honest")
-    plan = planned(QUESTION, roster, 2, 0.8, 0.1, adversary="semi_honest")
+    terms = SumTerms(roster, TrustTerms(len(roster), servers="one_semi_honest"))
+    plan = planned(QUESTION, roster, 2, TrustTerms(len(roster), 0.8, servers="one_semi_honest"), 0.1)
     own = masked_parties(held, terms, lambda number, plan: np.ones(2, dtype=np.uint64))
     with pytest.raises(QuorumError, match="47 parties are in the masked sum, and 48 of 60 are needed"):
         masked_total(plan, terms, own, {2: range(13)})
     assert all(party._memory.load(plan.digest).root == b"" for party in own)  # secrets are destroyed
-    plan = planned(QUESTION, roster, 2, 0.8, 0.1, adversary="semi_honest")
+    plan = planned(QUESTION, roster, 2, TrustTerms(len(roster), 0.8, servers="one_semi_honest"), 0.1)
     with pytest.raises(QuorumError, match="too few of a party's neighbours"):
         masked_total(plan, terms, own, {4: range(45)})
 
@@ -200,8 +202,8 @@ def test_beyond_the_planned_absences_nothing_is_released() -> None:
 def test_two_servers(parties: int) -> None:
     held, roster = enrolled(parties)
     key = X25519PrivateKey.generate()
-    terms = Terms(roster, second=keys.public(key))
-    plan = planned(QUESTION, roster, 4, 0.9, 0.0, second=terms.second)
+    terms = SumTerms(roster, TrustTerms(len(roster), servers="two"), keys.public(key))
+    plan = planned(QUESTION, roster, 4, TrustTerms(len(roster), 0.9, servers="two"), 0.0, terms.second)
     values = parts(parties, 4)
     own = uploading_parties(held, terms, lambda number, plan: values[number])
     silent = range(parties // 20)
@@ -214,8 +216,8 @@ def test_two_servers(parties: int) -> None:
 @pytest.mark.parametrize(("parties", "adversary", "absent"), [(200, "active", 0.1), (1000, "semi_honest", 0.1)])
 def test_many_parties_in_a_ring(parties: int, adversary: str, absent: float) -> None:
     held, roster = enrolled(parties)
-    terms, values = Terms(roster, adversary=adversary), parts(parties, 5)
-    plan = planned(QUESTION, roster, 5, 0.85, absent, adversary=adversary)
+    terms, values = SumTerms(roster, TrustTerms(len(roster), servers=SERVERS[adversary])), parts(parties, 5)
+    plan = planned(QUESTION, roster, 5, TrustTerms(len(roster), 0.85, servers=SERVERS[adversary]), absent)
     stages = np.random.default_rng(1).permutation([NEVER] * (parties - parties // 10) + [0, 1, 2, 4] * (parties // 40))
     values_of = outcome(plan, values, held, terms, stages)
     live = stages > 2
@@ -227,7 +229,7 @@ def test_many_parties_in_a_ring(parties: int, adversary: str, absent: float) -> 
 def summation(
     parties: int, quorum: float = 0.6, colluding: float = 0.1, servers: Servers = "one"
 ) -> SimulatedSummation:
-    return SimulatedSummation(QUESTION, parties, 4, quorum, colluding, servers)
+    return SimulatedSummation(QUESTION, TrustTerms(parties, quorum, colluding, servers), 4)
 
 
 @pytest.mark.parametrize("servers", MOST_MASKED)
@@ -343,8 +345,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter:
 def test_one_server(adversary: str, counted: Counter) -> None:
     parties, gone = 12, 3
     held, roster = enrolled(parties)
-    terms = Terms(roster, adversary=adversary)
-    plan = planned(QUESTION, roster, 7, 0.6, 0.25, adversary=adversary)
+    terms = SumTerms(roster, TrustTerms(len(roster), servers=SERVERS[adversary]))
+    plan = planned(QUESTION, roster, 7, TrustTerms(len(roster), 0.6, servers=SERVERS[adversary]), 0.25)
     own = masked_parties(held, terms, lambda number, plan: np.zeros(7))
     server = MaskedSum(plan, roster)
     counted.clear()
@@ -379,8 +381,8 @@ def test_one_server(adversary: str, counted: Counter) -> None:
 def test_two_servers_sum_costs(counted: Counter) -> None:
     held, roster = enrolled(5)
     key = X25519PrivateKey.generate()
-    terms = Terms(roster, second=keys.public(key))
-    plan = planned(QUESTION, roster, 7, 0.8, 0.0, second=terms.second)
+    terms = SumTerms(roster, TrustTerms(len(roster), servers="two"), keys.public(key))
+    plan = planned(QUESTION, roster, 7, TrustTerms(len(roster), 0.8, servers="two"), 0.0, terms.second)
     costs = sum_costs(plan, 0.0)
     own = uploading_parties(held, terms, lambda number, plan: np.zeros(7))
     counted.clear()
@@ -402,7 +404,7 @@ def test_two_servers_sum_costs(counted: Counter) -> None:
 
 def test_seconds_are_products() -> None:
     _, roster = enrolled(3)
-    plan = planned(QUESTION, roster, 7, 1.0, 0.0)
+    plan = planned(QUESTION, roster, 7, TrustTerms(len(roster), 1.0), 0.0)
     times = timed(plan)
     assert all(0 < time < 1 for time in times.values())
     assert set(sum_costs(plan, 0.0).party) <= set(times)

@@ -17,6 +17,7 @@ from aggregator.releases.models import ReleasedClassifiers
 from aggregator.trial.plan import VariantPlan
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.plugins import Reference
+from federation.contract.trust import TrustTerms
 from federation.engines.inline import open_grid, run_server_app
 from federation.engines.nodes import Placement
 from federation.queries.marginals import MarginalsNoise, exchange_noise
@@ -260,12 +261,12 @@ def test_what_is_expected_is_behind_the_mean_operator_and_never_worse_than_a_kno
     from aggregator.protocols.mean_operator.mean_operator import MeanOperator
     from aggregator.trial.plan import PublicNumbers
 
-    known = PublicNumbers(1e-6, parties=10, rows=2000, features=20, classes=2)
+    known = PublicNumbers(1e-6, terms=TrustTerms(10), rows=2000, features=20, classes=2)
     found, other = (kind.expected_error(known, 1.0) for kind in (ErrorMarginals(), MeanOperator(protect="row")))
     assert found.error > other.error
     drowned = ErrorMarginals().expected_error(replace(known, majority=0.9), 0.01)
     assert drowned.error == pytest.approx(0.1)
     assert ErrorMarginals(noise="off").expected_error(known, 1.0) is None
-    many = replace(known, parties=50)
+    many = replace(known, terms=TrustTerms(50))
     alone, shared = (ErrorMarginals(trust=how).expected_error(many, 1.0) for how in ("none", "secure"))
     assert shared.error < alone.error

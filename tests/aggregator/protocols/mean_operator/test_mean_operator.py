@@ -17,6 +17,7 @@ from aggregator.trial.feature_fitting import fit
 from aggregator.trial.plan import VariantPlan
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.plugins import Reference
+from federation.contract.trust import TrustTerms
 from federation.engines.inline import open_grid
 from federation.features.feature_map import completed
 
@@ -135,12 +136,14 @@ def test_more_than_two_classes_are_refused(plan):
 def test_what_is_expected_follows_from_the_noise_and_is_nothing_without_numbers():
     from aggregator.trial.plan import PublicNumbers
 
-    known = PublicNumbers(1e-6, parties=100, rows=12_000, features=51, classes=2)
+    known = PublicNumbers(1e-6, terms=TrustTerms(100), rows=12_000, features=51, classes=2)
     found = MeanOperator().expected_error(known, 1.0)
     assert (round(1 - found.error, 2), found.basis) == (0.89, "measured")
     assert MeanOperator().expected_error(PublicNumbers(1e-6), 1.0) is None
     assert MeanOperator(noise="sums").expected_error(known, 1.0).error > found.error
-    few = replace(known, parties=1, rows=60, features=9)  # where the least noise is not what costs least by the law
+    few = replace(
+        known, terms=TrustTerms(1), rows=60, features=9
+    )  # where the least noise is not what costs least by the law
     auto, other = (MeanOperator(noise=noise).expected_error(few, 0.3) for noise in ("auto", "sums"))
     assert auto.error <= other.error
     assert MeanOperator(expansion="fourier", noise="sums").expected_error(known, 1.0).error > found.error

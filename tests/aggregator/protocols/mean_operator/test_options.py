@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from aggregator.protocols.mean_operator.options import MomentOptions, response_weight
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
+from federation.contract.trust import TrustTerms
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def test_what_is_only_learned_with_is_not_asked():
     assert len({usual, MomentOptions().asked(shared=True), *asked}) == len(others) + 2
 
 
-KNOWN = PublicNumbers(1e-6, parties=100, rows=12_000)
+KNOWN = PublicNumbers(1e-6, terms=TrustTerms(100), rows=12_000)
 
 
 def test_the_expected_noise_is_the_least_that_parties_may_choose():

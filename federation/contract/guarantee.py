@@ -1,6 +1,7 @@
-"""What a release promises: who is protected, against what change, by how much, under which assumptions.
+"""Guarantees of a release: the protected unit, the adjacency, epsilon, delta, the mechanism and its assumptions.
 
-What protects single rows or labels at their parties, and what every guarantee of that kind rests on.
+`NoGuarantee` marks a release that protects nothing. `protected` and `holding` build the assumptions of guarantees for
+single rows or labels.
 """
 
 from __future__ import annotations

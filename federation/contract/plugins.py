@@ -1,8 +1,7 @@
-"""A name for code that another process will load: `module:attribute` with plain arguments.
+"""Extension points: entry points of installed packages, names of code for other processes, and lazy public names.
 
-What packages install by entry points, this project's own and others'; scanned once a process.
-
-Public names of a package, imported when they are asked for: a package of many rooms costs what is used of it.
+`Installed` is one entry point, of this project or another package. `Reference` names code that another process loads.
+`PublicNames` imports the public names of a package when they are first used.
 """
 
 from __future__ import annotations

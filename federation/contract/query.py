@@ -1,20 +1,20 @@
-"""What an aggregator may ask of a party: private, trusted or public answers, bounded in size before anything is paid.
+"""Queries and responses: what an aggregator may ask of a party, and what a party sends back.
 
-A question is a frozen dataclass of plain values, arrays, feature maps and such dataclasses, so that it crosses any
-transport (`federation.engines.codec`) and is checked against its type hints where it arrives.
+A query is private, trusted or public. Its size is bounded before any payment is made.
 
-What a side's own configuration says about its data and roster, against what a question takes for granted.
+A query is a frozen dataclass of plain values, arrays, feature maps and further such dataclasses. It therefore crosses
+any transport (`federation.engines.codec`), and its type hints are checked where it arrives.
 
-The largest sizes that a question may have: beyond them no machine has the memory, or anybody the time.
+`Declared` holds the public numbers that one side declares about its data and its participants. A query must agree with
+them.
 
-They come from the code and from a site's own configuration, never from whoever asks. Products of sizes are bounded in
-exact integers before anything of that size is allocated.
+`Limits` holds the largest sizes that a query may have.
 
-What parties answer with: arrays with a leading party axis, so that a million parties are not a million objects.
+Limits come from the code and from a site's own configuration, never from the aggregator. Products of sizes are bounded
+in exact integers before anything of that size is allocated.
 
-Where an aggregator keeps the answers to one question.
-
-The largest sizes that may be asked for: beyond them no machine has the memory, or anybody the time.
+`Submission` holds the responses of many parties as arrays with a leading party axis, so that a million parties are not
+a million objects.
 """
 
 from __future__ import annotations

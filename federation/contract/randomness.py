@@ -1,10 +1,10 @@
-"""Every random draw is keyed by (seed, purpose, party, trial), so results do not depend on who draws when.
+"""Random draws, each keyed by (seed, purpose, party, trial), so that results do not depend on the order of the draws.
 
-Two kinds: `generator` for what need not be secret (splits, classifier seeds), and `NoiseBits`, a ChaCha20
-stream, for privacy noise. With `seed=None` both take their key from the operating system; a seeded run is a
+There are two kinds: `generator` for draws that need not be secret (splits, classifier seeds), and `NoiseBits`, a
+ChaCha20 stream, for privacy noise. With `seed=None` both take their key from the operating system. A seeded run is a
 simulation, and its releases must not be published.
 
-A name for contents: equal texts and arrays have equal digests, wherever they lie.
+`digest` names contents: equal texts and arrays have equal digests.
 """
 
 from __future__ import annotations

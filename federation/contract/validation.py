@@ -1,7 +1,4 @@
-"""Single numbers that somebody gives: whether they are numbers at all, and how a refusal tells them.
-
-Plain values, as JSON gives them, against the type hints of the class that is to be made of them.
-"""
+"""Checks of single values: numbers from users, and JSON values against the type hints of a class."""
 
 from __future__ import annotations
 

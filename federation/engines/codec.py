@@ -1,10 +1,11 @@
-"""Between the project's messages and Flower's records: arrays as arrays, everything else as one line of JSON.
+"""Conversion between queries or responses and Flower's records: arrays stay arrays, all other values become one JSON
+line.
 
-A question is any frozen dataclass of arrays, JSON values, feature maps and further such dataclasses; its type
-hints say how to read it back, and values of other types are refused. Nothing is ever unpickled, and an undeclared or
-missing part is refused.
+A query is any frozen dataclass of arrays, JSON values, feature maps and further such dataclasses. Its type hints say
+how to read it back; values of other types are refused. Nothing is ever unpickled, and an undeclared or missing part is
+refused.
 
-Votes as packed bits: 1, 2, 4 or 8 bits per entry, whole bytes per party.
+Votes are packed with 1, 2, 4 or 8 bits per entry and whole bytes per party.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The grid without processes: the ClientApp is called where the aggregator runs.
+"""The inline engine: the client app runs in the process of the aggregator.
 
-The grid without processes, with a clock: seconds and bytes of the parties' side, apart from the aggregator's.
-
-Runs a ServerApp over a grid in this process.
+`MeasuredGrid` also measures the seconds and bytes of the parties, apart from the aggregator's. `run_server_app` runs a
+Flower server app over a grid in this process.
 """
 
 from __future__ import annotations

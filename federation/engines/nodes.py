@@ -1,18 +1,20 @@
-"""Flower nodes of a simulation: each serves one cohort of consecutive party ids.
+"""Nodes of a simulation: their placement, the replies they send, and the grids that all engines share.
 
-A node's own configuration says which. Stock Flower configures its simulated nodes with a partition number only, so a
-placement can also be published to the nodes of one run on this machine, as a file in Flower's home.
+Each node serves one batch of consecutive party numbers, which the node's own configuration names.
 
-What a simulation asks of every grid: to place parties behind nodes, world by world.
+Stock Flower configures its simulated nodes with a partition number only. A placement can therefore also be published to
+the nodes of one run on this machine, as a file in Flower's home.
 
-Replies of a ClientApp: what goes wrong at a node becomes an error reply with a one-line reason, on every grid.
+`SimulationGrid` is the interface of every engine: it places parties on nodes, trial by trial.
 
-What our own grids share: messages queue by node, so all questions to one node are answered in a row.
+`handle` turns an exception at a node into an error reply with a one-line reason, on every engine.
 
-Grids that Flower itself provides, as a simulation sees them: nodes numbered by their partition.
+`QueueGrid` queues messages by node, so that a node answers all queries to it in a row.
 
-Flower's nodes have random ids and join when they are ready, so they are called up: each tells its partition number, as
-its own configuration has it. Both sides of that call are here.
+`StockGrid` wraps a grid that Flower itself provides; its nodes are numbered by their partition.
+
+Flower's nodes have random numbers and join when they are ready. A roll call therefore asks each node for the partition
+number in its configuration; both sides of this call are here.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
-"""The grid over Ray actors: worker processes on this machine or on an existing cluster.
+"""The Ray engine: worker processes on this machine or on an existing cluster.
 
-A worker serves whole nodes, a few ahead of need; the records of a question are put into the object store once for all
-worlds that ask the same. A worker that dies costs the nodes it was serving one retry each, alone, on a fresh worker; a
-node that kills that one too is served in halves until only the culprit is lost (`federation.engines.ray`). What is
-late when nothing else is left to do, as on a slow machine, is given to an idle worker as well: the first answer counts,
-as all are the same.
+A worker serves whole nodes, a few ahead of need. The records of a query are put into the object store once for all
+trials that send the same query.
 
-The messages to one node until every part of it has replied: one part, unless the node keeps killing its worker.
+When a worker dies, each node that it was serving is retried once, alone, on a fresh worker. A node that kills this
+worker too is split in halves until only the faulty part is lost. When nothing else is left to do, a late node is also
+given to an idle worker; the first response counts, since all are the same.
 
-Its parties are then served in ever smaller parts, to lose the culprit only: one party's data must never decide whether
-another party is counted, and a cohort lost as a whole would do just that.
+`Recovery` keeps the messages to one node until every part of the node has replied. A node has one part unless it keeps
+killing its worker.
+
+The parties of such a node are served in ever smaller parts. One party's data must never decide whether another party is
+counted, and losing the whole batch would do that.
 """
 
 from __future__ import annotations

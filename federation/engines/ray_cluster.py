@@ -1,6 +1,6 @@
-"""Joins this process to Ray: processes of its own on this machine, or a cluster that is already there.
+"""The connection of this process to Ray: own processes on this machine, or an existing cluster.
 
-Keeps libraries from writing on the terminal, and from nothing else: whatever listens to their loggers hears all.
+`hush` keeps libraries from writing to the terminal; handlers of their loggers still receive every message.
 """
 
 from __future__ import annotations

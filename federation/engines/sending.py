@@ -1,6 +1,6 @@
-"""Puts questions to all nodes of a grid and hands every answer to its collector as it arrives.
+"""Sending a query to all nodes of a grid: each response goes to its collector as it arrives, and failures are counted.
 
-Which parties could not be counted, and why: one line per cause, with how often it occurred.
+`Failures` records which parties could not be counted: one line per cause, with its number of occurrences.
 """
 
 from __future__ import annotations

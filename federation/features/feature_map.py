@@ -1,9 +1,10 @@
 """Public feature maps: fitted on public rows only, applied by every party to its own rows.
 
-A map is a list of steps in plain arrays. It travels inside a question and inside a released model, so it says
-nothing about private data, and anybody can apply it with numpy alone (`FeatureMap.to_arrays` documents how).
+A map is a list of steps in plain arrays. It travels inside a query and inside a released model. It therefore contains
+no private data, and anybody can apply it with numpy alone (`FeatureMap.to_arrays` documents how).
 
-The ball that vectors of parties are brought into before they are added: by the aggregator, or by each party.
+`Ball` is the ball into which the vectors of parties are brought before they are added, by the aggregator or by each
+party.
 """
 
 from __future__ import annotations

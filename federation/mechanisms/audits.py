@@ -1,15 +1,15 @@
-"""Statistical lower bounds on epsilon, or on delta, from many runs of a mechanism on two neighbouring inputs.
+"""Statistical audits: lower bounds on epsilon or delta from many runs of a mechanism on two neighbouring inputs.
 
-A claim that lies below the bound is refuted, at the stated confidence; a correct mechanism stays above it
-except with probability 1 - confidence. The bound cannot prove a claim: proofs do.
+A claim below the bound is rejected at the stated confidence. A correct mechanism stays above it except with probability
+1 - confidence. The bound cannot prove a claim: proofs do.
 
-No feasible number of runs shows a delta of 1e-6. But a mechanism claims a whole privacy curve: where noise is Gaussian
-and epsilon a quarter of the stated one, delta is some hundredths, and there even a little missing noise is seen.
+No feasible number of runs shows a delta of 1e-6. However, a mechanism claims a whole privacy curve. For Gaussian noise
+and a quarter of the stated epsilon, delta is a few hundredths, and there even a little missing noise is seen.
 
-The audited mechanisms, each on its worst pair of neighbours and next to twins with a known mistake.
+`audited_mechanisms` lists each mechanism with its worst pair of neighbours and its negative controls.
 
-A twin makes the same claim with one classic error; an audit that cannot tell it from the real mechanism is
-worthless.
+A negative control makes the same claim with one classic error. An audit that cannot tell it from the real mechanism has
+no power.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ labels enter only as the statistic mu:
 The first is Hamm et al. 2016, Eq. 19 (log(1+e^z) - alpha z = alpha l(z) + (1-alpha) l(-z)), the second its
 Appendix B with vote shares. Weights travel as one flat vector; the multinomial one is row-major (C, d).
 
-Class probabilities of many parties, and the curvature of the log-loss in the scores.
+The links give class probabilities of many parties, and the curvature of the log-loss in the scores.
 
 Arrays are (T, C, n): party, class, row. The logistic link has a single channel, the score of class 1. A link has three
 methods: `probabilities` of the classes (T, C, n) at scores (T, C, n); `curvature`, what `curve` needs where these are

@@ -1,14 +1,10 @@
-"""Rows that stand several times in an array: what depends on a row alone need be computed once for all of them.
+"""Array types and checks, and operations on rows: norms, equal rows, contrasts of classes, whitening.
 
-Short names for the types of arrays, and what arrays from outside must be: numbers, and finite ones.
-
-Norms of rows.
-
-Memory of large arrays, kept for the next one.
-
-A public orthonormal basis of class contrasts.
-
-Coordinates in which a second moment is the identity, on the span of the rows it is of.
+- `numbers` and `require_finite` check arrays from outside.
+- `equal_rows` finds rows that occur several times, so that what depends on a row alone is computed once.
+- `contrasts` is a public orthonormal basis of class contrasts.
+- `whitening` gives coordinates in which a second moment is the identity, on the span of its rows.
+- `keep_freed_memory` keeps the memory of large arrays for the next one.
 """
 
 from __future__ import annotations

@@ -1,14 +1,18 @@
-"""Shares of a secret of 32 bytes, any t of which recover it and t - 1 of which say nothing (Shamir 1979).
+"""Masks of one secure aggregation: Shamir shares, key derivation, signatures, and the integers that masks hide.
+
+`split` divides a secret of 32 bytes into shares, any t of which recover it and t - 1 of which reveal nothing (Shamir
+1979).
 
 A secret is nine chunks of 30 bits, each the constant term of a polynomial of degree t - 1 modulo p = 2^31 - 1 with
 uniform coefficients; the share at place x = 1, 2, ... is the polynomials' values there, nine integers of four bytes.
 
-Keys of one masked sum: what is derived from what, masks, ciphertexts and signatures. All of it bound to the plan.
+Key derivation fixes which mask, ciphertext and signature is derived from which secret. All of them are bound to the
+plan.
 
 Every derivation names the plan's digest, what the key is for, and the numbers of the parties: X25519 has several
 encodings of one point, so that a party that copies another's public key would otherwise share its keys.
 
-Noisy values as integers modulo 2^64, and why their sum does not wrap around.
+Noisy values are encoded as integers modulo 2^64, whose sum does not wrap around.
 
 Honest parties add whole numbers of grid steps: their rounded values, of at most `largest` steps each, and a share of
 the noise. With |total| <= 2^62 the integers modulo 2^64, read as from -2^63 to 2^63 - 1, are the total itself. So it

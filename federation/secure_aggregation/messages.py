@@ -1,4 +1,6 @@
-"""What travels in a masked sum with one server, as bytes whose sizes follow from the plan.
+"""Messages of a secure aggregation, with one server or with a leader and a helper server; the plan fixes their sizes.
+
+With one server:
 
 | query | to a party | from it |
 |---|---|---|
@@ -10,7 +12,7 @@
 
 With a server that is taken to follow the protocol nothing is signed, and query 3 is left out: 4 is `Counted`.
 
-What travels in a sum with two servers that do not collude: one adds, the other takes the masks off.
+With two servers that do not collude, one adds and the other removes the masks.
 
 A party sends y = v + PRG(key) modulo 2^64 to the first, with a fresh X25519 key; the second, whose key the plan names,
 finds the same mask key from that, and tells the first the sum of all masks, once. The party signs its key, so that the

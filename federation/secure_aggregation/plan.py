@@ -1,11 +1,11 @@
-"""What all who take part in one masked sum agree on, and what a party makes sure of before it sends anything.
+"""The plan of one secure aggregation: participants, neighbours, thresholds, and the trust terms that a party checks.
 
-Every key, every signature and every ciphertext of a sum is bound to the digest of its plan. A server writes the plan,
-and so a party believes none of it: how many parties there are, how many may collude, and against what kind of server it
-defends itself are its own (`SumTerms`), and from these it computes how many shares of noise must be in the sum, and how
-many neighbours must help to unmask a party.
+Every key, signature and ciphertext is bound to the digest of the plan. The server writes the plan, so a party believes
+none of it. The party's own configuration (`SumTerms`) says how many parties there are, how many may collude, and which
+kind of server it defends itself against. From these the party computes how many shares of noise the sum must contain,
+and how many neighbours must help to unmask a party.
 
-How many neighbours a party of a masked sum has, and how many of them must help to unmask it.
+`neighbourhood` computes how many neighbours a party has, and how many of them must help to unmask it.
 
 Parties stand in a ring in random order, and k of them, half on either side, are a party's neighbours. C of all K are
 corrupt, and an honest party has at most c corrupt neighbours but with a probability of 2^-bits for all K together:
@@ -18,9 +18,7 @@ their number is hypergeometric. t neighbours recover a party's secret.
 
 As many neighbours as that must be there, and are, but with a probability of 2^-30 for all parties together.
 
-Who adds up a secure sum, as a scenario names it: one server, believed more or less, or two.
-
-Who is whose neighbour in a masked sum: a ring of all parties in an order that the plan's digest decides.
+`neighbours` places all parties on a ring, in an order that the plan's digest decides.
 
 A party's neighbours have positions 0 to k - 1 by where they stand beside it, so that who is at position i of a party's
 neighbours has that party at position k - 1 - i of its own.

@@ -1,10 +1,8 @@
-"""Signed questions and sealed answers.
+"""Signed queries and sealed responses of real sites, and their encoding as bytes.
 
-A question is signed by the aggregator for one site, one place in one exchange and one plan; whoever carries it can read
-it and can change nothing. An answer is sealed to a key of that exchange and signed by the site: whoever carries it can
-neither read it nor make one.
-
-Questions and answers as bytes: what letters carry.
+The aggregator signs a query for one site, one place in one exchange and one plan. A carrier can read the query but not
+change it. A response is sealed to a key of that exchange and signed by the site. A carrier can neither read a response
+nor forge one.
 
 A packet is Flower's own encoding of the records of `federation.engines.codec`, so that one reader checks what arrives,
 whichever way it came.

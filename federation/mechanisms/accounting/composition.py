@@ -1,16 +1,17 @@
-"""What several releases to the same units promise together, adaptively chosen ones included.
+"""Composition of guarantees, conversion between protected units, and the meaning of (epsilon, delta) as odds.
 
-What a guarantee for one unit is worth for another: the conversions that can be proved, and no other.
+Several releases to the same units compose, also when they are chosen adaptively. Releases over time compose for a unit
+that takes part in all of them, or in those of a window. The conversions between units are those that can be proved, and
+no others.
 
-The privacy curve that a `gaussian_mu` claims: a delta at every epsilon, of one release or of several together.
+`GaussianCurve` is the privacy curve that a `gaussian_mu` claims: a delta at every epsilon, for one release or for
+several together.
 
-What releases over time promise together to one unit, which has part in all of them or in those of a window.
+`Odds` says how well the best attacker can tell two neighbouring inputs apart.
 
-What (epsilon, delta) means in odds: how well the best attacker can tell two neighbouring inputs apart.
-
-The attacker knows all other data, the mechanism and the law of its noise, and looks at a release to tell which of two
-inputs, that differ in one unit, it was made of. All numbers are upper bounds: there are (epsilon, delta)-private
-mechanisms that meet them, and continuous Gaussian noise meets those of its curve.
+The attacker knows all other data, the mechanism and the law of its noise. From a release, the attacker guesses which of
+two inputs that differ in one unit produced it. All numbers are upper bounds. Some (epsilon, delta)-private mechanisms
+attain them, and continuous Gaussian noise attains those of its curve.
 """
 
 from __future__ import annotations

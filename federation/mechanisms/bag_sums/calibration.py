@@ -1,15 +1,15 @@
-"""What T releases of the same labels cost, each with fresh bags, fresh weights and fresh noise.
+"""Exact accounting and calibration of noisy-wtd-LLP, for one release and for T releases of the same labels.
+
+T releases use fresh bags, fresh weights and fresh noise.
 
 Given all bags and weights they are one Gaussian mechanism at R = sqrt(sum r_t²), so the law of R² is the T-fold
 convolution of that of r². Renyi divergences are infinite here, whatever the order: r has too heavy a tail. Reusing
 the noise of an earlier release is another mechanism, to which nothing of this applies.
 
-The exact delta of one release of noisy-wtd-LLP.
+The exact delta of one release follows by conditioning on everything public.
 
 Bags, weights and the noisy set are published and do not depend on labels, so the hockey-stick divergence of the
 release is the mean of the conditional ones, not a bound: no union over bags, and no amplification of epsilon either.
-
-The least noise that gives noisy-wtd-LLP, or weighted label sums, a wanted (epsilon, delta).
 """
 
 from __future__ import annotations

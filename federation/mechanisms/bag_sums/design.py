@@ -1,6 +1,7 @@
-"""Who is in which bag and whose labels carry noise, as public numbers: what the accounting of noisy-wtd-LLP reads.
+"""The public design of noisy-wtd-LLP: which record is in which bag, and whose labels carry noise.
 
-What a changed label's weight is against the noise of its bag, and the mean Gaussian delta over that ratio.
+The accounting needs the ratio of a changed label's weight to the noise of its bag, and the mean Gaussian delta over
+this ratio.
 
 A bag whose noisy labels have weights w_j releases the sum with noise of variance sigma² Q, Q = sum w_j². Moving the
 label of record i across the range Delta is then a Gaussian mechanism at r = c |w_i|/sqrt(Q), c = Delta/sigma. For q

@@ -1,16 +1,12 @@
-"""Noisy-wtd-LLP as a mechanism: weighted label sums of disjoint bags under noise on some of the labels.
+"""Mechanisms for label sums of disjoint bags: noisy-wtd-LLP, and Laplace noise on every sum (pure epsilon).
 
 The noise of a bag's labels enters its sum only as sum w_j g_j, a normal variable of variance sigma² sum w_j², so that
 is what is drawn. Rows, bags, weights and which labels are noisy are published beside the sums.
 
-What mechanisms for label sums of disjoint bags have in common: public numbers, and bags that are all alike.
+`theorem_delta` gives the published guarantee as a number, with the best explicit constants that its proof allows.
 
-Laplace noise on the signed label sum of every bag: pure epsilon, and no choice of noisy labels.
-
-The published guarantee of noisy-wtd-LLP as a number, with the best explicit constants its proof allows.
-
-Brahmbhatt et al. 2023, Theorem D.1: delta = exp(-Omega(sqrt(rho k))) up to a factor of the number of bags, with
-constants that the paper leaves open. It is far above the exact delta; see `accounting.delta`.
+Brahmbhatt et al. 2023, Theorem D.1, states delta = exp(-Omega(sqrt(rho k))) up to a factor of the number of bags, and
+leaves the constants open. The value is far above the exact delta (`federation.mechanisms.bag_sums.calibration.delta`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,13 @@
-"""How much wtd-LBA, which adds no noise, reveals of one label in given bags of given data: a diagnostic, no guarantee.
+"""Privacy of wtd-LBA: a diagnostic of its leak without noise, and a repaired mechanism with noise and a guarantee.
 
-The result depends on the data, so publishing it leaks, and other data may be revealed altogether: constant labels under
-an intercept, bags of no more records than columns, a category that occurs once in a bag. `repaired` has a guarantee.
+Without noise, wtd-LBA reveals something of each label. The diagnostic measures how much, for given bags of given data;
+it is no guarantee.
 
-What one changed label does to the normal law that wtd-LBA releases about a bag, in four numbers, and its delta.
+The result depends on the data, so publishing it leaks. For other data the labels may be revealed completely: constant
+labels under an intercept, bags with no more records than columns, a category that occurs once in a bag.
+
+`pair_delta` describes how one changed label moves the normal law that wtd-LBA releases about a bag: four numbers, and
+their delta.
 
 Given a bag, (sum w_i x_i, sum w_i y_i) is normal with covariance [X y]'[X y]. The sums of rows have the same law
 whatever the labels; given them the label sum is normal with variance |residual|², the residual being that of y on the
@@ -11,7 +15,8 @@ columns of X. For a label that moves by dy, h the leverage of its row and r its 
 P: u, v ~ N(0, 1) and Q: u ~ N(0, 1), v | u ~ N(a u, b²), with a = dy sqrt(h/rss) and
 b² = 1 + (2 dy r + dy² (1 - h))/rss, rss = |residual|².
 
-Wtd-LBA with noise of standard deviation tau on every label sum, which gives it a guarantee for all data sets.
+`RepairedBagSums` adds noise of standard deviation tau to every label sum, which gives wtd-LBA a guarantee for all data
+sets.
 
 If an attacker saw bags and weights too, a changed label would be a Gaussian mechanism at |w| Delta/tau, so
 delta <= m k/n E_u delta_G(epsilon, |u| Delta/tau), u ~ N(0, 1). In a bag, a record whose features no other one shares

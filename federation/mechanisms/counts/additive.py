@@ -1,8 +1,7 @@
-"""Integer noise on the label counts of a bag, centred to its public size: what all such mechanisms share.
+"""Integer noise on the label counts of a bag, centred to the bag's public size.
 
-What every mechanism for the label counts of one bag can do; each is made of public numbers only.
-
-Noise scales on a dyadic grid, so that doubles, JSON and the exact samplers all mean the same rational number.
+`CountMechanism` is the interface of all mechanisms for counts. Noise scales lie on a dyadic grid, so that doubles, JSON
+and the exact samplers all mean the same rational number.
 """
 
 from __future__ import annotations

@@ -1,13 +1,16 @@
-"""The scaled Dirichlet mechanism as published, sigma taken from the counts: for comparison, NOT differentially private.
+"""Mechanisms for label counts by name, and the published ones of the literature for comparison.
 
-Eq. 9 of Iyer et al. 2016 compares Dir(sigma eta) with Dir(sigma eta') at one sigma, that of eta; the neighbour really
-uses sigma(eta'), which moves every share. And whether any sigma serves depends on eta alone, so that the error, or the
-fall-back, tells some neighbours apart for certain. So this is no mechanism object, and a release of it carries a
-`NoGuarantee`.
+`calibrate` builds the mechanism that a name and public numbers stand for; the same call rebuilds it wherever the counts
+are.
 
-What the literature uses for label counts: loosely calibrated noise and a Dirichlet around noisy counts.
+The scaled Dirichlet mechanism as published takes sigma from the counts. It is NOT differentially private.
 
-The mechanism that a name and public numbers stand for; the same call rebuilds it wherever the counts are.
+Eq. 9 of Iyer et al. 2016 compares Dir(sigma eta) with Dir(sigma eta') at one sigma, that of eta. The neighbour really
+uses sigma(eta'), which moves every share. Whether any sigma serves also depends on eta alone, so the error or the
+fall-back tells some neighbours apart for certain. The published form is therefore no mechanism object, and its release
+carries a `NoGuarantee`.
+
+The other published forms are loosely calibrated noise, and a Dirichlet around noisy counts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""All mechanisms for label counts side by side, at counts that are invented or public.
+"""Comparison of all mechanisms for label counts, at counts that are invented or public.
 
-How far released class proportions lie from the true ones, for public what-if counts.
+`distortion` measures how far released class proportions lie from the true ones.
 
-How far private proportions are from the true ones, all bags together: Lemma 4 of Iyer et al. 2016, and better.
+The published bound and better ones (Lemma 4 of Iyer et al. 2016) cover all bags together.
 
 With P the proportions (C, M) of M bags of m_i records and each released column from Dir(sigma_i m_i p_i), an entry has
 mean p and variance p (1 - p) / (sigma_i m_i + 1). All bounds hold for the Frobenius norm of the error with probability

@@ -5,13 +5,13 @@ worst ordered pair of neighbours is that of the smallest parameters, (m0 + 1, m0
 leaves a class it had one more than the least, and when one arrives the class had at least the least. So sigma depends
 on epsilon, delta and m0 only, and the guarantee covers every pair in both directions.
 
-Dirichlet shares from noise bits, computed in logarithms so that the smallest shapes do not vanish.
+Dirichlet shares are drawn from noise bits in logarithms, so that the smallest shapes do not vanish.
 
 Gamma(shape) is Gamma(shape + 1) U^(1/shape): at shapes below about 0.01 most draws are smaller than the smallest
 double, but their logarithms and ratios are ordinary numbers. Double precision stands in for the reals; the shares are
 then rounded to a public grid, which is post-processing and drops the low bits, in which it would show first.
 
-The delta between any two Dirichlet laws: exact for two classes, by sampling for more.
+`divergence` computes the delta between two Dirichlet laws: exactly for two classes, by sampling for more.
 
 delta(epsilon) = E max(0, 1 - e^{epsilon - loss}) under the first law, the loss being the log ratio of the densities,
 sum_k (p_k - q_k) ln theta_k + const. When the parameters differ in more than two classes, as they do for neighbours

@@ -1,16 +1,16 @@
-"""Independent discrete Gaussian noise on label counts, with the exact delta of the neighbouring pair.
+"""Three noises on label counts with exact privacy curves: discrete Gaussian, lattice Laplace and independent Laplace.
+
+Independent discrete Gaussian noise.
 
 For counts that differ by +1 in class i and -1 in class j the log likelihood ratio of the noisy counts is
 (1 - w)/s², w = z_i - z_j, so w is sufficient: nothing of the loss is in the other classes, and centring, which
 keeps w, loses nothing either. Sampler: Canonne, Kamath, Steinke 2020.
 
-Discrete Laplace noise conditioned on sum zero: the K-norm mechanism of one replaced label.
+Discrete Laplace noise conditioned on sum zero is the K-norm mechanism of one replaced label.
 
 P[z] ∝ exp(-|z|_1/s) on the integer vectors of sum 0. One replaced label moves the counts by e_i - e_j, whose L1
 norm is 2, so the loss is one of 2/s, 0, -2/s (Hardt, Talwar 2010 for the K-norm; the sums over the lattice are
 worked out here).
-
-Independent discrete Laplace noise on label counts, with the exact delta of the neighbouring pair.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Integer noise on labels that are rounded to a public grid whose ends are those of the declared range.
+"""Mechanisms for single labels by name, and integer noise on labels that are rounded to a public grid.
 
-A label is the number of the nearest of 2^20 + 1 evenly spaced points, so one replaced label moves it by 2^20 steps at
-most: rounding comes first, and nothing is left to be charged for it.
+`calibrate` builds the mechanism that a name and public numbers stand for; the same call rebuilds it wherever the labels
+are.
 
-The mechanism that a name and public numbers stand for; the same call rebuilds it wherever the labels are.
+The grid spans the declared range. A label becomes the number of the nearest of 2^20 + 1 evenly spaced points, so one
+replaced label moves it by at most 2^20 steps. Rounding comes first, so nothing is left to be charged for it.
 """
 
 from __future__ import annotations

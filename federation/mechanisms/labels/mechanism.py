@@ -1,7 +1,4 @@
-"""The range of labels that is declared in public: what a sensitivity may depend on.
-
-What every mechanism for single labels can do; each is made of public numbers only.
-"""
+"""The declared public range of labels, and the interface of every mechanism for single labels."""
 
 from __future__ import annotations
 

@@ -1,22 +1,26 @@
-"""Randomised response on bins: the label's bin, or any, and for each bin one value (Ghazi et al. 2022).
+"""Randomised response for labels: over k classes, over bins of real labels, and with one bit per label.
+
+Randomised response on bins (Ghazi et al. 2022): the response is the label's bin or a random one, and each bin has one
+value.
 
 As published, values and bins lose least in squared error on average over a prior, which pulls every label towards the
 prior's mean and shrinks whatever is learned from it. Debiased, the values are spread until the mean answers have slope
 1 in the labels, on average over the prior: linear models are not shrunk.
 
-k-ary randomised response in exact arithmetic: an answer is kept, or drawn afresh among all k (Warner 1965).
+k-ary randomised response (Warner 1965) is done in exact arithmetic: a response is kept, or drawn afresh among all k.
 
 With probability lambda = redraw / 2^64 the answer is one of the k, each as likely; so it is the true one with
 probability 1 - lambda + lambda/k, and another given one with lambda/k.
 
-The bins of randomised response that lose least in squared error on average over a known prior.
+`optimal_bins` finds the bins that lose least in squared error on average over a known prior.
 
-Randomised response on bins with a prior estimated from the same labels, for a part of epsilon (Ghazi et al. 2022).
+`EstimatedBins` estimates the prior from the same labels, for a part of epsilon (Ghazi et al. 2022).
 
-The labels' histogram is released first, by the K-norm mechanism for label counts, and what it says decides on the bins;
+The histogram of the labels is released first, by the K-norm mechanism for label counts. The bins follow from it, and
 both releases compose.
 
-One bit per label: two values, far enough apart to be unbiased (Duchi, Jordan, Wainwright 2018, Section 3.2).
+`OneBitLabels` sends one bit per label: two values, far enough apart to be unbiased (Duchi, Jordan, Wainwright 2018,
+Section 3.2).
 
 The label becomes one of the range's ends at random, with its own mean; randomised response answers with that end or
 the other. Both steps are exact, and so is their law: high with probability 1/2 + (1 - lambda) (y - middle)/width.

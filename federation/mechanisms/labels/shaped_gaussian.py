@@ -5,7 +5,8 @@ that when x_i' C^{-1} x_i <= 1 for all rows, and costs tr (X'X)^{-1} C of excess
 z = (X'X)^{-1/2} x the trace of C. `shape="optimal"` takes the C of least trace, "whitened" the ball in whitened
 coordinates, "isotropic" the ball in those of the rows. Rows are public, so shapes are too.
 
-The ellipsoid of least trace around given rows: the shape of the cheapest noise that hides any one of them.
+`smallest_trace` finds the ellipsoid of least trace around given rows: the shape of the cheapest noise that hides any
+one of them.
 
     minimise tr C  subject to  z' C^{-1} z <= 1 for every row z.
 

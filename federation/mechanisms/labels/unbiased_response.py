@@ -1,19 +1,19 @@
-"""Unbiased answers from a public table of integers: each label's row says how likely every output is.
+"""Unbiased randomised labels from a public table of integers: each row gives the probability of every output.
 
-Each label is rounded to one of two neighbouring points of a grid, at random and without bias; the point's row of
-the table then gives the answer. A release is private because of a property of the table alone, which whoever answers
-checks in exact integers: of no output does the largest weight exceed e^epsilon times the smallest. How a table of
-little variance is found is for `unbiased_design`, and needs no trust.
+Each label is rounded to one of two neighbouring points of a grid, at random and without bias; the point's row of the
+table then gives the response. Privacy is a property of the table alone, which the responding party checks in exact
+integers: for no output does the largest weight exceed e^epsilon times the smallest.
 
-The table of unbiased answers with the least variance at an epsilon, by a linear program, in whole numbers.
+`calibrate` finds the table with the least variance at an epsilon, by a linear program, in whole numbers. The search
+needs no trust.
 
 Over the laws P_ij of answers o_j to even points g_i of [-1, 1] it minimises sum_i p_i sum_j P_ij (o_j - g_i)^2 subject
 to sum_j P_ij = 1, sum_j o_j P_ij = g_i and l_j <= P_ij <= e^epsilon l_j, over P and l together: the program of
 Badanidiyuru et al. 2023 (regression with label differential privacy, unbiased randomisers), for a weight p that is no
 knowledge about anybody's labels. One bit per label is among its feasible points, so it is never better on average.
 
-Different solvers end in different tables that are as good, so a table is made once and sent; who answers by it checks
-it (`unbiased_response`) and need not make it again.
+Different solvers find different tables of equal quality. A table is therefore made once and sent; the party that uses
+it checks it and need not make it again.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""Integer noise on error marginals: one scale for every cell, such that all queries together keep one promise.
+"""Integer noise on error marginals: one scale for every cell, so that all queries together keep one guarantee.
 
 EXPRIL (Lacombe et al. 2021, Section 3.4) asks for errors in the bins of d features, Q times. Its scale d Q / epsilon is
 kept here, on noisy counts of errors and of correct rows, for which it protects a row that is added or removed.
 
-What one row, or one label, moves in the counts of errors and of correct rows of every bin, and what that assumes.
+`moved_cells` counts how many cells one row or one label moves, and `premises` states what this assumes.
 
 A row lies in one bin of each feature, and there it is an error of the hypothesis or not: it is in one cell for each
 feature, (bin, error or correct). So no unit moves a count by more than one, and what matters is how many move.
 
-The exact delta of N integers with discrete noise that move by one each: the cells that one unit moves.
+`gaussian_delta` and `laplace_delta` give the exact delta of N integers with discrete noise that move by one each: the
+cells that one unit moves.
 
 Gaussian noise: the log likelihood ratio of the noisy integers is (N - 2 S)/(2 sigma²) with S the sum of the noise,
 signed as they move. So S is sufficient: the N cells tell as much as one integer S that moves by N, whatever the other

@@ -1,9 +1,11 @@
-"""The discrete Gaussian law P[k] ∝ exp(-k²/(2 sigma²)) on the integers: exact sampler and proved accounting.
+"""Exact samplers and accounting of the discrete Laplace and the discrete Gaussian law on the integers.
+
+Discrete Gaussian: P[k] ∝ exp(-k²/(2 sigma²)).
 
 Sampler: Canonne, Kamath, Steinke 2020, Algorithm 3. Accounting: their Theorem 7 for one coordinate; for D
 coordinates the comparison with the rounded continuous Gaussian proved in `delta_bound`.
 
-The discrete Laplace law P[k] = (1 - q)/(1 + q) q^|k|, q = exp(-1/t), on integers: sampler and accounting.
+Discrete Laplace: P[k] = (1 - q)/(1 + q) q^|k|, q = exp(-1/t).
 
 Adding it to an integer that moves by at most s is (s/t)-differentially private (Ghosh, Roughgarden,
 Sundararajan 2009). The sampler is exact; its source is Canonne, Kamath, Steinke 2020, Algorithm 2, with the

@@ -1,8 +1,7 @@
-"""What every calibrated mechanism says of itself, and how it puts that as a guarantee.
+"""The interface of a calibrated mechanism, its guarantee, and the checks of its public numbers.
 
-Refusals of public numbers that are out of range; each names the parameter, what is allowed and what came.
-
-Scales of exact noise: which ones the samplers take, and the search for the smallest that is enough.
+A refusal names the parameter, what is allowed and what was given. `require_scale` accepts the scales that the exact
+samplers take; `first` searches for the smallest one that is enough.
 """
 
 from __future__ import annotations

@@ -1,16 +1,21 @@
-"""The noise on the sum s = sum_i y_i x_i of rows of norm 1 at most and labels y = 1 or -1, by name or chosen by size.
+"""Noise on sums over a party's rows: the sum of labels times rows, and the second moments of a linear regression.
+
+`SumNoise` perturbs the sum s = sum_i y_i x_i of rows of norm at most 1 and labels y = 1 or -1, by a named noise or one
+chosen by the number of rows.
 
 One replaced label moves s by 2 x_i, one replaced row by y x - y' x': by 2 at most in the L2 norm, and in the L1 norm by
 2 sqrt(d), or by less where the rows have a smaller public L1 bound. Patrini, Nielsen and Nock (2015, Algorithm 2) add
 Laplace noise for an L1 norm of 1, whatever the rows' norm; `published_laplace` is that, with the epsilon it gives.
 
-Randomised response of every label y = 1 or -1, added up: the sum of z x, where z = ±1/tanh(epsilon/2) has mean y.
+`SummedResponse` applies randomised response to every label y = 1 or -1 and adds up: the sum of z x, where z =
+±1/tanh(epsilon/2) has mean y.
 
 Its error grows with the number of rows, and that of noise on the sum does not: few rows are better off with it. There
 is no better unbiased randomiser of two labels: an output whose likelihood ratio r lies strictly between e^-epsilon and
 e^epsilon is one of these two ratios at random, so that only they remain, and what is unbiased on two outputs is unique.
 
-What a linear regression needs of private rows: the sum over rows x with labels y of (x x', sqrt(2) y x, 2 y^2).
+`RowMoments` perturbs what a linear regression needs of private rows: the sum over rows x with labels y of (x x',
+sqrt(2) y x, 2 y^2).
 
 Rows have norm 1 at most and labels lie in [-1, 1]. Distances are Euclidean, those of x x' in the Frobenius norm. With
 r = x'z, a row (x, y) that is replaced by (z, u) moves the sum by
@@ -25,7 +30,8 @@ the squared sensitivity 4 = 8/2, so it gets the noise here that it needs by itse
 nothing. Another weight c of y x would give it more: without y^2 the squared sensitivity is 2 + 2 c^2 + c^4/2 for
 c^2 <= 2 and 4 c^2 above, and in units of y x, over c^2, that is least at c^2 = 2.
 
-How large the noise of a sum is, from public numbers alone: quantiles of its norm, and what to regularise by.
+`noise_quantile` and `regularisation` tell the size of the noise from public numbers alone: quantiles of its norm, and
+how much to regularise.
 """
 
 from __future__ import annotations

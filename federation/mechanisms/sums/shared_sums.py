@@ -1,12 +1,12 @@
-"""Shares of one noise on what all parties together have in each of several bags, of which nobody sees a part.
+"""Shares of one noise on sums over all parties: of one bounded vector per party, or of counts and rows per bag.
+
+Bags that are common to all parties.
 
 A bag is the same at all parties, and each has some of its rows, or none: counts of labels in it, and sums of its rows,
 are sums over the parties. What one unit moves is at one party. A changed label takes a row from one count of its bag to
 another: 2 in the L1 norm, sqrt(2) in the L2 norm; r rows of a person in r bags move 2r counts by one each. A replaced
 row may come to lie in another bag: two counts move by one wherever they are, and the sums of rows of norm 1 by 2 in the
 L2 norm where both are of one bag, by sqrt(2) otherwise.
-
-Shares of the noise on a sum of one bounded vector per party, which hides all that one party holds.
 """
 
 from __future__ import annotations

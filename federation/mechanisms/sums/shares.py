@@ -1,4 +1,4 @@
-"""Shares of additive noise, for a summation that reveals only the sum of n parties' answers.
+"""Shares of additive noise, for secure aggregation that reveals only the sum of n parties' responses.
 
 All are whole numbers of grid steps, one draw per party, and the sum of n of them is at least as private as the whole
 noise. Discrete Laplace: Pólya differences, whose sum is exact. Discrete Gaussian: n of variance sigma²/n each (Kairouz,
@@ -15,13 +15,13 @@ Why sums of rounded or discrete Gaussians are as private as Gaussians. Let f_a b
    of L2-Gamma noise plus independent noise, and like the former's its logarithm changes by |v|/s at most over v.
 For n <= 2^30 and D <= 2^60 all factors together are within 2^-100 of 1, less than the rounding of the scales covers.
 
-Shares of discrete Laplace noise: the difference of two Pólya variables, drawn exactly.
+Discrete Laplace shares are the difference of two Pólya variables, drawn exactly.
 
 A geometric variable, P[k] = (1 - q) q^k, is the sum of n independent Pólya (negative binomial) ones of shape r = 1/n,
 P[k] = (1 - q)^r w_k q^k, w_k = Γ(k + r) / (Γ(r) k!), and the discrete Laplace law is that of the difference of two
 geometric variables. So n differences add up to discrete Laplace noise of parameter t, q = e^{-1/t}, exactly.
 
-Epsilon at a delta where shares of L2-Gamma noise are less than the whole: exact for the law in the reals.
+`epsilon` at a delta covers shares of L2-Gamma noise that are less than the whole; it is exact for the law in the reals.
 
 Shares that are r times the whole add up to a normal vector in R^D of a variance that is Gamma((D + 1) r/2, 2 s^2), with
 density f proportional to z^v K_v(z), z = |x|/s, v = ((D + 1) r - D)/2 <= 1/2. What follows is in units of s.
@@ -38,7 +38,7 @@ singularity that matters: z^D f falls as z^((D+1) r) or z^D towards 0.
 A shorter move is no worse: for c < 1 the factor c X of the noise and independent noise have the law of X, as Gamma
 variances are self-decomposable, so that a move by c l is what becomes of one by l after more noise.
 
-What is left of a promise where more of those who share a noise collude than it counts on.
+`weakened` gives what remains of a guarantee when more of the parties that share a noise collude than it assumes.
 
 Of m shares that are the whole noise, h = r m come from honest parties, r < 1; who sees the sum takes all others off.
 The laws are the continuous ones behind the grid. With Gaussian noise the sum is Gaussian of r times the variance. Of

@@ -1,6 +1,6 @@
-"""Every installed protocol under a wish: ranked by what it may be expected to miss, or refused with the reason.
+"""Ranking of all installed protocols for stated requirements: by expected loss, or refused with the reason.
 
-What somebody wants of a protocol, in public numbers and in whom they trust.
+`Wish` holds the requirements: public numbers, and the trust setting.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""The second of two servers in letters: for each sum of its agreement it tells the sum of one list of masks, once.
+"""The helper server of a secure aggregation between real sites, and its service.
 
-It believes nothing of a sum but a fresh number and which question it is over: what else there is to a sum follows from
-the agreement, and that sites are in it from what they have signed. The list that it has answered for is in its journal
-and in a file before its answer leaves.
+For each sum of its agreement the helper server reveals the sum of one list of masks, once.
 
-The service of a second server: a site's, without a table. What it answers leaves at once, as no row is in it.
+It accepts only a fresh number and the query that the sum is over. Everything else about a sum follows from the
+agreement, and the sites' signatures prove that they take part. The list it has answered for is in its journal and in a
+file before its reply leaves.
+
+Its service is a site's service without a table. Its replies leave at once, as they contain no row.
 """
 
 from __future__ import annotations

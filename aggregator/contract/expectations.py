@@ -1,11 +1,10 @@
-"""How much of a release is signal, from public numbers and from the release itself; and the theorem's own promise.
+"""Signal and noise of a release: what public numbers let one expect, what the release shows, and the theorem's bound.
 
-Everything here may be published with a release: it is a function of public rows, the noise law and what the noise
-has already covered. For `perturb: votes` the agreement is that of the labels, before a model is fitted to them.
+Everything here may be published with a release. It is a function of public rows, of the noise law and of values that
+the noise already covers. For `perturb: votes` the agreement is that of the labels, before a model is fitted to them.
 
-What public numbers let one expect of a release, and how much that is worth.
-
-What noise costs where classes are told: by its norm alone, or of means by the directions of rows as well.
+`Expected` gives the cost of noise in classification: from its norm alone, or for means from the directions of the rows
+as well.
 """
 
 from __future__ import annotations

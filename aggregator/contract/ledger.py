@@ -1,9 +1,10 @@
-"""What was released under which guarantee, what it adds up to, and the gate that refuses to spend more.
+"""The ledger of releases and their guarantees, and the budget check that refuses to spend more.
 
-A sweep over variants, epsilons and draws is many counterfactual worlds on the same parties: each release is charged
-against the budget on its own, and `published_together` says what one draw of each would cost if all were published.
+A sweep over variants, epsilons and noise draws is a set of counterfactual trials on the same parties. Each release is
+charged against the budget on its own. `published_together` gives the cost of publishing one draw of each.
 
-Premises that every guarantee of a protocol rests on, beside those of its mechanism.
+`plan_premises` and `local_guarantee` add the assumptions that every guarantee of a protocol makes beside those of its
+mechanism.
 """
 
 from __future__ import annotations

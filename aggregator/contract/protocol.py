@@ -1,10 +1,11 @@
-"""What every protocol says of itself; nothing else is ever asked of one.
+"""The declarations of a protocol: its task, its needs, its trust settings, its planned guarantee and its option rules.
 
-What releases are for, and by which measure they are compared.
+The framework asks nothing else of a protocol. An option rule that is broken gives an error that names the clashing
+options.
 
-What a release will spend, and what leaves a party for it: said before anything is asked.
+`Task` names the purpose of a release and the measure by which releases are compared.
 
-Rules that the options of a protocol must keep together, with errors that say which ones clash.
+`Promise` is the planned guarantee, and `Sent` the messages of a party for it. Both are known before any query is sent.
 """
 
 from __future__ import annotations

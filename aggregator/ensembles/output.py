@@ -1,8 +1,9 @@
 """Output perturbation: noise on the minimiser of the weighted risk (Hamm et al. 2016, Alg. 1 and 2).
 
-Votes counted as they arrive: memory for N x C counts and one byte of bookkeeping per party, never the votes.
+`VoteTally` counts votes as they arrive. It needs memory for N x C counts and one byte per party, and never keeps the
+votes.
 
-What the aggregator knows after the votes are in, and the minimisers that several variants share.
+`Ensemble` holds the class shares of the public rows, and the minimisers that several variants share.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""Protocols of one vector that gets the noise: one question and its collector, or a sum that nobody sees a part of.
+"""Sessions of protocols that release one noisy vector: a mean of the parties' vectors, or a sum by secure aggregation.
 
-What public numbers say of a release before anybody is asked: how loud its noise will be beside all that it can say.
+`Aim` warns, from public numbers and before any query is sent, when noise will dominate a release.
 
 rho is the largest mean of the parties' shares over the expected norm of the noise on it, M eps / (2 D) for pure noise
 and M mu / (2 sqrt(D)) for Gaussian, D numbers released about M parties. Measured on 20 data sets with 5 to 1000
 parties: of releases with rho below 1, four in ten were more than .01 below the constant answer; between 1 and 4 one in
 four; above 8 one in sixty. It is the budget that decides, for every protocol that releases a mean of the parties.
 
-What becomes of decoded models before they are released.
+`Refinement` post-processes decoded models before they are released.
 
-What protocols of votes and parameters have in common when they decode noisy values, and what they rest on.
+`CollectedProtocol` and `CollectedSession` hold what protocols of votes and of parameters share.
 
-The session of a protocol whose parties add their vectors up unseen, with shares of one noise.
+`SummedSession` runs a protocol whose parties' vectors are added by secure aggregation, with shares of one noise.
 """
 
 from __future__ import annotations

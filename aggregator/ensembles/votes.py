@@ -1,6 +1,6 @@
-"""What the protocols that learn from votes ask, and where they collect the answers.
+"""Protocols that learn from votes: their queries, and the statistic of the votes that gets the noise.
 
-The ensemble's statistic from the parties' own shares of it: the aggregator never sees a vote.
+`ShareAnswers` adds up the parties' own normalised contributions to the statistic; the aggregator never sees a vote.
 """
 
 from __future__ import annotations

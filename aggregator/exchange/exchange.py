@@ -1,9 +1,12 @@
-"""An exchange on the disk: its key, its questions and the replies as they came, so that it can go on where it was.
+"""The state of an exchange with real sites on disk: keys, queries and replies, and the spending of all exchanges.
 
-A question is written before it is sent, and sent again as it was written: made anew it might differ by a bit, and a
-site that has answered the first refuses the second.
+An interrupted exchange continues from its folder.
 
-What the exchanges of an agreement have released, over all runs: one file beside them, held against one budget.
+A query is written to disk before it is sent, and sent again byte for byte. A newly computed query might differ by a
+bit, and a site that has answered the first would refuse the second.
+
+`Spent` adds up the releases of all exchanges of an agreement, over all runs, in one file, and holds them against one
+budget.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""A grid whose nodes are the sites of an agreement: questions leave it as signed letters, and sealed ones come back.
+"""The engine of real sites: queries leave as signed messages, and sealed responses return.
 
-To whoever asks it is a grid like any other. What a site has not signed is dropped, and costs no other site anything.
+For the aggregator it is an engine like any other. A message without the site's signature is dropped and costs no other
+site anything.
 
-Replies are fetched by several hands: whoever sends half of one, or nonsense, holds up and costs nobody else.
+`Pulling` fetches replies in several threads, so that a stalled or malformed reply does not delay other sites.
 
-Flower's grid fetches replies one after the other. It waits three minutes for the rest of one that has been begun, as
-by a site that is killed while it sends, and an exception over one loses those that it had fetched before.
+Flower's grid fetches replies one after the other. It waits three minutes for the rest of a reply that has begun, for
+instance from a site that is killed while it sends. An exception over one reply loses the replies that were fetched
+before.
 """
 
 from __future__ import annotations

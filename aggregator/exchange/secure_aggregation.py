@@ -1,12 +1,12 @@
-"""Secure sums between the sites of an exchange: the queries of a masked sum, each a round of letters.
+"""Secure aggregation between real sites: each message of the masked sum is one round of signed messages.
 
-A sum goes on where it was interrupted: its plan, its queries, the answers as they came and who was counted as there
-after each query are on the disk before the next is asked, so that no site is ever asked two things in one place.
+An interrupted sum continues where it stopped. Its plan, its messages, the replies and the list of present sites are on
+disk before the next message is sent, so no site ever receives two different messages in one place.
 
-What a coordinator asks the second of two servers: the sum of the masks of one list of sites, once.
+The coordinator asks the helper server once, for the sum of the masks of one list of sites.
 
-What sites have sent, and who is counted, is on the disk by then: a second server that is away is asked again later, for
-the same list and in the same letter, and no site is asked for anything once more.
+The sites' messages and the list are on disk by then. If the helper server is away, the coordinator asks again later,
+for the same list and in the same message. No site is asked again.
 """
 
 from __future__ import annotations

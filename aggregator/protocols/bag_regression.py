@@ -1,8 +1,7 @@
-"""Protocol `noisy_weighted_llp` (Brahmbhatt et al. 2023, Fig. 2): noise on labels in published, weighted bags.
+"""The protocols `noisy_weighted_llp` and `weighted_lba` (Brahmbhatt et al. 2023, Figures 2 and 1).
 
-Options of protocols that form bags of a party's rows.
-
-Protocol `weighted_lba` (Brahmbhatt et al. 2023, Fig. 1): sums of rows and labels with secret Gaussian weights.
+Both form bags of a party's rows. `noisy_weighted_llp` adds noise to labels in published, weighted bags. `weighted_lba`
+sends sums of rows and labels with secret Gaussian weights.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Regressions learned from the answers of all parties together.
+"""Regressions learned from the responses of all parties, and their predicted excess risks.
 
-Regression from weighted sums of rows and labels over bags, shrunk by what the sums of labels vary by.
+`shrunk_sums` learns from weighted sums of rows and labels over bags, shrunk by the variance of the label sums.
 
 With independent weights of mean 0 and variance 1 sums over bags have, in the mean, the second moment of all rows in
 bags: the sums take the place of rows.
 
-Predicted excess risks of linear models learned from private labels, from public numbers only.
+Predicted excess risks of linear models learned from private labels need public numbers only.
 
 Rows are public, labels are y = x'w + e with E e² = s² (`residual`), and the excess is E (x'w_hat - x'w)² over rows like
 those that were learned from, r their rank (`rank`), N their number (`rows`). All formulas are first-order in r/N, which

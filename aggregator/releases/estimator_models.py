@@ -1,7 +1,4 @@
-"""Released regressions, linear or neural.
-
-Released estimators of class ratios.
-"""
+"""Released files of class-ratio estimators and of regressions, linear or neural."""
 
 from __future__ import annotations
 

@@ -1,11 +1,13 @@
-"""Released linear models: a file (`model_files`) with `weights_e` (draws, C, d) for each release e.
+"""Released files of linear models, of fitted estimators, and of two-class networks.
 
-Released estimators: a file (`model_files`) with `array_n`, what they have learned.
+A linear model is a file (`model_files`) with `weights_e` (draws, C, d) for each release e.
 
-The description says, per release and noise draw, what the estimator is: its name, parameters and fitted values, and the
+An estimator is a file (`model_files`) with `array_n`, its fitted arrays.
+
+The description states, for each release and noise draw, the estimator's name, parameters and fitted values, and the
 number n of each fitted array.
 
-Released classifiers of two classes that are networks, with what the rounds before had learned.
+A network for two classes also stores what earlier rounds had learned.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""The server of a masked sum: carries messages between the parties, and takes the masks off the sum of what they sent.
+"""The server of a secure aggregation: it carries messages between parties and removes the masks from their sum.
 
-It asks every party that has answered so far, and drops unread whatever comes from another. Before the last query it
-makes sure that all secrets which it needs can be recovered; otherwise, or below the plan's quorum, it ends the sum
-while everything it has is still masked.
+The server asks every party that has answered so far, and drops messages of all others unread. Before the last message
+it makes sure that all secrets it needs can be recovered. Otherwise, or below the plan's quorum, it ends the sum while
+everything is still masked.
 
-Recovers the secrets that parties' neighbours reveal shares of, and computes the masks that are left in a sum.
+`remaining_masks` recovers the secrets from the neighbours' shares, and computes the masks that are left in the sum.
 
-The first of two servers: adds up what parties send, and asks the second for the sum of their masks.
+`AddingServer` is the leader of two servers: it adds up the parties' messages and asks the helper server for the sum of
+their masks.
 """
 
 from __future__ import annotations

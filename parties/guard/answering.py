@@ -1,12 +1,12 @@
-"""How a party's node answers any question: bounds first, then what it promises, then payment, then the rows.
+"""The order of checks at a party's node: bounds, declared numbers, permission, payment, and only then the rows.
 
-The order is the same for every question, whoever wrote it: its size is bounded; it must agree with what the node
-declares and be one that this node may answer; a site must have paid for it (`parties.site`); only then is a row
-touched.
+The order is the same for every query. The node bounds its size. The query must agree with the node's declared numbers,
+and the node must be allowed to answer it. A site must have paid for it (`parties.site`). Only then does the node touch
+a row.
 
-The questions that this installation can answer, its own and those of other packages, by entry points.
+Kinds of queries are found through entry points, of this project and of other packages.
 
-Nothing is imported before it is asked for, so that a broken package costs no other.
+A package is imported on first use, so a broken package affects no other.
 """
 
 from __future__ import annotations

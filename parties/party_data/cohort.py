@@ -1,6 +1,8 @@
-"""A party's private table, and the cohort of parties that one node serves.
+"""Party data, and the batch of parties that one node serves.
 
-What many parties hold, one after another: arrays and no object for each of them.
+`Holdings` is one party's private table. `Cohort` is a batch of parties.
+
+`ManyHoldings` stores many parties' rows one after another: arrays, and no object per party.
 """
 
 from __future__ import annotations

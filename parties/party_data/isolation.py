@@ -1,6 +1,6 @@
-"""What goes wrong at one party stays with that party: the guarantee counts it as one uniform vote, no more.
+"""Isolation of faults, and classifiers of many parties behind one interface.
 
-Classifiers of many parties behind one interface, whatever they are made of.
+A failure at one party affects only that party: the guarantee counts it as one uniform vote.
 """
 
 from __future__ import annotations

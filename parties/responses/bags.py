@@ -1,12 +1,14 @@
-"""The bags of one party: which rows of its holdings count, and in which bag.
+"""Responses about bags: private label counts, kernel mean embeddings, rows, and their totals over common bags.
 
-Answers `counts`: each party's private label counts of its bags (Iyer et al. 2016, Sec. 3, with exact accounting).
+`PartyBags` says which of a party's rows count, and in which bag.
 
-Answers `embeddings`, `noisy_embeddings` and `rows`: what the bags of each party look like, without any label.
+`counts`: each party's private label counts of its bags (Iyer et al. 2016, Sec. 3, with exact accounting).
 
-Answers `count_totals` and `embedding_totals`: all that a party adds to bags that are the same at all parties.
+`embeddings`, `noisy_embeddings` and `rows`: the rows of each party's bags, without any label.
 
-Of a bag of which it has no row that is zeros, with its share of the noise like all others.
+`count_totals` and `embedding_totals`: what a party adds to bags that are common to all parties.
+
+For a bag of which a party has no row, the party sends zeros plus its share of the noise.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Weighted sums of the rows and labels of disjoint bags, in one pass over rows that may lie in a file.
+"""Responses about real labels: weighted sums over bags, randomised labels, and the noisy sum X'y.
 
-Answers `bag_sums` and `weighted_sums`: weighted sums over bags of a party's own rows (Brahmbhatt et al. 2023).
+`sketches` and `label_sums` compute weighted sums over disjoint bags in one pass over rows that may lie in a file.
 
-Answers `private_labels` and `label_sums`: rows with labels made private, one by one or in one sum X'y.
+`bag_sums` and `weighted_sums`: weighted sums over bags of a party's own rows (Brahmbhatt et al. 2023).
+
+`private_labels` and `label_sums`: rows with labels made private, one by one or in one sum X'y.
 """
 
 from __future__ import annotations

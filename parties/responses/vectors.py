@@ -1,8 +1,10 @@
-"""Answers `statistic_sum` and `parameter_sum`: a party's vector, with its share of the noise that hides it in the sum.
+"""Responses with one vector per party: the parameters of its classifier, or a vector with a share of the noise.
 
-A vector is computed as it would be for a trusted aggregator, and leaves the party with noise only.
+`statistic_sum` and `parameter_sum`: a party's vector, with its share of the noise that hides it in the sum.
 
-Answers `parameters`: each party's regularised minimiser over all declared classes (Pathak et al. 2010).
+The party computes its vector as for a trusted aggregator; it leaves the party with noise only.
+
+`parameters`: each party's regularised minimiser over all declared classes (Pathak et al. 2010).
 """
 
 from __future__ import annotations

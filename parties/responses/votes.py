@@ -1,12 +1,16 @@
-"""Answers `votes`: each party's local classifier labels the public auxiliary rows.
+"""Responses of local classifiers on public rows: labels, probabilities, and the party's statistic of them.
 
-Answers `probabilities`: how probable each party's local classifier finds each class on the auxiliary rows.
+`votes`: each party's local classifier labels the public rows.
 
-Products of many rows with one matrix: each row's the same bits, wherever it stands and whatever comes with it.
+`probabilities`: the class probabilities of each party's local classifier on the public rows.
 
-Answers `statistic`: each party's own share of the ensemble's statistic, computed from its votes, which stay home.
+`row_products` multiplies many rows with one matrix. Each row's product has the same bits, whatever its position and the
+other rows.
 
-Answers `individual`: what each party's own classifier scores on evaluation rows (simulation only).
+`statistic`: each party's own contribution to the ensemble's statistic, computed from its votes, which never leave the
+party.
+
+`individual`: scores of each party's own classifier on evaluation rows (simulation only).
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""A party in masked sums: which questions it answers, how often, and what it has paid before its part leaves it.
+"""A party's side of a secure aggregation: which messages it answers, how often, and what it has paid before.
 
-What a party, or a second server, remembers of sums: it answers nothing in two ways, whatever happens to it.
+`Memory` stores what a party or a helper server must remember, so that it never answers one message in two ways.
 
-A party in sums with two servers that do not collude: it answers one query, and may go.
+`UploadingParty` takes part in a sum with two servers that do not collude: it sends one message and may leave.
 
-The second of two servers, run by somebody else: tells the sum of the masks of one list of parties, once.
+`UnmaskingServer` is the helper server, run by another organisation: it reveals the sum of the masks of one list of
+parties, once.
 """
 
 from __future__ import annotations

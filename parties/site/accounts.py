@@ -1,15 +1,15 @@
-"""What the releases of a site have cost, unit by unit, and what it may still spend.
+"""The journal and the accounts of a site: what releases have cost each protected unit, and what may still be spent.
 
-A site's journal has one line for each charge. An account adds up what all of them are worth for its unit, whoever asked
-and under whatever number: what is counted is what happened to a table.
+The journal has one line for each charge. An account adds up all charges of its unit, whoever sent the query and under
+whatever number: it counts what happened to the table.
 
-What happened at a site, line by line: what it was charged, what left it, what was refused. Each line vouches for all
-before it.
+The journal records charges, releases and refusals line by line. Each line vouches for all lines before it.
 
-A line has the hash of the one before, and 16 random bytes, without which a hash could be tried against the few things
-that may have happened. It is on the disk before what it tells of leaves the site, so that a charge is never forgotten.
+A line contains the hash of the line before, and 16 random bytes; without these, an attacker could try the hash against
+the few possible events. A line is on disk before the release that it records leaves the site, so that no charge is ever
+forgotten.
 
-What a journal says, in words of people; nothing that a letter said plays with their terminal.
+`said` prints a journal for people, with all control characters of received texts removed.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""Takes letters of one agreement and gives letters: what every member of it does alike, whatever it answers.
+"""Signed messages at a site: every message is checked, every step is on disk before the next.
 
-What is sent is stored before it leaves, and sent again byte for byte; what is refused is written down.
+`Correspondent` handles messages of one agreement for every member: a site or a helper server.
 
-A site: takes letters, gives letters, and keeps to its own rules whatever the letters say.
+A reply is stored before it leaves and sent again byte for byte. A refusal is recorded.
 
-Each step is on the disk before the next. Rows are read before they are charged for, as to be read is not to leave:
-where they are away nothing is paid. What is charged is charged before anything is computed from a row, and what is sent
-is stored before it leaves, so that at most one answer to a question ever leaves, at one price, whatever fails.
+`Site` answers queries and keeps to its own rules, whatever the messages say.
+
+Rows are read before they are charged for, since reading is not releasing: if they are away, nothing is paid. The charge
+comes before any computation on a row, and the reply is stored before it leaves. At most one reply to a query therefore
+ever leaves, at one price, whatever fails.
 """
 
 from __future__ import annotations

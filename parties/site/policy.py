@@ -1,8 +1,11 @@
-"""Whether a site's own configuration allows what a plan asks of it; all before anything is asked.
+"""The policy of a site, and the approvals of its people: may this plan do what it asks?
 
-Who at a site has agreed to what: a file for each plan, or each exchange of one, that waits, is approved or denied.
+`objections` compares a plan with the site's own configuration, before any query.
 
-The service writes down what waits; people decide by commands of their own, while it runs.
+`Approvals` records who has agreed to what: one file for each plan, or for each exchange of a plan, that waits, is
+approved or is denied.
+
+The service writes down what waits. People decide with commands of their own while it runs.
 """
 
 from __future__ import annotations

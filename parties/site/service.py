@@ -1,9 +1,10 @@
-"""The service of a site: fetches letters, has them answered, and sends what may leave when it may leave.
+"""The service of a site: it fetches messages, answers them, and sends each reply when it may leave.
 
-One question is served at a time, and where rows were read for it the reply leaves at a fixed time after it came: when
-that is tells nothing of how long it took, and neither does anything that leaves after it.
+The service handles one query at a time. If it read rows for a query, the reply leaves at a fixed time after the query
+came. The sending time therefore reveals nothing about the duration, and neither does anything that leaves later.
 
-A member of an agreement at work: fetches letters, has them answered, asks people, and stops at a signal.
+`Serving` runs any member of an agreement: it fetches messages, has them answered, waits for approvals, and stops at a
+signal.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""A site's own configuration: who may ask what of which table, and how much of it may be spent.
+"""A site's own configuration: who may send which query to which table, how much may be spent, and its trust
+assumptions.
 
-It is a TOML file that only its owner may read. Nothing of it comes from elsewhere, and a key that is not known is an
-error: what is misspelt would be as if it were not there.
-
-What a site believes of those who add up secure sums; all of it from its own configuration.
+The configuration is a TOML file that only its owner may read. No value comes from elsewhere. An unknown key is an
+error, because a misspelt key would otherwise have no effect.
 """
 
 from __future__ import annotations

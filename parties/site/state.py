@@ -1,8 +1,8 @@
-"""The folder in which a site keeps what it must not forget, and of which one process at a time is the owner.
+"""The state folder of a site, which one process at a time owns, and the identity of its table.
 
-Whether a table is one that has been answered for under another name: what it has spent is spent by its rows.
+`Identity` recognises a table that has been used under another name: what it has spent belongs to its rows.
 
-Rows are remembered as digests under a key that never leaves the site, so that what is kept tells of no row.
+Rows are stored as digests under a key that never leaves the site, so the stored values reveal no row.
 """
 
 from __future__ import annotations

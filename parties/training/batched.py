@@ -4,7 +4,7 @@ Parties with about the same number of rows are solved together, in tiles that st
 party have the same bits whoever shares its tile. Every party's gradient is checked at the weights returned, and
 the party that misses its tolerance is solved again by itself, by `federation.numerics.erm`.
 
-Truncated Newton method for many small regularised log-loss risks at once.
+The solver is a truncated Newton method for many small regularised log-loss risks at once.
 
 Every quantity of a party is computed from its own numbers by operations that treat the parties of a batch one
 by one, and a party changes no more once it has converged, so its result has the same bits in every batch. The

@@ -4,7 +4,7 @@ A classifier is `{"name": str, "parameters": dict}`. It votes among the classes 
 index on ties: an unseen class would tie with every other unseen one and leave the vote to rounding. In a mixture,
 `{"members": [classifier, ...], "weights": [w, ...]}`, each party trains one member, drawn with these weights.
 
-A party's scikit-learn classifier, behind the interface of the groups.
+`EstimatorGroup` puts a party's scikit-learn classifier behind the interface of batched classifiers.
 """
 
 from __future__ import annotations

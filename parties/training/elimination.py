@@ -1,10 +1,11 @@
-"""Newton's method for many small regularised log-loss risks of two classes at once; its equations are eliminated.
+"""Newton's method for many small regularised log-loss risks of two classes at once, by elimination.
 
 The parties are the last axis of every array, so that each operation is one of numpy's on thousands of numbers, however
 few rows and columns a party has. Sums run over the other axes, in their order: a party's result has the same bits in
 every batch of two or more, and a batch of one is made two.
 
-Where along a direction the slope of a convex risk has halved: what Newton's methods for many parties have in common.
+`further` searches the step length at which the slope of a convex risk has halved, for the Newton methods of many
+parties.
 
 The risk is convex along a direction, so the root of its slope lies between a length where it falls and one where it
 rises. Looking for that root, not for a smaller risk, is immune to rounding near the minimum, and lengths above 1 save

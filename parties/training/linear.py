@@ -1,6 +1,6 @@
-"""Logistic classifiers of many parties, trained and asked all at once.
+"""Logistic classifiers of many parties: trained and evaluated in one batch.
 
-Linear scores of many parties, and the classes that they vote for, with bits that depend on nothing else.
+Scores and votes have bits that depend on the party's own numbers only.
 
 The score of a row x under weights w is defined as one sum in float64, ((w_1 x_1 + w_2 x_2) + w_3 x_3) + ..., every
 operation rounded by itself, w over a power of two (`normalised`). Matrix products are much faster but round in an order

@@ -1,8 +1,8 @@
-"""Local training of a cohort: once per world, shared by every question that needs the classifiers.
+"""Local training of a batch of parties: once per trial, shared by every query that needs the classifiers.
 
-The private rows of a cohort behind the public feature map, one party after another.
+`load` maps the private rows of a batch through the public feature map, one party after another.
 
-How well scores order rows of two classes.
+`auc` measures how well scores order the rows of two classes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Linear regression from weighted sums of rows and labels of bags, in closed form.
+"""Linear regression from weighted sums of rows and labels of bags: in closed form, or trained by Adam.
 
-Training of a linear model on sums of bags by Adam, whose steps count rows (Brahmbhatt et al. 2023, Appendix K.1).
+`trained` uses Adam, with steps that count rows (Brahmbhatt et al. 2023, Appendix K.1).
 """
 
 from __future__ import annotations

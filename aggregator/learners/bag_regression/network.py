@@ -1,10 +1,8 @@
 """A neural regression learned from weighted sums of the labels of bags.
 
-What rows, bags and sums must be before a regression learns from them, and on which scale rows are.
-
-A network of fully connected ReLU layers with one linear output, and its gradient, on plain arrays.
-
-Training of a network on released bags: the squared bag loss, Adam, and early stopping on released bags.
+The network has fully connected ReLU layers and one linear output, with its gradient on plain arrays. Training minimises
+the squared bag loss by Adam and stops early on released bags. The checks of rows, bags and sums, and the scaling of
+rows, are here as well.
 """
 
 from __future__ import annotations

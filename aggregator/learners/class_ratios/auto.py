@@ -1,8 +1,7 @@
-"""The estimator of class ratios that looks first whether bags differ in more than their ratios.
+"""The default estimator of class ratios: it first tests whether bags differ in more than their ratios.
 
-What `auto` chooses among: estimators that can be fitted to some of the bags, and asked about the others.
-
-What estimators of class ratios say of bags that they have not seen, and how to weight them by it.
+`Evidence` and `Candidate` describe estimators that are fitted to some of the bags and tested on the others. `stacked`
+weights them by their errors on bags that they have not seen.
 """
 
 from __future__ import annotations

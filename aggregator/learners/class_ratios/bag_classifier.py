@@ -1,8 +1,12 @@
-"""A classifier learned from which bag each row is in: its scores matched on the simplex, or taken at their word.
+"""Class ratios from a classifier that learns which bag each row came from.
 
-Rows as linear classifiers take them: optionally random Fourier features, centred, and of unit mean square.
+`BagClassifier` matches the classifier's mean scores on the simplex; `BagClassifierEM` uses its probabilities as they
+are.
 
-The likelihood of which bag a row came from: how a classifier learns classes that no row is labelled with.
+`ScaledRows` prepares rows for a linear classifier: optionally random Fourier features, centred, and of unit mean
+square.
+
+The likelihood of the bag of a row teaches classes that no row is labelled with.
 
 Rows of the pooled bags come from bag i with probability pi_i and have class y with probability q_y = sum_i pi_i P_iy.
 A classifier f_y(x) = p(y | x) implies p(bag i | x) = sum_y T_iy f_y(x) with T_iy = p(bag i | y) = pi_i P_iy / q_y, so

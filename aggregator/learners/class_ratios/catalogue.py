@@ -1,6 +1,6 @@
-"""The estimators of class ratios by name, imported when they are asked for.
+"""The estimators of class ratios by name, imported on first use, and the verdicts on `AutoRatios`.
 
-What `AutoRatios` came to and warns of, by its diagnostics; light to import, so that every report can ask.
+The module is light to import, so that every report can read the diagnostics of `AutoRatios`.
 """
 
 from __future__ import annotations

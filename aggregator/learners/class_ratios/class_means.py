@@ -1,8 +1,7 @@
 """Class ratios whose mixture of class means is nearest to the mean of a set.
 
-From means of bags to means of classes: least squares, and what its errors do to squared distances.
-
-Also what to expect of proportions that were released with noise.
+Least squares turns means of bags into means of classes. The module also corrects what the errors of these means add to
+squared distances, and estimates the proportions behind proportions that were released with noise.
 """
 
 from __future__ import annotations

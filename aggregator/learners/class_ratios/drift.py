@@ -1,6 +1,8 @@
-"""Whether bags differ in more than their class ratios: a test of over-identifying restrictions.
+"""A test whether bags differ in more than their class ratios, and intervals for the class ratios of a set.
 
-Intervals for the class ratios of a set that account for all errors whose sizes are known.
+`drift_test` is a test of over-identifying restrictions.
+
+`intervals` account for all errors whose sizes are known.
 """
 
 from __future__ import annotations

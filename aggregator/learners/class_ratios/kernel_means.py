@@ -1,10 +1,10 @@
-"""What estimators from kernel mean embeddings of bags share: the kernel, its bandwidth, and how sets are embedded.
+"""Class ratios from kernel mean embeddings of bags: maximum mean discrepancy, and distribution regression.
 
-The bandwidth that predicts held-out bags best.
+Both estimators share the kernel, its bandwidth (the one that predicts held-out bags best), and the embedding of sets.
 
-Class ratios by maximum mean discrepancy, as published (Iyer, Nath and Sarawagi 2016).
+`MMD` is the estimator as published (Iyer, Nath and Sarawagi 2016).
 
-Class ratios predicted from the mean of a set, as bags and their proportions teach.
+`DistributionRegression` predicts the ratios from the mean of a set, as bags and their proportions teach.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""What a learner of error marginals is told before its first query.
+"""Estimates from noisy error marginals: error rates per bin, labels of the source, and trained hypotheses.
 
-Shares of errors per bin from noisy numbers of errors and rows, without a value that tells of an empty bin.
+`ExchangeSettings` holds everything that the learner knows before its first query.
 
-Labels of the source estimated from shares of errors per bin: Pb. 2 of Lacombe, Jetley and Sebag 2021.
+`error_shares` estimates error rates per bin from noisy numbers of errors and rows; no value reveals an empty bin.
 
-Hypotheses trained on weighted rows whose labels are shares of class 1.
+`estimate_labels` solves Problem 2 of Lacombe, Jetley and Sebag 2021.
+
+`train_hypothesis` trains on weighted rows whose labels are probabilities of class 1.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
 """Weights and labels of public rows that reproduce noisy marginals (Lacombe, Jetley and Sebag 2021, Problems 1, 2).
 
-All are the unique minimisers of a strictly convex objective, so they depend on no starting point or learning rate.
+Each result is the unique minimiser of a strictly convex objective, so it depends on no starting point and no learning
+rate.
 
-Penalised least squares with few equations and many bounded unknowns: the problem, and what its solvers share.
+The problem is penalised least squares with few equations and many bounded unknowns.
 
 A penalty h(y) >= 0 of y in [low, high] is strictly convex and 0 at its `centre`; phi is its conjugate max_y t y - h(y).
 Its methods take arrays (n,): `gradient` h' and `curvature` h'' > 0 of y inside the interval, given by the distances
 from both ends, y = low + below = high - above, which keep their accuracy close to one; `unknowns` phi'(t), the y that
 maximises t y - h(y); and `slopes` phi''(t) >= 0, that of one side where phi' has a kink.
 
-Semismooth Newton steps on the dual of a penalised least squares problem with bounds.
-
-A primal-dual interior point method for penalised least squares with bounds, whatever its strength.
+Two solvers serve it: semismooth Newton steps on the dual, and a primal-dual interior point method that works for any
+strength of the penalty.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The learner's side of EXPRIL as a state machine: what to ask next, and what the answers teach.
+"""The learner of EXPRIL as a state machine: it chooses the next query and learns from the responses.
 
-Bins and strengths of regularisation from public numbers: rows, features, bins, and the noise of one count.
+Bins and strengths of regularisation follow from public numbers: rows, features, bins, and the noise of one count.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What bags, label proportions, their noise and parameters must be before an estimator looks at them.
+"""Checks of an estimator's inputs: bags, label proportions, their noise, parameters, and names of columns.
 
-Names of columns: rows of data frames must have those that an estimator was fitted with, in their order.
+Rows of a data frame must have the columns that the estimator was fitted with, in the same order.
 """
 
 from __future__ import annotations

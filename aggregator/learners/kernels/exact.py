@@ -1,8 +1,8 @@
 """Exact kernels: means over all pairs of rows, in O(N^2) time and the memory of the rows.
 
-What every kernel offers: means of k(x, y) between sets of rows, from a state of plain arrays.
+`Kernel` is the interface of all kernels: means of k(x, y) between sets of rows, from a state of plain arrays.
 
-Rows taken a tile at a time, so that what is computed from them needs no memory of their number, and distances.
+`tiles` takes rows one tile at a time, so that intermediate results need no memory proportional to the number of rows.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kernels that are inner products of explicit features: means of features stand for sets of any size.
 
-Kernels by name, and kernels and supports from the plain arrays that they are stored as.
+`kernel` and `from_arrays` build kernels by name, and kernels and supports from the arrays in which they are stored.
 """
 
 from __future__ import annotations

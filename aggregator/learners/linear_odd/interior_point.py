@@ -1,6 +1,6 @@
-"""Minimisers of risks with a piecewise linear even part, through the box of their dual.
+"""Minimisers of regularised linear-odd risks with a piecewise linear even part, through the box of their dual.
 
-The regularised risk of a linear-odd loss, as its minimisers see it.
+`Problem` is the regularised risk as its minimisers see it.
 """
 
 from __future__ import annotations

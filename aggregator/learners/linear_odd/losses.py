@@ -1,4 +1,4 @@
-"""Loss functions whose odd part is linear (Patrini et al. 2015, Theorem 3).
+"""Loss functions whose odd part is linear, by name (Patrini et al. 2015, Theorem 3); other losses are refused.
 
 A loss f of the margin x with f(x) - f(-x) = -a x is even(x) - a/2 x, even(x) = (f(x) + f(-x)) / 2. Its mean over rows
 x_i with labels y_i in {-1, +1} is then mean_i even(<w, x_i>) - a/2 <w, mu>: labels enter through the mean operator
@@ -10,8 +10,6 @@ permissible generator phi is strictly convex on [0, 1] and symmetric around 1/2,
 phi*(-x) = phi*(x) - x. The loss offset + phi*(-x) / b is linear-odd with a = 1 / b, and its scores are probabilities:
 the expected loss under P(y = +1) = p is least where (phi*)'(x) = p. Conversely every smooth convex linear-odd loss is
 of this form, with phi*(x) = (even(x) + a/2 x) / a and b = 1 / a.
-
-Linear-odd losses by name, and why other losses are refused.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Certified minimisers of regularised linear-odd risks, from rows and mean operators alone.
 
-Minimisers of risks with a smooth even part, for many mean operators of the same rows at once.
+Risks with a smooth even part are minimised for many mean operators of the same rows at once.
 
 A quadratic even part needs one Cholesky factor for all mean operators, any other Newton's method.
 """

@@ -1,4 +1,6 @@
-"""What noise in the mean operator costs in accuracy, by the directions that rows have: a law derived for linear scores.
+"""The cost of noise in the mean operator: in accuracy, in weights and in risk.
+
+Accuracy follows a law that is derived for linear scores, from the directions of the rows.
 
 Rows x, not centred, have the principal directions u_i with second moments lam_i, and z_i = u_i'x / sqrt(lam_i). Labels
 y = 1 or -1 have the best linear fit sum m_i z_i, which explains R² = sum m_i² of them; the mean of y x tells the m_i,
@@ -13,7 +15,8 @@ to be proportional to lam_i^g. The exponent g of single data sets, where the law
 (classes differ where rows hardly vary) to above 4 (along the first direction alone), so that the mean of the
 accuracies over `ALIGNMENTS` is what to expect, and their range what may be.
 
-How far noise in the mean operator moves weights, risks (Patrini et al. 2015, Theorems 6 and 10, repaired), accuracy.
+`weight_shift` and `risk_shift` bound how far noise moves weights and risks (Patrini et al. 2015, Theorems 6 and 10,
+repaired).
 
 `federation.mechanisms.sums.row_sums.noise_quantile` bounds the norm of a release's noise on the sum of y x; on the
 mean it is that over the number of rows.

@@ -1,8 +1,8 @@
-"""A linear classifier that sees labels only through the mean operator, as a scikit-learn estimator.
+"""Linear classifiers, as scikit-learn estimators, that see labels only through the mean operator.
 
-A linear classifier learned from labels that were flipped at random, by probabilities that are known.
-
-A linear classifier of rows, learned from bags of rows and the shares of the classes in each.
+- `MeanOperatorClassifier` takes the mean operator itself.
+- `NoisyLabelClassifier` takes labels that were flipped at random with known probabilities.
+- `ProportionClassifier` takes bags of rows and the class proportions of each bag.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Estimates of the mean operator, the mean of y x with y = 1 or -1, from labels: all, some, or noisy ones.
+"""Estimates of the mean operator, the mean of y x with y = 1 or -1, from labels: all, some, noisy, or proportions of
+bags.
 
-With it and the rows without labels every linear-odd loss can be minimised (Patrini et al. 2015, Theorem 3).
+With the mean operator and unlabelled rows every linear-odd loss can be minimised (Patrini et al. 2015, Theorem 3).
 
-The mean operator from the label proportions of bags, by class means that are equal in all bags or vary smoothly.
+`mean_map` and `laplacian_mean_map` use the label proportions of bags, with class means that are equal in all bags or
+vary smoothly.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Options of `class_ratio`, and which of them go together.
+"""Options of `class_ratio`, the rules between them, and measures of how well bags tell classes apart.
 
-How well bags tell classes apart: singular values, condition numbers, and the published bound on the error.
+The measures are singular values, condition numbers, and the published bound on the error.
 """
 
 from __future__ import annotations

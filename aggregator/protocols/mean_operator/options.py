@@ -1,6 +1,7 @@
-"""Options of `mean_operator`, which of them go together, and what follows from them.
+"""Options of `mean_operator`, the rules between them, and their consequences.
 
-How much an error of randomised response harms, against noise on a sum of the same size: by public rows alone.
+`response_weight` compares the harm of an error of randomised response with the harm of noise of the same size on a sum,
+from public rows alone.
 
 Noise on the sum of y x goes in all directions alike, and errors of randomised response go where the rows are, with
 covariance w G, G the mean of x x'. Weights of a logistic model, to first order, are M mu with M = (G/4 + 2 lam)^-1, so

@@ -1,14 +1,14 @@
-"""From noisy vote statistics to models: post-processing, which sees public rows and noise laws only.
+"""Decoders: models from noisy vote statistics. Decoding is post-processing; it sees public rows and noise laws only.
 
 A decoder takes draws of the statistic B' A' Y / N (`aggregator.protocols.soft_vote.decoders`), (draws, (C-1) r), and
 gives weights (draws, C, d). Coordinates are Y = X U / t; v are the variances of the rows along U.
 
-Noisy votes: all vote shares are released, and whatever learns from the labels is post-processing.
+`perturb_votes` releases all vote shares; learning from these labels is post-processing.
 
 The Gaussian noisy maximum of PATE (Papernot et al. 2018) on every auxiliary row at once, charged as one release of
 N (C-1) numbers, which for many rows is far less than N releases of one.
 
-Statistic perturbation: noise on all that a risk takes from the votes; the model is post-processing.
+`perturb_statistic` adds noise to everything that a risk takes from the votes; the model is post-processing.
 """
 
 from __future__ import annotations

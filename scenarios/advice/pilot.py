@@ -1,6 +1,6 @@
-"""The pilot: candidates tried on rows at hand, the worse half left out again and again, until the time is over.
+"""The pilot of `federation advise`: it tries candidates on available rows and drops the worse half until time is over.
 
-What a pilot found, in a table and in sentences; what was made on private rows says so everywhere.
+The module also prints the pilot's results. Every number that comes from private rows is marked as such.
 """
 
 from __future__ import annotations

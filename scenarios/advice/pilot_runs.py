@@ -1,6 +1,7 @@
-"""Protocols tried on rows that are at hand, within a time: each value is kept as soon as it is there.
+"""Runs of a pilot within a time limit, and the comparison of its candidates.
 
-How candidates of a pilot stand beside each other and beside references: means, intervals, verdict, choice.
+Each value is kept as soon as it is measured. Candidates are compared with each other and with baselines by means,
+intervals and an assessment.
 """
 
 from __future__ import annotations

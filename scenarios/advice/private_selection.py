@@ -1,12 +1,11 @@
-"""A pilot that is paid for: protocols tried privately on some units, scored privately on others, and the best kept.
+"""Private selection: protocols are trained privately on some units, scored privately on others, and the best is kept.
 
-A try draws one of the candidates, runs it with fresh noise of the operating system, and scores its model on units that
-it did not learn from, with noise as well. A unit is in one of both parts, so that a try costs the larger of both
-(McSherry 2009, Theorem 4). The number of tries is random, drawn before a row is read, and never told; what the best of
-them costs is proved in `federation.mechanisms.accounting.private_selection`. The model and the noisy score are paid
-for, too.
+A run draws one of the candidates, runs it with fresh noise of the operating system, and scores its model, with noise as
+well, on units that it did not learn from. A unit is in one of the two parts, so a run costs the larger of both
+(McSherry 2009, Theorem 4). The number of runs is random, drawn before a row is read, and stays secret. The cost of the
+best run is proved in `federation.mechanisms.accounting.private_selection`; it covers the model and the noisy score.
 
-What a private selection chose and what it cost, in a table and in sentences; and nothing else of it.
+The report of a selection contains its choice and its cost, and nothing else.
 """
 
 from __future__ import annotations

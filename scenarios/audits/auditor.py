@@ -1,11 +1,10 @@
-"""One auditor for all protocols: runs a variant on its worst pair of neighbours, end to end, and bounds epsilon.
+"""One auditor for all protocols: it runs a variant on its worst-case pair of neighbours, end to end, and bounds
+epsilon.
 
-The aggregator's own code asks, the party's own code answers, and the aggregator's own code makes its noise; only the
-public rows and what parties hold are made up, by the protocol's `worst_case`.
+The aggregator's own code sends the query, the party's own code responds, and the aggregator's own code adds its noise.
+Only the public rows and the party data are made up, by the protocol's `worst_case`.
 
-The small worlds of audits: their plans, and parties that hold the plain arrays of a worst case.
-
-`federation audit SCENARIO`: audits a scenario's variants end to end, each on its worst pair of neighbours.
+`audit_scenario` audits the variants of a scenario for `federation audit SCENARIO`.
 """
 
 from __future__ import annotations

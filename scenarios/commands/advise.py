@@ -1,8 +1,6 @@
-"""`federation advise`: which protocol, by public numbers first, then by a pilot; and a scenario that runs.
+"""`federation advise`: the choice of a protocol by public numbers, then by a pilot, and a scenario that runs.
 
-What `federation advise` is asked: its flags, what they leave open, and the subject that follows from both.
-
-The pilots of `federation advise`: on which rows, for how long, and what is told of them.
+`Asked` holds the flags of the command, their defaults, and the requirements that follow from both.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""`federation audit`: try to refute the claim of each mechanism, and show that known mistakes are refuted.
+"""`federation audit` and `federation check-claim`.
 
-`federation check-claim`: what another tool's run really promises, beside what was claimed of it.
+- `audit` tries to reject the claim of each mechanism, and shows that negative controls are rejected.
+- `check-claim` computes the guarantee of another tool's run and compares it with the claim.
 """
 
 from __future__ import annotations

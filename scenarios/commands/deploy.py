@@ -1,6 +1,7 @@
-"""`federation deploy`: what real sites are asked to agree to, and what they have agreed to.
+"""`federation deploy` and `federation collect`: the agreement with real sites, and the collection of their responses.
 
-`federation collect`: ask the sites of a deployment, learn and release.
+- `deploy` writes what the sites are asked to agree to, and shows their agreement.
+- `collect` sends the queries of a deployment, learns and releases.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""`federation init`: a first scenario from one's own file, by a few questions or by flags.
+"""`federation init`: a first scenario from the user's own file, by a few questions or by flags.
 
-What several commands ask on a terminal about one's own data, and what holds where nobody can be asked.
+The questions about own data are shared with other commands; each has a default where no terminal is available.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`federation show`, `validate`, `list` and `schema`: what scenarios say and what there is to choose from.
-
-`federation data`: which data sets there are, and where their originals are.
-"""
+"""`federation show`, `validate`, `list`, `schema` and `data`: the contents of scenarios, and the available choices."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What several commands take.
+"""Arguments and options that several commands share, and the completions of the shell.
 
-What the shell may complete; it waits for the answer, so nothing heavy is imported here.
+The shell waits for completions, so this module imports nothing heavy.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""How all commands tell what they found: one record, as JSON or as tables.
+"""Output of all commands: one record, printed as JSON, as tables for people, or as CSV.
 
-Lines of text for people: on a terminal no word is broken over two of its lines, elsewhere a line stays one.
-
-Tables as CSV that is safe to open in a spreadsheet, which takes a text that begins so for a formula and runs it.
+- On a terminal, lines wrap between words; elsewhere a line stays one line.
+- CSV cells are safe in a spreadsheet, which would run a text that begins like a formula.
 """
 
 from __future__ import annotations

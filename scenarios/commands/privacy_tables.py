@@ -1,8 +1,8 @@
-"""What `federation privacy secure-sum` tells: neighbours, thresholds, failures and costs of masked sums.
+"""Tables of `federation privacy`: noises of votes and of the mean operator, and costs of secure aggregation.
 
-What `federation privacy mean-operator` tells: every noise of the mean of y x, and which of them `auto` takes.
-
-What `federation privacy soft-vote` and `majority-vote` say: sensitivities, and the noise that they ask for.
+- `vote_noises`: sensitivities of `soft_vote` and `majority_vote`, and the noise that they require.
+- `moment_noises`: every noise of the mean of y x, and the one that `auto` takes.
+- `masked_sums`: neighbours, thresholds, failure probabilities and costs of masked sums.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`federation report`: write the page about a run, or about several in comparison, and what officers ask for.
-
-`federation figure`: a figure for a paper from finished runs.
-"""
+"""`federation report` and `federation figure`: pages about one run or several, and figures for papers."""
 
 from __future__ import annotations
 

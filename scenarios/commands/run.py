@@ -1,6 +1,6 @@
-"""`federation run`: run a scenario, or say what it would do.
+"""`federation run`: run a scenario, or show what the run would do.
 
-What a run tells while it goes on: nothing, progress or every phase, and all of it in a file.
+A running scenario prints nothing, its progress or every phase, and logs everything to a file.
 """
 
 from __future__ import annotations

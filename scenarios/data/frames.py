@@ -1,6 +1,8 @@
-"""Data frames of other libraries (pandas, Polars, DuckDB, Arrow, ...), read through Arrow; none of them is imported.
+"""Data frames of other libraries (pandas, Polars, DuckDB, Arrow), and unlabelled rows for a released model.
 
-New rows with the raw columns of a model, of which hashed columns keep only what is not zero.
+Frames are read through Arrow; none of the libraries is imported.
+
+`read_unlabelled` reads new rows with the raw columns of a model; of hashed columns it keeps only the non-zero entries.
 """
 
 from __future__ import annotations

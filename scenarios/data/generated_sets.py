@@ -1,8 +1,8 @@
 """Generated data sets: `gaussians` of known difficulty, `drifting`, and the sets A to E of Lacombe et al. 2021.
 
-A to E have an unlabelled public source and a private target, and are generated anew for every split.
+The sets A to E have an unlabelled public source and a private target, and are generated anew for every split.
 
-Generated data sets of any size: rows are drawn when they are asked for, and no process ever holds them all.
+`Draws` generates rows of any number when they are needed; no process ever holds all of them.
 """
 
 from __future__ import annotations

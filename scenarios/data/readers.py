@@ -1,12 +1,15 @@
-"""Files in svmlight format: a label, then pairs INDEX:VALUE of what is not zero, in every line.
+"""Readers of data files: svmlight, npz and Parquet, one file or several that a pattern names.
 
-Rows are read in pieces of a file. As a sheet they are kept with their zeros; hashed, in the memory of what is not zero.
+A file in svmlight format has a label and the pairs INDEX:VALUE of its non-zero entries on every line.
 
-Several files as one source: a pattern such as `days/Day*.svm`, whose files are taken by their numbers.
+svmlight rows are read in pieces of a file. A sheet keeps their zeros; hashed rows need memory for their non-zero
+entries only.
 
-Tables and vectors in npz files, with errors that name the file and the array.
+A pattern such as `days/Day*.svm` makes several files one source, in the order of their numbers.
 
-Parquet files, one or many, as a sheet: read as a whole, or what is used of them where they are large.
+Errors about npz files name the file and the array.
+
+Parquet files become a sheet: as a whole, or for large files only the columns in use.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Rows of raw features out of the columns of a sheet: in memory, or on the disk where they are too many.
+"""Storage of raw feature rows: in memory, or on disk when they are too large.
 
-Tables of numbers that are larger than memory: in a file of the temporary folder, for all processes of a run.
+Rows on disk lie in a file of the temporary folder, which all processes of a run share.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The columns of a file as numbers or texts, with errors that name file, line and column; CSV files.
+"""Sheets: the columns of a file as numbers, texts or times, with errors that name file, line and column.
 
-Parquet files larger than memory: their columns, each read when it is used, or some rows at a time.
+`Stored` reads Parquet files that are larger than memory: each column when it is used, or some rows at a time.
 
-When rows arrived: numbers, ISO dates and times, or whole months, quarters and weeks.
+Arrival times are numbers, ISO dates and times, or whole months, quarters and weeks.
 """
 
 from __future__ import annotations

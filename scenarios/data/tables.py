@@ -1,6 +1,6 @@
-"""A data set as this project sees it: raw numbers in compact blocks, labels, groups and an official split.
+"""Tables: raw numbers in compact blocks, labels, groups and an official split.
 
-What a data set of the catalogue is made of: its reader, its file, and what its labels are.
+`DataSet` describes a data set of the catalogue: its reader, its file, and its labels.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Data sets of texts and of sparse rows, whose features are hashed: comments, tweets, and URLs of many days.
+"""Data sets of texts and of sparse rows, and two large text files.
 
-Two large text files of Brahmbhatt et al. 2023, Appendix K: the census of 1940 and the Criteo conversion log.
+Comments, tweets and URLs of many days are hashed. The large files are the census of 1940 and the Criteo conversion log
+(Brahmbhatt et al. 2023, Appendix K).
 """
 
 from __future__ import annotations

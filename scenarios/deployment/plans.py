@@ -1,9 +1,9 @@
-"""From a scenario to what real sites are asked to agree to, and to what the aggregator will do.
+"""Deployments: from a scenario to the agreement of real sites and to the plan of the aggregator.
 
-The questions are not foretold but asked for: the protocol is begun on the public rows by the code that runs later, and
-what it would ask is what sites agree to.
+The queries are not listed by hand. The protocol is started on the public rows by the code that runs later, and the
+sites agree to the queries that it would send.
 
-The file of public rows of a deployment: which of its columns are features, and its rows for the aggregator.
+The file of public rows contains the feature columns, and the rows for the aggregator.
 """
 
 from __future__ import annotations

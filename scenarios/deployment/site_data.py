@@ -1,8 +1,8 @@
-"""A site's rows by one SELECT of a data base, in a transaction that only reads.
+"""The rows of a site: from a file, or from one SELECT of a data base in a read-only transaction.
 
-Whatever goes wrong is told in the words of the data base, and without the password of its address.
+Errors contain the data base's own message, without the password of its address.
 
-Where a site's rows come from: a file, or one SELECT of a data base; their columns under the names of a plan.
+The columns get the names of the plan.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The SuperLink of a deployment: one that runs already, or one that is started behind a gate and stopped again.
+"""The SuperLink of a deployment: a running one, or one that is started behind a gate and stopped again.
 
-Starts Flower's SuperLink with a gate before it: from other machines nothing but the interface for sites is reached.
+The gate lets other machines reach only the interface for sites.
 
-Flower answers all its interfaces at one port. Whoever reaches the one that starts runs has the SuperLink run code of
-theirs on its machine; that is for programs of this machine alone. And it takes what sites send in any size, into its
-memory and that of whoever learns from it: several times as much, so that a site could end both; and letters that reply
-to none, as if they were the coordinator's own, as many as its disk holds.
+Flower serves all its interfaces on one port. A client that reaches the interface for starting runs can run its own code
+on the SuperLink's machine, so this interface is for programs of this machine alone. The SuperLink also accepts messages
+of any size into memory, so that one site could crash it and the aggregator, and it stores unsolicited replies until its
+disk is full.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""A site's table beside what a plan says of it: the rows that a site answers with, or all that is wrong with them.
+"""The check of a site's table against a plan: the rows that the site will use, or everything that is wrong with them.
 
-What is found is told at the site, in full, and nowhere else. Where a plan protects whole rows against replacement the
-number of rows is known to everybody, so that no value of a row may change it: a value that cannot be used is then
-replaced, and its row stays. Elsewhere whoever holds the table decides.
+Findings are shown in full at the site, and nowhere else. Where a plan protects whole rows against replacement,
+everybody knows the number of rows, so no value of a row may change it: an unusable value is then replaced and its row
+stays. Otherwise the site administrator decides.
 
-A site's rows by reference, for the process that answers a question, and watched, for the service that starts it.
+`SiteTable` refers to the rows for the process that responds, and `WatchedTable` watches them for the service that
+starts it.
 """
 
 from __future__ import annotations

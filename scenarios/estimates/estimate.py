@@ -1,8 +1,6 @@
-"""What a whole scenario will cost: its worlds' costs added up, after a calibration of a few seconds.
+"""Estimated cost of a scenario: seconds, memory and messages of all its trials, after a calibration of a few seconds.
 
-From what one world's parties cost to what it costs on an engine: processes side by side, messages, memory.
-
-An estimate in words: ranges of seconds, minutes or hours, bytes and mebibytes.
+The estimate is printed as ranges of seconds, minutes or hours, and as bytes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What one world costs whoever runs it: fixed, and for each party more; from a few samples of it.
+"""Calibration of cost estimates: the fixed cost of a trial and the cost per party, from a few samples.
 
-One world served with a few of its parties in this process: seconds, bytes and memory of each side of it.
+A sample runs one trial with few of its parties in this process, and measures seconds, bytes and memory of each side.
 """
 
 from __future__ import annotations

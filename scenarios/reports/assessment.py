@@ -1,8 +1,8 @@
-"""What a release is worth: whether it beats the constant answer, how much of the pooled gain it keeps, and why.
+"""Assessment of releases: useful or not, the kept part of the pooled gain, the losses, and suggestions.
 
-What would help a release, from the numbers of its own run: a larger epsilon, more parties, or another variant of it.
+Suggestions are a larger epsilon, more parties, or another variant, all from the numbers of the run itself.
 
-Nothing here is guessed: what the run has not measured, and no accountant can compute from it, is not said.
+The assessment contains no guess: it omits what the run has not measured and no accountant can compute from it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Verdicts in sentences: what releases are worth, what is lost to what, and what would help.
+"""Assessments as sentences: whether releases are useful, what is lost to what, and what would help.
 
-What estimators of class ratios found about their bags, over all releases of a run, in words.
+`bag_remarks` reports what estimators of class ratios found about their bags, over all releases of a run.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""Draws the curves of one panel, and the scale and the words that all panels of a figure share.
+"""Drawing of curves: styles of variants, axes, panels, and whole figures with one legend.
 
-How variants look in figures, and which of them a figure shows first.
-
-What a figure shows of each variant: its values along an axis, in panels.
-
-Figures for papers: panels side by side, with one legend that explains them.
+- `looks` chooses the style of each variant, and `chosen` the variants that a figure shows first.
+- `panels` collects the values of each variant along an axis.
+- `figure` places panels side by side, with one legend that explains them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Figures of a run: a metric against epsilon, a swept number, the class share or the round; equal rows, equal files.
+"""Figures of a run: a metric against epsilon, a swept number, the class share or the round.
 
-Figures of the page: a drawing for each panel, as wide as a phone, whose colours the page sets; legends are text.
+Equal rows give equal files. The figures of the page have one drawing per panel, as wide as a phone; the page sets their
+colours, and their legends are text.
 """
 
 from __future__ import annotations

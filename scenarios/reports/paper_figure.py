@@ -1,6 +1,6 @@
-"""A figure for a paper: no title, a size in inches, fonts embedded, curves that a black-and-white print tells apart.
+"""Figures for papers: no title, a size in inches, embedded fonts, and curves that differ in black and white.
 
-What a figure for a paper shows: a metric of some variants against epsilon, 1/epsilon or a setting that differs.
+Such a figure shows a metric of some variants against epsilon, 1/epsilon or a setting that differs.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""Results as tables: variants over epsilons, or over what was swept, as papers print them.
+"""Tables of results: variants against epsilon or a swept setting, and short sentences about a run.
 
-There is one model of a table: `scenarios.reports.tables` draws it for a terminal, the page's template as HTML.
+There is one model of a table: this module draws it for a terminal, and the page's template as HTML.
 
-A run in plain sentences: which variant leads, over how many releases its means are, and whom it protects.
-
-The table of results for a terminal.
+The sentences state which variant leads, how many releases a mean covers, and whom the run protects.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""What was measured beside what the paper says: cell by cell, claim by claim, with the reasons for differences.
+"""Comparison of measured and published values: cell by cell and claim by claim, with reasons for differences.
 
-Two things measured on the same splits, and further splits of the same thing.
-
-Cells and claims in words and numbers, as the terminal and the pages show them.
+Paired values come from the same splits. The texts of cells and claims are the same on the terminal and on the pages.
 """
 
 from __future__ import annotations

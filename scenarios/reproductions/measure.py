@@ -1,8 +1,6 @@
-"""The runs behind a paper's items: each scenario in a directory of its own, which a later run goes on with.
+"""Measurement of a paper's items: by their scenarios, by a function, or both; what was missing is recorded.
 
-From the rows of a run to the values of a series.
-
-Measures an item: by its scenarios, by its function, or both; what was lacking is written down.
+Each scenario runs in a directory of its own, which a later run continues.
 """
 
 from __future__ import annotations

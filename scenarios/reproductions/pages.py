@@ -1,6 +1,6 @@
-"""The page of a paper, made from what is kept of its items.
+"""Pages and figures of a reproduced paper, made from the stored values of its items.
 
-The figure of an item: panels of settings, with the paper's points, ours as published and our default.
+A figure has one panel per setting, with the paper's points, ours as published, and our default.
 """
 
 from __future__ import annotations

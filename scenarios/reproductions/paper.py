@@ -1,12 +1,10 @@
-"""What is declared of a paper: its tables and figures, how each is measured, and what of ours stands for what of it.
+"""Declarations of a paper: its tables and figures, how each is measured, and its printed values.
 
-Values that a paper prints are not here, but in scenarios/papers/published.csv.
+Printed values are not in Python but in scenarios/papers/published.csv, one line per number.
 
-What papers print: scenarios/papers/published.csv, one line for each number.
+`Kept` stores an item's values as a small table, beside a record of how they were made.
 
-What stays of an item: its values as a small table, and a record of how they were made, beside each other.
-
-The papers that there are: folders of this one, each with a module of its own name that has a `PAPER`.
+The papers are the folders of `scenarios.papers`, each with a module of its own name that has a `PAPER`.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""The run directory: what a run leaves behind, and what lets it go on after an interruption.
+"""The run directory: everything that a run leaves behind, and what lets it resume after an interruption.
 
-A world is kept, as hidden files with their checksums, the moment it is done, so an interrupted or failed run keeps what
-it has, and a resumed one takes nothing for a result that has changed since.
+A trial is stored as hidden files with checksums as soon as it is done. An interrupted or failed run therefore keeps its
+results, and a resumed run accepts no result that has changed since.
 
-Checksums of the files that finished worlds left: what has changed since is not taken for a result.
-
-All stand in one file of the run directory, a mapping from worlds to their files, by their paths in that directory.
+All checksums are in one file of the run directory: a mapping from trials to their files, by paths in that directory.
 """
 
 from __future__ import annotations

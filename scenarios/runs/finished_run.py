@@ -1,6 +1,6 @@
-"""A finished run, as Python sees it: what it measured, where it is, and its models.
+"""A finished run in Python: its results, its directory and its models, and its export to MLflow.
 
-A finished run in MLflow: its settings, results, ledger, report and guarantees, where other experiments are kept.
+The export to MLflow contains settings, results, ledger, report and guarantees.
 """
 
 from __future__ import annotations

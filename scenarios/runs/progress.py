@@ -1,8 +1,6 @@
-"""Live progress on the terminal: worlds with what is known of the time left, and within one rounds and answers.
+"""Progress of a run: its costs by phase, the remaining time, and their display on a terminal or in a log.
 
-What runs cost: seconds and memory by phase.
-
-How long a run will still take, by what its worlds have taken so far: an honest figure, or a bound, or none.
+The remaining time follows from the finished trials: an honest figure, a bound, or none.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Runs a scenario: every world through the two apps, to artefacts that a person can read.
+"""Runs of a scenario: every trial through the two apps, to artefacts for people.
 
-What a run would do, from public numbers and the data's shape; nothing is trained and nothing is written.
+`preview` describes a run from public numbers and the shape of the data; it trains and writes nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Scores released classifiers, linear models and networks, and the baselines of their task, by whom they recognise.
+"""Scores of released classifiers, linear models and networks, and of the baselines of their task.
 
-The features of `pooled`: what central data would give is not to depend on what private releases can afford.
+The features of `pooled` do not depend on what private releases can afford, since central data would not.
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
-"""Scores released estimators of class ratios on target sets whose proportions are known.
+"""Scores of class ratio estimators and of regressions, with their baselines.
 
-Class ratios by a classifier that was trained on labelled rows, corrected for how it confuses classes.
+Estimators of class ratios are scored on target sets with known proportions.
 
-Probabilistic adjusted classify-and-count (Bella et al. 2010; Forman 2008 with votes): where class shares alone differ,
-the mean class probabilities q of an unlabelled set are M rho, with those of the rows of class c as column c of M. M is
-cross-fitted: a row's probabilities are those of a classifier that has not seen it.
+`AdjustedCount` is their baseline: a classifier that is trained on labelled rows, corrected for its confusion of
+classes.
 
-Scores released regressions, and the baseline of least squares on all rows, by their errors on test rows.
+It is probabilistic adjusted classify-and-count (Bella et al. 2010; Forman 2008 with votes). Where class shares alone
+differ, the mean class probabilities q of an unlabelled set are M rho, with those of the rows of class c as column c of
+M. M is cross-fitted: a row's probabilities come from a classifier that has not seen it.
+
+Regressions, and the baseline of least squares on all rows, are scored by their errors on test rows.
 """
 
 from __future__ import annotations

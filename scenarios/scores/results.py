@@ -1,8 +1,7 @@
-"""results.csv: tidy, one row per measured value; holds no clock time, so equal runs give equal files.
+"""results.csv and its metrics: tidy, one row per measured value, and no clock time, so that equal runs give equal
+files.
 
-The metrics that releases are judged by, and how their values are shown.
-
-What stands for scores where a scenario holds out no test rows: nothing.
+`Unscored` stands in for scores where a scenario holds out no test rows.
 """
 
 from __future__ import annotations

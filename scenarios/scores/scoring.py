@@ -1,7 +1,4 @@
-"""What scores the releases of a world, whatever its task.
-
-The tasks that releases are scored by, this project's own and those of other packages.
-"""
+"""The interface of scoring, and the tasks by which releases are scored, of this project and of other packages."""
 
 from __future__ import annotations
 

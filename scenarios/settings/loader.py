@@ -1,10 +1,8 @@
-"""Finds and reads scenario files and applies `--set` overrides, keeping the place of every value.
+"""Loading of scenario files: YAML 1.2 scalars, no duplicate keys, `--set` overrides, and the line of every value.
 
-YAML as scenario files mean it: the scalars of YAML 1.2, no duplicate keys, and the line of every key.
-
-PyYAML reads by the older rules, where `1e-5` is text, `on` is true, `1:30` is 90 and `0123` is 83. Here
-numbers are decimal, only `true` and `false` are booleans, and whatever is not plainly a number is text. The
-writer quotes a text that either rules would take for something else.
+PyYAML follows older rules, where `1e-5` is text, `on` is true, `1:30` is 90 and `0123` is 83. Here numbers are decimal,
+only `true` and `false` are booleans, and whatever is not plainly a number is text. The writer quotes a text that either
+set of rules would read as something else.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The entry `parties.classifier`: regularised logistic regression, a scikit-learn classifier by name, or a mixture.
+"""Settings of the parties: `parties.classifier`, and how rows are divided among public rows, parties, bags and periods.
 
-The entries `data.auxiliary`, `parties.partition`, `parties.bags` and `trials.periods`: how rows are divided.
+The classifier is regularised logistic regression, a scikit-learn classifier by name, or a mixture. Rows are divided by
+`data.auxiliary`, `parties.partition`, `parties.bags` and `trials.periods`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""Which labels a scenario's data must have for the task of its protocols, and what real labels leave no room for.
+"""Rules between settings: suitable labels, streams, unused settings, baselines, and the reasons for defaults.
 
-How protocols' defaults were chosen: for files that explain themselves, the record of a run, `federation show`.
-
-What does not go together with rows that arrive over time, and what is for these alone.
-
-Settings that nothing in a scenario looks at: refused where somebody asks for an effect, else told by `show`.
-
-Which baselines stand beside the protocols of a scenario that says nothing of them.
+- Labels of the data must suit the task of the protocols.
+- Rows that arrive over time exclude some settings and require others.
+- A setting that nothing uses is refused where the user expects an effect; otherwise `show` reports it.
+- Baselines stand beside the protocols of a scenario that does not mention them.
+- `why_default` explains how the defaults of a protocol were chosen.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A whole scenario: its sections, the rules among them, and how one is read, filled with defaults and checked.
+"""A whole scenario: its sections and the rules between them; how it is read, completed with defaults and checked.
 
-The protocols of a scenario together: their variants differ, under names that files may have.
+Variants of the protocols differ, and have names that are valid file names.
 """
 
 from __future__ import annotations

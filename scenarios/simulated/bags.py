@@ -1,6 +1,6 @@
-"""How the rows of each party lie in bags, as offsets into the parties' rows.
+"""Bags of simulated parties, as offsets into their rows, and sets of rows with prescribed class shares.
 
-Sets of rows with prescribed shares of the classes: exact counts, and the largest sets that the rows allow.
+Sets with prescribed shares have exact counts and the largest size that the rows allow.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How rows are dealt to parties that differ: in the classes that they hold, or in how much.
+"""Partition of rows among parties that differ in their classes or sizes, and biased public rows.
 
-Public rows that are no random sample of all rows: those that a data set names, or rows chosen along a column.
+Public rows need not be a random sample: a data set may name them, or they are chosen along a column.
 """
 
 from __future__ import annotations

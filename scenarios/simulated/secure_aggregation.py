@@ -1,16 +1,18 @@
-"""What a masked sum costs each side: how often it uses which primitive operation, and bytes, by the plan alone.
+"""Secure aggregation in a simulation: real masked sums for few parties, exact sums for many, and their costs.
 
-Times of primitive operations are measured on the machine at hand (`timed`); their products with the counts leave out
-what Python adds between them, which `python -m benchmarks.secure_sums` measures beside them.
+`sum_costs` counts primitive operations and bytes of each side, from the plan alone.
 
-Masked sums whose parties and servers are all in this process: every message is real, only nothing travels.
+Times of primitive operations are measured on the machine (`timed`). Their products with the counts omit what Python
+adds between them, which `python -m benchmarks.secure_sums` measures beside them.
 
-What such a sum hides it hides from nobody here; it shows that the total is right, who may stay away, and what it costs.
+A masked sum has all its parties and servers in this process: every message is real, but none leaves the process.
 
-What adds shares in a simulation of `trust: secure`: a real masked sum for few parties, an exact one for many.
+Such a sum hides nothing from this process. It shows that the total is right, who may drop out, and what the sum costs.
 
-Both give the same total, as masks cancel, or none: where a masked sum of many would end without one, this one does.
-What it would cost is said in its place.
+`SimulatedSummation` serves `trust: secure`.
+
+Both kinds of sum give the same total, as masks cancel, or none: where a masked sum of many parties would end without a
+total, the exact sum does as well. Its cost is reported in its place.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a simulated node's configuration refers to: the parties' rows and the public rows of one split.
+"""Simulated parties: the rows of each party, the public rows of a split, and the fault and attack model.
 
-Every process cuts the data set for itself from the same seed, so private rows never travel.
+Every process cuts the data set itself from the same seed, so private rows never travel.
 
-How simulated parties behave: who answers, who attacks and how. Keyed by seed and split, so nothing else matters.
+`Conduct` decides who responds, who attacks, and how. It is keyed by seed and split, and nothing else matters.
 """
 
 from __future__ import annotations

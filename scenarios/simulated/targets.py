@@ -1,8 +1,11 @@
-"""Unlabelled sets with shifted class shares, drawn from the test rows: what class ratios are estimated of.
+"""Target sets of `class_ratio`, and floors of the label counts of bags.
 
-Floors that variants declare for the label counts of bags, against the bags of a simulation.
+Target sets are unlabelled sets with shifted class shares, drawn from the test rows.
 
-In a deployment nobody can check a floor without telling; whoever makes up the parties knows whether it is true.
+Floors that variants declare for label counts are checked against the bags of a simulation.
+
+In a deployment nobody can check a floor without revealing something. A simulation makes up the parties, so it knows
+whether the floor holds.
 """
 
 from __future__ import annotations

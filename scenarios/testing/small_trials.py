@@ -1,6 +1,6 @@
-"""Small generated worlds for checks: parties that any process can load by reference, honest or not.
+"""Small generated trials for checks: honest or hostile parties that any process can load by reference.
 
-A pair of neighbours that an auditor makes by itself, which finds out protocols whose own pair is harmless.
+`GenericPair` is a pair of neighbours that an auditor builds by itself; it exposes protocols whose own pair is harmless.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""Brahmbhatt, Saket, Havaldar, Nasery and Raghuveer 2023: label differential privacy by weighted sums over bags.
+"""Reproduction of Brahmbhatt, Saket, Havaldar, Nasery and Raghuveer 2023: label DP by weighted sums over bags.
 
-Table 1: wtd-LBA with linear regression, trained as in the paper and in closed form, and on every label.
-
-Tables 2 to 6: a network of 128, 64 and 1 neurons on noisy-wtd-LLP, and on every label.
-
-First lines of Tables 1 to 6: what is learned from every label, without any protection.
+- Table 1: wtd-LBA with linear regression, trained as in the paper and in closed form.
+- Tables 2 to 6: a network of 128, 64 and 1 neurons on noisy-wtd-LLP.
+- The first lines of Tables 1 to 6: learning from every label, without protection.
 """
 
 from __future__ import annotations

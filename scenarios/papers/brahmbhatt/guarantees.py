@@ -1,6 +1,6 @@
-"""What the theorems give as numbers, beside exact values and simulated releases.
+"""The theorems of Brahmbhatt et al. 2023 as numbers, beside exact values and simulated releases.
 
-Public data in place of the paper's: splits of it with labels, and bags of rows drawn from it.
+Public data sets stand in for the paper's: splits with labels, and bags of rows drawn from them.
 """
 
 from __future__ import annotations

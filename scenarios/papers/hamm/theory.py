@@ -1,10 +1,11 @@
-"""Sensitivities of Hamm et al. 2016: what is printed, what is charged, and how far minimisers were found to move.
+"""Theory of Hamm et al. 2016: printed sensitivities beside those that are charged and found, Lemma 2 and Theorem 4.
 
-All are in units of 1/(M lam), and those of majority votes of 1/lam, for exact minimisers on rows of norm at most 1.
+All sensitivities are in units of 1/(M lam), and those of majority votes of 1/lam, for exact minimisers on rows of norm
+at most 1.
 
-Parties with five handwritten digits each, who tell even from odd ones: an ensemble that is here for everybody.
+`digit_votes` is an ensemble on bundled data: parties with five handwritten digits each, who tell even from odd digits.
 
-Lemma 2 and Theorem 4 of Hamm et al. 2016: how risks come near their limits as parties get more.
+Lemma 2 and Theorem 4 state how risks approach their limits as the number of parties grows.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Figure 1: how far released proportions of one bag lie from the true ones, under three sweeps of its settings.
+"""Figure 1 of Iyer et al. 2016: errors of released proportions of one bag, under three sweeps of its settings.
 
-What the two printed distortions of Figure 1 say of how they were made.
+The two printed distortions of Figure 1 reveal how they were computed.
 """
 
 from __future__ import annotations

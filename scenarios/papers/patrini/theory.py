@@ -1,8 +1,10 @@
-"""Mean Map and Laplacian Mean Map: the mean operator of tumours from bags and their label proportions.
+"""Theory of Patrini et al. 2015: Theorems 6, 9 and 10 as numbers, Table 1, Figure 1, and mean maps on bags.
 
-Theorems 6, 9 and 10 as numbers: what they allow, and what is measured.
+The mean operator of tumour data is estimated from bags and their label proportions, by Mean Map and Laplacian Mean Map.
 
-Table 1 and Figure 1: losses as the sum of an even part and a linear one, as printed and as the library has them.
+The theorems' bounds stand beside measured values.
+
+Table 1 and Figure 1 write losses as the sum of an even part and a linear part, as printed and as in this library.
 """
 
 from __future__ import annotations

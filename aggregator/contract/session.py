@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Guarantee, NoGuarantee, Unit
-from federation.contract.query import Question, ReleaseId
+from federation.contract.query import OFF, Question, ReleaseId, RoundQuestion
 from federation.features.feature_map import FeatureMap
-from federation.mechanisms.noise.additive import AdditiveMechanism, Noise
+from federation.mechanisms.noise.additive import AdditiveMechanism, Noise, calibrate
 from federation.queries.votes import Training
 
 USEFUL = 4.0  # signal over noise from which a release is hardly ever worse than a constant answer
@@ -119,7 +119,45 @@ class Decoder:
 
 
 @dataclass(frozen=True)
-class Perturbable:
+class RoundsOfNoise:
+    """The noise that the aggregator adds in every round of a session, planned before the first query.
+
+    A session releases a noisy value of `dimension` numbers in at most so many `rounds`. Each value moves by at most
+    `sensitivity` in the L2 norm when one `unit` is replaced, whatever was released in earlier rounds. `assumptions`
+    say why. One calibration serves all rounds, and one guarantee covers them together. `noise` "off" adds none.
+    """
+
+    rounds: int
+    sensitivity: float
+    dimension: int
+    assumptions: tuple[Assumption, ...] = ()
+    unit: Unit = Unit.PARTY
+    noise: Noise | Literal["off"] = "pure"
+
+    def mechanism(self, epsilon: float, delta: float) -> AdditiveMechanism:
+        """Calibrate the noise of each round, such that all rounds together spend (epsilon, delta).
+
+        Raises `InputError` for numbers out of range, and without noise.
+        """
+        if self.noise == OFF:
+            raise InputError("noise is off: there is nothing to calibrate")
+        known = {"sensitivity": self.sensitivity, "dimension": self.dimension, "rounds": self.rounds}
+        return calibrate(self.noise, epsilon=epsilon, delta=delta, **known)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class RoundValue:
+    """What one round releases, before the noise: `value` (D,), which one unit moves by at most `sensitivity` (L2).
+
+    `value` is (draws, D) where each noise draw has queries, and so responses, of its own.
+    """
+
+    value: np.ndarray
+    sensitivity: float
+
+
+@dataclass(frozen=True)
+class Perturbable(RoundValue):
     """A private vector, how far one unit can move it, the law of its noise, and what turns noisy copies into models.
 
     `value` (D,) has L2 sensitivity `sensitivity` when one `unit` is replaced. `decode` maps noisy values (draws, D),
@@ -129,8 +167,6 @@ class Perturbable:
     `scores` is its linear effect on the auxiliary rows where there is one.
     """
 
-    value: np.ndarray
-    sensitivity: float
     decode: Decode
     assumptions: tuple[Assumption, ...]
     checks: tuple[str, ...]
@@ -138,6 +174,11 @@ class Perturbable:
     largest_norm: float | None = None
     scores: LinearScores | None = None
     noise: Noise = "pure"
+
+    @property
+    def planned(self) -> RoundsOfNoise:
+        """Its noise, which is added in one round."""
+        return RoundsOfNoise(1, self.sensitivity, len(self.value), self.assumptions, self.unit, self.noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +200,10 @@ class Session(ABC):
     The skeleton (`aggregator.server.variants`) asks `questions` and hands the answers to `take` until there are no more
     questions. Where the aggregator makes the noise it then perturbs what `perturbable` returns; elsewhere it charges
     `guarantee` and calls `learn` for each draw. Methods may raise `FederationError`s: the variant then fails alone.
+
+    A session with `rounds_of_noise` releases in every round instead. After each `take` the skeleton adds noise to the
+    `value` of this round and hands the noisy value to `release`; in the end it calls `learn` for each draw. What such a
+    session asks, and what it learns, may depend on responses through noisy values only.
     """
 
     @property
@@ -173,9 +218,10 @@ class Session(ABC):
     def longest(self, question: Question) -> Question:
         """The longest of all that it may ask in the place of a question of its first round, which it is by default.
 
-        Of a protocol whose later questions follow from answers: real sites agree to their length beforehand.
+        Of a protocol whose later questions follow from answers: real sites agree to their length beforehand. By default
+        they differ in the number of their round only.
         """
-        return question
+        return replace(question, round=question.rounds - 1) if isinstance(question, RoundQuestion) else question
 
     @abstractmethod
     def take(self, answers: Sequence[Any]) -> None:
@@ -209,6 +255,29 @@ class Session(ABC):
     def perturbable(self) -> Perturbable:
         """What gets the aggregator's noise. Raises `InputError` unless a session overrides it."""
         raise InputError(f"{type(self).__name__} has nothing to perturb; its package must be repaired")
+
+    def rounds_of_noise(self) -> RoundsOfNoise | None:
+        """Return the plan of a session that releases noisy values in every round; called once, before the first query.
+
+        Public numbers alone decide it. None, the default, is for sessions without such rounds.
+        """
+        return None
+
+    def value(self) -> RoundValue | None:
+        """Return what the round that was just taken releases, before the noise; None where it releases nothing.
+
+        Raises `InputError` unless a session with `rounds_of_noise` overrides it.
+        """
+        raise InputError(
+            f"{type(self).__name__} plans rounds and has no value to release; its package must be repaired"
+        )
+
+    def release(self, noisy: np.ndarray) -> None:
+        """Take the noisy value of this round, shape (draws, D); later queries may depend on it.
+
+        Raises `InputError` unless a session with `rounds_of_noise` overrides it.
+        """
+        raise InputError(f"{type(self).__name__} plans rounds and takes no noisy value; its package must be repaired")
 
     def learn(self, draw: int) -> Any:
         """The model of one noise draw, as the protocol's kind of model describes one.

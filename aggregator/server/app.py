@@ -106,6 +106,7 @@ def run_plan(grid: Grid, plan: WorldPlan, sums: Summing | None = None) -> None:
         _log.warning("%s", line)
     scores = _ask_for_scores(plan, views, inquiry)
     variants.begin_references()
+    ledger = Ledger(Budget.of(plan.budget, plan.periods, plan.choice), charged(plan.choice))
     asking, failures = Asking(plan.parties, plan.parties_per_node, plan.timeout), Failures(plan.simulation)
     while asked := inquiry.questions():
         asking.ask(grid, [one for one in asked if sums is None or not one[0].shared], failures)
@@ -117,9 +118,8 @@ def run_plan(grid: Grid, plan: WorldPlan, sums: Summing | None = None) -> None:
             expected = min(plan.parties, plan.individual) if collector in scores else plan.parties
             require_quorum(collector.answered, expected, plan.quorum, failures.causes())
         inquiry.close()
-        variants.proceed()
+        variants.proceed(ledger)
     collected = time.perf_counter()
-    ledger = Ledger(Budget.of(plan.budget, plan.periods, plan.choice), charged(plan.choice))
     diagnostics = variants.finish(ledger)
     for name, cause in variants.missing.items():
         found.append(f"the reference '{name}' could not be made: {cause}")

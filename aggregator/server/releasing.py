@@ -7,20 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from aggregator.contract.expectations import diagnose
 from aggregator.contract.ledger import Ledger, large_delta, plan_premises
-from aggregator.contract.session import Perturbable
+from aggregator.contract.session import Perturbable, RoundsOfNoise, RoundValue
 from aggregator.trial.plan import WorldPlan
-from federation.contract.errors import InputError
-from federation.contract.guarantee import SEEDED, Adjacency, Assumption, Guarantee, NoGuarantee
-from federation.contract.query import Collector, PrivateQuestion, Question, ReleaseId
+from federation.contract.errors import InputError, refusing
+from federation.contract.files import write_lasting
+from federation.contract.guarantee import SEEDED, Adjacency, Assumption, Check, Guarantee, NoGuarantee
+from federation.contract.query import OFF, Collector, PrivateQuestion, Question, ReleaseId
 from federation.contract.randomness import NoiseBits
+from federation.contract.validation import apart
 from federation.engines.codec import question_digest
-from federation.mechanisms.noise.additive import Noise, calibrate
 from federation.queries.votes import Training
 
 C = TypeVar("C", bound=Collector)
@@ -96,6 +100,96 @@ class Release:
             raise InputError(f"release of '{self.variant}' needs a guarantee, got {self.guarantee!r}")
 
 
+class CentralNoise:
+    """The noise of the aggregator for all rounds of one release: held to its plan, and charged once.
+
+    `key` is that of the `VariantPlan`. Raises `InputError` for a plan that no noise can be calibrated to.
+    """
+
+    def __init__(
+        self, plan: WorldPlan, variant: str, epsilon: float, planned: RoundsOfNoise, draws: int, key: str = ""
+    ) -> None:
+        self._plan, self._variant, self._planned, self._draws = plan, variant, planned, draws
+        self.mechanism = None if planned.noise == OFF else planned.mechanism(epsilon, plan.delta)
+        delta = 0.0 if self.mechanism is None else self.mechanism.delta
+        self._key = f"{plan.world}|{key or variant}|{epsilon!r}|{delta!r}"
+        self._stored = Path(plan.directory) / f"{variant}.{epsilon!r}"
+        self.made = 0
+
+    @cached_property
+    def guarantee(self) -> Guarantee | NoGuarantee:
+        """Return what all rounds guarantee together."""
+        if self.mechanism is None:
+            return NoGuarantee("noise is off")
+        plan, planned = self._plan, self._planned
+        premises = [*planned.assumptions, *plan_premises(plan)]
+        if planned.rounds > 1:
+            premises.append(
+                Assumption(
+                    f"the aggregator releases {planned.rounds} noisy values at most, with noise of their own, and "
+                    "refuses a further one; queries depend on earlier responses through them only",
+                    Check.ENFORCED,
+                )
+            )
+        if plan.noise_seed is not None:
+            premises.append(SEEDED)
+        premises += large_delta(plan, planned.noise)
+        found = self.mechanism.guarantee(planned.unit, Adjacency.REPLACE, tuple(premises))
+        entropy = {"entropy": "system" if plan.noise_seed is None else "seed"}
+        return replace(found, parameters={**found.parameters, **entropy})
+
+    def add(self, exact: RoundValue, ledger: Ledger, checks: tuple[str, ...]) -> np.ndarray:
+        """Return the noisy value of the next round, (draws, D), with noise that no other round has.
+
+        The ledger is charged before the first noise is drawn. An exchange with real sites that goes on after an
+        interruption gets the noisy values that it had, as later queries have been made of them. Raises
+        `BudgetExceededError`, and `InputError` for a round, a sensitivity or a dimension that was not planned.
+        """
+        self._require_planned(exact)
+        if self.made == 0:
+            ledger.charge(self._variant, self.guarantee, checks)
+        number, self.made = self.made, self.made + 1
+        if self.mechanism is None:
+            return np.broadcast_to(exact.value, (self._draws, self._planned.dimension))
+        several = self._planned.rounds > 1
+        path = self._stored.with_name(f"{self._stored.name}.round-{number}.npy")
+        if several and self._plan.in_letters and path.exists():
+            return self._known(path)
+        bits = NoiseBits(self._plan.noise_seed, f"{self._key}|round {number}" if several else self._key)
+        noisy = self.mechanism.release(exact.value, bits, self._draws)
+        if several and self._plan.in_letters:
+            written = BytesIO()
+            np.save(written, noisy)
+            write_lasting(path, written.getvalue())
+        return noisy
+
+    def _require_planned(self, exact: RoundValue) -> None:
+        planned, dimension = self._planned, exact.value.shape[-1]
+        for what, given, most in (
+            ("round", self.made + 1, planned.rounds),
+            ("sensitivity", exact.sensitivity, planned.sensitivity),
+        ):
+            if not given <= most:  # NaN is refused as well
+                found, allowed = apart(given, most)
+                raise InputError(
+                    f"the release '{self._variant}' was planned with {what} {allowed} at most, and its session comes "
+                    f"with {what} {found}; its package must be repaired"
+                )
+        if exact.value.shape not in ((planned.dimension,), (self._draws, planned.dimension)):
+            raise InputError(
+                f"the release '{self._variant}' was planned with values of {planned.dimension} numbers, and its "
+                f"session comes with {dimension}; its package must be repaired"
+            )
+
+    def _known(self, path: Path) -> np.ndarray:
+        """Load a noisy value of an earlier run. Raises `InputError` for a file of anything else."""
+        with refusing(f"{path} holds no noisy value of this release; begin a new exchange"):
+            found: np.ndarray = np.lib.format.read_array(BytesIO(path.read_bytes()), allow_pickle=False)
+            if found.shape != (self._draws, self._planned.dimension) or not np.isfinite(found).all():
+                raise ValueError("another shape, or no finite numbers")
+        return found
+
+
 def release(
     plan: WorldPlan, variant: str, epsilon: float, perturbable: Perturbable, ledger: Ledger, key: str = ""
 ) -> Release:
@@ -103,26 +197,8 @@ def release(
 
     The ledger is charged before the noise is drawn; it may raise `BudgetExceededError`.
     """
-    noise = perturbable.noise
-    mechanism = calibrate(
-        noise,
-        sensitivity=perturbable.sensitivity,
-        dimension=len(perturbable.value),
-        epsilon=epsilon,
-        delta=plan.delta,
-    )
-    guarantee = mechanism.guarantee(perturbable.unit, Adjacency.REPLACE, _premises(plan, noise, perturbable))
-    entropy = {"entropy": "system" if plan.noise_seed is None else "seed"}
-    guarantee = replace(guarantee, parameters={**guarantee.parameters, **entropy})
-    ledger.charge(variant, guarantee, perturbable.checks)
-    bits = NoiseBits(plan.noise_seed, f"{plan.world}|{key or variant}|{epsilon!r}|{mechanism.delta!r}")
-    noisy = mechanism.release(perturbable.value, bits, plan.draws)
-    diagnostics = diagnose(perturbable, mechanism, noisy[0])
-    return Release(variant, perturbable.decode(noisy, mechanism), guarantee, diagnostics)
-
-
-def _premises(plan: WorldPlan, noise: Noise, perturbable: Perturbable) -> tuple[Assumption, ...]:
-    premises = [*perturbable.assumptions, *plan_premises(plan)]
-    if plan.noise_seed is not None:
-        premises.append(SEEDED)
-    return (*premises, *large_delta(plan, noise))
+    noise = CentralNoise(plan, variant, epsilon, perturbable.planned, plan.draws, key)
+    assert noise.mechanism is not None, "what is perturbed gets noise"
+    noisy = noise.add(perturbable, ledger, perturbable.checks)
+    diagnostics = diagnose(perturbable, noise.mechanism, noisy[0])
+    return Release(variant, perturbable.decode(noisy, noise.mechanism), noise.guarantee, diagnostics)

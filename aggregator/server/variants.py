@@ -19,7 +19,7 @@ from aggregator.contract.ledger import Budget, Ledger, require_together
 from aggregator.contract.protocol import Place, Promise, Protocol, Refused
 from aggregator.contract.registry import configured, model, protocol
 from aggregator.contract.session import Asked, Outlook, Session
-from aggregator.server.releasing import Inquiry, release
+from aggregator.server.releasing import CentralNoise, Inquiry, release
 from aggregator.trial.plan import VariantPlan
 from aggregator.trial.trial import World
 from federation.contract.errors import (
@@ -82,11 +82,15 @@ _ROUNDING = 1e-9  # relative slack between what is promised and what is charged
 
 @dataclass(eq=False)
 class _Release:
-    """One release to come: what it may spend, its session, all that it asked, and what it waits for."""
+    """One release to come: what it may spend, its session, all that it asked, and what it waits for.
+
+    `noise` is that of a session which releases in every round.
+    """
 
     epsilon: float
     promise: Promise
     session: Session
+    noise: CentralNoise | None = None
     asked: list[Asked] = field(default_factory=list)
     pending: list[Asked] = field(default_factory=list)
 
@@ -94,6 +98,11 @@ class _Release:
     def spends(self) -> Guarantee | NoGuarantee:
         """What is promised before anything is asked."""
         return self.promise.spends
+
+    @property
+    def charged(self) -> Guarantee | NoGuarantee:
+        """Return the guarantee that is charged, of a session whose noise is planned or the parties'."""
+        return self.session.guarantee if self.noise is None else self.noise.guarantee
 
     def cost(self) -> int:
         """Bytes that one party sends for it, for questions of one draw only where every draw asks anew."""
@@ -128,17 +137,19 @@ class VariantRun:
             _Release(epsilon, promise, self._chosen.begin(world, epsilon, self.draws))
             for epsilon, promise in promises.items()
         ]
+        for one in self.releases:
+            one.noise = self._planned(one)
         self.ask()
-        if found is not Place.AGGREGATOR:
-            for one in self.releases:
-                self._gate(one.session.guarantee, Budget.gate)
-                self._require_within(one, one.session.guarantee)
+        for one in self.releases:
+            if one.noise is not None or not self._central:
+                self._gate(one.charged, Budget.gate)
+                self._require_within(one, one.charged)
 
     @property
     def spends(self) -> Iterator[tuple[str, Guarantee | NoGuarantee]]:
         """What each release will be charged at most, by the name of the noisy answers that it is made of."""
         for number, one in enumerate(self.releases):
-            spent = one.spends if self.place is Place.AGGREGATOR else one.session.guarantee
+            spent = one.spends if self._central and one.noise is None else one.charged
             yield one.session.source or f"{self._variant.name} {number}", spent
 
     def ask(self) -> None:
@@ -150,11 +161,16 @@ class VariantRun:
             ]
             one.asked += one.pending
 
-    def proceed(self) -> None:
-        """Let the sessions that wait for answers take them, and ask the questions of the next round."""
+    def proceed(self, ledger: Ledger) -> None:
+        """Let the sessions that wait for answers take them, and ask the questions of the next round.
+
+        What a session releases in this round gets its noise in between, and is charged before the first noise.
+        """
         for one in self.releases:
             if one.pending:
                 one.session.take([asked.collector for asked in one.pending])
+                if one.noise is not None and (exact := one.session.value()) is not None:
+                    one.session.release(one.noise.add(exact, ledger, one.session.checks))
         self.ask()
 
     def longest(self) -> Iterator[Question]:
@@ -180,14 +196,18 @@ class VariantRun:
         }
 
     def finish(self, ledger: Ledger) -> list[dict[str, float]]:
-        """Charge the releases, make the noise that is the aggregator's, learn and write; their diagnostics."""
+        """Charge the releases, make the noise that is the aggregator's, learn and write; their diagnostics.
+
+        What was released in rounds has its noise, and was charged.
+        """
         contents: list[Any] = []
         guarantees: list[Guarantee | NoGuarantee] = []
         diagnostics: list[dict[str, float]] = []
         kind = model(self._chosen.model)
         for one in self.releases:
-            content, guarantee, found = self._perturbed(one, ledger) if self._central else self._learned(one, ledger)
-            contents.append(content if self._central else kind.gathered(content))
+            perturbed = self._central and one.noise is None
+            content, guarantee, found = self._perturbed(one, ledger) if perturbed else self._learned(one, ledger)
+            contents.append(content if perturbed else kind.gathered(content))
             guarantees.append(guarantee)
             diagnostics.append(found)
         plan, table = self._world.plan, self._world.views.table
@@ -221,9 +241,30 @@ class VariantRun:
 
     def _learned(self, one: _Release, ledger: Ledger) -> tuple[list[Any], Guarantee | NoGuarantee, dict[str, float]]:
         session = one.session
-        ledger.charge(self._variant.name, session.guarantee, session.checks, session.source)
+        if one.noise is None:
+            ledger.charge(self._variant.name, session.guarantee, session.checks, session.source)
+        elif not one.noise.made:
+            raise InputError(
+                f"{type(session).__name__} planned rounds and released nothing; its package must be repaired"
+            )
         learned = [session.learn(draw) for draw in range(self.draws)]
-        return learned, session.guarantee, session.diagnostics()
+        return learned, one.charged, session.diagnostics()
+
+    def _planned(self, one: _Release) -> CentralNoise | None:
+        """Calibrate the noise of a session that releases in every round; None for any other session.
+
+        Raises `InputError` where its plan and the protocol differ in whether the aggregator makes noise.
+        """
+        planned = one.session.rounds_of_noise()
+        if planned is None:
+            return None
+        if self.place is not (Place.NOWHERE if planned.noise == OFF else Place.AGGREGATOR):
+            raise InputError(
+                f"the protocol '{self._variant.kind}' has its noise at '{self.place}', and its session plans rounds "
+                f"with noise '{planned.noise}' at the aggregator; its package must be repaired"
+            )
+        known = (self._variant.name, one.epsilon, planned, self.draws, self._variant.key)
+        return CentralNoise(self._world.plan, *known)
 
     def _promise(self, epsilon: float) -> Promise:
         features = None
@@ -323,11 +364,14 @@ class Variants:
         """Why references could not be made, by name: the run is none the worse for it."""
         return self._beside.causes
 
-    def proceed(self) -> None:
-        """Let the variants take in the answers of a round and ask the questions of the next."""
+    def proceed(self, ledger: Ledger) -> None:
+        """Let the variants take in the answers of a round and ask the questions of the next.
+
+        Variants that release noisy values in every round are charged.
+        """
         for name, run in self._going().items():
             with self._guarded(name):
-                run.proceed()
+                run.proceed(self._ledger_of(name, ledger))
 
     def finish(self, ledger: Ledger) -> dict[str, list[dict[str, float]]]:
         """Charge and release all variants; the diagnostics of those that were released.
@@ -337,7 +381,7 @@ class Variants:
         diagnostics: dict[str, list[dict[str, float]]] = {}
         for name, run in self._going().items():
             with self._guarded(name):
-                diagnostics[name] = run.finish(Ledger() if self._is_reference(name) else ledger)
+                diagnostics[name] = run.finish(self._ledger_of(name, ledger))
         return diagnostics
 
     def disclosed(self) -> dict[str, dict[str, Any]]:
@@ -351,6 +395,9 @@ class Variants:
     def _going(self) -> dict[str, VariantRun]:
         lost = self.failed.keys() | self.missing.keys()
         return {name: run for name, run in self._runs.items() if name not in lost}
+
+    def _ledger_of(self, name: str, ledger: Ledger) -> Ledger:
+        return Ledger() if self._is_reference(name) else ledger
 
     def _is_reference(self, name: str) -> bool:
         return any(variant.name == name for variant in self._references)

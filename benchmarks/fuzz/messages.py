@@ -209,7 +209,7 @@ class Messages(Target):
         inquiry.close()
         if name in _SLOW and sum(content) % _SELDOM:
             return f"{len(refused)} refused"
-        variants.proceed()
+        variants.proceed(Ledger())
         if inquiry.questions():
             return f"{len(refused)} refused, asked again"
         variants.finish(Ledger(None))

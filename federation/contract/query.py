@@ -201,6 +201,16 @@ class Question(ABC):
         return NOTHING
 
     @property
+    def times(self) -> int:
+        """How many queries of its kind one exchange has at most."""
+        return 1
+
+    @property
+    def turn(self) -> int:
+        """Its number among them, from 0. A party responds to each once."""
+        return 0
+
+    @property
     def takes_features_as_public(self) -> bool:
         """Whether labels alone are protected: for parties whose own configuration says that features are public."""
         return False
@@ -233,6 +243,44 @@ class PublicQuestion(Question):
 
 class TrustedQuestion(Question):
     """Answers have no protection of their own: they are for the eyes of a trusted aggregator only."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundQuestion(TrustedQuestion):
+    """Base of trusted queries that are sent in every round: this is the query of round `round` of 0..`rounds`-1.
+
+    The aggregator adds noise in every round under one guarantee, so the number of rounds is agreed on beforehand.
+    `varies` of a subclass names `round` and the fields that follow from earlier rounds. Raises `InputError` for
+    anything but 1 to 10,000 rounds, and for a round beyond the last.
+
+    Examples:
+        >>> class Means(RoundQuestion):
+        ...     kind = "means"
+        ...     def fields(self):
+        ...         return {"mean": within(1.0, 3)}
+        >>> Means(rounds=3, round=3)
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: round must be a whole number from 0 to 2, got 3
+    """
+
+    varies: ClassVar[tuple[str, ...]] = ("round",)
+
+    rounds: int
+    round: int = 0
+
+    def __post_init__(self) -> None:
+        whole("rounds", self.rounds, 1, MOST_ROUNDS)
+        whole("round", self.round, 0, self.rounds - 1)
+
+    @property
+    def times(self) -> int:
+        """One query in each round."""
+        return self.rounds
+
+    @property
+    def turn(self) -> int:
+        """Its round."""
+        return self.round
 
 
 @dataclass(frozen=True)
@@ -343,6 +391,16 @@ class PrivateQuestion(Question):
                 f"the question '{self.kind}' is a release by itself, got one of {self.release.queries} queries; name a "
                 "release for each"
             )
+
+    @property
+    def times(self) -> int:
+        """The queries of its release."""
+        return self.release.queries
+
+    @property
+    def turn(self) -> int:
+        """The number of its query."""
+        return self.release.query
 
     @abstractmethod
     def _promised(self) -> Guarantee | NoGuarantee:

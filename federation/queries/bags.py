@@ -280,8 +280,9 @@ class NoisyEmbeddingsQuestion(BagQuestion, PrivateQuestion):
         if not 0 < self.label_weight < math.inf:
             raise InputError(f"label_weight must be a positive finite number, got {self.label_weight}")
         sensitivity = (1 + _ROUNDING) * math.hypot(math.sqrt(2) * self.label_weight, 2)
-        dimension = self.bags.classes + self.feature_map.dimension
-        return calibrate("gaussian", sensitivity=sensitivity, dimension=dimension, **self.noise.target)
+        known = {"dimension": self.bags.classes + self.feature_map.dimension}
+        noise = self.noise
+        return calibrate("gaussian", sensitivity=sensitivity, epsilon=noise.epsilon, delta=noise.delta, **known)
 
     def _promised(self) -> Guarantee:
         premises = (*counted_once(self.bags), _SIZES_PUBLIC, SHORT_ROWS, UNTIMED)

@@ -368,7 +368,7 @@ def cost_of(question: Question, cohort: Cohort) -> Cost:
     permitted(cohort, question)
     length, numbers = reply_length(question), 0
     if not isinstance(question, PrivateQuestion):
-        return Cost(question.kind, None, isinstance(question, TrustedQuestion), question.kind, 0, length)
+        return Cost(question.kind, None, isinstance(question, TrustedQuestion), question.kind, question.turn, length)
     paid = question.payment(cohort.declared)
     if not isinstance(paid, Guarantee):
         raise InputError(f"this site answers under a guarantee only: {paid.reason}")
@@ -376,4 +376,4 @@ def cost_of(question: Question, cohort: Cohort) -> Cost:
         length, numbers = open_length(question), question.hidden_numbers
     # What is shared hides nothing but in a sum.
     bare = question.shared and not cohort.masked
-    return Cost(question.kind, paid, bare, question.release.name, question.release.query, length, numbers)
+    return Cost(question.kind, paid, bare, question.release.name, question.turn, length, numbers)

@@ -22,10 +22,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Column, Table
 
+from aggregator.contract.ledger import Ledger
 from aggregator.contract.protocol import Protocol
 from aggregator.contract.registry import protocol
-from aggregator.contract.session import Perturbable, Session
+from aggregator.contract.session import Asked, Perturbable, RoundsOfNoise, RoundValue, Session
 from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, TrustedWorstCase, WorstCase
+from aggregator.server.releasing import CentralNoise
 from aggregator.trial.plan import PublicNumbers, VariantPlan, WorldPlan
 from aggregator.trial.trial import Views, World
 from federation.contract.errors import InputError
@@ -33,9 +35,10 @@ from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee
 from federation.contract.plugins import Reference
 from federation.contract.query import OFF, Curve, Noise, PrivateQuestion, Question, ReleaseId, Submission
 from federation.contract.randomness import NoiseBits
+from federation.engines.codec import question_digest
 from federation.mechanisms.accounting.composition import GaussianCurve
 from federation.mechanisms.audits import AuditResult, CurvePoint, audit
-from federation.mechanisms.noise.additive import AdditiveMechanism, calibrate
+from federation.mechanisms.noise.additive import AdditiveMechanism
 from parties.guard.answering import answered
 from parties.party_data.cohort import Cohort, Holdings
 from scenarios.data.catalogue import entry, load
@@ -258,10 +261,12 @@ def audit_sides(sample: Sampler, claimed: tuple[float, float], runs: int, curve:
 def _of_the_aggregator(
     variant: Variant, worst: TrustedWorstCase, epsilon: float, public: PublicNumbers, runs: int
 ) -> tuple[AuditResult, AuditResult]:
+    if begun(worst, variant, epsilon, public.delta).rounds_of_noise() is not None:
+        return _of_rounds(variant, worst, epsilon, public, runs)
     pair = [perturbable(worst, variant, epsilon, public.delta, there) for there in (False, True)]
-    one, target = pair[0], {"epsilon": epsilon, "delta": public.delta}
+    one = pair[0]
     mechanism, halved = (
-        calibrate(one.noise, sensitivity=one.sensitivity / part, dimension=len(one.value), **target) for part in (1, 2)
+        replace(one.planned, sensitivity=one.sensitivity / part).mechanism(epsilon, public.delta) for part in (1, 2)
     )
     charged = mechanism.guarantee(one.unit, Adjacency.REPLACE)
     claimed = claim(variant, epsilon, public, charged)
@@ -273,15 +278,103 @@ def _of_the_aggregator(
     return result, twin
 
 
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """Two sessions on the two sides of a worst case that were given the same noisy values in every round.
+
+    `values` (2, rounds, D) are what the sides released before the noise, and `sessions` are theirs at the end.
+    `differing` names the kind of a query that differed between the sides; empty where all were equal.
+    """
+
+    planned: RoundsOfNoise
+    values: np.ndarray
+    sessions: tuple[Session, Session]
+    differing: str
+
+
+def replayed(worst: TrustedWorstCase, variant: Variant, epsilon: float, delta: float) -> Replay:
+    """Run all rounds on both sides with the same releases, those of the first side.
+
+    Whatever the sides are asked depends on these releases alone, so that the values of all rounds are one pair of
+    inputs for the composed mechanism. Raises `InputError` for a round, a sensitivity or a dimension beyond the plan.
+    """
+    here, there = (begun(worst, variant, epsilon, delta, there) for there in (False, True))
+    planned, differing, values = here.rounds_of_noise(), "", []
+    assert planned is not None
+    made = CentralNoise(plan(worst, variant, epsilon, delta, there=False), variant.name, epsilon, planned, 1)
+    while asked := [here.questions(), there.questions()]:
+        if not asked[0]:
+            break
+        for one, other in zip(*asked, strict=True):
+            if question_digest(one.question) != question_digest(other.question):
+                differing = one.question.kind
+        exact = [
+            _taken(worst, side, session, due)
+            for side, session, due in zip((False, True), (here, there), asked, strict=True)
+        ]
+        if exact[0] is None or exact[1] is None:
+            continue
+        values.append([np.broadcast_to(one.value, (1, planned.dimension))[0] for one in exact if one is not None])
+        noisy = made.add(exact[0], Ledger(), ())
+        for session in (here, there):
+            session.release(noisy)
+    return Replay(planned, np.array(values).swapaxes(0, 1), (here, there), differing)
+
+
+def _taken(worst: TrustedWorstCase, there: bool, session: Session, asked: Sequence[Asked]) -> RoundValue | None:
+    """What a session releases in a round after it has taken the responses of one side."""
+    _collect(worst, there, asked)
+    session.take([one.collector for one in asked])
+    return session.value()
+
+
+def _of_rounds(
+    variant: Variant, worst: TrustedWorstCase, epsilon: float, public: PublicNumbers, runs: int
+) -> tuple[AuditResult, AuditResult]:
+    """Audit all that rounds release together, with the noise as it is made in a run."""
+    found = replayed(worst, variant, epsilon, public.delta)
+    runs_of = itertools.count()
+    known = plan(worst, variant, epsilon, public.delta, there=False)
+
+    def audited(part: int) -> AuditResult:
+        planned = replace(found.planned, sensitivity=found.planned.sensitivity / part)
+
+        def noise(draws: int) -> CentralNoise:
+            return CentralNoise(known, variant.name, epsilon, planned, draws, f"audit|{part}|{next(runs_of)}")
+
+        def sample(there: bool, count: int) -> np.ndarray:
+            made, ledger = noise(count), Ledger()
+            power = 2 if planned.noise == "gaussian" else 1
+            total = np.zeros(count)
+            for here, other in zip(*found.values, strict=True):
+                noisy = made.add(RoundValue(other if there else here, planned.sensitivity), ledger, ())
+                far, near = (np.linalg.norm(noisy - centre, axis=1) ** power for centre in (here, other))
+                total += far - near
+            return total
+
+        return audit_sides(sample, claimed, runs, curve)
+
+    charged = CentralNoise(known, variant.name, epsilon, found.planned, 1).guarantee
+    if not isinstance(charged, Guarantee):
+        raise InputError(f"'{variant.name}' has no noise to audit: {charged.reason}")
+    claimed = claim(variant, epsilon, public, charged)
+    curve = claimed_curve(claimed[1], charged)
+    return audited(1), audited(2)
+
+
 def perturbable(worst: TrustedWorstCase, variant: Variant, epsilon: float, delta: float, there: bool) -> Perturbable:
     """What a session has to perturb on one side of a worst case. Raises `InputError`."""
     session = begun(worst, variant, epsilon, delta, there)
     while asked := session.questions():
-        for one in asked:
-            if refused := one.collector.add(_submission(worst, there, one.question)):
-                raise InputError(f"an answer of the worst case is refused: {next(iter(refused.values()))}")
+        _collect(worst, there, asked)
         session.take([one.collector for one in asked])
     return session.perturbable()
+
+
+def _collect(worst: TrustedWorstCase, there: bool, asked: Sequence[Asked]) -> None:
+    for one in asked:
+        if refused := one.collector.add(_submission(worst, there, one.question)):
+            raise InputError(f"an answer of the worst case is refused: {next(iter(refused.values()))}")
 
 
 def _submission(worst: TrustedWorstCase, there: bool, question: Question) -> Submission:

@@ -282,7 +282,7 @@ def begun(plan: WorldPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promi
     asked = tuple(
         Asked(
             kind=question.kind,
-            times=_times(question),
+            times=question.times,
             same=terms(question),
             length=lengths[question.kind],
             reply=_reply(question),
@@ -299,10 +299,6 @@ def _reply(question: Question) -> int:
     return (
         part_length(question) if isinstance(question, PrivateQuestion) and question.shared else reply_length(question)
     )
-
-
-def _times(question: Question) -> int:
-    return question.release.queries if isinstance(question, PrivateQuestion) else 1
 
 
 def _refused(question: PrivateQuestion) -> str | None:

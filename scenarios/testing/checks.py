@@ -19,7 +19,7 @@ import numpy as np
 from aggregator.contract.protocol import Place, Protocol, Refused
 from aggregator.contract.registry import PROTOCOLS, lacks
 from aggregator.contract.session import Asked
-from aggregator.contract.worst_case import PrivateWorstCase
+from aggregator.contract.worst_case import PrivateWorstCase, TrustedWorstCase
 from aggregator.trial.plan import PublicNumbers
 from aggregator.trial.trial import Views, World
 from federation.contract.errors import BudgetExceededError, FederationError, InputError
@@ -40,7 +40,7 @@ from federation.engines.codec import (
 from federation.engines.nodes import Placement
 from parties.guard.answering import answered, question_type
 from parties.party_data.cohort import Cohort
-from scenarios.audits.auditor import audit_sides, audit_variant, begun, claim, private_question
+from scenarios.audits.auditor import audit_sides, audit_variant, begun, claim, private_question, replayed
 from scenarios.settings.sweep import Variant
 from scenarios.testing import small_trials as small
 from scenarios.testing.small_trials import generic_sampler
@@ -112,7 +112,7 @@ def checks(
         >>> from aggregator.protocols.label_sums import NoisyLabelSums
         >>> found = dict(checks(NoisyLabelSums))
         >>> len(found), next(iter(found))
-        (12, 'its members are declared')
+        (13, 'its members are declared')
     """
     missing = lacks(found)
     kind = next(
@@ -313,6 +313,27 @@ def _audit(one: Checked) -> None:
         )
 
 
+def _replay(one: Checked) -> None:
+    """What rounds release moves as was planned, and nothing else decides later queries and the model."""
+    worst = one.chosen.worst_case(1, _public(one))
+    if one.chosen.place is not Place.AGGREGATOR or not isinstance(worst, TrustedWorstCase):
+        return
+    if begun(worst, one.variant, _EPSILON, _DELTA).rounds_of_noise() is None:
+        return
+    found = replayed(worst, one.variant, _EPSILON, _DELTA)
+    here, there = found.values
+    moved = float(np.linalg.norm(here - there, axis=1).max(initial=0.0))
+    if moved > found.planned.sensitivity:
+        more, planned = apart(moved, found.planned.sensitivity)
+        raise CheckFailed(f"one party moves the value of a round by {more}, and {planned} was planned")
+    if found.differing:
+        raise CheckFailed(f"equal releases are followed by different queries '{found.differing}'")
+    try:
+        np.testing.assert_equal(*(session.learn(0) for session in found.sessions))
+    except AssertionError as error:
+        raise CheckFailed("equal releases lead to different models") from error
+
+
 def _generic_audit(one: Checked) -> None:
     """The claim stands on a pair of neighbours that is not the protocol's own."""
     worst = one.chosen.worst_case(1, _public(one))
@@ -341,6 +362,7 @@ _CHECKS: tuple[Check, ...] = (
     _dropouts,
     _gate,
     _paid,
+    _replay,
     _audit,
     _generic_audit,
 )

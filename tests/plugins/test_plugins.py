@@ -33,6 +33,7 @@ protocols:
   - {kind: class_sums}
   - {kind: class_sums, noise: gaussian, shrinkage: [0, 5]}
   - {kind: class_sums, noise: off}
+  - {kind: noisy_steps}
   - {kind: constant}
 privacy: {epsilon: [1, 50], delta: 1.0e-3}
 trials: {splits: 1, noise: 2}
@@ -44,7 +45,14 @@ FAULTS = {
     "half_promise": "0.500 is claimed",
     "cohort_dependent": "the release depends on which parties share a node",
     "broken_import": "cannot be imported: RuntimeError: half installed",
+    "half_noise": "one party moves the value of a round by 0.5, and 0.25 was planned",
+    "extra_round": "planned with round 2 at most, and its session comes with round 3",
+    "louder_round": "planned with sensitivity 0.333333 at most, and its session comes with sensitivity 0.666667",
+    "other_dimension": "planned with values of 4 numbers, and its session comes with 1",
+    "exact_query": "equal releases are followed by different queries 'gradient'",
+    "exact_model": "equal releases lead to different models",
 }
+COMPLETE = ("class_sums", "noisy_steps")
 CHECK = """\
 import json
 import sys
@@ -107,13 +115,14 @@ def commands(python, tmp_path):
 @pytest.fixture(scope="module")
 def checked(python):
     """What is found out about each protocol."""
-    code, told = python(CHECK, "class_sums", *FAULTS)
+    code, told = python(CHECK, *COMPLETE, *FAULTS)
     assert code == 0, told
     return json.loads(told.splitlines()[-1])
 
 
-def test_a_complete_protocol_keeps_to_the_contract(checked):
-    assert checked["class_sums"] == "kept"
+@pytest.mark.parametrize("kind", COMPLETE)
+def test_a_complete_protocol_keeps_to_the_contract(checked, kind):
+    assert checked[kind] == "kept"
 
 
 @pytest.mark.parametrize("kind", FAULTS)
@@ -130,6 +139,7 @@ def test_a_complete_protocol_is_listed_shown_and_validated(commands):
     assert "# Default noise: pure; rule: it needs no delta" in shown
     assert "features: [standardise, unit_norm]" in shown
     assert "class_sums: epsilon 1 or 50, delta 0 for one row (replace); every party adds the noise itself" in valid
+    assert "noisy_steps: epsilon 1 or 50, delta 0.001 for one party (replace); " in valid
 
 
 def test_a_complete_protocol_is_run_swept_reported_and_applied(commands, tmp_path):
@@ -153,7 +163,9 @@ def test_a_complete_protocol_is_run_swept_reported_and_applied(commands, tmp_pat
     [exact] = [float(row[value]) for row in rows if row[2] == "class_sums-off" and "accuracy" in row]
     assert exact > 0.85
     [world] = json.loads((tmp_path / "inline" / "ledger.json").read_text())["worlds"]
-    guarantee = world["releases"][0]["guarantee"]
+    guarantees = {release["variant"]: release["guarantee"] for release in world["releases"]}
+    assert guarantees["noisy_steps"]["parameters"]["rounds"] == 3
+    guarantee = next(one["guarantee"] for one in world["releases"] if one["variant"] == "class_sums")
     assert guarantee["unit"] == "row"
     assert json.loads(ended[1][1])["scale"] == guarantee["parameters"]["scale"]
     predicted = [line.split(",")[1] for line in ended[3][1].splitlines() if line[:1].isdigit()]
@@ -177,6 +189,8 @@ def test_a_complete_protocol_is_audited(commands):
     assert found["class_sums"]["verdict"] == "stands"
     assert found["class_sums"]["half_the_noise_caught"]
     assert found["class_sums-off"]["verdict"] == "NON-PRIVATE"
+    assert found["noisy_steps"]["verdict"] == "stands"
+    assert found["noisy_steps"]["half_the_noise_caught"]
 
 
 def test_incomplete_protocols_are_refused_in_one_sentence(commands, tmp_path):

@@ -134,7 +134,7 @@ class GaussianCurve:
         discrete = [g.parameters for g in guarantees if "grid_scale" in g.parameters]
         if not discrete:
             return cls(gaussian.compose(mus))
-        coordinates = sum(int(p["dimension"]) for p in discrete)
+        coordinates = sum(int(p["dimension"]) * int(p.get("rounds", 1)) for p in discrete)
         return cls(gaussian.compose(mus), (coordinates, min(int(p["grid_scale"]) for p in discrete)))
 
     def delta(self, epsilon: float) -> float:

@@ -8,7 +8,7 @@ sqrt(D) steps more in the L2 norm, and D steps more in the L1 norm.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -58,7 +58,9 @@ class AdditiveMechanism:
 
     The norm is L2, but L1 for "discrete_laplace", whose coordinates are independent. Each release is
     (epsilon, delta)-private; delta is 0 for pure noise. `step` is the grid's step, a power of two; `charged` the
-    sensitivity with what rounding adds; `scale` that of the noise, in the value's units.
+    sensitivity with what rounding adds; `scale` that of the noise, in the value's units. With several `rounds`, so many
+    releases are (epsilon, delta)-private together, even if each value depends on the releases before; all other numbers
+    describe one of these releases.
 
     Examples:
         >>> mechanism = calibrate("gaussian", sensitivity=1.0, dimension=3, epsilon=1.0, delta=1e-5)
@@ -78,6 +80,7 @@ class AdditiveMechanism:
     step: float
     charged: float
     scale: float
+    rounds: int = 1
 
     @property
     def grid_scale(self) -> int:
@@ -90,12 +93,13 @@ class AdditiveMechanism:
         shared: Parameters = {"sensitivity": self.sensitivity, "charged_sensitivity": self.charged}
         grid: Parameters = {"dimension": self.dimension, "step": self.step, "scale": self.scale}
         whole: Parameters = {} if self.name == "l2_gamma" else {"grid_scale": self.grid_scale}
-        return shared | grid | whole
+        several: Parameters = {} if self.rounds == 1 else {"rounds": self.rounds}
+        return shared | grid | whole | several
 
     @property
     def gaussian_mu(self) -> float | None:
-        """The charged sensitivity over sigma; None for pure noise."""
-        return self.charged / self.scale if self.name == "discrete_gaussian" else None
+        """The charged sensitivity of all rounds together over sigma; None for pure noise."""
+        return _together(self.charged, self.rounds) / self.scale if self.name == "discrete_gaussian" else None
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
@@ -110,11 +114,14 @@ class AdditiveMechanism:
     def release(self, value: Floats, bits: NoiseBits, draws: int = 1) -> Floats:
         """Noisy values on the grid, shape (draws, D) float64; each row is one release's value.
 
-        `value`: shape (D,), finite. Raises `InputError` for another shape, non-finite entries, or entries
-        beyond 2^52 steps.
+        `value`: shape (D,), finite, or (draws, D) where each draw has a value of its own. Raises `InputError` for
+        another shape, non-finite entries, or entries beyond 2^52 steps.
         """
         require_draws(draws)
-        return (self.rounded(value) + self._noise(bits, draws)) * self.step
+        value = np.asarray(value, dtype=np.float64)
+        own = value.ndim > 1 and len(value) == draws
+        rounded = np.array([self.rounded(one) for one in value]) if own else self.rounded(value)
+        return (rounded.reshape(-1, self.dimension) + self._noise(bits, draws)) * self.step
 
     def rounded(self, value: Floats) -> Floats:
         """The value in whole steps, shape (D,) float64. Raises `InputError` as `release`."""
@@ -153,21 +160,25 @@ class AdditiveMechanism:
         return self.scale * math.sqrt(2) * math.exp(math.lgamma(half + 0.5) - math.lgamma(half))
 
     def delta_at(self, epsilon: float) -> float:
-        """Delta of one release at another epsilon >= 0: exact for pure noise, a proved bound for Gaussian.
+        """Delta of all rounds at another epsilon >= 0: exact for pure noise in one round, else a proved bound.
 
+        Several rounds of pure noise get the bound of any epsilon-private release (Kairouz, Oh, Viswanath 2015).
         Laplace in D dimensions: of all moves of the same L1 norm, that of one coordinate is told most easily.
         Moving one coordinate after the other bounds the trade-off by the chain of theirs (Dong, Roth, Su 2022,
         group privacy); within one coordinate the chain is the whole move, as thresholds are best for each link.
         """
         epsilon = require_epsilon_from_zero(epsilon)
+        if self.name == "discrete_gaussian":
+            moved, coordinates = _together(self.charged, self.rounds), self.rounds * self.dimension
+            return discrete_gaussian.delta_bound(epsilon, moved / self.scale, coordinates, self.grid_scale)
+        if self.rounds > 1:
+            return max(0.0, -math.expm1(epsilon - self.epsilon)) / (1 + math.exp(-self.epsilon))
         if self.name == "l2_gamma":
             return l2_gamma.delta(epsilon, self.charged, self.dimension, self.scale)
-        if self.name == "discrete_laplace":
-            return discrete_laplace.delta(epsilon, round(self.charged / self.step), self.grid_scale)
-        return discrete_gaussian.delta_bound(epsilon, self.charged / self.scale, self.dimension, self.grid_scale)
+        return discrete_laplace.delta(epsilon, round(self.charged / self.step), self.grid_scale)
 
     def guarantee(self, unit: Unit, adjacency: Adjacency, assumptions: tuple[Assumption, ...] = ()) -> Guarantee:
-        """What one release promises; `assumptions` (why the sensitivity holds) come before its own."""
+        """What all rounds promise together; `assumptions` (why the sensitivity holds) come before its own."""
         return promised(self, unit, adjacency, (*assumptions, *self.assumptions))
 
     def _noise(self, bits: NoiseBits, draws: int) -> Floats | Integers:
@@ -212,13 +223,16 @@ class OnAdditive(AdditiveClaim, Replacement):
 
 
 def calibrate(
-    noise: Noise, *, sensitivity: float, dimension: int, epsilon: float, delta: float = 0.0
+    noise: Noise, *, sensitivity: float, dimension: int, epsilon: float, delta: float = 0.0, rounds: int = 1
 ) -> AdditiveMechanism:
-    """The least noise on a suitable grid that makes one release (epsilon, delta)-private.
+    """The least noise on a suitable grid that makes all rounds together (epsilon, delta)-private.
 
-    `sensitivity`: L2, of the value before rounding, > 0. `delta`: in (0, 1) for "gaussian", ignored for
+    `sensitivity`: L2, of the value of one round before rounding, > 0. `delta`: in (0, 1) for "gaussian", ignored for
     "pure", whose mechanism is the exact discrete Laplace for D = 1 and L2-Gamma otherwise. Raises
     `InputError` for parameters out of range or whose noise would not fit the grid.
+
+    The values of several `rounds` may depend on the releases before. Gaussian rounds compose exactly: T rounds of mu
+    are one of sqrt(T) mu (Dong, Roth, Su 2022, Corollary 3.3). Of pure noise each round gets epsilon/T.
 
     Examples:
         >>> pure = calibrate("pure", sensitivity=1.0, dimension=10, epsilon=1.0)
@@ -227,22 +241,27 @@ def calibrate(
         ('l2_gamma', 'discrete_gaussian')
         >>> round(pure.scale, 3), round(normal.scale, 3)
         (1.0, 3.731)
+        >>> round(calibrate("gaussian", sensitivity=1.0, dimension=10, epsilon=1.0, delta=1e-5, rounds=4).scale, 3)
+        7.462
     """
     _check(sensitivity, dimension, epsilon)
+    require_whole("rounds", rounds, 1)
     if noise not in ("pure", "gaussian"):
         raise InputError(f"noise must be 'pure' or 'gaussian', got {noise!r}")
+    each = epsilon if rounds == 1 else math.nextafter(epsilon / rounds, 0.0)  # of pure noise
     if noise == "pure" and dimension == 1:
-        return calibrate_laplace(l1_sensitivity=sensitivity, dimension=1, epsilon=epsilon)
+        one = calibrate_laplace(l1_sensitivity=sensitivity, dimension=1, epsilon=each)
+        return replace(one, epsilon=epsilon, rounds=rounds)
     if noise == "gaussian":
         require_delta_above_zero(delta)
-    moved, wanted = math.sqrt(dimension), epsilon if noise == "pure" else gaussian.mu(epsilon, delta)
+    moved, wanted = math.sqrt(dimension), each if noise == "pure" else gaussian.mu(epsilon, delta) / math.sqrt(rounds)
     step = _grid_step(sensitivity, moved, sensitivity / wanted)
     charged = math.nextafter(sensitivity + moved * step, math.inf)
+    known = (sensitivity, dimension, step, charged)
     if noise == "pure":
-        scale = math.nextafter(charged / epsilon, math.inf)
-        return AdditiveMechanism("l2_gamma", epsilon, 0.0, sensitivity, dimension, step, charged, scale)
-    sigma = _sigma(charged / step, dimension, epsilon, delta) * step
-    return AdditiveMechanism("discrete_gaussian", epsilon, delta, sensitivity, dimension, step, charged, sigma)
+        return AdditiveMechanism("l2_gamma", epsilon, 0.0, *known, math.nextafter(charged / each, math.inf), rounds)
+    sigma = _sigma(_together(charged, rounds) / step, rounds * dimension, epsilon, delta) * step
+    return AdditiveMechanism("discrete_gaussian", epsilon, delta, *known, sigma, rounds)
 
 
 def calibrate_laplace(*, l1_sensitivity: float, dimension: int, epsilon: float) -> AdditiveMechanism:
@@ -271,6 +290,11 @@ def summation_error(rows: int) -> float:
         1.124e-10
     """
     return 1.01 * (rows + 2.0) * rows * 2.0**-53
+
+
+def _together(charged: float, rounds: int) -> float:
+    """The L2 sensitivity of the values of all rounds together, rounded up."""
+    return charged if rounds == 1 else charged * math.sqrt(rounds) * (1 + 2.0**-50)
 
 
 def _grid_step(sensitivity: float, moved: float, noise_scale: float) -> float:

@@ -210,8 +210,9 @@ def calibrate_gaussian(
     """
     _require_sizes(dimension, rows, contributors)
     sensitivity = moved * (1 + _LONGER) * (1 + 2 * longest / moved * summation_error(rows))
-    target = {"epsilon": epsilon, "delta": delta}
-    additive = calibrate_additive("gaussian", sensitivity=sensitivity, dimension=dimension, **target)
+    additive = calibrate_additive(
+        "gaussian", sensitivity=sensitivity, dimension=dimension, epsilon=epsilon, delta=delta
+    )
     return _fitting(SumNoise(additive, rows, contributors, longest=longest))
 
 

@@ -204,8 +204,8 @@ def calibrate_rows(
     require_whole("numbers", numbers, 1)
     require_whole("contributors", contributors, 1, shares.MOST)
     sensitivity = (1 + _ROUNDING) * math.hypot(math.sqrt(2) * label_weight, 2)
-    target = {"epsilon": epsilon, "delta": delta}
-    additive = calibrate_additive("gaussian", sensitivity=sensitivity, dimension=2 * numbers, **target)
+    known = {"dimension": 2 * numbers}
+    additive = calibrate_additive("gaussian", sensitivity=sensitivity, epsilon=epsilon, delta=delta, **known)
     return _fitting(SharedBagNoise(additive, contributors), max(1.0, label_weight))
 
 

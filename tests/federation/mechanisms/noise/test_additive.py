@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from scipy import stats
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Unit
 from federation.contract.randomness import NoiseBits
+from federation.mechanisms.accounting.composition import GaussianCurve, compose
 from federation.mechanisms.noise import discrete as discrete_gaussian
 from federation.mechanisms.noise import discrete as discrete_laplace
 from federation.mechanisms.noise import gaussian
@@ -68,6 +70,71 @@ def test_laplace_noise_is_calibrated_within_a_thousandth(sensitivity: float, dim
     assert sensitivity / epsilon < scale < 1.001 * sensitivity / epsilon
     assert discrete_laplace.epsilon(round(charged / mechanism.step), mechanism.grid_scale) <= epsilon
     assert mechanism.delta_at(epsilon) == mechanism.delta == 0.0
+
+
+ROUNDS = [("pure", 1), ("pure", 4), ("gaussian", 1), ("gaussian", 30)]
+
+
+@pytest.mark.parametrize(("noise", "dimension"), ROUNDS)
+def test_one_round_is_the_noise_of_one_release(noise: str, dimension: int) -> None:
+    known = {"sensitivity": 0.3, "dimension": dimension, "epsilon": 0.7, "delta": 1e-6}
+    assert calibrate(noise, **known, rounds=1) == calibrate(noise, **known)
+    assert "rounds" not in calibrate(noise, **known).parameters
+
+
+@pytest.mark.parametrize(("noise", "dimension"), ROUNDS)
+@pytest.mark.parametrize("rounds", [2, 3, 10, 1000])
+def test_all_rounds_spend_what_as_many_releases_of_their_noise_spend_together(
+    noise: str, dimension: int, rounds: int
+) -> None:
+    """Against the composition of single releases, which knows nothing of rounds."""
+    found = calibrate(noise, sensitivity=0.3, dimension=dimension, epsilon=0.7, delta=1e-6, rounds=rounds)
+    each = 0.7 / rounds
+    single = replace(found, rounds=1, epsilon=each if noise == "pure" else 0.7)
+    if noise == "pure":
+        assert found.charged / found.scale <= each < 1.001 * found.charged / found.scale
+    once, together = (one.guarantee(Unit.PARTY, Adjacency.REPLACE) for one in (single, found))
+    epsilon, delta = compose([once] * rounds, together.delta)
+    assert epsilon == pytest.approx(0.7, rel=1e-3)
+    assert epsilon <= 0.7 * (1 + 1e-9)
+    assert delta == together.delta == (1e-6 if noise == "gaussian" else 0.0)
+    assert compose([together], together.delta)[0] <= 0.7 * (1 + 1e-9)
+    if noise == "gaussian":
+        assert found.gaussian_mu == pytest.approx(math.sqrt(rounds) * found.charged / found.scale, rel=1e-12)
+        assert found.gaussian_mu >= math.sqrt(rounds) * found.charged / found.scale
+    curves = GaussianCurve.of([once] * rounds), GaussianCurve.of([together])
+    if noise == "gaussian":
+        assert curves[0].grid == curves[1].grid
+        for at in (0.1, 0.7, 2.0):
+            assert found.delta_at(at) == pytest.approx(curves[0].delta(at), rel=1e-9)
+
+
+@pytest.mark.parametrize("rounds", [2, 3, 10])
+def test_the_delta_of_pure_rounds_is_no_less_than_that_of_their_laplace_losses(rounds: int) -> None:
+    """Against the losses of so many independent Laplace noises, which the discrete ones are next to."""
+    found = calibrate("pure", sensitivity=1.0, dimension=1, epsilon=1.0, rounds=rounds)
+    draws = np.random.default_rng(1).laplace(scale=found.scale, size=(200_000, rounds))
+    total = ((np.abs(draws - found.charged) - np.abs(draws)) / found.scale).sum(axis=1)
+    assert np.abs(total).max() <= 1 + 1e-9
+    for at in (0.0, 0.3, 0.9):
+        exact = np.maximum(0.0, -np.expm1(at - total)).mean()
+        assert exact <= found.delta_at(at) + 0.005
+    assert found.delta_at(1.0) == 0.0
+
+
+@pytest.mark.parametrize("rounds", [0, 1.5, True, -1])
+def test_rounds_are_whole_numbers_from_one(rounds: object) -> None:
+    with pytest.raises(InputError, match="rounds must be an integer"):
+        calibrate("pure", sensitivity=1.0, dimension=1, epsilon=1.0, rounds=rounds)
+
+
+def test_every_draw_may_have_a_value_of_its_own() -> None:
+    mechanism = calibrate("gaussian", sensitivity=1.0, dimension=2, epsilon=1.0, delta=1e-6)
+    values = np.array([[0.0, 0.0], [1000.0, 0.0], [0.0, -1000.0]])
+    own = mechanism.release(values, NoiseBits(1, "draws"), 3)
+    np.testing.assert_allclose(own - mechanism.release(values[0], NoiseBits(1, "draws"), 3), values, atol=2e-3)
+    with pytest.raises(InputError, match="flatten it first"):
+        mechanism.release(values[:2], NoiseBits(1, "draws"), 3)
 
 
 def test_no_move_of_laplace_noise_leaks_more_than_one_of_a_single_coordinate() -> None:

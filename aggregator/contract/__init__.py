@@ -9,7 +9,7 @@ _PUBLIC = PublicNames(
     {
         "ledger": "Budget Ledger local_guarantee",
         "protocol": "refuse_misplaced require_positive Promise Sent Place Protocol Refused Requires Trust Metric Task",
-        "session": "LinearScores Perturbable Asked OneRound Session",
+        "session": "LinearScores Perturbable Asked OneRound RoundsOfNoise RoundValue Session",
         "registry": "protocol_named=protocol protocol_names",
         "worst_case": "PrivateWorstCase Rows TrustedWorstCase WorstCase",
     },

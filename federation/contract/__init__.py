@@ -9,7 +9,7 @@ _PUBLIC = PublicNames(
     {
         "query": (
             "Declared Limits OFF Field Noise PrivateQuestion PublicQuestion Question ReleaseId "
-            "TrustedQuestion Submission"
+            "RoundQuestion TrustedQuestion Submission"
         ),
         "errors": "BudgetExceededError FederationError InputError QuorumError",
         "guarantee": "Adjacency Assumption Check Guarantee Keeper NoGuarantee Unit",

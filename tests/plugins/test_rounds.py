@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.exchanges import pair
 from support.letter_sites import Post, deployed, in_no_time
 from support.noisy_steps import install
 
@@ -24,9 +25,11 @@ from federation.contract.errors import BudgetExceededError, InputError, QuorumEr
 from federation.contract.query import RoundQuestion
 from federation.contract.randomness import NoiseBits
 from federation.engines.nodes import Placement
+from federation.features.feature_map import FeatureMap
 from federation.mechanisms.noise import gaussian
-from federation.signed_messages.messages import kind_of, read_question
+from federation.signed_messages.messages import Status, kind_of, read_question
 from parties.guard.answering import question_type
+from parties.site import worker
 from scenarios.audits.auditor import audit_variant, replayed
 from scenarios.settings.sweep import Variant
 from scenarios.testing import small_trials as small
@@ -292,3 +295,24 @@ def test_a_noisy_value_that_was_damaged_ends_the_exchange_in_a_sentence(make_pla
         path.write_bytes(damage)
     with pytest.raises(InputError, match="holds no noisy value of this release; begin a new exchange"):
         noise_of(make_plan, PLANNED, tmp_path, **changes).add(EXACT, Ledger(), ())
+
+
+def test_a_site_responds_once_in_every_round_and_is_charged_once(tmp_path):
+    from noisy_steps.gradient import GradientQuestion
+
+    worker.prepare()
+    first = GradientQuestion(FeatureMap(3, ()), np.zeros(3), rounds=3)
+    second, other = (replace(first, round=1, weights=np.full(3, weight)) for weight in (0.5, 0.6))
+    longer = replace(second, rounds=4)
+    asked = pair(tmp_path, first)
+    found = []
+    for number, question in enumerate((first, second, other, longer)):
+        letter = asked.asker.letter(question, number=number)
+        found.append(asked.asker.read(asked.site.reply(letter), question, number=number)[0])
+    assert found == [Status.ANSWER, Status.ANSWER, Status.REFUSED, Status.REFUSED]
+    assert asked.reasons == [
+        "another question was answered in this place of the exchange",
+        "'rounds' of the question is not what was agreed on",
+    ]
+    assert asked.events.count("charged") == 1
+    assert asked.site.accounts.spent()["trusted"] == (1.0, 0.0)

@@ -16,6 +16,7 @@ for _library in ("OPENBLAS", "OMP"):
 import numpy as np
 import pytest
 from hypothesis import settings
+from support.examples import DEFAULT
 from support.packages import install_broken
 from support.synthetic import Parties, public_table
 
@@ -25,9 +26,11 @@ from federation.contract.plugins import Reference
 collect_ignore = ["plugins/complete", "plugins/incomplete"]  # packages of others, which their tests install
 
 LONG = ("deployment", "federation/engines", "scenarios/testing", "documentation", "plugins")  # rooms that take long
+SLOW = ("benchmarks", "documentation", "papers", "plugins")  # rooms of which every test has the marker
 
 # How long an example takes depends on what else the machine does, and speed is for benchmarks.
-settings.register_profile("suite", deadline=None)
+settings.register_profile("suite", deadline=None, max_examples=DEFAULT)
+settings.register_profile("thorough", deadline=None, max_examples=8 * DEFAULT)  # --hypothesis-profile=thorough
 settings.load_profile("suite")
 
 
@@ -36,6 +39,13 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     """One worker more than there are processors: tests wait for servers, for disks, and for answers that take time."""
     found = yield
     return found if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else found + 1
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what lies in a slow room, if it does not need real data."""
+    room = item.path.relative_to(Path(__file__).parent).parts[0] if Path(__file__).parent in item.path.parents else ""
+    if room in SLOW and item.get_closest_marker("reproduction") is None:
+        item.add_marker("slow")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -12,6 +12,7 @@ from typing import get_args
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 
 from aggregator import advice as ranking
 from aggregator.advice import Protect, Wish, contenders, nearest, rank
@@ -175,7 +176,7 @@ def test_a_protocol_of_another_package_is_ranked_by_what_it_says_itself(monkeypa
     assert [(one.kind, one.options) for one in rank(CLASSES).ranked] == [("own", {"noise": "pure"})]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 @given(
     rows=st.integers(200, 10**6),
     features=st.integers(1, 60),

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 from support.damage import damaged, read_or_refused, variations
@@ -55,7 +55,6 @@ CONTENTS = {
 
 
 @pytest.mark.parametrize("suffix", CONTENTS)
-@settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_data(tmp_path_factory, suffix, data):
     path = tmp_path_factory.mktemp("damaged") / f"own.{suffix}"
@@ -64,7 +63,6 @@ def test_data(tmp_path_factory, suffix, data):
     read_or_refused(lambda: read_rows(path, ("a", "b"), (1,), missing=True), path)
 
 
-@settings(deadline=None, max_examples=40)
 @given(damaged(RESULTS))
 def test_results(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("damaged") / "results.csv"
@@ -74,7 +72,6 @@ def test_results(tmp_path_factory, content):
         assert isinstance(row["value"], float)
 
 
-@settings(deadline=None, max_examples=40)
 @given(damaged(b'{"world": "w", "public": {"target": "a:b", "arguments": {}}, "variants": [], "classes": ["a"]}'))
 def test_plans(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("damaged") / "plan.json"
@@ -101,7 +98,6 @@ def told(directory: Path, file: Path) -> str:
     return out.getvalue() + said.getvalue()
 
 
-@settings(deadline=None, max_examples=40)
 @given(data=st.data(), kind=st.sampled_from([*RUNS]))
 def test_models_after_an_accident(tmp_path_factory, data, kind):
     """What is read is what was written: checksums guard every array."""

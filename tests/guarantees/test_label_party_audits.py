@@ -43,7 +43,7 @@ LOOSE = {
 }
 
 
-HELD = ("sums", "unbiased", "bags", "secret weights")  # the contract's checks audit these on every run of the tests
+HELD = ("sums",)  # the contract's checks audit these on every run of the tests
 AUDITED = [pytest.param(name, marks=pytest.mark.slow if name in HELD else ()) for name in TIGHT]
 DELTA = {SUMS: 0.01, LABELS: 0.01, LLP: 0.1, LBA: 0.1}  # rare weights lose most: a small delta needs many runs
 

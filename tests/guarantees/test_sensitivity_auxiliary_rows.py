@@ -53,7 +53,7 @@ def test_better_forms_are_never_larger_and_cover_the_party_alone():
     assert binary == sensitivity.majority_vote("tight", regularisation=0.1, parties=5, classes=2)  # 1/lam, any change
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(
     seed=st.integers(0, 10**6),
     classes=st.integers(2, 3),
@@ -140,7 +140,7 @@ def test_the_rows_part_of_the_softmax_soft_bound_is_approached():
     assert 0.85 * bound <= moved <= bound
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(seed=st.integers(0, 10**6), norm=st.floats(0, 100))
 def test_no_two_rows_of_the_unit_ball_exceed_the_turn_of_a_row(seed, norm):
     rng = np.random.default_rng(seed)

@@ -32,7 +32,7 @@ def minimiser(rows, shares, lam):
     return minimise(rows, mu[1] if shares.shape[1] == 2 else mu, lam, gradient_tolerance=TOLERANCE).weights
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 9), d=st.integers(1, 4))
 def test_no_signs_move_the_mean_of_the_rows_beyond_their_reach(seed, n, d):
     rows = random_rows(np.random.default_rng(seed), n, d)
@@ -44,7 +44,7 @@ def test_no_signs_move_the_mean_of_the_rows_beyond_their_reach(seed, n, d):
     assert reach <= np.linalg.norm(rows, 2) / math.sqrt(n) * (1 + 1e-9)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 8), d=st.integers(1, 4), classes=st.integers(2, 4))
 def test_no_coefficients_move_the_class_means_beyond_their_norm_times_the_reach(seed, n, d, classes):
     rng = np.random.default_rng(seed)
@@ -72,7 +72,7 @@ def test_the_reach_is_attained(rows):
     assert farthest == pytest.approx(sensitivity.reach(rows), rel=1e-9)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(
     seed=st.integers(0, 10**6),
     classes=st.integers(2, 3),
@@ -121,7 +121,7 @@ def test_it_is_the_smallest_of_the_proven_bounds():
             assert found == pytest.approx(smallest, rel=1e-12)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 12), d=st.integers(1, 5), classes=st.integers(2, 4))
 def test_statistics_in_any_coordinates_move_by_at_most_their_sensitivity(seed, n, d, classes):
     rng = np.random.default_rng(seed)

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from support.label_answers import PARTIES
@@ -99,7 +99,6 @@ def test_a_longer_sum_is_scaled_to_the_range_and_stays_there():
     np.testing.assert_allclose(again, kept, rtol=1e-9)
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**6), st.integers(1, 5))
 def test_gauges_are_those_of_support_functions(key, width):
     """The largest over directions of v'm over how far the sum of the ellipsoids reaches there; near it on the grid."""

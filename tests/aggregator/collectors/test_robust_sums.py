@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.two_class_questions import moment, row_moments
 
@@ -91,7 +91,6 @@ def test_changes_add_up_over_questions():
     assert "6 clipped" in told
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10**6), st.floats(0.1, 1e3), st.floats(0.1, 1e3), st.floats(1e-2, 1e6))
 def test_whatever_comes_is_within_the_range_and_what_was_there_is_as_it_was(key, entry, norm, size):
     sent = size * np.random.default_rng(key).normal(size=(5, 2, 3))
@@ -215,7 +214,6 @@ def test_large_parties_beside_small_ones_keep_their_answers(sizes, differ):
         np.testing.assert_allclose(found.sum(axis=0), sent.sum(axis=0), atol=5)
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**6), st.integers(1, 12))
 def test_the_centre_has_least_weighted_deviations(key, parties):
     random = np.random.default_rng(key)
@@ -241,7 +239,6 @@ def test_a_direction_in_which_parties_differ_hides_no_other():
     assert abs(shift @ HARM) < 15
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**6), st.integers(8, 30), st.integers(1, 12), st.floats(0.0, 1e6))
 def test_no_score_moves_further_than_it_was_and_order_and_units_do_not_matter(key, parties, width, size):
     random = np.random.default_rng(key)

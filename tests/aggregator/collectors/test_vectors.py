@@ -109,7 +109,7 @@ def vectors(seed, parties=20, dimension=7, spread=3.0):
     return random.normal(size=(parties, dimension)) * np.exp(random.normal(scale=spread, size=(parties, 1)))
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True)
 @given(seed=st.integers(0, 10**6), norm=st.floats(1e-6, 1e6), normalised=st.booleans())
 def test_it_is_the_mean_of_the_vectors_cut_to_the_ball(seed, norm, normalised):
     given_ = vectors(seed)
@@ -120,7 +120,7 @@ def test_it_is_the_mean_of_the_vectors_cut_to_the_ball(seed, norm, normalised):
     np.testing.assert_allclose(found, expected, atol=1e-13 * norm)
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True)
 @given(seed=st.integers(0, 10**6), pieces=st.integers(1, 6), normalised=st.booleans())
 def test_the_order_of_arrival_changes_no_bit(seed, pieces, normalised):
     given_ = vectors(seed)
@@ -204,7 +204,7 @@ def bound(form, lam, classes=3, parties=1):
     return parameter_average(form, regularisation=lam, parties=parties, classes=classes)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 @given(lam=st.floats(1e-8, 1e3), classes=st.integers(2, 50), parties=st.integers(1, 10**6))
 def test_each_form_is_at_most_the_one_before_and_falls_with_the_parties(lam, classes, parties):
     published, tight, diameter = (bound(form, lam, classes, parties) for form in FORMS)
@@ -238,7 +238,7 @@ def test_turning_every_label_moves_a_binary_minimiser_by_the_whole_diameter(lam)
     assert np.linalg.norm(before - after) == pytest.approx(bound("diameter", lam, 2), rel=1e-6)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 @given(
     seed=st.integers(0, 10**6), classes=st.integers(2, 5), rows=st.integers(1, 6), lam=st.sampled_from([1e-4, 0.1, 10])
 )
@@ -254,7 +254,7 @@ def test_no_data_moves_a_minimiser_further_than_the_diameter(seed, classes, rows
     assert max(np.linalg.norm(end) for end in ends) <= radius(lam, classes) + TOLERANCE / lam
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 @given(seed=st.integers(0, 10**6), classes=st.integers(2, 5), length=st.floats(1e-3, 1e3))
 def test_long_rows_do_not_lengthen_a_minimiser_beyond_the_radius_of_any_rows(seed, classes, length):
     random = np.random.default_rng(seed)

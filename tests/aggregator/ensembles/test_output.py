@@ -246,7 +246,7 @@ def submission(votes, parties):
     return Submission("votes", np.asarray(parties), {"votes": np.asarray(votes, dtype=np.uint8)})
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True)
 @given(seed=st.integers(0, 999), parties=st.integers(1, 20), pieces=st.integers(1, 5), classes=st.integers(2, 5))
 def test_counts_do_not_depend_on_how_votes_arrive(seed, parties, pieces, classes):
     random = np.random.default_rng(seed)
@@ -344,7 +344,7 @@ def ballot(parts, parties):
     return Submission("probabilities", np.asarray(parties), {"parts": wire.astype(np.uint8)})
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True)
 @given(seed=st.integers(0, 999), parties=st.integers(1, 20), pieces=st.integers(1, 5), classes=st.integers(2, 5))
 def test_sums_of_distributions_do_not_depend_on_how_they_arrive(seed, parties, pieces, classes):
     random = np.random.default_rng(seed)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.worlds import guarantees, run, run_in_cohorts
 
@@ -229,7 +229,6 @@ def test_it_is_the_largest_share_over_the_expected_noise(noise):
     assert sensitivity_statistic(500) < 2 / 500
 
 
-@settings(max_examples=25)
 @given(
     noise=st.sampled_from(["pure", "gaussian"]),
     epsilon=st.floats(0.2, 10),

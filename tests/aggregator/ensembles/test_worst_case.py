@@ -203,7 +203,7 @@ def test_one_party_moves_the_minimiser_as_far_as_is_said(lam: float, least: floa
     assert moved(flat, lam) == pytest.approx(flat.attained, rel=0.02)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(log_lam=st.floats(-8.0, -2.0))
 def test_rows_are_no_longer_than_1_and_the_minimiser_no_longer_than_any(log_lam: float) -> None:
     lam = 10.0**log_lam

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
@@ -86,7 +86,6 @@ def test_the_evidence_chooses_how_far_the_constant_may_be_from_the_middle(rng, n
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.floats(1e-2, 1e3), st.integers(2, 12))
-@settings(max_examples=40, deadline=None)
 def test_it_is_conditioning_for_any_world(seed, width, noise, grid):
     X, total, covariance = world(np.random.default_rng(seed), width=width, noise=noise)
     # Noise of full rank, as theirs is: else rows of the textbook formula are singular.
@@ -128,7 +127,6 @@ def test_more_noise_brings_predictions_closer_to_the_middle(rng):
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(-3, 3), st.floats(-1e3, 1e3))
-@settings(max_examples=25, deadline=None)
 def test_units_of_columns_and_labels_do_not_matter(seed, magnitude, shift):
     rng = np.random.default_rng(seed)
     X, total, noise = world(rng)

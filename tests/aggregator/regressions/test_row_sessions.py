@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import linear_labels
+from support.examples import examples
 from support.synthetic import Table
 
 from aggregator.protocols.label_sums import NoisyLabelSums
@@ -360,7 +361,7 @@ def test_the_constant_answer_needs_no_column():
     np.testing.assert_allclose(PUBLIC.constant, np.linalg.lstsq(PUBLIC.rows, np.ones(100), rcond=None)[0], atol=1e-9)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 @given(st.sampled_from([0.3, 1.0, 3.0]), st.integers(0, 30))
 def test_weights_are_finite_and_better_than_the_middle_on_average(epsilon, seed):
     statistic, random = RowStatistic(3), np.random.default_rng(seed)

@@ -154,7 +154,7 @@ def test_scale_takes_logarithms_where_they_lessen_a_large_skewness():
     assert affine.kind == "affine"
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True)
 @given(st.integers(0, 2**16), st.integers(1, 60), st.integers(2, 6), st.sampled_from([0.0, 0.004, 0.3, 0.9]))
 def test_missing_cells_become_public_medians_and_flags(seed, count, columns, share):
     random = np.random.default_rng(seed)
@@ -407,7 +407,6 @@ def test_the_rule_is_in_the_numbers_of_public_texts_and_rows(different, rows, st
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 2)), min_size=1, max_size=60))
-@settings(max_examples=60, deadline=None)
 def test_a_remark_for_each_column_without_indicators_and_for_no_other(cells):
     public = text_columns_table([[*row, 0.5] for row in cells], ("a", "b", "x"), (0, 1))
     step = indicators(public.rows, [0, 1])

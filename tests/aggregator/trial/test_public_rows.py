@@ -15,7 +15,7 @@ def public(rows):
     return PublicRows(fit(["unit_norm"], np.ones((1, rows.shape[1]))), rows)
 
 
-@settings(derandomize=True, deadline=None, max_examples=30)
+@settings(derandomize=True)
 @given(seed=st.integers(0, 10**6), rank=st.integers(1, 5))
 def test_both_coordinates_hold_the_rows_and_whitened_ones_have_identity_second_moment(seed, rank):
     random = np.random.default_rng(seed)

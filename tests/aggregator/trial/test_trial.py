@@ -47,7 +47,7 @@ SPECTRA = st.builds(
 )
 
 
-@settings(derandomize=True, max_examples=50, deadline=None)
+@settings(derandomize=True)
 @given(seed=st.integers(0, 10**6), rows=st.integers(2, 30), columns=st.integers(1, 30))
 def test_the_spectrum_is_that_of_the_singular_values(seed, rows, columns):
     public = np.random.default_rng(seed).normal(size=(rows, columns)) * 3 + 5
@@ -98,7 +98,7 @@ def test_the_error_by_omission_is_the_stated_law():
         assert by_omission[d - 1] == pytest.approx(OMITTED * (1 - d / 300) / d**1.5)
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(derandomize=True)
 @given(noise=NOISES, world=WORLDS, spectrum=SPECTRA, factor=st.floats(1, 100))
 def test_more_budget_parties_or_rows_never_mean_fewer_dimensions(noise, world, spectrum, factor):
     chosen = affordable(noise, spectrum, **world)
@@ -110,7 +110,7 @@ def test_more_budget_parties_or_rows_never_mean_fewer_dimensions(noise, world, s
     assert affordable(noise, Spectrum(int(spectrum.rows * factor), spectrum.variances), **world) >= chosen
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(derandomize=True)
 @given(noise=NOISES, world=WORLDS, spectrum=SPECTRA)
 def test_the_size_next_above_is_beyond_the_least_error_or_what_is_usable(noise, world, spectrum):
     chosen = affordable(noise, spectrum, **world)

@@ -37,7 +37,7 @@ def test_delta_must_be_a_probability_below_one(delta):
         Guarantee(1.0, delta, Unit.PARTY, Adjacency.REPLACE, "m")
 
 
-@settings(derandomize=True, deadline=None)
+@settings(derandomize=True)
 @given(
     epsilon=st.floats(1e-6, 1e6),
     delta=st.floats(0, 0.5),

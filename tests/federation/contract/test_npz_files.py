@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.damage import damaged, read_or_refused
 
@@ -182,7 +182,6 @@ def test_what_to_do_is_as_the_reader_says(tmp_path):
         NpzFile(tmp_path / "own.npz", "ask for another")
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.data(), st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]), st.booleans())
 def test_damage_is_told_or_changes_nothing(tmp_path_factory, data, method, inside):
     """Of the file, where a checksum finds it, or of the array before it is put in the file."""

@@ -62,7 +62,7 @@ def test_numbers_that_differ_are_written_differently(values, texts):
 
 
 @given(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300))
-@settings(derandomize=True, deadline=None)
+@settings(derandomize=True)
 def test_texts_are_in_the_order_of_the_numbers(first, second):
     one, other = map(float, apart(first, second))
     assert (first < second) == (one < other)

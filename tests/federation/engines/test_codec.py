@@ -394,7 +394,7 @@ def test_a_packed_field_without_a_party_axis_is_refused(question):
         decode_submission(records, question.fields())
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 @given(levels=st.integers(2, 700), parties=st.integers(0, 4), length=st.integers(1, 40), seed=st.integers(0, 99))
 def test_unpacking_undoes_packing(levels, parties, length, seed):
     values = np.random.default_rng(seed).integers(0, levels, (parties, length)).astype(np.min_scalar_type(levels - 1))

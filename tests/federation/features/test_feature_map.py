@@ -234,7 +234,7 @@ def test_description_of_a_map():
     assert out.flags.c_contiguous
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 @given(
     stages=st.lists(st.sampled_from(STAGES), max_size=4),
     seed=st.integers(0, 2**16),
@@ -332,7 +332,6 @@ ANY = arrays.arrays(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(ANY, st.sampled_from([1e-3, 1.0, 52.8]), st.booleans())
 def test_no_vector_is_longer_than_its_norm_and_what_is_charged(vectors, norm, scaled):
     ball = Ball(norm, scaled)

@@ -36,7 +36,7 @@ _ROWS = np.random.default_rng(0).normal(size=(30, 5)) + 1.0
 _NUMBERS = st.floats(-1e3, 1e3).map(lambda number: round(number, 9))  # whose powers do not vanish
 
 
-@settings(derandomize=True, deadline=None)
+@settings(derandomize=True)
 @given(
     st.integers(1, 6).flatmap(lambda columns: arrays(np.float64, (4, columns), elements=_NUMBERS)),
     st.sampled_from([2, 3]),
@@ -98,7 +98,7 @@ def test_damaged_degrees_are_refused(degree):
         FeatureMap.from_arrays(json.dumps({"columns": 2, "steps": [{"kind": "polynomial", "degree": degree}]}), {})
 
 
-@settings(derandomize=True, deadline=None)
+@settings(derandomize=True)
 @given(arrays(np.float64, (3, 2), elements=st.floats(-1e12, 1e12)))
 def test_waves_are_cosines_and_sines_of_norm_one(phases):
     out = np.hstack(waves(phases.copy()))
@@ -144,7 +144,7 @@ _ALL_STEPS = (
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 @given(arrays(np.float64, st.tuples(st.integers(0, 5), st.just(3)), elements=_ANY), st.sampled_from(_ALL_STEPS))
 def test_every_step_takes_whatever_numbers_a_party_holds(rows, step):
     """Whoever asks chooses the map: no row may break the others', warn of itself, or change the form of the answer."""
@@ -158,7 +158,7 @@ def test_every_step_takes_whatever_numbers_a_party_holds(rows, step):
         np.testing.assert_array_equal(features.apply(rows[i : i + 1])[0], out[i])
 
 
-@settings(derandomize=True, deadline=None)
+@settings(derandomize=True)
 @given(arrays(np.float64, (6, 3), elements=st.floats(-1e6, 1e6) | st.just(np.nan)), st.sets(st.integers(0, 2)))
 def test_missing_cells_are_filled_in_and_told(rows, flags):
     step = Impute(np.array([3.0, 0.0, -7.5]), np.array(sorted(flags), dtype=np.int64))
@@ -168,7 +168,7 @@ def test_missing_cells_are_filled_in_and_told(rows, flags):
     np.testing.assert_array_equal(out[:, 3:], 1.0 * missing[:, sorted(flags)])
 
 
-@settings(derandomize=True, deadline=None)
+@settings(derandomize=True)
 @given(arrays(np.float64, (4, 3), elements=st.floats(-1e9, 1e9)), st.tuples(*[st.sampled_from([0, 0.1, 1, 40])] * 3))
 def test_logarithms_can_be_undone(rows, scales):
     """Odd, increasing, 0 at 0 with slope 1/s: compared with the exact inverse s (e^|y| - 1)."""

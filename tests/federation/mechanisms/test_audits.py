@@ -46,7 +46,7 @@ def randomised_response(rng: np.random.Generator, epsilon: float, runs: int, sid
 @example(1, 499, 0.95)
 @example(499, 1, 0.95)
 @example(500, 0, 0.95)
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(derandomize=True)
 def test_probabilities_have_clopper_pearson_bounds(likely: int, unlikely: int, confidence: float) -> None:
     ours = module._probabilities(np.array(likely), np.array(unlikely), 500, 500, confidence)
     low = stats.binomtest(likely, 500).proportion_ci(confidence).low  # two-sided: half the error in each tail
@@ -193,7 +193,7 @@ def on_the_curve(p: np.ndarray, q: np.ndarray, confidence: float = 0.999) -> Aud
 @given(
     unlikely=st.floats(0.02, 0.6), epsilon=st.floats(0.0, 1.0), mu=st.floats(0.05, 1.5), confidence=st.floats(0.5, 0.99)
 )
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 def test_a_claim_that_just_holds_is_exceeded_as_rarely_as_promised(
     unlikely: float, epsilon: float, mu: float, confidence: float
 ) -> None:
@@ -262,7 +262,7 @@ def test_a_stated_claim_that_is_less_than_the_curve_is_tested_too() -> None:
 
 
 @given(st.floats(0.01, 0.99), st.floats(0.0, 1.0), st.sampled_from([1e-9, 1e-6, 1e-2]), st.floats(0.1, 4.0))
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 def test_an_equivalent_epsilon_is_that_of_gaussian_noise(
     fainter: float, at: float, delta: float, epsilon: float
 ) -> None:

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -47,7 +47,6 @@ class CoarseBits(NoiseBits):
 
 
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 100), st.integers(0, 2**32))
-@settings(max_examples=60, deadline=None)
 def test_bags_are_disjoint_row_numbers(count, size, spare, seed):
     bags = disjoint_bags(count * size + spare, count, size, bits(seed))
     assert bags.shape == (count, size)
@@ -58,7 +57,6 @@ def test_bags_are_disjoint_row_numbers(count, size, spare, seed):
 
 
 @given(st.integers(1, 3000), st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None)
 def test_a_permutation_holds_every_row_once(rows, seed):
     np.testing.assert_array_equal(np.sort(permutation(rows, bits(seed))), np.arange(rows))
 
@@ -137,7 +135,6 @@ def test_the_number_of_noisy_rows_rounds_half_to_even_in_decimal(share, rows, co
 
 
 @given(st.integers(1, 10_000), st.integers(1, 10_000))
-@settings(deadline=None)
 def test_the_number_of_noisy_rows_is_decimal_arithmetic(parts, rows):
     expected = int((Decimal(parts) / 10_000 * rows).quantize(Decimal(1), rounding=ROUND_HALF_EVEN))
     if expected:
@@ -155,7 +152,6 @@ def test_noisy_rows_are_a_uniform_subset():
 
 
 @given(st.integers(1, 30), st.integers(1, 30), st.data())
-@settings(max_examples=30, deadline=None)
 def test_every_stratified_bag_has_as_many_noisy_rows(count, size, data):
     noisy = data.draw(st.integers(1, size))
     chosen = stratified_noise(count, size, noisy)

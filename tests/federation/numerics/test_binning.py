@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -31,14 +31,12 @@ def by_feature(bins: Bins) -> list[list[float]]:
     return [part.tolist() for part in np.split(bins.edges, np.cumsum(bins.sizes - 1)[:-1])]
 
 
-@settings(deadline=None)
 @given(ROWS, st.integers(1, 30))
 def test_edges_are_the_quantiles_of_the_rows(rows, most):
     ones = np.ones(len(rows))
     assert by_feature(Bins.fit(rows, most)) == [counted_edges(column, most, ones) for column in rows.T]
 
 
-@settings(deadline=None)
 @given(ROWS, st.integers(1, 30), st.data())
 def test_whole_weights_stand_for_repeated_rows(rows, most, data):
     counts = data.draw(arrays(np.int64, len(rows), elements=st.integers(0, 4)).filter(np.any))
@@ -47,7 +45,6 @@ def test_whole_weights_stand_for_repeated_rows(rows, most, data):
     assert by_feature(weighted) == [counted_edges(column, most, counts) for column in rows.T]
 
 
-@settings(deadline=None)
 @given(ROWS, st.integers(1, 9))
 def test_every_row_lies_in_one_bin_per_feature_and_no_bin_is_empty(rows, most):
     bins = Bins.fit(rows, most)
@@ -66,7 +63,6 @@ def test_every_row_lies_in_one_bin_per_feature_and_no_bin_is_empty(rows, most):
     np.testing.assert_array_equal(dense[codes, np.arange(len(rows))[:, None]], 1)
 
 
-@settings(deadline=None)
 @given(ROWS, st.integers(1, 9), st.randoms())
 def test_bins_move_with_increasing_maps_and_not_with_the_order(rows, most, random):
     order = random.sample(range(len(rows)), len(rows))

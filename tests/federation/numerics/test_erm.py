@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
+from support.examples import examples
 
 from federation.contract.errors import FederationError, InputError
 from federation.numerics import erm
@@ -151,7 +152,7 @@ def test_uncertified_weights_are_never_returned(monkeypatch):
         minimise(rows, np.array([0.1, 0.2]), 0.1, gradient_tolerance=1e-9, newton_steps=0)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(1, 12),
@@ -316,7 +317,7 @@ def test_fit_labels_refuses_unusable_labels_and_rows(rows, labels, classes, matc
 
 
 @given(st.integers(0, 2**32), st.sampled_from([2, 3]), st.sampled_from([0, 200]))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 def test_a_weight_of_two_is_a_row_that_is_there_twice(seed, classes, newton_steps):
     rng = np.random.default_rng(seed)
     rows, shares, times = unit_rows(rng, 12, 3), rng.dirichlet(np.ones(classes), size=12), rng.integers(0, 4, 12)

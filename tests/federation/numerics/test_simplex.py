@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize, nnls
@@ -50,13 +50,11 @@ def definite(rng, count, classes, rank):
     return factor.transpose(0, 2, 1) @ factor
 
 
-@settings(deadline=None)
 @given(arrays(np.float64, st.integers(1, 8), elements=VALUES))
 def test_projection_is_the_thresholded_point(values):
     np.testing.assert_allclose(project(values), by_bisection(values), atol=1e-9)
 
 
-@settings(deadline=None)
 @given(arrays(np.float64, (3, 5), elements=VALUES), st.integers(0, 2**32 - 1))
 def test_projection_is_closer_than_any_other_point(values, seed):
     found = project(values)
@@ -116,7 +114,6 @@ def test_least_squares_agrees_with_a_general_minimiser(rng):
     np.testing.assert_allclose(least_squares(quadratic, linear), oracle.x, atol=1e-6)
 
 
-@settings(deadline=None, max_examples=150)
 @given(
     st.integers(1, 12), st.integers(0, 14), st.integers(0, 2**32 - 1), SCALES, st.sampled_from([0.0, 1e-6, 1.0, 1e3])
 )

@@ -197,7 +197,7 @@ def test_the_curve_falls_to_the_promised_point(kind):
     assert deltas[-1] == pytest.approx(promised.delta, rel=1e-2)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(
     seed=st.integers(0, 10**6),
     shape=st.sampled_from(["optimal", "whitened", "isotropic"]),

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
@@ -190,7 +190,6 @@ def test_masks_are_uniform_words() -> None:
     assert ((high - 6250) ** 2 / 6250).sum() < 45
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_any_shares_recover_all_secrets(data) -> None:
     shares = data.draw(st.integers(1, 40))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from support.linear_labels import RANGE, draw
 
 from federation.contract.errors import InputError
@@ -322,7 +323,6 @@ def joined(found):
 
 
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 4), st.integers(0, 40), st.integers(0, 2**32))
-@settings(max_examples=60, deadline=None)
 def test_sums_have_the_bits_of_a_loop(count, size, columns, spare, seed):
     data = problem(count * size + spare, columns, count, size, seed)
     np.testing.assert_array_equal(joined(sketch(*data)), one_by_one(*data))
@@ -357,7 +357,7 @@ def test_bits_do_not_depend_on_the_order_within_bags():
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 def test_bags_stand_for_themselves(seed):
     """Reordering bags reorders their sums; a bag's sum is that of the bag alone."""
     rows, labels, bags, weights = problem(200, 3, 10, 15, seed)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.two_class_cohorts import cohort, deployed
 from support.two_class_parties import draw
@@ -115,7 +115,6 @@ def test_of_public_rows_long_ones_weigh_less_and_x_y_alone_is_hidden(feature_map
     assert sent["weight"][0] == pytest.approx(weights.sum())
 
 
-@settings(max_examples=25, deadline=None)
 @given(factor=st.floats(1e-3, 1e6), seed=st.integers(0, 2**20), changed=st.integers(0, 59))
 def test_one_label_moves_the_sum_by_the_width_of_its_range_at_most(factor, seed, changed):
     feature_map = FeatureMap(3, (Affine(np.zeros(3), np.full(3, factor)),))

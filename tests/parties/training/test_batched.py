@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
@@ -136,7 +136,6 @@ def test_the_risk_is_that_of_the_single_solver_for_all_row_counts_around_the_wid
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
 def test_every_gradient_meets_its_own_tolerance(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     classes, d = data.draw(st.sampled_from([2, 3, 7])), data.draw(st.integers(1, 12))
@@ -152,7 +151,6 @@ def test_every_gradient_meets_its_own_tolerance(data):
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
 def test_bits_do_not_depend_on_the_company(data):
     """In any order and any groups, down to one party alone, and beside parties with other numbers of rows."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))

@@ -204,7 +204,7 @@ def test_float32_alone_would_get_ties_wrong(rng, monkeypatch, planes):
     assert (cast(weights, seen, rows) != defined(weights, seen, rows)).any()
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 @given(seed=st.integers(0, 10**6), width=st.integers(1, 300), spread=st.integers(0, 12))
 def test_no_float32_sum_leaves_the_rounding_bound(seed, width, spread):
     random = np.random.default_rng(seed)
@@ -233,7 +233,7 @@ def test_the_rounding_bound_is_of_the_size_of_the_worst_case():
     assert 0.2 * scores.rounding_bound(width) < lost.sum() - total <= scores.rounding_bound(width) * np.sum(lost)
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True)
 @given(seed=st.integers(0, 10**6), width=st.integers(1, 20), planes=st.integers(1, 4))
 def test_clear_votes_are_those_of_exact_arithmetic(seed, width, planes):
     random = np.random.default_rng(seed)

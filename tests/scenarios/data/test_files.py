@@ -65,7 +65,7 @@ def test_spaces_before_quotation_marks_are_none_of_the_cell(write):
     np.testing.assert_array_equal(table.rows(np.arange(2))[:, 1], [text_code("a, b"), text_code("c")])
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 @given(
     rows=st.lists(
         st.lists(st.text(alphabet='a1 ,"\n\r;é', max_size=6), min_size=2, max_size=2), min_size=1, max_size=8
@@ -288,7 +288,7 @@ def test_rows_to_predict(write, save):
         read_rows(save(X=X), ("a", "b", "c"))
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True)
 @given(
     values=st.lists(
         st.tuples(st.floats(allow_nan=False, allow_infinity=False), st.integers(-(10**15), 10**15), st.booleans()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
@@ -130,7 +130,6 @@ def test_an_unknown_column_is_told_with_the_nearest(write):
 
 
 @given(st.lists(st.sampled_from(["", "NA", "1", "2.5", "x", "1990-01-02"]), min_size=1, max_size=30))
-@settings(max_examples=60, deadline=None)
 def test_cells_are_values_or_missing(tmp_path_factory, cells):
     path = tmp_path_factory.mktemp("profile") / "data.csv"
     path.write_text("".join(f"{cell},0\n" for cell in ["v", *cells]))

@@ -92,7 +92,7 @@ def test_every_type_of_number_and_text(save):
     assert table.text == (7, 8)
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True)
 @given(
     rows=st.lists(
         st.tuples(

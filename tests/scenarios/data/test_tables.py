@@ -108,7 +108,7 @@ def test_classes_are_sorted_by_value_and_then_by_alphabet():
     assert encode_labels(np.array([True, False]))[0] == ("False", "True")
 
 
-@settings(derandomize=True, deadline=None, max_examples=50)
+@settings(derandomize=True)
 @given(st.lists(st.text(max_size=3) | st.integers(-20, 20).map(str), min_size=1))
 def test_codes_point_at_their_own_class(labels):
     labels = [label.rstrip("\0") for label in labels]  # numpy texts end at trailing zero characters
@@ -175,7 +175,7 @@ def test_a_declared_range_refuses_or_clips():
         real().with_classes(["a", "b"])
 
 
-@settings(derandomize=True, deadline=None, max_examples=50)
+@settings(derandomize=True)
 @given(
     st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=4),
     st.floats(-1e5, 1e5),
@@ -209,7 +209,7 @@ def of_classes(*classes: str) -> Table:
     return Table("t", ("x",), classes, np.arange(len(classes)), (np.zeros((len(classes), 1)),))
 
 
-@settings(derandomize=True, deadline=None)
+@settings(derandomize=True)
 @given(st.data())
 def test_every_row_is_in_the_class_that_its_own_belongs_to(data: st.DataObject) -> None:
     drawn = data.draw(st.lists(st.text("ab+", min_size=1), min_size=2, max_size=8, unique=True))

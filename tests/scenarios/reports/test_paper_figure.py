@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from support.examples import examples
 from support.figure_rows import VARIANTS, rows
 
 from federation.contract.errors import InputError
@@ -214,7 +215,7 @@ def test_references_do_not_depend_on_epsilon(stored):
 
 
 @given(st.lists(st.floats(0.01, 100).map(lambda value: float(f"{value:.3g}")), min_size=2, max_size=5, unique=True))
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=examples(10))
 def test_inverse_epsilon_turns_the_axis_and_nothing_else(tmp_path_factory, epsilons):
     run = tmp_path_factory.mktemp("run")
     (run / "scenario.yaml").write_text("name: run\n")

@@ -49,7 +49,7 @@ def test_one_split_has_no_interval_and_one_release_no_deviation():
     assert Spread.of({3: [0.25]}).deviation is None
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=12))
 def test_interval_is_student_s(means):
     low, high = student_interval(means)
@@ -61,7 +61,7 @@ def test_interval_is_student_s(means):
         assert (low, high) == pytest.approx(wanted, rel=1e-9, abs=1e-12)
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True)
 @given(st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=5), min_size=2, max_size=5), st.integers(2, 4))
 def test_more_draws_of_the_same_splits_do_not_narrow_the_interval(parts, times):
     once = Spread.of(dict(enumerate(parts)))
@@ -111,7 +111,7 @@ def test_plain_values_have_no_infinity():
     assert record["non_private"] is True
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True)
 @given(st.lists(st.text("abc1=", min_size=1, max_size=12), min_size=1, max_size=8), st.sampled_from("-_"))
 def test_names_break_only_before_words(parts, joint):
     name = joint.join(parts)

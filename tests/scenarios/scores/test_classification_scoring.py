@@ -113,7 +113,7 @@ def sorted_rows(rows, labels, classes):
     return TestRows(rows[order], labels[order], np.bincount(labels, minlength=classes), copies)
 
 
-@settings(derandomize=True, deadline=None, max_examples=30)
+@settings(derandomize=True)
 @given(seed=st.integers(0, 10**6), classes=st.integers(2, 5))
 def test_a_row_with_copies_counts_as_if_it_were_there_as_often(seed, classes):
     rows, labels, weights = instance(seed, classes, rows=20)
@@ -157,7 +157,7 @@ def instance(seed, classes, rows=60, models=4):
     )
 
 
-@settings(derandomize=True, deadline=None, max_examples=30)
+@settings(derandomize=True)
 @given(seed=st.integers(0, 10**6), classes=st.integers(2, 5))
 def test_scores_agree_with_scikit_learn(seed, classes):
     rows, labels, weights = instance(seed, classes)
@@ -193,7 +193,7 @@ def test_absent_classes_do_not_count_towards_balanced_accuracy():
     assert "auc" not in score(only_zero, weights[:, :2])
 
 
-@settings(derandomize=True, deadline=None, max_examples=30)
+@settings(derandomize=True)
 @given(seed=st.integers(0, 10**6))
 def test_scores_of_outputs_agree_with_scikit_learn(seed):
     _, labels, _ = instance(seed, 2)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from support.fake_estimators import released
 from support.released_lines import stored
 
@@ -114,7 +115,7 @@ def fitted(rows, labels, classes, classifier=LOGISTIC):
     return AdjustedCount.fit(rows, labels, classes, classifier, np.random.default_rng(1))
 
 
-@settings(derandomize=True, deadline=None, max_examples=15)
+@settings(derandomize=True, max_examples=examples(15))
 @given(st.integers(0, 10**6), st.floats(0, 1))
 def test_two_classes_agree_with_a_search_over_all_ratios(seed, share):
     random = np.random.default_rng(seed)

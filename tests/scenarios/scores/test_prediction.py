@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from support.released_runs import (
     EPSILONS,
     ROWS,
@@ -69,7 +70,7 @@ def by_hand(path, cells, epsilon, draw):
     return tuple(labels)
 
 
-@settings(derandomize=True, deadline=None, max_examples=15)
+@settings(derandomize=True, max_examples=examples(15))
 @given(seed=st.integers(0, 10**6), epsilon=st.sampled_from(EPSILONS), split=st.integers(0, 1), draw=st.integers(0, 3))
 def test_predictions_are_those_of_plain_numpy(tmp_path_factory, seed, epsilon, split, draw):
     rng, directory = np.random.default_rng(seed), tmp_path_factory.mktemp("run")

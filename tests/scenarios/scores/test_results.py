@@ -157,7 +157,7 @@ def test_a_deviation_has_the_decimals_of_its_mean():
     assert shown("mse", 1e3, 2e8) == "1.000e+03"
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(derandomize=True)
 @given(st.floats(1e-12, 1e12))
 def test_what_is_shown_of_a_squared_error_is_the_value(value):
     assert float(shown("mse", value)) == pytest.approx(value, rel=5.1e-4)

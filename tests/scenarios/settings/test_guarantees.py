@@ -164,7 +164,7 @@ _OVERRIDES = st.lists(
 
 
 @pytest.mark.usefixtures("protocols")
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 @given(_OVERRIDES, st.text(max_size=20))
 def test_what_is_written_resolves_to_the_same_scenario(overrides: list[str], description: str) -> None:
     if any(setting.startswith(("parties.bags", "data.targets")) for setting in overrides):  # are for class ratios

@@ -244,14 +244,14 @@ _VALUES = st.recursive(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True)
 @given(_VALUES, st.sampled_from([True, None]))
 def test_what_is_written_is_read_back(value: object, flow: bool | None) -> None:
     text = dump({"key": value}, flow=flow)
     assert parse(text, "x")[0] == {"key": value}
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(derandomize=True)
 @given(st.text(max_size=40))
 def test_any_text_is_read_or_refused_as_input(text: str) -> None:
     try:

@@ -205,7 +205,7 @@ MEMBERS = st.sampled_from(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True)
 @given(
     st.lists(st.tuples(MEMBERS, st.none() | st.integers(1, 9) | st.floats(1e-3, 1e3)), min_size=2, max_size=5),
 )

@@ -120,7 +120,7 @@ _OPTIONS = st.fixed_dictionaries(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True)
 @given(_OPTIONS, _OPTIONS)
 def test_names_are_folder_names_and_tell_variants_apart(a: dict[str, Any], b: dict[str, Any]) -> None:
     full = [{"trust": "secure", "bins": [1, 2], "note": "", **options} for options in (a, b)]

@@ -29,7 +29,7 @@ from scenarios.simulated.bags import (
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(derandomize=True)
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=8), st.integers(1, 10))
 def test_even_bags_differ_by_at_most_one_row(sizes, bags):
     offsets = np.concatenate([[0], np.cumsum(sizes)])
@@ -46,7 +46,7 @@ def test_even_bags_differ_by_at_most_one_row(sizes, bags):
         assert rows.min() >= 1
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(derandomize=True)
 @given(
     st.lists(st.lists(st.sampled_from(["x", "y", "z"]), min_size=1, max_size=6), min_size=1, max_size=5), st.randoms()
 )
@@ -96,7 +96,7 @@ def by_fractions(weights: list[int], size: int) -> list[int]:
     return counts
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True)
 @given(st.lists(st.integers(0, 64), min_size=2, max_size=6).filter(any), st.integers(1, 5000))
 def test_counts_are_those_of_exact_fractions(weights, size):
     shares = np.array([weights], dtype=float) / sum(weights)
@@ -171,13 +171,13 @@ def test_shares_of_few_digits_sum_to_one():
     assert not is_prescription("proportions", [])
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(derandomize=True)
 @given(st.integers(0, 60), st.integers(1, 50))
 def test_the_largest_size_of_a_threshold_is_the_threshold(threshold, most):
     assert largest_size(lambda n: n <= threshold, most) == min(threshold, most)
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(derandomize=True)
 @given(
     available=st.lists(st.integers(1, 400), min_size=3, max_size=3),
     bags=st.integers(1, 8),

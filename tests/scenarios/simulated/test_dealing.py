@@ -60,7 +60,7 @@ def test_rows_are_public_with_a_probability_that_is_linear_in_the_column(start, 
     assert tails.min() > 1e-6 / n
 
 
-@settings(derandomize=True, max_examples=60)
+@settings(derandomize=True)
 @given(
     n=st.integers(8, 120),
     test=st.integers(1, 20) | st.floats(0.05, 0.9),
@@ -178,7 +178,7 @@ def concentration(labels, dealt, classes):
     return squares.mean(), squares.std() / np.sqrt(len(squares))
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True)
 @given(
     labels=st.lists(st.integers(0, 4), min_size=1, max_size=60),
     cuts=st.lists(st.integers(1, 8), min_size=1, max_size=20),
@@ -248,7 +248,7 @@ def test_a_class_without_rows_is_no_class():
     assert sorted(np.concatenate(dealt)) == list(range(6))
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True)
 @given(
     parties=st.integers(1, 50),
     more=st.integers(0, 500),

@@ -41,7 +41,7 @@ def assert_disjoint(pieces: Cut, n: int) -> None:
     assert {a.dtype for a in (pieces.auxiliary, pieces.test, pieces.order, pieces.offsets)} == {np.dtype(np.int64)}
 
 
-@settings(derandomize=True, deadline=None, max_examples=80)
+@settings(derandomize=True)
 @given(
     n=st.integers(6, 120),
     auxiliary=st.integers(1, 30) | st.floats(0.01, 0.9),
@@ -75,7 +75,7 @@ def test_iid_cuts(n, auxiliary, test, parties, rows, seed, split):
         np.testing.assert_array_equal(fewer.party(0), pieces.party(0))
 
 
-@settings(derandomize=True, deadline=None, max_examples=80)
+@settings(derandomize=True)
 @given(
     labels=st.lists(st.integers(0, 5), min_size=8, max_size=80),
     auxiliary=st.integers(1, 4),
@@ -100,7 +100,7 @@ def test_cuts_by_group(labels, auxiliary, parties, rows, seed):
         assert len(pieces.party(k)) == min(len(left), rows or len(left))
 
 
-@settings(derandomize=True, deadline=None, max_examples=80)
+@settings(derandomize=True)
 @given(
     n=st.integers(6, 120),
     parties=st.integers(1, 20),
@@ -202,7 +202,7 @@ def test_a_million_parties():
     assert len(pieces.party(999_999)) == 1
 
 
-@settings(derandomize=True, deadline=None, max_examples=80)
+@settings(derandomize=True)
 @given(
     parties=st.integers(1, 6),
     bags=st.integers(1, 6),
@@ -295,7 +295,7 @@ def test_parties_by_group_are_cut_in_even_bags():
     assert cut_of(table(100, groups), parties=None, partition={"by": "site"}, person="site").parties == 4
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True)
 @given(parties=st.integers(1, 5), bags=st.integers(1, 4), seed=st.integers(0, 2**40))
 def test_the_smallest_count_is_over_all_bags_and_classes(parties, bags, seed):
     data = table(100)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
@@ -89,7 +89,6 @@ def test_a_release_learns_from_the_window_before_the_rows_that_test_it(window, p
     assert sorted([*pieces.order, *pieces.auxiliary]) == np.flatnonzero(np.isin(time, past)).tolist()
 
 
-@settings(max_examples=25)
 @given(window=st.sampled_from([None, 1, 2, 3]), bags=st.integers(1, 3), split=st.integers(0, 3))
 def test_a_row_stays_with_its_party_and_what_is_public_stays_so(window, bags, split):
     whole = table()

@@ -16,6 +16,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from support.masked_sums import QUESTION, SERVERS, parts
 
 from aggregator.secure_aggregation.server import AddingServer, MaskedSum
@@ -137,7 +138,7 @@ def test_all_patterns_of_absence(parties: int, adversary: str) -> None:
     assert all_patterns(parties, adversary, 0.1, product([0, 1, 2, 3, 4, NEVER], repeat=parties)) > 0
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12))
 @given(
     seed=st.integers(0, 2**32),
     parties=st.integers(3, 12),

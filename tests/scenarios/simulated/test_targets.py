@@ -40,7 +40,7 @@ def drawn(targets=None, table=TABLE, test=TEST, seed=1, split=0):
     return target_sets(table, test, **(targets or {}), seed=seed, split=split)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 @given(
     rows=st.none() | st.integers(1, 250),
     shares=st.lists(st.floats(0, 1), min_size=1, max_size=4, unique=True),
@@ -181,7 +181,7 @@ def test_no_floor_is_proposed_where_none_is_true():
     assert "lower it" not in str(refused.value)
 
 
-@settings(derandomize=True, deadline=None, max_examples=30)
+@settings(derandomize=True)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1)), min_size=12, max_size=40), st.integers(1, 3))
 def test_of_a_persons_rows_those_count_that_the_party_counts(people, most):
     """One party, bags by site: what a party would count, counted from its own answer."""

@@ -23,8 +23,12 @@ FURTHER = [
     ("mean_operator", {"noise": "randomised_response"}),
     ("error_marginals", {"noise": "off"}),
 ]
+ALWAYS = ("label_sums", "soft_vote")  # of noise that parties add, and of noise that the aggregator adds
 CASES = [
-    *(pytest.param(name, SMALL.get(name, {}), id=name) for name in protocol_names()),
+    *(
+        pytest.param(name, SMALL.get(name, {}), id=name, marks=() if name in ALWAYS else pytest.mark.slow)
+        for name in protocol_names()
+    ),
     *(pytest.param(name, options, id=f"{name} {options}", marks=pytest.mark.slow) for name, options in FURTHER),
 ]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import lstsq
 from sklearn.linear_model import LinearRegression, Ridge
@@ -44,7 +44,6 @@ def drawn(bags, columns, seed=0):
 
 
 @given(st.integers(1, 30), st.integers(1, 30), st.integers(0, 2**32))
-@settings(max_examples=60, deadline=None)
 def test_predictions_are_those_of_lapack(bags, columns, seed):
     """Full rank or not: columns of norm 1 have the solution of least norm."""
     sums, labels = drawn(bags, columns, seed)
@@ -75,7 +74,6 @@ def test_ridge_is_that_of_scikit_learn_on_columns_of_norm_1(regularisation, bags
 
 
 @given(st.integers(5, 40), st.integers(1, 8), st.integers(0, 2**32))
-@settings(max_examples=30, deadline=None)
 def test_what_is_kept_satisfies_the_normal_equations(bags, columns, seed):
     sums, labels = drawn(bags, columns, seed)
     for regularisation in (0.0, 0.3):
@@ -96,7 +94,6 @@ def test_dependent_columns_change_no_prediction():
 
 @pytest.mark.parametrize("regularisation", [0.0, 0.1])
 @given(powers=st.lists(st.integers(-200, 200), min_size=4, max_size=4), bags=st.integers(1, 20))
-@settings(max_examples=30, deadline=None)
 def test_units_of_columns_change_no_prediction(regularisation, powers, bags):
     sums, labels = drawn(bags, 4, bags)
     units = 2.0 ** np.array(powers)
@@ -106,7 +103,6 @@ def test_units_of_columns_change_no_prediction(regularisation, powers, bags):
 
 
 @given(st.integers(2, 30), st.integers(0, 2**32))
-@settings(max_examples=30, deadline=None)
 def test_the_order_of_bags_and_their_signs_change_nothing(bags, seed):
     rng = np.random.default_rng(seed)
     sums, labels = drawn(bags, 4, seed)

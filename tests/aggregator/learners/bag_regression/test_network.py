@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.neural_network import MLPRegressor
+from support.examples import examples
 from threadpoolctl import threadpool_limits
 
 from aggregator.learners.bag_regression import network as module
@@ -141,7 +142,7 @@ def test_the_order_of_bags_is_drawn_anyway():
 
 @pytest.mark.usefixtures("one_thread")
 @given(st.floats(-1e3, 1e3), st.floats(0.1, 1e3), st.integers(0, 5))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 def test_units_of_labels_change_predictions_by_as_much(shift, factor, seed):
     """Sums of a y + b are a s + b sum w: what single precision leaves of them trains the same network."""
     rows, bags, weights, sums = released(20, 5, seed=seed)
@@ -308,7 +309,6 @@ def drawn(widths, rows, seed=0):
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.integers(1, 8), st.integers(0, 2**32))
-@settings(max_examples=50, deadline=None)
 def test_the_gradient_is_that_of_finite_differences(hidden, rows, seed):
     network, parameters, x, rng = drawn((*hidden, 1), rows, seed)
     slopes = rng.normal(size=rows)
@@ -571,7 +571,6 @@ def by_definition(network, parameters, bags, chosen):
 
 
 @given(st.integers(1, 8), st.integers(1, 8), st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None)
 def test_the_loss_is_its_definition(count, size, seed):
     network, parameters, bags, rng = problem(count, size, seed=seed)
     chosen = rng.permutation(count)[: rng.integers(1, count + 1)]
@@ -580,7 +579,6 @@ def test_the_loss_is_its_definition(count, size, seed):
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None)
 def test_the_gradient_is_that_of_finite_differences_training(count, size, seed):
     network, parameters, bags, rng = problem(count, size, seed=seed)
     chosen, gradient = np.arange(count), np.full(network.size, np.nan)
@@ -655,7 +653,6 @@ def test_many_rows_are_sampled_from_all_over():
 
 
 @given(st.integers(1, 50), st.integers(-3, 3), st.floats(-100, 100), st.integers(0, 2**32))
-@settings(max_examples=60, deadline=None)
 def test_units_change_nothing(rows, power, shift, seed):
     values = np.random.default_rng(seed).normal(size=(rows, 2))
     moved = values * 8.0**power + shift

@@ -19,6 +19,7 @@ from scipy.optimize import check_grad, minimize, minimize_scalar
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from support.examples import examples
 from support.mixtures import Mixtures, skewed
 
 from aggregator.learners.class_ratios import bag_classifier as bag_likelihood
@@ -162,7 +163,7 @@ def test_random_features_tell_classes_apart_that_no_line_does(kind):
 @pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 @pytest.mark.parametrize("kind", KINDS)
 @given(seed=st.integers(0, 2**32), classes=st.integers(2, 4))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12))
 def test_every_estimate_is_on_the_simplex_and_units_and_names_do_not_matter(kind, seed, classes):
     rng = np.random.default_rng(seed)
     world = Mixtures(classes, distance=rng.uniform(0, 3), seed=seed % 100)
@@ -303,7 +304,6 @@ def problem(classes, bags, seed, rows=60, columns=4):
 
 
 @given(st.integers(2, 6), st.integers(1, 8), st.integers(0, 2**32))
-@settings(max_examples=50, deadline=None)
 def test_the_transition_is_bayes_rule(classes, bags, seed):
     rng = np.random.default_rng(seed)
     sizes, shares = rng.integers(1, 100, bags), rng.dirichlet(np.full(classes, 0.3), bags)
@@ -404,7 +404,6 @@ def world():
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=12), st.integers(2, 6), st.integers(0, 2**32))
-@settings(max_examples=60, deadline=None)
 def test_folds_are_equal_in_every_bag_and_over_all(sizes, folds, seed):
     found = dealt(np.array(sizes), folds, np.random.default_rng(seed))
     for part in (found, *np.split(found, np.cumsum(sizes)[:-1])):
@@ -473,7 +472,6 @@ def test_two_classes_agree_with_a_search_on_the_line():
 
 
 @given(st.integers(2, 6), st.integers(1, 40), st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None)
 def test_they_are_certified_maximisers(classes, rows, seed):
     posteriors, priors = drawn(classes, rows, seed)
     found = most_likely_ratios(posteriors, priors)

@@ -225,7 +225,7 @@ def test_as_many_bags_as_classes_are_inverted_whatever_their_sizes_and_noise():
         assert Unmixing(shares, sizes, noise).matrix == pytest.approx(np.linalg.inv(shares))
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 @given(st.integers(2, 5), st.integers(0, 20), st.integers(0, 2**32))
 def test_it_is_weighted_least_squares_and_recovers_exact_means(classes, further, seed):
     rng = np.random.default_rng(seed)
@@ -318,7 +318,7 @@ def test_the_labels_share_is_given_back():
     assert batch[1] == pytest.approx(2 * batch[0])
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 @given(st.integers(2, 6), st.integers(0, 2**32))
 def test_positive_changes_what_is_negative_and_nothing_else(classes, seed):
     rng = np.random.default_rng(seed)
@@ -458,7 +458,6 @@ def test_equal_bags_stay_where_they_are(sd):
 
 @example(classes=2, bags=1, sd=1.1088836576167726e-156, seed=0)
 @given(classes=st.integers(2, 5), bags=st.integers(1, 12), sd=st.floats(0, 2), seed=st.integers(0, 2**32))
-@settings(max_examples=60, deadline=None)
 def test_they_sum_to_one_keep_the_mean_and_never_move_away(classes, bags, sd, seed):
     _, noisy, noise = released(classes, bags, sd, seed)
     sizes = np.random.default_rng(seed).integers(1, 50, bags)

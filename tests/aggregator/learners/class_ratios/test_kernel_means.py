@@ -21,6 +21,7 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_ridge import KernelRidge
+from support.examples import examples
 from support.mixtures import Mixtures, skewed
 
 from aggregator.learners.class_ratios.catalogue import load
@@ -120,7 +121,7 @@ def permuted(estimator, seed, bags, shares):
     return before[relabelled], again.predict(rows)
 
 
-@settings(derandomize=True, deadline=None, max_examples=8)
+@settings(derandomize=True, max_examples=examples(8))
 @given(st.integers(0, 2**32))
 @pytest.mark.parametrize(
     "estimator",
@@ -228,7 +229,7 @@ def test_single_rows_need_a_form_that_does_not_debias():
     ClassMeans(features=32).fit(pair, np.vstack([shares, [0.5, 0.5, 0.0]]))
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True)
 @given(st.lists(st.integers(1, 40_000), min_size=1, max_size=12))
 def test_few_rows_are_all_kept_and_many_are_thinned_evenly(sizes):
     bags = [np.arange(size)[:, None] for size in sizes]
@@ -261,7 +262,7 @@ def test_the_published_layout_is_split_into_its_two_copies():
     assert {*(first % 4)} == {*(second % 4)} == set(range(4))
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 @given(st.integers(2, 5), st.integers(0, 6), st.integers(0, 2**32))
 def test_groups_are_disjoint_and_identify_all_classes_in_any_order(classes, further, seed):
     rng = np.random.default_rng(seed)

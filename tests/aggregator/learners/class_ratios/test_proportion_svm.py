@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -28,7 +28,6 @@ def l1(found, ratios):
     st.floats(0.01, 10),
     st.integers(0, 2**32),
 )
-@settings(max_examples=40, deadline=None)
 def test_guessed_labels_are_the_best_of_all(sizes, cost, proportion_cost, seed):
     rng = np.random.default_rng(seed)
     scores, shares, edges = 2 * rng.normal(size=sum(sizes)), rng.uniform(size=len(sizes)), np.cumsum(sizes)[:-1]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
@@ -31,7 +31,6 @@ counts = arrays(np.float64, (2, 5), elements=st.floats(-1e9, 1e9))
 
 
 @given(counts, counts, st.floats(1, 1e6), st.sampled_from([0.0, 1e-3, 50.0, 1e6]), st.booleans())
-@settings(max_examples=200, deadline=None)
 def test_no_noise_makes_a_share_that_is_not_one(errors, totals, rows, deviation, noisy):
     expected = expected_totals(np.array([0.5, 0.5, 0.0, 1.0, 0.0]), rows, 10, deviation) if noisy else None
     shares = error_shares(errors, totals, FEATURES, rows=rows, deviation=deviation, expected=expected)

@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq, lsq_linear, nnls, root
 from scipy.sparse import csc_array, csr_array, vstack
@@ -146,7 +146,6 @@ def assert_optimal(slope, found, low, high, rounding):
     assert slope[found >= high].max(initial=0) <= rounding
 
 
-@settings(deadline=None, max_examples=60)
 @given(SEEDS, st.integers(1, 40), st.sampled_from(STRENGTHS), st.sampled_from([0.0, 0.01, 1.0]))
 def test_labels_are_optimal(seed, rows, strength, noise):
     system, weights, target = signed(seed, rows, noise=noise)
@@ -160,7 +159,6 @@ def test_labels_are_optimal(seed, rows, strength, noise):
         assert_optimal(slope, found, margin, 1 - margin, rounding)
 
 
-@settings(deadline=None, max_examples=60)
 @given(SEEDS, st.integers(1, 40), st.sampled_from(STRENGTHS), st.sampled_from([0.0, 0.01, 1.0]))
 def test_weights_are_optimal(seed, rows, strength, noise):
     indicators, _, target = marginals(seed, rows, noise=noise)
@@ -170,7 +168,6 @@ def test_weights_are_optimal(seed, rows, strength, noise):
     assert_optimal(slope, found, 0, np.inf, 1e-9 * (1 + np.abs(target).max() + strength / rows))
 
 
-@settings(deadline=None, max_examples=30)
 @given(SEEDS, st.integers(2, 40), st.sampled_from([1e-4, 0.1, 1e3]))
 def test_solutions_follow_rows_units_and_names_of_classes(seed, rows, strength):
     system, weights, target = signed(seed, rows)

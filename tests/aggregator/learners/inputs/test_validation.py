@@ -116,7 +116,7 @@ def test_too_few_different_bags_are_refused_with_the_classes_that_they_confuse()
         checked_proportions(np.array([[0.1, 0.9, 0.0], [0.9, 0.1, 0.0], [0.5, 0.5, 0.0]]), None, 3)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 @given(st.integers(2, 6), st.integers(1, 12), st.integers(0, 2**32))
 def test_classes_are_identified_exactly_when_the_rank_is_full(classes, bags, seed):
     rng = np.random.default_rng(seed)

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
 
@@ -78,7 +78,6 @@ def test_unbiased_gram_is_unbiased_and_the_other_is_not():
     assert biased.mean() - truth == pytest.approx((1 - truth) / 5, abs=4 * error)
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     st.lists(st.integers(1, 12), min_size=1, max_size=6), st.integers(0, 2**32 - 1), st.sampled_from([1e-3, 0.3, 30.0])
 )
@@ -162,7 +161,6 @@ def test_equal_rows_are_no_pair():
     assert median_squared_distance(rows) == pytest.approx(25)
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(2, 40), st.floats(1e-120, 1e120), st.floats(-1e3, 1e3))
 def test_moves_with_the_rows_and_scales_with_their_square(count, scale, shift):
     rows = ROWS[:count]
@@ -211,7 +209,6 @@ def test_rows_that_make_no_tiles_are_refused(rows, words):
         list(tiles(rows, "the rows", columns=3))
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(1, 30), st.floats(1e-3, 1e3), st.floats(-1e4, 1e4))
 def test_negative_squares_are_scipys_wherever_the_rows_lie(count, scale, shift):
     fixed, rows = ROWS[:count] + shift, ROWS[100:117] + shift

@@ -12,7 +12,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.kernel_approximation import Nystroem
@@ -149,7 +149,6 @@ def test_approximations_agree_with_the_exact_means():
         np.testing.assert_allclose(support.cross(rows), exact.cross(rows), atol=tolerance)
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.lists(st.integers(2, 8), min_size=2, max_size=4), st.integers(0, 2**32 - 1), st.sampled_from(KERNELS))
 def test_gram_and_covariance_are_positive_semidefinite(sizes, seed, kernel):
     support = kernel.support(bags_of(seed, sizes), covariance=True)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, lsq_linear
+from support.examples import examples
 
 from aggregator.learners.linear_odd.interior_point import Problem, _certificate, _on_kinks, _Point, lengths, rounding
 from aggregator.learners.linear_odd.losses import loss
@@ -77,7 +78,7 @@ def planted(name: str, shape: str, seed: int, halvings: int, scale: float = 1.0)
     st.integers(0, 20),
     st.sampled_from([2.0**-10, 1.0, 2.0**10]),
 )
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, max_examples=examples(37))
 def test_no_minimiser_is_further_than_its_certificate(name, shape, seed, halvings, scale):
     known = planted(name, shape, seed, halvings, scale)
     try:
@@ -90,7 +91,7 @@ def test_no_minimiser_is_further_than_its_certificate(name, shape, seed, halving
 
 
 @given(st.sampled_from(KINKED), st.sampled_from(SHAPES), st.integers(0, 2**32), st.integers(-3, 12), st.integers(0, 40))
-@settings(derandomize=True, deadline=None, max_examples=600)
+@settings(derandomize=True, max_examples=examples(75))
 def test_every_point_on_the_way_is_certified_truly(name, shape, seed, halvings, near):
     """Not only those at which the steps end: weights and slopes at up to 2^-near of the minimiser's, on either side."""
     known = planted(name, shape, seed, halvings)
@@ -248,7 +249,6 @@ def risk(given, weights, pull):
     return given.shares @ even(given.rows @ weights) - pull @ weights + given.regularisation * weights @ weights
 
 
-@settings(max_examples=30)
 @given(st.integers(0, 2**32), st.integers(1, 20), st.integers(1, 5), st.floats(0, 10))
 def test_gradients_are_those_of_finite_differences(seed, rows, columns, lam):
     given_ = problem(seed, rows, columns, lam=lam)
@@ -278,7 +278,6 @@ def test_scores_and_pulls_of_many_weights_are_those_one_by_one():
     np.testing.assert_allclose(given_.row_norms, np.linalg.norm(given_.rows, axis=1))
 
 
-@settings(max_examples=30)
 @given(st.integers(0, 2**32), st.sampled_from([1e-8, 1.0, 1e8]))
 def test_gradients_of_quadratics_are_no_further_from_exact_ones_than_is_said(seed, scale):
     """For the even part x², whose slopes 2x and gradients are rational."""

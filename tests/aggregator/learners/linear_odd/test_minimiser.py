@@ -11,7 +11,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
@@ -110,7 +110,6 @@ def test_many_mean_operators_are_minimised_as_one_by_one(name, monkeypatch):
         assert np.linalg.norm(weights - one.weights) <= distance + one.distance
 
 
-@settings(max_examples=60)
 @given(
     st.sampled_from(NAMES),
     st.integers(0, 10**6),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.learners.linear_odd.losses import loss
@@ -97,7 +97,6 @@ def test_norms_are_numbers_from_zero(norm):
         noisy_accuracies(SPECTRUM, norm, 0.9, responses=True, shrunk=True)
 
 
-@settings(max_examples=60)
 @given(
     st.sampled_from(["logistic", "square", "matsushita", "rho", "linear", "perceptron", "double_hinge"]),
     st.integers(0, 10**6),

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 
 from aggregator.learners.mean_operators.moments import (
     from_labels,
@@ -42,7 +43,7 @@ def test_all_labels_give_the_mean_operator_itself():
         assert found.noise_variance == 0.0
 
 
-@settings(derandomize=True, deadline=None, max_examples=20)
+@settings(derandomize=True, max_examples=examples(20))
 @given(st.floats(0, 0.6), st.floats(0, 0.6))
 def test_noisy_labels_are_right_on_average_over_all_that_the_noise_can_do(p, q):
     if p + q > 0.9:
@@ -224,7 +225,7 @@ def minimised(bags: list[np.ndarray], proportions: np.ndarray, gamma: float, ban
     return (shares * proportions[:, 1]) @ found[:count] - (shares * proportions[:, 0]) @ found[count:]
 
 
-@settings(derandomize=True, deadline=None, max_examples=25)
+@settings(derandomize=True)
 @given(st.integers(0, 10**6), st.floats(-3, 3), st.floats(-1, 1), st.floats(-6, 0))
 def test_laplacian_mean_map_minimises_its_objective(seed, gamma, bandwidth, ridge):
     bags, proportions = world(seed)
@@ -241,7 +242,7 @@ def test_the_bandwidth_is_the_median_distance_of_the_means():
     np.testing.assert_array_equal(found.moment, laplacian_mean_map(bags, proportions).moment)
 
 
-@settings(derandomize=True, deadline=None, max_examples=25)
+@settings(derandomize=True)
 @given(st.integers(0, 10**6))
 def test_mean_map_is_weighted_least_squares(seed):
     bags, proportions = world(seed)
@@ -285,7 +286,7 @@ def test_bags_of_one_class_each_are_labels():
 
 
 @pytest.mark.parametrize("estimator", [mean_map, laplacian_mean_map])
-@settings(derandomize=True, deadline=None, max_examples=15)
+@settings(derandomize=True, max_examples=examples(15))
 @given(st.integers(0, 10**6))
 def test_order_and_cutting_of_bags_change_nothing(estimator, seed):
     bags, proportions = world(seed)
@@ -296,7 +297,7 @@ def test_order_and_cutting_of_bags_change_nothing(estimator, seed):
     np.testing.assert_allclose(found.noise_variance, expected.noise_variance, rtol=1e-6)
 
 
-@settings(derandomize=True, deadline=None, max_examples=15)
+@settings(derandomize=True, max_examples=examples(15))
 @given(st.integers(0, 10**6), st.floats(-2, 2))
 def test_a_bag_may_come_in_alike_parts(seed, gamma):
     bags, proportions = world(seed)

@@ -78,7 +78,7 @@ def test_the_linear_scores_of_least_squares_are_those_of_its_weights(shape):
     np.testing.assert_allclose(perturbable.scores.of(perturbable.value), world.public.rows @ weights.T, atol=1e-12)
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True)
 @given(seed=st.integers(0, 10**6), classes=st.integers(2, 5), parties=st.integers(1, 9))
 def test_one_party_never_moves_the_votes_further_than_their_sensitivity(seed, classes, parties):
     votes, rows = instance(seed, parties=parties, classes=classes)
@@ -165,7 +165,7 @@ def perturbed(votes, rows, classes, shape="whitened"):
     return perturb_statistic(world, coordinates, decoders.least_squares(coordinates, classes))
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 @given(seed=st.integers(0, 10**6), classes=st.integers(2, 4), rank=st.integers(1, 4), shape=st.sampled_from(SHAPES))
 def test_one_party_never_moves_the_statistic_further_than_its_sensitivity(seed, classes, rank, shape):
     votes, rows = instance(seed, classes=classes)

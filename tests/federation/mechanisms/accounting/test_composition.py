@@ -172,7 +172,7 @@ def test_the_pld_of_a_mixture_is_below_the_total() -> None:
 
 
 @given(st.lists(st.floats(0.05, 3), min_size=1, max_size=6), st.floats(0.05, 3))
-@settings(derandomize=True, deadline=None, max_examples=25)
+@settings(derandomize=True)
 def test_more_releases_never_cost_less(epsilons: list[float], extra: float) -> None:
     for kind in (pure, lambda e: normal(e, 1e-6)):
         group = [kind(e) for e in epsilons]
@@ -194,7 +194,6 @@ def test_impossible_delta_is_refused(delta: float) -> None:
         compose([pure(1.0)], delta)
 
 
-@settings(deadline=None)
 @given(st.floats(1e-3, 20), st.floats(1e-12, 0.2))
 def test_it_is_the_best_of_a_dense_grid_of_orders_and_never_better(rho, delta):
     alpha = 1 + np.exp(np.linspace(-12, 16, 20_001))
@@ -211,7 +210,6 @@ def test_the_smallest_delta_and_extreme_rho_lie_below_the_classic_conversion(del
     assert found >= rho * (1 - 1e-12) or delta > 0.1 or rho < 1e-9
 
 
-@settings(deadline=None)
 @given(st.floats(0.05, 5), st.floats(1e-9, 0.1))
 def test_it_is_between_the_exact_gaussian_and_the_classic_conversion(mu, delta):
     found = concentrated_epsilon(delta, mu**2 / 2)
@@ -371,7 +369,7 @@ def released(epsilon: float, delta: float = 1e-6, dimension: int = 3) -> Guarant
     return mechanism.guarantee(Unit.PARTY, Adjacency.REPLACE)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(epsilon=st.floats(0.05, 8.0), delta=st.sampled_from([1e-9, 1e-6, 1e-2]), part=st.floats(0.0, 1.0))
 def test_it_is_that_of_the_mechanism(epsilon: float, delta: float, part: float) -> None:
     mechanism = calibrate("gaussian", sensitivity=1.0, dimension=3, epsilon=epsilon, delta=delta)

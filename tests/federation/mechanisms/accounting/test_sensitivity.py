@@ -179,7 +179,7 @@ def test_lambert_bound_against_maximisation(classes):
     assert found == pytest.approx(float(lambertw((classes - 1) / math.e).real), rel=1e-9)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(
     seed=st.integers(0, 10**6),
     classes=st.integers(2, 5),
@@ -261,7 +261,7 @@ def whitening(rows):
     return (vectors[:, kept] / np.sqrt(values[kept])).T
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 12), d=st.integers(1, 6), classes=st.integers(2, 5))
 def test_whitened_statistic_moves_by_at_most_its_sensitivity(seed, n, d, classes):
     rng = np.random.default_rng(seed)
@@ -350,7 +350,7 @@ def test_other_refusals():
         sensitivity.radius(0.1, 1)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 30), d=st.integers(1, 5))
 def test_the_reach_is_the_smaller_of_mean_norm_and_spectral_norm_and_never_below_a_sum(seed, n, d):
     rng = np.random.default_rng(seed)

@@ -17,6 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 from scipy.special import gammaln, ndtr
+from support.examples import examples
 
 from federation.contract.errors import InputError
 from federation.mechanisms.bag_sums import calibration as composition
@@ -182,7 +183,7 @@ def test_being_in_a_bag_only_sometimes() -> None:
 
 
 @given(st.integers(4, 64), st.floats(0.05, 1), st.floats(0, 3), st.integers(2, 40), st.floats(0.3, 4))
-@settings(derandomize=True, deadline=None, max_examples=6)
+@settings(derandomize=True, max_examples=examples(6))
 def test_more_releases_never_cost_less(size: int, share: float, epsilon: float, releases: int, sigma: float) -> None:
     design = BagDesign(5 * size, 5, size, noisy=max(1, round(share * 5 * size)))
     single = delta(epsilon, design, sigma=sigma, label_range=UNIT)
@@ -248,7 +249,7 @@ def quadrature(epsilon: float, design: BagDesign, ratio: float) -> tuple[float, 
 
 @given(st.integers(2, 40), st.integers(1, 6), st.floats(0.01, 0.99), st.floats(0, 4), st.floats(0.1, 30), st.data())
 @example(2, 100, 0.05, 0.01, 10.0, None)
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True)
 def test_independent_quadrature(size: int, bags: int, share: float, epsilon: float, ratio: float, data) -> None:
     spare = 0 if data is None else data.draw(st.integers(0, 50))
     records = bags * size + spare
@@ -340,7 +341,7 @@ def test_fewer_bags_only_make_it_less_likely_to_be_in_one() -> None:
 
 
 @given(st.integers(1, 30), st.floats(0, 3), st.floats(0.1, 5))
-@settings(derandomize=True, deadline=None, max_examples=25)
+@settings(derandomize=True)
 def test_delta_falls_with_epsilon_and_noise_and_stays_above_its_floor(noisy: int, epsilon: float, sigma: float) -> None:
     design = BagDesign(60, 3, 20, noisy=noisy)
     found = delta(epsilon, design, sigma=sigma, label_range=UNIT)
@@ -412,7 +413,7 @@ def test_known_noise_on_weighted_sums_for_a_millionth(epsilon: float, tau: float
 
 
 @given(st.floats(0.05, 5), st.floats(-14, -1), st.integers(20, 200), st.floats(0.5, 1))
-@settings(derandomize=True, deadline=None, max_examples=20)
+@settings(derandomize=True, max_examples=examples(20))
 def test_the_noise_meets_the_target(epsilon: float, exponent: float, size: int, share: float) -> None:
     design = BagDesign(7 * size, 7, size, noisy=max(1, round(share * 7 * size)))
     target = 10**exponent + 2 * design.noise_free

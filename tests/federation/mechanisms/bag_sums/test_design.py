@@ -27,7 +27,7 @@ from federation.mechanisms.noise import gaussian
 
 
 @given(st.integers(1, 3000), st.floats(0, 1), st.floats(0, 1))
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 def test_hypergeometric_counts_agree_with_scipy(population: int, marked: float, drawn: float) -> None:
     marked, drawn = round(marked * population), round(drawn * population)
     counts, probability = hypergeometric(population, marked, drawn)

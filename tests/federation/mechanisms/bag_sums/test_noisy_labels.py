@@ -270,7 +270,7 @@ def test_the_best_bound_on_weights_is_found() -> None:
 
 
 @given(st.integers(1, 12), st.floats(0.01, 1), st.floats(0.01, 3), st.floats(0.2, 5))
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True)
 def test_it_never_undercuts_the_exact_delta(doublings: int, share: float, epsilon: float, sigma: float) -> None:
     size = 2**doublings
     design = BagDesign(10 * size, 10, size, noisy=max(1, round(share * 10 * size)))

@@ -16,6 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import ndtr
+from support.examples import examples
 from support.weighted_bags import RANGE as WEIGHTED_BAGS_RANGE
 from support.weighted_bags import K, M
 
@@ -60,7 +61,7 @@ def test_units_and_duplicate_columns_do_not_matter() -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(-(2**31), 2**31), st.integers(-40, 40))
-@settings(derandomize=True, deadline=None, max_examples=15)
+@settings(derandomize=True, max_examples=examples(15))
 def test_where_labels_are_and_in_what_unit_does_not_matter_beside_a_constant(seed: int, shift: int, power: int) -> None:
     rows, labels = bag(seed)
     labels = np.rint(labels * 2**20) / 2**20  # doubles hold these exactly wherever they are moved
@@ -118,7 +119,7 @@ def test_a_value_that_occurs_once_exposes_its_record() -> None:
 
 
 @given(st.integers(0, 10**6))
-@settings(derandomize=True, deadline=None, max_examples=8)
+@settings(derandomize=True, max_examples=examples(8))
 def test_no_other_label_on_a_fine_grid_is_worse(seed: int) -> None:
     rows, labels = bag(seed, size=8, columns=2)
     leverage, residual = leverages_and_residuals(rows, labels)
@@ -261,7 +262,7 @@ def test_either_order_is_integrated_from_where_it_begins(epsilon: float, a: floa
 @given(st.floats(0, 3), st.floats(-3, 3), st.floats(0, 1), st.floats(-0.99, 0.99), st.floats(0.5, 20))
 @example(1.0, 1.0, 0.1, 0.3, 2.0)
 @example(0.1, 1.0, 0.01, 0.5, 60.0)
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True)
 def test_monte_carlo(epsilon: float, change: float, leverage: float, share: float, rss: float) -> None:
     residual = share * math.sqrt(rss * (1 - leverage))  # r² <= rss (1 - h) for every row
     a, b = scales(change, leverage, residual, rss)
@@ -344,7 +345,7 @@ def test_a_label_that_stays_tells_nothing(leverage: float) -> None:
 
 
 @given(st.floats(0, 2), st.floats(-2, 2), st.floats(0, 0.999), st.floats(-0.9, 0.9), st.floats(0.1, 10))
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 def test_delta_is_a_probability_that_falls_with_epsilon(epsilon, change, leverage, share, rss) -> None:
     residual = share * math.sqrt(rss * (1 - leverage))
     here, later = (one(e, change, leverage, residual, rss) for e in (epsilon, epsilon + 0.2))

@@ -112,7 +112,7 @@ def test_mechanisms_are_frozen_public_numbers(kind: str) -> None:
 
 
 @given(st.integers(1, 50), st.integers(0, 10**9))
-@settings(derandomize=True, deadline=None)
+@settings(derandomize=True)
 def test_equal_counts_are_as_equal_as_whole_numbers_can_be(classes: int, size: int) -> None:
     counts = equal_counts(classes, size)
     assert counts.sum() == size
@@ -184,7 +184,7 @@ def test_persons_are_promised_what_labels_are(count_mechanism_mechanism):
 
 
 @given(st.floats(1e-5, 1e9), st.floats(0.01, 100))
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True)
 def test_it_is_the_smallest_on_a_fine_grid_wherever_the_search_starts(wanted: float, off: float) -> None:
     near = wanted * off
     scale = smallest_scale(lambda scale: scale >= wanted, near)

@@ -53,7 +53,6 @@ def worst(eta: np.ndarray, epsilon: float, sigma: float) -> float:
     return max(float(delta_eq9(epsilon, a, b, sigma)) for a, b in permutations(eta.tolist(), 2))
 
 
-@settings(max_examples=30)
 @given(st.lists(st.integers(2, 400), min_size=2, max_size=5), st.sampled_from([(0.05, 0.05), (1.0, 1e-4), (0.3, 0.2)]))
 def test_sigma_serves_all_ordered_pairs_and_no_larger_one_does(counts: list[int], claim: tuple[float, float]) -> None:
     eta, (epsilon, delta) = np.array(counts), claim
@@ -342,7 +341,7 @@ def test_auto_crosses_where_the_expected_errors_do(classes: int, epsilon: float,
 
 
 @given(st.integers(2, 30), st.floats(0.01, 5), st.floats(1e-9, 0.3))
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 def test_auto_has_the_smallest_expected_error_but_for_what_pure_noise_is_worth(
     classes: int, epsilon: float, delta: float
 ) -> None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -124,7 +124,6 @@ def test_releases_are_unbiased_with_the_stated_covariance_at_equal_counts(mechan
     assert np.trace(np.cov(skewed.T)) < np.trace(covariance)
 
 
-@settings(max_examples=50)
 @given(st.lists(st.integers(0, 2000), min_size=2, max_size=6).filter(any), st.integers(1, 600))
 def test_shifted_releases_of_any_counts_sum_to_the_size(counts: list[int], pseudo_count: int) -> None:
     mechanism = calibrate_shifted(len(counts), 1.0, 0.3, pseudo_count)

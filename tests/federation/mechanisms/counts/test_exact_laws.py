@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from support.examples import examples
 
 from federation.contract.guarantee import Guarantee
 from federation.contract.randomness import NoiseBits
@@ -116,7 +117,7 @@ def test_the_correction_is_what_makes_it_exact(monkeypatch: pytest.MonkeyPatch) 
 
 
 @given(st.floats(-4, 2), st.floats(-28, -0.1), st.integers(2, 20))
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 def test_calibration_keeps_its_claim_and_the_next_smaller_scale_does_not(
     log_epsilon: float, log_delta: float, classes: int
 ) -> None:
@@ -228,7 +229,7 @@ def test_the_expected_l1_of_many_classes_is_that_of_releases() -> None:
 
 
 @given(st.floats(-1, 20), st.floats(0.7, 6))
-@settings(derandomize=True, deadline=None, max_examples=15)
+@settings(derandomize=True, max_examples=examples(15))
 def test_the_expected_l1_of_wide_noise_is_proportional_to_its_scale(log_scale: float, log_classes: float) -> None:
     """As that of normal noise, sqrt(2/pi C (C-1)) sigma, up to what the lattice adds."""
     sigma, classes = math.exp(log_scale) + 8, round(10**log_classes)
@@ -418,7 +419,7 @@ def test_draws_follow_the_law_on_the_lattice(classes: int, scale: Fraction) -> N
 
 
 @given(st.floats(-4, 3), st.floats(-28, -0.1), st.integers(2, 40))
-@settings(derandomize=True, deadline=None, max_examples=80)
+@settings(derandomize=True)
 def test_calibration_keeps_its_claim_and_a_smaller_scale_does_not(
     log_epsilon: float, log_delta: float, classes: int
 ) -> None:

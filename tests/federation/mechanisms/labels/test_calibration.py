@@ -10,7 +10,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
@@ -66,7 +66,6 @@ def test_two_labels_move_a_release_by_the_number_of_steps_at_most(mechanism):
     assert grid == pytest.approx(np.rint(grid), abs=1e-6)
 
 
-@settings(max_examples=30)
 @given(label=st.floats(0.15, 5.0))
 def test_the_bias_is_the_rounding_and_nothing_else(label):
     mechanism = laplace(RANGE, 1.0)

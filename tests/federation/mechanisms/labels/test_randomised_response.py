@@ -17,7 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from support.scripted_words import Script, evenly
@@ -53,7 +53,6 @@ def law(mechanism, labels):
     return np.where(np.arange(k) == own[:, None], true, other)
 
 
-@settings(max_examples=40, deadline=None)
 @given(weights=priors, epsilon=st.floats(0.2, 6), debiased=st.booleans())
 def test_moments_equal_enumeration(weights, epsilon, debiased):
     prior = np.array(weights) / sum(weights)
@@ -76,7 +75,6 @@ def test_as_published_the_mean_loss_is_the_least():
     assert sum(mean_errors(mechanism, PRIOR)) == pytest.approx(min(bins.loss for bins in found), rel=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
 @given(weights=priors, epsilon=st.floats(0.2, 6))
 def test_debiased_answers_have_the_labels_mean_and_slope_one(weights, epsilon):
     prior = np.array(weights) / sum(weights)
@@ -158,7 +156,6 @@ def loss_of(starts, points, prior, epsilon):
     return total / (math.exp(epsilon) + k - 1)
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     weights=st.lists(st.integers(0, 9), min_size=2, max_size=6).filter(any),
     epsilon=st.floats(0.1, 6),

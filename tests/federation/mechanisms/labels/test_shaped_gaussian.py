@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from support.examples import examples
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
@@ -65,7 +66,7 @@ def test_the_optimal_shape_costs_least_and_no_less_than_the_bound():
     assert optimal >= 5**2 / 3000  # tr C^{-1} <= n
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 @given(seed=st.integers(0, 10**6), scales=st.lists(st.floats(1e-4, 1e4), min_size=5, max_size=5))
 def test_units_of_columns_change_nothing(seed, scales):
     rows = table(60, seed)
@@ -266,7 +267,6 @@ def test_orthogonal_rows_need_a_trace_of_the_sum_of_lengths_squared():
     assert solve(np.diag(lengths)).trace == pytest.approx(np.square(lengths).sum(), rel=1e-3)
 
 
-@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(3, 200), d=st.integers(1, 6), tail=st.sampled_from([1.5, 3.0, 30.0]))
 def test_every_row_is_inside_and_the_bounds_hold(seed, n, d, tail):
     rows = np.random.default_rng(seed).standard_t(tail, (max(n, d + 2), d))

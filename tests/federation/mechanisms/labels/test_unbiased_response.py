@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from support.scripted_words import Script, evenly
@@ -194,7 +194,6 @@ GRID = np.linspace(-1.0, 1.0, POINTS)
 WEIGHT = np.where(np.abs(GRID) == 1, 0.25, 0.0) + 0.5 / POINTS
 
 
-@settings(max_examples=25, deadline=None)
 @given(epsilon=st.floats(0.5, 12.0))
 def test_every_table_is_private_in_whole_numbers_and_unbiased(epsilon):
     weights = table(epsilon)[1]

@@ -86,7 +86,7 @@ def test_replaced_rows_need_root_two_more_gaussian_noise_and_twice_the_pure() ->
         assert replaced / added == pytest.approx(factor, rel=1e-3)
 
 
-@settings(derandomize=True, deadline=None, max_examples=30)
+@settings(derandomize=True)
 @given(st.integers(1, 60), st.integers(1, 5), st.floats(0.01, 8), st.floats(1e-9, 1e-2), st.sampled_from(UNITS))
 def test_the_claim_holds_and_less_noise_would_break_it(features, queries, epsilon, delta, unit) -> None:
     protected = {"unit": unit[0], "adjacency": unit[1]}
@@ -257,7 +257,7 @@ def test_the_sum_meets_the_bound_where_that_takes_over(monkeypatch: pytest.Monke
     assert np.all(np.array(values) >= summed)
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True)
 @given(st.integers(1, 200), st.floats(SMOOTH_SIGMA, 60), st.floats(0, 4))
 def test_it_lies_between_the_continuous_law_and_the_bound_for_all_cells(cells: int, sigma: float, at: float) -> None:
     """Rounded continuous noise is more private than the continuous one by no more than the grid can tell."""
@@ -326,7 +326,7 @@ def cells(bins: np.ndarray, wrong: np.ndarray) -> np.ndarray:
     return counts
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 @given(st.integers(0, 2**32 - 1))
 def test_no_neighbour_moves_more(seed: int) -> None:
     random = np.random.default_rng(seed)

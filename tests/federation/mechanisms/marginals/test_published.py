@@ -34,7 +34,7 @@ def measured_loss(rows: int, errors: int, scale: float, kind: str) -> float:
     return float(np.abs(law(rows, errors, scale, at) - law(rows + 1, added, scale, at)).max())
 
 
-@settings(derandomize=True, deadline=None, max_examples=80)
+@settings(derandomize=True)
 @given(st.integers(1, 200), st.floats(0, 1), st.floats(0.3, 300), st.sampled_from(["correct", "error"]))
 def test_the_loss_is_the_largest_log_ratio(rows: int, share: float, scale: float, kind: str) -> None:
     errors = round(share * rows)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
@@ -25,7 +25,6 @@ def shared(kind, contributors=4, features=3, queries=2, epsilon=1.0, delta=1e-5,
     return calibrate(kind, **size, **(unit or ROW), contributors=contributors)
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     kind=st.sampled_from(KINDS),
     contributors=st.integers(1, 50),

@@ -30,7 +30,7 @@ KINDS = [("pure", 1, "discrete_laplace"), ("pure", 4, "l2_gamma"), ("gaussian", 
     st.floats(0.01, 100),
     st.floats(-40, -3),
 )
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 def test_noise_is_calibrated_within_a_thousandth(
     noise: str, sensitivity: float, dimension: int, epsilon: float, log_delta: float
 ) -> None:
@@ -61,7 +61,7 @@ def test_noise_is_calibrated_within_a_thousandth(
 
 
 @given(st.floats(1e-6, 1e6), st.integers(1, 2000), st.floats(0.01, 100))
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True)
 def test_laplace_noise_is_calibrated_within_a_thousandth(sensitivity: float, dimension: int, epsilon: float) -> None:
     mechanism = calibrate_laplace(l1_sensitivity=sensitivity, dimension=dimension, epsilon=epsilon)
     charged, scale = mechanism.parameters["charged_sensitivity"], mechanism.parameters["scale"]

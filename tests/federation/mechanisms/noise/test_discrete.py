@@ -177,7 +177,7 @@ def test_on_fine_grids_the_bound_is_the_analytic_delta(dimension: int) -> None:
 
 
 @given(st.floats(0.02, 20), st.floats(-30, -2), st.integers(1, 500), st.floats(1e3, 1e6))
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True)
 def test_calibration_is_the_smallest_sigma(
     epsilon: float, log_delta: float, dimension: int, sensitivity: float
 ) -> None:
@@ -318,7 +318,7 @@ def test_delta_agrees_with_dp_accounting() -> None:
 
 
 @given(st.integers(1, 10**6), st.floats(1e-5, 100))
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True)
 def test_calibration_is_the_smallest_scale(sensitivity: int, epsilon: float) -> None:
     scale = discrete_laplace.calibrate_discrete_laplace(sensitivity, epsilon)
     assert Fraction(sensitivity, scale) <= Fraction(epsilon)

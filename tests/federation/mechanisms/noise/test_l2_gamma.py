@@ -88,7 +88,7 @@ def test_one_dimension_is_the_laplace_closed_form() -> None:
 
 
 @given(st.integers(1, 200), st.floats(0.01, 20), st.floats(0, 0.999))
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(derandomize=True)
 def test_delta_is_a_trade_off_curve(dimension: int, loss: float, part: float) -> None:
     deltas = [l2_gamma.delta(e, loss, dimension, 1.0) for e in (0.0, part * loss, loss, 2 * loss)]
     assert 1 > deltas[0] >= deltas[1] >= 0

@@ -118,7 +118,7 @@ def test_a_coin_on_the_boundary_is_settled_by_further_bits(distance: int, denomi
 
 
 @given(st.integers(0, 10**6), st.integers(1, 10**12), st.integers(0, 2**64 - 1))
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True)
 def test_coins_equal_high_precision_arithmetic(distance: int, denominator: int, word: int) -> None:
     further = 2**63 + 12345
     answer = below_exp_square(np.array([distance]), denominator, Script([word, further, further]))
@@ -128,7 +128,7 @@ def test_coins_equal_high_precision_arithmetic(distance: int, denominator: int, 
 
 
 @given(st.integers(0, 10**6), st.integers(1, 2**40), st.integers(1, 2**40), st.integers(0, 2**64 - 1), st.booleans())
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True)
 def test_coins_of_a_rational_scale_equal_high_precision_arithmetic(
     distance: int, numerator: int, denominator: int, word: int, near: bool
 ) -> None:

@@ -145,7 +145,7 @@ def test_numbers_of_draws_may_be_0_and_fill_the_largest_array_at_most():
 
 
 @given(st.integers(0, 2**40), st.integers(1, 2**20))
-@settings(derandomize=True, deadline=None)
+@settings(derandomize=True)
 def test_the_first_that_is_enough_is_found_from_below_and_between(low: int, distance: int) -> None:
     wanted = low + distance
     assert first(lambda n: n >= wanted, low) == wanted

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from support.examples import examples
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
@@ -107,7 +108,6 @@ def test_laplace_norms_are_those_of_draws():
     assert found == pytest.approx(np.quantile(np.linalg.norm(draws, axis=1), 1 - 1e-3), rel=0.02)
 
 
-@settings(deadline=None, max_examples=25)
 @given(st.floats(0.2, 1e6), st.floats(1e-9, 0.5), st.sampled_from([laplace_tail, gaussian_tail, laplace_pair_tail]))
 def test_an_entry_exceeds_its_reach_no_more_often_than_it_may(scale, beyond, tail):
     found = entry_reach(tail(scale), beyond)
@@ -116,7 +116,7 @@ def test_an_entry_exceeds_its_reach_no_more_often_than_it_may(scale, beyond, tai
         assert tail(scale)(np.array([found * (1 - 1e-9) - 1e-9]).clip(0.0))[0] > beyond
 
 
-@settings(deadline=None, max_examples=3)
+@settings(max_examples=examples(3))
 @given(st.floats(0.5, 100.0), st.integers(1, 40))
 def test_norms_grow_with_the_entries_and_with_what_is_left_out(scale, entries):
     tail = laplace_tail(scale)

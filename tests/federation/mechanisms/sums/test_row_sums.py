@@ -76,7 +76,7 @@ def test_l2_gamma_is_expected_to_be_shorter_than_gaussian_noise_up_to_a_dimensio
 
 
 @given(st.integers(1, 60), st.floats(0.05, 8), st.sampled_from([0.0, 1e-9, 1e-3]), st.floats(0.2, 9))
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 def test_auto_takes_the_smallest_root_mean_square(dimension, epsilon, delta, l1_bound):
     public = {"dimension": dimension, "epsilon": epsilon, "delta": delta, "l1_bound": l1_bound}
     chosen = noise_of("auto", **public)
@@ -116,7 +116,7 @@ def test_a_larger_l1_bound_than_unit_rows_have_changes_nothing():
 
 
 @given(st.integers(1, 12), st.integers(1, 400), st.sampled_from(KINDS), st.integers(0, 2**32))
-@settings(derandomize=True, deadline=None, max_examples=80)
+@settings(derandomize=True)
 def test_the_integers_move_no_further_than_charged(dimension, rows, kind, seed):
     """Rows cut in double precision, summed in double precision, one of them replaced by its opposite."""
     random = np.random.default_rng(seed)
@@ -291,7 +291,7 @@ def test_quantiles_are_those_of_the_sum_of_shares():
 
 
 @given(st.sampled_from(["pure", "gaussian", "laplace"]), st.integers(1, 300), st.floats(0.01, 1 - 1e-9))
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 def test_quantiles_grow_with_probability_and_noise(kind, dimension, probability):
     little, much = (
         calibrate(kind, dimension=dimension, epsilon=epsilon, delta=1e-6, rows=10) for epsilon in (2.0, 1.0)

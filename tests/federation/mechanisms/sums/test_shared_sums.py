@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import stats
@@ -32,7 +32,6 @@ def shared(kind, contributors=4, epsilon=1.0, delta=1e-5, rows_per_person=1):
     return calibrate(kind, contributors=contributors, **known)
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     kind=st.sampled_from(KINDS),
     contributors=st.integers(1, 50),
@@ -108,7 +107,6 @@ def test_bags_have_noise_of_their_own_with_the_variance_that_is_said(kind):
     assert np.abs(correlations).max() < 5 / math.sqrt(size)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     bags=st.tuples(st.integers(0, 2), st.integers(0, 2)),
     classes=st.tuples(st.integers(0, 1), st.integers(0, 1)),
@@ -195,7 +193,6 @@ def silent(monkeypatch):
 
 
 @pytest.mark.parametrize("known", NOISES)
-@settings(max_examples=60, deadline=None)
 @given(first=VECTORS, second=VECTORS)
 def test_whatever_one_party_has_moves_the_sum_within_what_is_charged(known, first, second):
     noise = NOISES[known]

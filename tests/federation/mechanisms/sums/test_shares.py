@@ -92,7 +92,7 @@ def test_sums_on_the_grid_have_the_density_of_the_sum(rounded: bool) -> None:
 
 
 @given(st.integers(2**16, 2**38), st.integers(1, 2**28))
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True)
 def test_gaussian_shares_have_no_less_than_their_part_and_hardly_more(sigma: int, contributors: int) -> None:
     scale = shares._gaussian_share_scale(sigma, contributors)
     assert 1 <= scale.numerator <= 2**40
@@ -190,7 +190,7 @@ def test_gaussian_noise_meets_its_delta_there() -> None:
     assert gaussian_delta(weakened(whole, 0.7), mu) == pytest.approx(1e-6, rel=1e-6)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 @given(st.integers(1, 60), st.floats(0.51, 1.0), st.floats(0.01, 0.2))
 def test_fewer_shares_promise_less(dimension: int, left: float, fewer: float) -> None:
     for whole in (laplace(dimension), calibrate("pure", sensitivity=1.0, dimension=dimension, epsilon=1.0)):
@@ -289,7 +289,7 @@ def test_as_many_shares_as_declared_sum_to_discrete_laplace(scale: int, contribu
 
 
 @given(st.integers(1, 2**40), st.integers(1, 2**30))
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True)
 def test_the_staircase_lies_above_the_law(scale: int, contributors: int) -> None:
     """At the left ends of the steps, where w_k q^k is largest; in many digits."""
     buckets = polya._buckets(scale, contributors)

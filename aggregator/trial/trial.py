@@ -24,6 +24,7 @@ One world as the sessions of its variants see it: its plan, its public rows, and
 from __future__ import annotations
 
 import json
+import math
 import secrets
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -40,7 +41,7 @@ from aggregator.trial.plan import PublicNumbers, PublicTable, VariantPlan, World
 from aggregator.trial.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.guarantee import require_epsilon
-from federation.contract.query import Noise, ReleaseId
+from federation.contract.query import OFF, Noise, ReleaseId
 from federation.contract.randomness import digest
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.accounting import sensitivity
@@ -305,6 +306,16 @@ class World:
         if self.variant is None:
             raise InputError("this world is no variant's; begin sessions in World.of(variant)")
         return self.variant
+
+    @property
+    def view(self) -> View:
+        """The public rows behind the feature map of releases whose noise has no part in choosing it."""
+        return self.views.at(OFF, math.inf)
+
+    @property
+    def feature_map(self) -> FeatureMap:
+        """The feature map of these releases."""
+        return self.view.public.feature_map
 
     def require_two_classes(self) -> None:
         """Refuse a world with another number of classes. Raises `InputError`."""

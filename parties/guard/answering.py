@@ -20,8 +20,9 @@ import numpy as np
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.plugins import find, installed
-from federation.contract.query import PrivateQuestion, PublicQuestion, Question, Submission, TrustedQuestion
+from federation.contract.query import OFF, PrivateQuestion, PublicQuestion, Question, Submission, TrustedQuestion
 from federation.contract.randomness import NoiseBits
+from federation.queries.additive import AdditiveQuestion
 from parties.party_data.cohort import Cohort
 from parties.party_data.isolation import alone
 
@@ -81,6 +82,19 @@ def _question_hint(answers: Callable[..., Any]) -> Any:
 Arrays: TypeAlias = Mapping[str, np.ndarray]
 NoisyAct: TypeAlias = Callable[[int, NoiseBits], Arrays]  # of a party and the bits of its noise
 PlainAct: TypeAlias = Callable[[int], Arrays]
+
+
+def with_noise(question: AdditiveQuestion, exact: Callable[[int], np.ndarray]) -> NoisyAct:
+    """Return what responds to an additive query: the exact vector of a party, with the noise of the query."""
+    mechanism = None if question.noise.kind == OFF else question.mechanism()
+
+    def act(party: int, bits: NoiseBits) -> Arrays:
+        vector = exact(party)
+        if mechanism is None:
+            return {"vector": np.tile(vector, (question.draws, 1))}
+        return {"vector": mechanism.release(vector, bits, question.draws)}
+
+    return act
 
 
 def answered(cohort: Cohort, question: Question) -> Submission:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+MOST_NAMES = 16  # of this project that a newcomer must know
 COPIED = ("federation", "parties", "aggregator", "scenarios", "pyproject.toml", "README.md", "LICENSE")
 _BLOCK = re.compile(
     r"```(?:python|toml)\n# (?P<path>[\w./]+)(?:, below (?P<below>[^\n]+))?\n(?P<text>.*?)```", re.DOTALL
@@ -57,7 +58,7 @@ def test_it_changes_no_other_file_is_listed_and_keeps_the_contract(copy: Path) -
     assert {path for path in before if after.get(path) != before[path]} == {"pyproject.toml"}
     added = after.keys() - before.keys()
     assert added == set(written) - {"pyproject.toml"}
-    assert len(added) == 2
+    assert len(added) == 6  # a protocol and its test; a protocol with a query and a response, and its test
 
     # What `pip install -e` writes for Python to find entry points; nothing has to be packed for it.
     written_down = [sys.executable, "-c", "import setuptools; setuptools.setup()", "--quiet", "egg_info"]
@@ -68,11 +69,21 @@ def test_it_changes_no_other_file_is_listed_and_keeps_the_contract(copy: Path) -
         cwd=copy, env=environment, capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
     assert "ridge_sums" in listed.stdout
-    [test] = [path for path in added if path.startswith("tests/")]
+    assert "class_means" in listed.stdout
+    tests = [str(copy / path) for path in sorted(added) if path.startswith("tests/")]
     pytest_command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib"]
     checked = subprocess.run(
-        [*pytest_command, "-c", os.devnull, "--rootdir", str(copy), str(copy / test)],
+        [*pytest_command, "-c", os.devnull, "--rootdir", str(copy), *tests],
         cwd=copy, env=environment, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert checked.returncode == 0, checked.stdout[-3000:]
-    assert "1 passed" in checked.stdout
+    assert "2 passed" in checked.stdout
+
+
+def test_a_protocol_with_its_own_query_takes_three_files_and_few_names() -> None:
+    page = (ROOT / "docs" / "tutorials" / "own-protocol.md").read_text()
+    own = [block["text"] for block in _BLOCK.finditer(page) if re.search(r"(?<!test_)class_means\.py", block["path"])]
+    assert len(own) == 3
+    imported = re.findall(r"^from (?:federation|parties|aggregator)\S* import (.+)$", "".join(own), re.MULTILINE)
+    names = {name for line in imported for name in line.split(", ")} - {"ClassMeansQuestion"}
+    assert len(names) <= MOST_NAMES, names

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from class_sums.answer import answer as honest
-from class_sums.protocol import ClassSums, ClassSumsSession
+from class_sums.protocol import ClassSums
 from class_sums.question import ClassSumsQuestion
 
-from aggregator.contract.session import Session
-from aggregator.trial.trial import World
 from federation.contract.randomness import NoiseBits
 from parties.guard.answering import Arrays, NoisyAct
 from parties.party_data.cohort import Cohort
@@ -33,15 +31,8 @@ def answer(cohort: Cohort, question: CohortQuestion) -> NoisyAct:
     return divided
 
 
-class CohortSession(ClassSumsSession):
-    """Asks it."""
-
-    question_type: ClassVar[type[ClassSumsQuestion]] = CohortQuestion
-
-
 @dataclass(frozen=True)
 class CohortDependent(ClassSums):
     """Its answers depend on the parties behind a node."""
 
-    def begin(self, world: World, epsilon: float, draws: int) -> Session:
-        return CohortSession(world, self, epsilon, draws)
+    asks: ClassVar[type[ClassSumsQuestion]] = CohortQuestion

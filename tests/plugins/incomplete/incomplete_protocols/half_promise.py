@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from class_sums.answer import answer as honest
-from class_sums.protocol import ClassSums, ClassSumsSession
+from class_sums.protocol import ClassSums
 from class_sums.question import ClassSumsQuestion
 
-from aggregator.contract.session import Session
-from aggregator.trial.trial import World
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from parties.guard.answering import NoisyAct
 from parties.party_data.cohort import Cohort
@@ -32,15 +30,8 @@ def answer(cohort: Cohort, question: HalfPromiseQuestion) -> NoisyAct:
     return honest(cohort, question)
 
 
-class HalfPromiseSession(ClassSumsSession):
-    """Asks it."""
-
-    question_type: ClassVar[type[ClassSumsQuestion]] = HalfPromiseQuestion
-
-
 @dataclass(frozen=True)
 class HalfPromise(ClassSums):
     """It promises half of what it spends."""
 
-    def begin(self, world: World, epsilon: float, draws: int) -> Session:
-        return HalfPromiseSession(world, self, epsilon, draws)
+    asks: ClassVar[type[ClassSumsQuestion]] = HalfPromiseQuestion

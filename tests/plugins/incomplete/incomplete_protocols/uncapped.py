@@ -7,11 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from class_sums.answer import answer as honest
-from class_sums.protocol import ClassSums, ClassSumsSession
+from class_sums.protocol import ClassSums
 from class_sums.question import ClassSumsQuestion
 
-from aggregator.contract.session import Session
-from aggregator.trial.trial import World
 from federation.contract.randomness import NoiseBits
 from parties.guard.answering import Arrays, NoisyAct
 from parties.party_data.cohort import Cohort
@@ -36,15 +34,8 @@ def answer(cohort: Cohort, question: UncappedQuestion) -> NoisyAct:
     return through_a_table
 
 
-class UncappedSession(ClassSumsSession):
-    """Asks it."""
-
-    question_type: ClassVar[type[ClassSumsQuestion]] = UncappedQuestion
-
-
 @dataclass(frozen=True)
 class Uncapped(ClassSums):
     """Its question has a size that nothing bounds."""
 
-    def begin(self, world: World, epsilon: float, draws: int) -> Session:
-        return UncappedSession(world, self, epsilon, draws)
+    asks: ClassVar[type[ClassSumsQuestion]] = UncappedQuestion

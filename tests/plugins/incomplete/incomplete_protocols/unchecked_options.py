@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from class_sums.protocol import ClassSums, ClassSumsSession
+from class_sums.protocol import ClassSums
+from class_sums.question import ClassSumsQuestion
 
-from aggregator.contract.session import Session
 from aggregator.trial.trial import World
 
 
@@ -16,6 +17,6 @@ class UncheckedOptions(ClassSums):
 
     groups: int = 1
 
-    def begin(self, world: World, epsilon: float, draws: int) -> Session:
-        assert world.plan.parties // self.groups >= 0
-        return ClassSumsSession(world, self, epsilon, draws)
+    def query(self, trial: World, noise: Any, **sent: Any) -> ClassSumsQuestion:
+        assert trial.plan.terms.parties // self.groups >= 0
+        return super().query(trial, noise, **sent)

@@ -54,8 +54,10 @@ def _told(job: Job, before: Future[Artefacts], after: Future[Artefacts], texts: 
         if unforeseen := [error for _, error in failed if error and not isinstance(error, FailedError)]:
             raise unforeseen[0]
         return False, [f"{job.name}: failed", *(f"  {side}: {error}" for side, error in failed)]
-    old, new = ({name: one for name, one in found.result().items() if texts or not name.endswith(TEXTS)}
-                for found in (before, after))
+    old, new = (
+        {name: one for name, one in found.result().items() if texts or not name.endswith(TEXTS)}
+        for found in (before, after)
+    )
     differing = list(compared(old, new))
     return not differing, [f"{job.name}: {'differs' if differing else 'same'} ({len(new)} artefacts)", *differing]
 

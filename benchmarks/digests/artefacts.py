@@ -5,7 +5,9 @@ A new wording changes texts alone. Keys, dates, seconds, memory and the version 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -13,6 +15,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
+import yaml
 
 Artefacts = dict[str, list[str]]
 """Lines by the name of an artefact, which ends with its part: `values` or `texts`."""
@@ -24,6 +27,7 @@ _PATTERNS = (
     r"(ssh-ed25519|ecdsa-sha2-\w+) [A-Za-z0-9+/=]+",
     r"(?<!sha256:)\b[0-9a-f]{64}\b",  # fingerprints of keys, and digests of what has keys in it
     r"(?<=approval: )[0-9a-f]{12}\b",  # a request that waits at a site
+    r"(?<=approved: )[0-9a-f]{12}\b",
     r"(?<=\.toml )[0-9a-f]{12}\b",
     r"\b\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?(\+00:00)?)?\b",
     r"(?<=multiparty-federation )[\w.]+",
@@ -33,85 +37,91 @@ _PATTERNS = (
 _SCRUBBED = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS), re.DOTALL)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _DRAWN = {".svg", ".png"}
-_TABLES = {".csv", ".yaml"}
-_READ = {".html", ".json", ".npz", ".toml", ".txt", *_DRAWN, *_TABLES}
+_READ = {".csv", ".html", ".json", ".npz", ".toml", ".txt", ".yaml", *_DRAWN}
+_STATE = "state"  # folder of a site, which its journal and approvals are in
+
+_Lines = Iterable[tuple[str, bool]]  # each with whether it is a text
 
 
 def artefacts_in(folder: Path, here: Path) -> Artefacts:
-    """Return the artefacts below a folder, without hidden ones; texts name files as seen from `here`."""
+    """Return the artefacts below a folder; texts name files as seen from `here`."""
     found: Artefacts = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
-        if path.is_file() and path.suffix in _READ and not any(part.startswith(".") for part in name.parts):
-            found |= _of_file(path, str(name), here)
+        left_out = any(part.startswith(".") or part == _STATE for part in name.parts)
+        if path.is_file() and path.suffix in _READ and not left_out:
+            found |= _parted(str(name), _of_file(path, here))
     return found
 
 
 def artefacts_of(name: str, text: str, here: Path) -> Artefacts:
-    """Return the values and texts that a command has printed, or a text file has.
+    """Return the values and texts that a command has printed, as JSON or for people.
 
     Examples:
-        >>> artefacts_of("answer", '{"epsilon": 1.5, "started": "2026-01-01", "promise": "for one row"}', Path("/tmp"))
-        {'answer values': ['epsilon: 1.5', 'started: "#"'], 'answer texts': ['promise: "for one row"']}
+        >>> artefacts_of("answer", '{"epsilon": 1.5, "on": "2026-01-01", "promise": "for one row"}', Path("/tmp"))
+        {'answer values': ['epsilon: 1.5', 'on: "~"'], 'answer texts': ['promise: "for one row"']}
     """
+    text = _plain(text, here)
     try:
-        return _parted(name, _flat(json.loads(_plain(text, here))))
+        return _parted(name, _flat(json.loads(text)))
     except ValueError:
-        return _parted(name, _plain(text, here).splitlines())
+        return _parted(name, ((line, _is_text(line)) for line in text.splitlines()))
 
 
-def _of_file(path: Path, name: str, here: Path) -> Artefacts:
+def _of_file(path: Path, here: Path) -> _Lines:
     if path.suffix in _DRAWN:
-        return {f"{name} {TEXTS}": [hashlib.sha256(path.read_bytes()).hexdigest()]}
+        return [(hashlib.sha256(path.read_bytes()).hexdigest(), True)]
     if path.suffix == ".npz":
-        return _parted(name, _arrays(path))
-    text = path.read_text(encoding="utf-8")
-    if path.suffix in _TABLES:
-        return {f"{name} {VALUES}": _plain(text, here).splitlines()}
+        return _arrays(path)
+    text = _plain(path.read_text(encoding="utf-8"), here)
     if path.suffix == ".html":
-        return _page(name, _plain(text, here))
-    return artefacts_of(name, text, here)
+        return _of_page(text)
+    if path.suffix == ".json":
+        return _flat(json.loads(text))
+    if path.suffix == ".yaml":
+        return _flat(yaml.safe_load(text))
+    if path.suffix == ".toml":
+        parts = (line.partition("#") for line in text.splitlines())
+        return [pair for value, _, comment in parts for pair in ((value.strip(), False), (comment, True))]
+    return ((line, path.suffix == ".txt") for line in text.splitlines())
 
 
 def _plain(text: str, here: Path) -> str:
-    return _SCRUBBED.sub("#", text.replace(str(here), "."))
+    return _SCRUBBED.sub("~", text.replace(str(here), "."))
 
 
-def _parted(name: str, lines: Iterable[str]) -> Artefacts:
+def _parted(name: str, lines: _Lines) -> Artefacts:
     parts: Artefacts = {f"{name} {VALUES}": [], f"{name} {TEXTS}": []}
-    for line in lines:
-        parts[f"{name} {TEXTS if _is_text(line) else VALUES}"].append(line)
+    for line, is_text in lines:
+        parts[f"{name} {TEXTS if is_text else VALUES}"].append(line)
     return {part: found for part, found in parts.items() if found}
 
 
 def _is_text(line: str) -> bool:
     """Return whether words stand side by side, which those of a name do not."""
-    return any(_WORD.search(one) and _WORD.search(other) for one, other in _neighbours(line.split(": ", 1)[-1].split()))
+    return any(_WORD.search(one) and _WORD.search(other) for one, other in itertools.pairwise(line.split()))
 
 
-def _neighbours(words: list[str]) -> Iterator[tuple[str, str]]:
-    return zip(words, words[1:], strict=False)
-
-
-def _flat(value: object, path: str = "") -> Iterator[str]:
+def _flat(value: object, path: str = "") -> Iterator[tuple[str, bool]]:
     """Yield a line for each leaf of a JSON document, also of those that stand in one of its strings."""
     if isinstance(value, str) and value[:1] in ("{", "["):
-        try:
+        with contextlib.suppress(ValueError):
             value = json.loads(value)
-        except ValueError:
-            pass
     if isinstance(value, dict) and value:
-        pairs = [(key, part) for key, part in value.items() if key not in _VOLATILE]
+        pairs = [(str(key), part) for key, part in value.items() if key not in _VOLATILE]
     elif isinstance(value, list) and value:
         pairs = [(str(place), part) for place, part in enumerate(value)]
     else:
-        yield f"{path}: {json.dumps(value, ensure_ascii=False)}"
+        yield (
+            f"{path}: {json.dumps(value, ensure_ascii=False, default=str)}",
+            isinstance(value, str) and _is_text(value),
+        )
         return
     for key, part in pairs:
         yield from _flat(part, f"{path}.{key}" if path else key)
 
 
-def _arrays(path: Path) -> Iterator[str]:
+def _arrays(path: Path) -> Iterator[tuple[str, bool]]:
     """Yield a line for each array of an npz file, whatever the archive around it looks like; texts as they are."""
     with np.load(path, allow_pickle=False) as stored:
         for name in sorted(stored):
@@ -119,13 +129,13 @@ def _arrays(path: Path) -> Iterator[str]:
             if array.dtype.kind == "U" and array.size == 1:
                 yield from _flat(str(array.item()), name)
             else:
-                yield f"{name}: {array.dtype.str} {array.shape} {hashlib.sha256(array.tobytes()).hexdigest()}"
+                yield f"{name}: {array.dtype.str} {array.shape} {hashlib.sha256(array.tobytes()).hexdigest()}", False
 
 
-def _page(name: str, text: str) -> Artefacts:
+def _of_page(text: str) -> _Lines:
     reader = _Page()
     reader.feed(text)
-    return {f"{name} {part}": lines for part, lines in ((VALUES, reader.values), (TEXTS, reader.texts)) if lines}
+    return reader.lines
 
 
 class _Page(HTMLParser):
@@ -133,22 +143,18 @@ class _Page(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.values: list[str] = []
-        self.texts: list[str] = []
+        self.lines: list[tuple[str, bool]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.values.append(f"<{tag}>")
+        self.lines.append((f"<{tag}>", False))
         for name, value in attrs:
             self._take(value or "", f"{name}=")
 
     def handle_data(self, data: str) -> None:
-        for line in data.splitlines():
-            self._take(line.strip(), "")
+        for line in filter(None, map(str.strip, data.splitlines())):
+            self._take(line, "")
 
     def _take(self, text: str, before: str) -> None:
-        if not text:
-            return
-        if _is_text(text):
-            self.texts.append(text)
-            text = "..."
-        self.values.append(before + text)
+        if is_text := self.lasttag == "style" or _is_text(text):
+            self.lines.append((text, True))
+        self.lines.append((before + ("..." if is_text else text), False))

@@ -66,7 +66,9 @@ class Tree:
                 check=False,
             )
             if ended.returncode not in _DONE:
-                raise FailedError(f"{command}: exit code {ended.returncode}\n{ended.stdout[-500:]}{ended.stderr[-2000:]}")
+                raise FailedError(
+                    f"{command}: exit code {ended.returncode}\n{ended.stdout[-500:]}{ended.stderr[-2000:]}"
+                )
             if not tool:
                 found |= {f"$ {command} values": []} | artefacts_of(f"$ {command}", ended.stdout, self.folder)
                 found[f"$ {command} values"].append(f"exit code {ended.returncode}")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -98,8 +97,8 @@ def _parted(name: str, lines: _Lines) -> Artefacts:
 
 
 def _is_text(line: str) -> bool:
-    """Return whether words stand side by side, which those of a name do not."""
-    return any(_WORD.search(one) and _WORD.search(other) for one, other in itertools.pairwise(line.split()))
+    """Return whether there are two words with a space between, as no name and no number has."""
+    return sum(bool(_WORD.search(part)) for part in line.split()) > 1
 
 
 def _flat(value: object, path: str = "") -> Iterator[tuple[str, bool]]:

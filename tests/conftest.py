@@ -26,7 +26,14 @@ from federation.contract.plugins import Reference
 collect_ignore = ["plugins/complete", "plugins/incomplete"]  # packages of others, which their tests install
 
 LONG = ("deployment", "federation/engines", "scenarios/testing", "documentation", "plugins")  # rooms that take long
-SLOW = ("benchmarks", "documentation", "papers", "plugins")  # rooms of which every test has the marker
+SLOW = (
+    "benchmarks",
+    "deployment",
+    "documentation",
+    "pages",
+    "papers",
+    "plugins",
+)  # rooms of which every test has the marker
 
 # How long an example takes depends on what else the machine does, and speed is for benchmarks.
 settings.register_profile("suite", deadline=None, max_examples=DEFAULT)

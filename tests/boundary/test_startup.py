@@ -48,7 +48,9 @@ print("IMPORTED", *sys.modules)
 """
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command", [pytest.param(one, marks=pytest.mark.slow if one in ("list", "show") else ()) for one in COMMANDS]
+)
 def test_a_command_loads_only_what_it_uses(tmp_path: Path, command: str) -> None:
     arguments, allowed = COMMANDS[command]
     out = ("--out", str(tmp_path / "run")) if command == "run" else ()

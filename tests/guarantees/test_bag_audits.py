@@ -158,9 +158,9 @@ def test_parties_that_mistake_what_a_row_moves_are_refuted(name, sensitivity, mo
 
 
 def test_parties_whose_rows_are_longer_than_one_are_refuted(monkeypatch):
-    import parties.answers.embeddings
+    from parties.responses import bags
 
-    real = parties.answers.embeddings.private_features
+    real = bags.private_features
     longer = lambda *arguments: (2**0.5 * tile for tile in real(*arguments))  # noqa: E731
-    monkeypatch.setattr(parties.answers.embeddings, "private_features", longer)
+    monkeypatch.setattr(bags, "private_features", longer)
     assert not audited(pair("row, little for labels"), RUNS).passed

@@ -83,7 +83,10 @@ def honest():
     return {}
 
 
-@pytest.mark.parametrize("kind", get_args(Kind))
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=() if kind in ("flip", "malformed") else pytest.mark.slow) for kind in get_args(Kind)],
+)
 def test_attackers_end_no_run(ratios, kind, honest):
     found, failures = attacked(ratios, Conduct(hostile=3 / 8, kind=kind, seed=1))
     require_ratios(found)
@@ -130,7 +133,8 @@ EXTREMES = [  # of a field, and whether they are refused
 
 @pytest.mark.parametrize(
     ("hostile", "name", "largest", "refused"),
-    [([0, 1, 2, 3], *case) for case in EXTREMES] + [([0], *case) for case in EXTREMES if not case[2]],
+    [pytest.param([0, 1, 2, 3], *case, marks=() if case[2] else pytest.mark.slow) for case in EXTREMES]
+    + [pytest.param([0], *case, marks=pytest.mark.slow) for case in EXTREMES if not case[2]],
 )
 def test_extreme_values_end_no_run(ratios, hostile, name, largest, refused):
     """Of the variants whose answers have such a field: all others get what honest parties send."""

@@ -193,6 +193,7 @@ def test_a_gram_that_is_none_is_refused(predicted):
     assert sum(failures.values()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 60.0])
 def test_honest_answers_are_never_refused(predicted, epsilon):
     loud = Reference("support.linear_labels:Parties", {"loud": [0, 3]})  # labels at the ends of the range

@@ -35,7 +35,7 @@ def flower_grid(home):
     assert list((home / "federation").glob("*")) == []
 
 
-@pytest.mark.parametrize("per_node", [5, 9])
+@pytest.mark.parametrize("per_node", [9, pytest.param(5, marks=pytest.mark.slow)])
 def test_flower_and_inline_release_equal_bytes(make_plan, flower_grid, per_node):
     plan = make_plan(individual=10)
     flower_grid.heard.clear()
@@ -44,6 +44,7 @@ def test_flower_and_inline_release_equal_bytes(make_plan, flower_grid, per_node)
     assert flower_grid.heard == [(number + 1, 2 * nodes) for number in range(2 * nodes)]
 
 
+@pytest.mark.slow
 def test_failing_parties_are_one_cause_with_their_number(make_plan, flower_grid):
     broken = Reference("support.synthetic:Parties", {"broken": [3, 17]})
     _, summary = run(flower_grid, make_plan(), 8, broken)
@@ -77,6 +78,7 @@ def test_a_worker_that_dies_is_named_and_later_worlds_are_whole(make_plan, flowe
     assert run(flower_grid, plan, 8) == run(open_grid("inline"), plan, 8)
 
 
+@pytest.mark.slow
 def test_a_hanging_party_does_not_keep_the_simulation_from_ending(make_plan, flower_grid):
     with pytest.raises(QuorumError, match=r"engine\.timeout of 0\.5 seconds has passed"):
         run(flower_grid, make_plan(timeout=0.5), 8, Reference("support.sabotage:Hanging"))

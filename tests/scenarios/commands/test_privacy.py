@@ -131,6 +131,7 @@ def test_shares_of_noisy_records_are_decimal_numbers() -> None:
     assert record["noisy"] == 3
 
 
+@pytest.mark.slow
 def test_negative_labels_cost_what_their_width_does() -> None:
     shifted = json.loads(bag_sums(*LLP, "--rho", ".1", "--range", "-3,-2", "--json"))
     assert shifted["delta"] == json.loads(bag_sums(*PUBLISHED, "--json"))["delta"]
@@ -395,6 +396,7 @@ def proportions(*arguments: str) -> str:
     return result.output
 
 
+@pytest.mark.slow
 def test_all_mechanisms_of_proportions_at_invented_counts() -> None:
     record = json.loads(proportions(*FIGURE, "--json"))
     assert record["counts"] == [50, 50, 50, 50, 800]

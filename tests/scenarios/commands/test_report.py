@@ -17,6 +17,7 @@ from scenarios.commands.report import _labels, report_command
 from scenarios.scores.results import read_results
 
 
+@pytest.mark.slow
 def test_the_command_reads_the_results_once(make_run, monkeypatch, capsys):
     directories, asked = [make_run(), make_run("again")], []
     for module in ("scenarios.scores.results", "scenarios.reports.report"):
@@ -43,6 +44,7 @@ def test_command_prints_the_table_and_the_path(make_run, capsys):
     assert (directory / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_command_compares_several_here_or_elsewhere(make_run, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     directories = [make_run(), make_run("again")]
@@ -91,6 +93,7 @@ def test_a_deployed_aggregators_directory_has_a_guarantee_page_and_no_report(tmp
     assert not (tmp_path / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_three_commands_lead_from_a_table_to_the_officers_page(tmp_path, monkeypatch, capsys):
     """In an empty folder, without that anybody edits a file."""
     random = np.random.default_rng(0)

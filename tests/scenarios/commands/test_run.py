@@ -78,6 +78,7 @@ def test_with_one_epsilon_the_next_command_applies_the_model(run, tmp_path, caps
     assert capsys.readouterr().out.endswith(f"next: federation predict {tmp_path}/run --variant soft_vote FILE\n")
 
 
+@pytest.mark.slow
 def test_quiet_prints_the_path_of_the_report_alone(done, tmp_path, capsys):
     few = [
         text

@@ -135,6 +135,7 @@ def test_a_plan_is_saved_with_what_replaces_its_fields_and_can_be_run(tmp_path):
     assert grid.asked == 2  # of each node one question
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["private_labels", "mean_operator", "class_ratio"]
 )  # one query of an exchange tells less

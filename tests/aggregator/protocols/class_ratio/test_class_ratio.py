@@ -62,6 +62,7 @@ FITTED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 def test_whatever_goes_together_leads_to_estimates(make_plan):
     plan = make_plan(

@@ -83,6 +83,7 @@ def ratios(plan, name, release=0, noise=0):
     return models.estimator(release, noise).predict(models.feature_maps[release].transform(draw(labels, 7)))
 
 
+@pytest.mark.slow
 def test_releases_are_the_same_bytes_whatever_the_cohorts(plan):
     _, summary = run_in_cohorts(plan(), Reference("support.bagged:Parties", {"broken": [3]}))
     assert summary["answered"] == 5

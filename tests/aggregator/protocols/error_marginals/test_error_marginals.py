@@ -52,6 +52,7 @@ def accuracy(plan, name, release=0, noise=0):
     return np.mean(released.predict(release, noise, features) == labels)
 
 
+@pytest.mark.slow
 def test_releases_are_the_same_bytes_whatever_the_cohorts(plan):
     _, summary = run_in_cohorts(plan(), Reference("support.two_class_parties:Parties", {"broken": [3]}))
     assert summary["answered"] == 5
@@ -64,6 +65,7 @@ def summary_text(summary):
     return text
 
 
+@pytest.mark.slow
 def test_every_variant_learns_where_noise_leaves_something(plan):
     chosen = plan()
     run(open_grid("inline"), chosen, 6, HONEST)

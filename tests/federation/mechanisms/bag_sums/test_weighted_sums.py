@@ -145,6 +145,7 @@ def test_the_worst_label_can_lie_inside_the_range() -> None:
     assert ends.max() < 0.9
 
 
+@pytest.mark.slow
 def test_larger_bags_hide_labels_better() -> None:
     rng = np.random.default_rng(5)
     rows, labels = np.column_stack([rng.normal(size=(2048, 4)), np.ones(2048)]), rng.random(2048)
@@ -251,7 +252,7 @@ def alternative(epsilon: float, a: float, b: float) -> float:
 
 
 @pytest.mark.parametrize(("a", "b"), [(0.3, 1.2), (0.05, 1.05), (0.6, 1.01), (1.0, 2.0), (0.3, 0.8), (0.6, 0.99)])
-@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5, 1.0])
+@pytest.mark.parametrize("epsilon", [0.5, *(pytest.param(one, marks=pytest.mark.slow) for one in (0.0, 0.1, 1.0))])
 def test_either_order_is_integrated_from_where_it_begins(epsilon: float, a: float, b: float) -> None:
     """The worse of both hides an error in the other."""
     x = np.arange(-24.0, 4.0, 0.05)

@@ -23,6 +23,7 @@ from support.synthetic import Parties, public_table
 from aggregator.trial.plan import VariantPlan, WorldPlan
 from federation.contract.plugins import Reference
 
+pytest_plugins = ["support.messages"]
 collect_ignore = ["plugins/complete", "plugins/incomplete"]  # packages of others, which their tests install
 
 LONG = ("deployment", "federation/engines", "scenarios/testing", "documentation", "plugins")  # rooms that take long

@@ -44,6 +44,8 @@ _VOLATILE = (
     (re.compile(r"0x[0-9a-f]{6,}"), "<address>"),
     (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?"), "<time>"),
     (re.compile(r"\b(127\.0\.0\.1|localhost):\d+"), r"\1:<port>"),
+    (re.compile(r"\b(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{12,}\b"), "<hash>"),
+    (re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?= (?:s|ms|seconds)\b)"), "<number>"),
     (re.compile(r"\b(pid|process) \d+"), r"\1 <pid>"),
     (re.compile(r"(?<![\w.])\d+\.\d+\.\d+(?:\.?(?:dev|post|rc)\d+)?(?![\w.])"), "<version>"),
 )

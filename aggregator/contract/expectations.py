@@ -15,9 +15,16 @@ from functools import cache
 from typing import Literal
 
 import numpy as np
+from scipy.special import ndtr
 
 from aggregator.contract.session import Decoder, LinearScores, Perturbable
-from aggregator.learners.mean_operators.accuracy import USUAL, loss_in_words, predicted_accuracy
+from aggregator.learners.mean_operators.accuracy import (
+    USUAL,
+    loss_in_words,
+    noisy_accuracies,
+    predicted_accuracy,
+    typical_spectrum,
+)
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.mechanisms.noise.additive import AdditiveMechanism
@@ -96,8 +103,6 @@ def expected_of_means(
         >>> round(found.error, 2), found.assuming
         (0.12, '0.9 can be had without noise and classes differ as on usual tables')
     """
-    from aggregator.learners.mean_operators.accuracy import noisy_accuracies, typical_spectrum
-
     without = USUAL if public.attainable is None else public.attainable
     spectrum = np.array(public.spectrum) if public.spectrum else typical_spectrum(public.features or 1)
     majority = 0.5 if public.majority is None else max(public.majority, 1 - public.majority)
@@ -222,8 +227,6 @@ def _leads(scores: np.ndarray, chosen: np.ndarray) -> np.ndarray:
 
 def _chance_of_leading(leads: np.ndarray) -> np.ndarray:
     """P[Z_0 + lead_j > Z_j for all j] (N,), Z independent standard normal; closed form for a single rival."""
-    from scipy.special import ndtr
-
     if leads.shape[1] == 1:
         return np.asarray(ndtr(leads[:, 0] / math.sqrt(2)))
     chance = np.zeros(len(leads))

@@ -7,10 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from aggregator.collectors.labels import LabelSumAnswers
 from aggregator.contract.expectations import Expected
 from aggregator.contract.protocol import Place, Promise, Refused, Rule, Sent, Trust, refuse_misplaced
+from aggregator.contract.session import OneRound
 from aggregator.regressions import models as risk
 from aggregator.regressions.label_protocol import LabelProtocol
+from aggregator.regressions.models import from_moments, shrunk
+from aggregator.releases.models import Described
 from aggregator.trial.plan import PublicNumbers, product
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
@@ -18,12 +22,10 @@ from federation.contract.query import OFF, ReleaseId
 from federation.mechanisms.noise import gaussian
 from federation.mechanisms.sums.row_sums import RowStatistic
 from federation.queries.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
+from federation.queries.row_sums import RowMomentsNoise
 
 if TYPE_CHECKING:
-    from aggregator.collectors.labels import LabelSumAnswers
-    from aggregator.contract.session import OneRound
     from aggregator.regressions.worst_case import WorstLabels, WorstRows
-    from aggregator.releases.models import Described
     from aggregator.trial.trial import World
 
 
@@ -104,8 +106,6 @@ class NoisyLabelSums(LabelProtocol):
         """A session that asks once, and learns a model from each noise draw. Raises `InputError` without a range."""
         if self.protect == "label" and self.place is not Place.SHARES:
             return super().begin(world, epsilon, draws)
-        from federation.queries.row_sums import RowMomentsNoise
-
         if self.protect == "label":
             from aggregator.regressions.row_sessions import LabelTotalsSession
 
@@ -209,8 +209,6 @@ class NoisyLabelSums(LabelProtocol):
 
     def learn(self, answers: LabelSumAnswers, draw: int, seed: int) -> Described:
         """The model of one noise draw from the sums of all parties that answered, and of their noise."""
-        from aggregator.regressions.models import from_moments, shrunk
-
         label_range = answers.question.rows.label_range
         gram, moment = answers.total("gram"), answers.total("moment")[draw]
         if self.noise == "off" or not self.shrink:

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from aggregator.collectors.labels import LabelAnswers
 from aggregator.contract.expectations import Expected
 from aggregator.contract.protocol import Promise, Refused, Rule, Sent, Trust, refuse_misplaced
 from aggregator.regressions import models as risk
 from aggregator.regressions.label_protocol import LabelProtocol
+from aggregator.regressions.models import from_labels
+from aggregator.releases.models import Described
 from aggregator.trial.plan import PublicNumbers, product
 from federation.contract.query import ReleaseId
 from federation.mechanisms.labels import unbiased_response as unbiased_design
@@ -22,9 +25,7 @@ from federation.mechanisms.labels.unbiased_response import MOST_EPSILON
 from federation.queries.labels import LabelledRows, LabelsNoise, PrivateLabelsQuestion
 
 if TYPE_CHECKING:
-    from aggregator.collectors.labels import LabelAnswers
     from aggregator.regressions.worst_case import WorstLabels
-    from aggregator.releases.models import Described
 
 _BINNED = ("bins", "estimated_bins")
 
@@ -139,8 +140,6 @@ class PrivateLabels(LabelProtocol):
 
     def learn(self, answers: LabelAnswers, draw: int, seed: int) -> Described:
         """The model of one noise draw."""
-        from aggregator.regressions.models import from_labels
-
         question, present = answers.question, answers.present
         assert isinstance(question, PrivateLabelsQuestion)
         sizes = answers.array("size")[present]

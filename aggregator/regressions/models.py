@@ -238,46 +238,6 @@ def private_labels(rank: int, rows: int, residual: float, noise: float, bias: fl
     return rank * (residual + noise) / rows + bias
 
 
-def bag_sums(rank: int, rows: int, residual: float, size: int, noise: float) -> float:
-    """r (k s² + v)/N for published bags of k = `size` rows each, whose label sums have noise of variance v.
-
-    Weights have mean 0 and variance 1 and are published. Sums over k rows see each row's residual beside those of k - 1
-    others; at the same guarantee v does not fall with k, so k = 1 is the best (Brahmbhatt et al. 2023, Figure 2, gives
-    no such comparison; the formula is the variance of least squares on m = N/k rows of covariance k X'X/N).
-
-    Examples:
-        >>> bag_sums(rank=10, rows=1000, residual=0.25, size=8, noise=2.0)
-        0.04
-    """
-    return rank * (size * residual + noise) / rows
-
-
-def weighted_bags(rank: int, bags: int, residual: float, size: int, noise: float) -> float:
-    """(s² + v/k) r/(m - r - 1) for m = `bags` secret Gaussian combinations of k = `size` rows and labels.
-
-    The mean of the inverse Wishart law of m Gaussian rows (Muirhead 1982, Section 3.2.3); `noise` is the variance v of
-    a label sum. Without noise it does not depend on k. Infinite for m <= r + 1.
-
-    Examples:
-        >>> round(weighted_bags(rank=10, bags=50, residual=0.25, size=8, noise=2.0), 4)
-        0.1282
-    """
-    return (residual + noise / size) * rank / (bags - rank - 1) if bags > rank + 1 else math.inf
-
-
-def label_sums(rank: int, rows: int, residual: float, noise: float, trace: float, parties: int = 1) -> float:
-    """r s²/N + K v tr(C)/N for the sum X'y with noise of covariance v C in whitened coordinates (X'X)^{-1/2} x.
-
-    `noise` is v, `trace` tr(C), with z'C^{-1}z <= 1 for all whitened rows z; each of K = `parties` parties that do not
-    trust anybody adds noise of its own.
-
-    Examples:
-        >>> label_sums(rank=10, rows=1000, residual=0.25, noise=2.0, trace=0.5)
-        0.0035
-    """
-    return least_squares(rank, rows, residual) + parties * noise * trace / rows
-
-
 def least_trace(rank: int, rows: int) -> float:
     """r²/N: no shape of noise that hides every row has less (whitened rows z have sum z z' = 1, so tr C^{-1} <= N).
 
@@ -313,8 +273,8 @@ def shrunk_risk(rank: int, rows: int, noise: float, width: float) -> float:
     (1/24 + .02) D^2.
 
     Examples:
-        >>> shrunk_risk(rank=10, rows=1000, noise=2.0, width=1.0), shrunk_risk(rank=10, rows=1000, noise=2000.0,
-        width=1.0) (0.01, 0.06)
+        >>> [shrunk_risk(rank=10, rows=1000, noise=noise, width=1.0) for noise in (2.0, 2000.0)]
+        [0.01, 0.06]
     """
     around = rows * _SIGNAL * width**2 / max(1, rank - 1)
     constant = rows * _MIDDLE * width**2

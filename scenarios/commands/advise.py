@@ -413,8 +413,6 @@ def advise(
     from scenarios.advice.proposed_scenario import advised, checked
     from scenarios.advice.texts import draw, prospects
 
-    pass
-
     require_one_pilot(pilot, charged_pilot, pilot_data, accuracy)
 
     asked = Asked(

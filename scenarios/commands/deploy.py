@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option
 
+from federation.contract.errors import InputError
 from scenarios.commands.options import AsJson, DataDirectory, Settings
 from scenarios.commands.output import remark, tell
 
@@ -90,8 +91,6 @@ def parsed_time(option: str, text: str) -> float:
         >>> parsed_time("--wait", "1.5h")
         5400.0
     """
-    from federation.contract.errors import InputError
-
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text.strip())
     if not found or float(found[1]) == 0:
         raise InputError(f"{option} must be a time above zero such as 90s, 10m, 2h or 3d, got '{text}'")
@@ -165,8 +164,6 @@ def deploy(
         _seal(known, keys, as_json)
         return
     if hosts is None:
-        from federation.contract.errors import InputError
-
         raise InputError(
             f"name the folder of the sites' keys: federation deploy {scenario} --keys FOLDER; or what a new "
             f"certificate is for: federation deploy {scenario} --hosts HOST"
@@ -190,7 +187,6 @@ def _begin(
     from aggregator.contract.ledger import Budget
     from aggregator.exchange.app import promised
     from aggregator.exchange.exchange import affordable
-    from federation.contract.errors import InputError
     from scenarios.data.catalogue import is_file_name, public_path
     from scenarios.deployment.folder import INVITATION, README, make_folder
     from scenarios.deployment.site_texts import promised as promised_by_sums
@@ -287,8 +283,6 @@ def _seal(folder: Folder, keys: Path, as_json: bool) -> None:
 
 def _refuse(given: Mapping[str, object], why: str) -> None:
     """Refuse options that are for the other step. Raises `InputError`."""
-    from federation.contract.errors import InputError
-
     for name, value in given.items():
         if value is not None:
             raise InputError(f"{name} {why}")
@@ -307,7 +301,6 @@ def parsed_sites(text: str) -> tuple[str, ...]:
     """
     from pydantic import ValidationError
 
-    from federation.contract.errors import InputError
     from federation.signed_messages.agreement import Member
 
     names = tuple(_listed(text))
@@ -328,7 +321,6 @@ def parsed_second(text: str) -> str:
         >>> parsed_second("ombud")
         'ombud'
     """
-    from federation.contract.errors import InputError
     from federation.signed_messages.agreement import Member
 
     try:
@@ -344,8 +336,6 @@ def parsed_rows(text: str) -> tuple[int, int]:
         >>> parsed_rows("50:5000")
         (50, 5000)
     """
-    from federation.contract.errors import InputError
-
     least, _, most = text.partition(":")
     if not (least.isdecimal() and most.isdecimal() and 1 <= int(least) <= int(most)):
         raise InputError(f"--rows must be LEAST:MOST, two whole numbers from 1 such as 50:5000, got '{text}'")
@@ -359,8 +349,6 @@ def parsed_address(text: str) -> str:
         >>> parsed_address("link.example.org:9092")
         'link.example.org'
     """
-    from federation.contract.errors import InputError
-
     host, _, port = text.rpartition(":")
     if not host or any(c.isspace() for c in text) or not (port.isdecimal() and 0 < int(port) < 1 << 16):
         raise InputError(f"--superlink must be HOST:PORT, such as link.example.org:9092, got '{text}'")

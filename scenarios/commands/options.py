@@ -12,6 +12,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from federation.contract.errors import InputError
+from federation.contract.plugins import installed
 
 MECHANISMS = ("discrete_laplace", "l2_gamma", "discrete_gaussian", "lattice_laplace", "count_gaussian")
 _PROTOCOLS = "federation.protocols"
@@ -27,8 +28,6 @@ def scenarios(incomplete: str) -> list[str]:
 
 def scenarios_and_protocols(incomplete: str) -> list[str]:
     """The same, and installed protocols, none of which is loaded."""
-    from federation.contract.plugins import installed
-
     return _beginning(incomplete, [*_library(), *installed(_PROTOCOLS)]) + _files(incomplete)
 
 

@@ -29,6 +29,7 @@ from scenarios.reports.axes import (
     Panel,
     Placed,
     Plot,
+    Scale,
     arrange,
     chosen,
     draw_panel,
@@ -51,7 +52,6 @@ from scenarios.settings.protocol_options import BASELINES
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from scenarios.reports.axes import Scale
 
 _WIDE, _NARROW = (4.4, 3.0), (3.4, 2.5)  # inches of a panel alone, and of one among several
 _DRAWN = re.compile(r"<svg.*</svg>", re.DOTALL)

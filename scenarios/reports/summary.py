@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from scenarios.scores.results import AIMED, COLUMNS, NOBODY, Row, metric_named, primary
 from scenarios.settings.protocol_options import BASELINES, NOISE_FREE
@@ -277,8 +278,6 @@ def student_interval(means: Sequence[float]) -> tuple[float, float] | None:
         >>> student_interval([0.2, 0.6])
         (-2.14, 2.94)
     """
-    from scipy.special import stdtrit
-
     if len(means) < 2:
         return None
     centre, error = float(np.mean(means)), float(np.std(means, ddof=1)) / math.sqrt(len(means))

@@ -5,14 +5,13 @@ Paired values come from the same splits. The texts of cells and claims are the s
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Literal
 
-from scenarios.reports.summary import CONFIDENCE, Spread, student_interval
+from scenarios.reports.summary import Spread, student_interval
 from scenarios.reproductions.paper import EXACT, Claim, Item, Kept, Paper, Published, Reason, published
 from scenarios.scores import results as metrics
 
@@ -65,21 +64,6 @@ def _signed_rank(differences: tuple[float, ...]) -> float:
     from scipy.stats import wilcoxon
 
     return float(wilcoxon(differences).pvalue)
-
-
-def of_further(values: Sequence[float], further: int) -> tuple[float, float]:
-    """Where the mean of so many further splits lies with 95 % probability, by the splits measured: 2 or more.
-
-    Examples:
-        >>> low, high = of_further([0.7, 0.8, 0.75, 0.72, 0.78], further=2)
-        >>> low, high
-        (0.66, 0.84)
-    """
-    from scipy.special import stdtrit
-
-    error = stdev(values) * math.sqrt(1 / len(values) + 1 / further)
-    reach = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2)) * error
-    return fmean(values) - reach, fmean(values) + reach
 
 
 Verdict = Literal["holds", "does not hold", "no difference seen", "cannot be told"]

@@ -54,11 +54,6 @@ def published(paper: str, item: str) -> dict[Key, Published]:
     return found
 
 
-def papers_and_items() -> set[tuple[str, str]]:
-    """Of which papers and items numbers are known."""
-    return {(row["paper"], row["item"]) for row in _rows()}
-
-
 @functools.cache
 def _rows() -> Iterable[dict[str, str]]:
     source = files("scenarios") / "papers" / "published.csv"

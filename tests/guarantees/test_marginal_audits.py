@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.exact_losses import published_loss
 
 from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.audits import audit
 from federation.mechanisms.marginals.noise import calibrate
-from federation.mechanisms.marginals.published import PublishedRates, published_loss
+from federation.mechanisms.marginals.published import PublishedRates
 from federation.numerics.binning import Bins
 
 RUNS = 60_000

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import csv
+import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 
+import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 import scenarios
-from scenarios.reproductions.compare import cells, claims, of_further, unexplained
+from scenarios.reports.summary import CONFIDENCE
+from scenarios.reproductions.compare import cells, claims, unexplained
 from scenarios.reproductions.measure import PaperRuns, observed, reproduce, scenario_of
 from scenarios.reproductions.pages import page
 from scenarios.reproductions.paper import (
@@ -20,15 +26,31 @@ from scenarios.reproductions.paper import (
     Part,
     names,
     paper,
-    papers_and_items,
     published,
     read,
 )
 from scenarios.runs import runner
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reproductions"
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "docs" / "reproductions"
 PAPERS = [paper(name) for name in names()]
 ITEMS = [pytest.param(each, item, id=f"{each.name}-{item.name}") for each in PAPERS for item in each.items]
+
+
+def of_further(values: Sequence[float], further: int) -> tuple[float, float]:
+    """Return where the mean of so many further splits lies with 95 % probability, by 2 or more measured splits."""
+    error = stdev(values) * math.sqrt(1 / len(values) + 1 / further)
+    reach = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2)) * error
+    return fmean(values) - reach, fmean(values) + reach
+
+
+def test_the_mean_of_further_splits_lies_there_in_95_of_100_cases() -> None:
+    random = np.random.default_rng(5)
+    hits = 0
+    for _ in range(2000):
+        low, high = of_further(random.normal(size=6).tolist(), further=2)
+        hits += low <= random.normal(size=2).mean() <= high
+    assert 0.935 < hits / 2000 < 0.965
 
 
 def parts() -> list[object]:
@@ -64,7 +86,9 @@ def test_the_page_shows_what_is_kept(of: Paper) -> None:
 
 
 def test_every_printed_number_belongs_to_an_item() -> None:
-    assert papers_and_items() <= {(each.name, item.name) for each in PAPERS for item in each.items}
+    text = (ROOT / "scenarios" / "papers" / "published.csv").read_text(encoding="utf-8")
+    known = {(row["paper"], row["item"]) for row in csv.DictReader(text.splitlines())}
+    assert known <= {(each.name, item.name) for each in PAPERS for item in each.items}
 
 
 @pytest.mark.parametrize(("of", "item"), ITEMS)

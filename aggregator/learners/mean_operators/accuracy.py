@@ -37,36 +37,6 @@ _WORDS = ((0.8, "very large"), (0.2, "large"), (0.05, "visible"))  # by what a n
 _HALVING, _POWER = 0.42, 0.8  # the norm of noise at which half is lost, and how fast
 
 
-def weight_shift(slope: float, regularisation: float, moment_distance: float) -> float:
-    """Largest Euclidean distance of the minimisers for two mean operators at that distance: |a| / (4 lam) of it.
-
-    For every convex loss with slope a (Theorem 6; its 1/lam holds only for |a| <= 4) and the regulariser lam |w|². The
-    linear loss attains it. With the distance from 0 it bounds the norm of the weights. Raises `InputError` unless
-    lam > 0 and the distance is at least 0.
-
-    Examples:
-        >>> weight_shift(slope=1.0, regularisation=0.1, moment_distance=0.04)
-        0.1
-    """
-    if not 0 < regularisation < math.inf:
-        raise InputError(f"regularisation must be > 0 and finite, got {regularisation}: there is no bound without it")
-    return abs(slope) / (4 * regularisation) * _at_least_zero("moment_distance", moment_distance)
-
-
-def risk_shift(slope: float, radius: float, moment_distance: float) -> float:
-    """Largest change of the risk of any weights with |w| <= radius between two such mean operators.
-
-    |a|/2 radius |mu - mu~|, for weights that may depend on the noise (Theorem 10). Raises `InputError` for a negative
-    radius or distance.
-
-    Examples:
-        >>> risk_shift(slope=1.0, radius=2.0, moment_distance=0.04)
-        0.04
-    """
-    distance = _at_least_zero("moment_distance", moment_distance)
-    return abs(slope) / 2 * _at_least_zero("radius", radius) * distance
-
-
 def predicted_accuracy(noise_norm: float, without_noise: float = USUAL, chance: float = 0.5) -> float:
     """The accuracy to expect of two classes where noise in the mean operator has this root mean square norm b.
 

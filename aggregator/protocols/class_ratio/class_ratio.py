@@ -16,7 +16,7 @@ from aggregator.trial.plan import PublicNumbers, product
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.query import OFF
-from federation.mechanisms.counts.calibration import CountNoise
+from federation.mechanisms.counts.calibration import CountNoise, calibrate, published_guarantee
 
 if TYPE_CHECKING:
     from aggregator.protocols.class_ratio.session import RatioSession
@@ -101,13 +101,9 @@ class ClassRatio(RatioOptions, Protocol):
         if self.noise == OFF:
             return Promise(NoGuarantee("noise is off"), sends)
         if self.noise == "published_dirichlet":
-            from federation.mechanisms.counts.calibration import published_guarantee
-
             return Promise(published_guarantee(epsilon, public.delta), sends)
         delta = 0.0 if self.noise in _PURE else public.delta
         if self.noise == "published_gaussian":  # may miss its aim, whatever the number of classes
-            from federation.mechanisms.counts.calibration import calibrate
-
             shares = max(1, public.rows_per_person)
             one = calibrate("published_gaussian", classes=2, epsilon=epsilon / shares, delta=public.delta / shares)
             delta = shares * one.delta
@@ -143,7 +139,6 @@ class ClassRatio(RatioOptions, Protocol):
             return None
         if self.place is Place.SHARES:  # how many rows all parties have of a bag nobody knows by these numbers
             return None
-        from federation.mechanisms.counts.calibration import calibrate
         from federation.mechanisms.counts.comparison import distortion
 
         share = self.label_share if self.protect == "row" else 1.0

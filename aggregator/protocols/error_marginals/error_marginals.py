@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from aggregator.contract.expectations import Expected
+from aggregator.contract.expectations import Expected, expected_of_means
 from aggregator.contract.protocol import Place, Promise, Protocol, Refused, Requires, Rule, Sent, Trust
 from aggregator.protocols.error_marginals.options import ExchangeOptions
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.query import OFF
+from federation.mechanisms.marginals.noise import calibrate
 from federation.queries.marginals import PUBLISHED
 
 if TYPE_CHECKING:
@@ -86,9 +87,6 @@ class ErrorMarginals(ExchangeOptions, Protocol):
         """
         if public.features is None or public.rows is None or public.terms is None or self.noise not in _CALIBRATED:
             return None
-        from aggregator.contract.expectations import expected_of_means
-        from federation.mechanisms.marginals.noise import calibrate
-
         noise = calibrate(
             "pure" if self.noise == "pure" else "gaussian" if self.noise == "gaussian" else "auto",
             features=public.features,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from aggregator.contract.expectations import Expected
+from aggregator.contract.expectations import Expected, expected_of_means
 from aggregator.contract.protocol import Place, Promise, Protocol, Refused, Requires, Rule, Sent, Trust
 from aggregator.protocols.mean_operator.options import MomentOptions
 from aggregator.trial.plan import PublicNumbers, product
@@ -129,8 +129,6 @@ class MeanOperator(MomentOptions, Protocol):
         dimension = public.features if self.expansion == "none" else self._features(public)
         if dimension is None or public.rows is None or public.parties is None or self.noise == OFF:
             return None
-        from aggregator.contract.expectations import expected_of_means
-
         noise = self.expected_noise(public, epsilon, dimension, shared=self.place is Place.SHARES)
         known = replace(public, features=dimension, spectrum=public.spectrum if self.expansion == "none" else ())
         found = expected_of_means(noise.norm, known, "measured", responses=noise.responses, shrunk=self.denoises)

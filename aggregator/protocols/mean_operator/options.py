@@ -23,7 +23,12 @@ from federation.contract.errors import InputError
 from federation.contract.query import OFF, require_waves
 from federation.contract.trust import TrustTerms
 from federation.contract.validation import apart
-from federation.mechanisms.sums.row_sums import regularisation
+from federation.mechanisms.sums.row_sums import (
+    LEAST_EPSILON,
+    calibrate_row_sums,
+    calibrate_summed_response,
+    regularisation,
+)
 from federation.numerics.rows import Floats
 from federation.queries.row_sums import LARGEST_WEIGHT, RESPONSE
 
@@ -179,23 +184,17 @@ class MomentOptions:
         as those of a sum. `shared` tells whether parties share one noise.
         Raises `InputError` for numbers that a noise cannot work with.
         """
-        pass
-        from federation.mechanisms.sums import row_sums
-        from federation.mechanisms.sums.row_sums import calibrate_row_sums as calibrate
-
         rows, terms = public.rows or 1, public.terms or TrustTerms(1)
         responses, weight = math.inf, 1.0
-        if epsilon >= row_sums.LEAST_EPSILON and (
-            self.noise == RESPONSE or (self.noise == "auto" and self.may_respond)
-        ):
-            variance = row_sums.calibrate_summed_response(epsilon).label_variance
+        if epsilon >= LEAST_EPSILON and (self.noise == RESPONSE or (self.noise == "auto" and self.may_respond)):
+            variance = calibrate_summed_response(epsilon).label_variance
             responses = rows * variance
             if public.spectrum and self.expansion == "none":
                 weight = weight_along(np.array(public.spectrum), dimension, variance / rows)
         if self.noise == "randomised_response" or self.noise == "off":
             return ExpectedNoise(math.sqrt(responses) / rows if self.noise == RESPONSE else 0.0, self.noise == RESPONSE)
         shares = terms.honest if shared else 0
-        noise = calibrate(
+        noise = calibrate_row_sums(
             "auto" if self.noise == "sums" else self.noise,
             dimension=dimension,
             epsilon=epsilon,

@@ -61,8 +61,8 @@ class RandomStopping:
 
     Examples:
         >>> law = RandomStopping(scale=10)
-        >>> round(law.mean, 2), round(law.all_within(0.75), 3)
-        (10.51, 0.2221)
+        >>> round(law.mean, 2)
+        10.51
         >>> law.draw(NoiseBits(1, "example"))
         14
         >>> law.spent(weakest_curve(1.0), 1.0)  # no more than three times the epsilon of a try
@@ -107,18 +107,6 @@ class RandomStopping:
         power = float(self.eta) * math.log(self.gamma)  # (1 - gamma)/gamma eta/(1 - gamma^eta)
         share = -1 / math.log(self.gamma) if power == 0 else float(self.eta) / -math.expm1(power)
         return (1 - self.gamma) / self.gamma * share
-
-    def all_within(self, share: float) -> float:
-        """E share^K: the probability that all tries are of kinds that have this share of one try.
-
-        With so many kinds at equal rates 1 - 1/kinds is the share of all but one, which is then never tried. Raises
-        `InputError` unless `share` is in [0, 1].
-        """
-        required("share", share, "lie in [0, 1]", lambda value: 0 <= value <= 1)
-        rest, eta = 1 - (1 - self.gamma) * share, float(self.eta)
-        if eta == 0:
-            return math.log(rest) / math.log(self.gamma)
-        return math.expm1(-eta * math.log(rest)) / math.expm1(-eta * math.log(self.gamma))
 
     def draw(self, bits: NoiseBits) -> int:
         """The number of tries, by the exact law: a geometric number that is kept with the law's further weight."""

@@ -88,30 +88,6 @@ def delta_exact(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike, sigma: ArrayLike
     return np.where(_disjoint(a, b), 1.0, np.clip(here - granted, 0.0, 1.0))
 
 
-def delta_eq10(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike, sigma: ArrayLike, size: int) -> Floats:
-    """Chebyshev's bound on `delta_eq9` in a bag of `size` records (Eq. 10), elementwise; 1 where it says nothing.
-
-    Z = theta_i - T theta_j exceeds 0, whose mean is negative only when T > a / b, with probability at most
-    Var Z / (E Z)². Raises `InputError` for arguments out of range or a bag smaller than a + b.
-
-    Examples:
-        >>> float(delta_eq10(1.0, a=30, b=20, sigma=0.1, size=100)), float(delta_eq9(1.0, a=30, b=20, sigma=0.1))
-        (0.3637, 5.044e-09)
-    """
-    epsilon, a, b, sigma = _arguments(epsilon, a, b, sigma)
-    if np.any(a + b > size):
-        raise InputError(f"size must be at least a + b, got {size} for a + b = {np.max(a + b):g}")
-    log_t = log_threshold(epsilon, a, b, sigma)
-    p, q = a / size, b / size
-    # Z is divided by T where T > 1, so that neither side of the quotient overflows.
-    u, w = np.exp(np.minimum(-log_t, 0.0)), np.exp(np.minimum(log_t, 0.0))
-    variance = (u * u * p * (1 - p) + w * w * q * (1 - q) + 2 * u * w * p * q) / (sigma * size + 1)
-    mean = u * p - w * q
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bound = np.where(mean < 0, variance / np.square(mean), 1.0)
-    return np.where(_disjoint(a, b), 1.0, np.minimum(bound, 1.0))
-
-
 def delta_eq9_limit(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike) -> Floats:
     """The limit of `delta_eq9` as sigma -> 0, elementwise.
 

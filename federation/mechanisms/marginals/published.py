@@ -7,10 +7,9 @@ label only, where n is public: a row that comes or goes changes the denominator 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -102,7 +101,7 @@ class PublishedRates:
     ) -> Guarantee:
         """What all Q answers promise together; `further` assumptions come before its own.
 
-        Raises `InputError` unless labels are replaced, with what it would lose (`published_loss`).
+        Raises `InputError` unless labels are replaced, with what it would lose.
         """
         if unit is not Unit.LABEL or adjacency is not Adjacency.REPLACE:
             raise InputError(
@@ -118,42 +117,3 @@ class PublishedRates:
 
     def _promised(self, noisy: Guarantee) -> Guarantee:
         return replace(noisy, mechanism=self.name, assumptions=(*noisy.assumptions, _RATES))
-
-
-def published_loss(
-    rows: int,
-    errors: int,
-    scale: float,
-    kind: Literal["correct", "error"],
-    empty: Literal["fixed", "floored"] = "fixed",
-) -> float:
-    """The largest privacy loss of one published rate about one row of its bin that is added or removed.
-
-    `rows` = n and `errors` = U are those without this row, which is of `kind`; `scale` = lambda of continuous Laplace
-    noise. For a correct row (n, U) meets (n + 1, U). On 0 < c < 1 the log ratio of their densities,
-    log((n+1)/n) + (|n c - U| - |(n+1) c - U|)/lambda, is at most
-
-        log((n+1)/n) + U/((n+1) lambda),  at c = U/(n+1),
-
-    and in the other direction at most 1/lambda - log((n+1)/n), towards c = 1. The atoms at c = 1 have the log ratio
-    1/lambda, those at c = 0 are equal; the loss is the larger. For an error, (n + 1, U + 1), exchange errors and
-    correct rows: n - U takes the place of U. Without other rows in the bin (n = 0) it is infinite where an `empty` bin
-    has a "fixed" rate; with the denominator "floored" at 1 it is 1/lambda for an error and 0 for a correct row.
-
-    The claim for this rate is 1/lambda. At lambda = 44 (claim .0227) a correct row loses .705 beside one error (n = 1,
-    U = 1), and so does an error beside one correct row (n = 1, U = 0); n = 20, U = 10 lose .060; n = 100, U = 50 keep
-    the claim. Integer noise gives away more: rates are multiples of 1/n. What one row loses in the bins of all
-    features, and in all queries, adds up. Raises `InputError` unless 0 <= U <= n and lambda > 0.
-
-    Examples:
-        >>> published_loss(1, 1, scale=44.0, kind="correct"), published_loss(100, 50, scale=44.0, kind="correct")
-        (0.7045, 0.02273)
-        >>> published_loss(0, 0, scale=44.0, kind="error")
-        inf
-    """
-    if not (0 <= errors <= rows and math.isfinite(scale) and scale > 0):
-        raise InputError(f"errors must lie in 0..rows and scale be positive, got {errors} of {rows} and {scale}")
-    if rows == 0:
-        return math.inf if empty == "fixed" else (1 / scale if kind == "error" else 0.0)
-    peak = errors if kind == "correct" else rows - errors
-    return max(math.log1p(1 / rows) + peak / ((rows + 1) * scale), 1 / scale)

@@ -19,7 +19,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise import gaussian
 from federation.mechanisms.noise.lazy_uniform import below_exp_square, collect, floor_exponential
@@ -143,7 +142,6 @@ def calibrate_discrete_laplace(sensitivity: int, epsilon: float) -> int:
     return math.ceil(Fraction(sensitivity) / Fraction(epsilon))
 
 
-_MAX_SUM_SIGMA = 2**20  # the exact sum of one coordinate runs over 80 sigma terms
 _MAX_EPSILON = 1e6  # promises nothing
 _TAIL_SHARE = 1e-10  # part of delta that the ball of the proof may leave outside
 
@@ -168,32 +166,6 @@ def sample_discrete_gaussian(bits: NoiseBits, sigma: int | Fraction, size: int) 
         return proposal[below_exp_square(np.abs(proposal) * d - n, 2 * n**2, bits)]
 
     return collect(draw, size, 0.7)
-
-
-def delta_one_coordinate(epsilon: float, sensitivity: int, sigma: int) -> float:
-    """The exact delta of one integer that moves by s = `sensitivity` (Canonne et al. 2020, Theorem 7).
-
-    delta = P[K > epsilon sigma²/s - s/2] - e^epsilon P[K > epsilon sigma²/s + s/2]. Raises `InputError` for
-    sigma > 2^20.
-
-    Examples:
-        >>> delta_one_coordinate(1.0, sensitivity=1, sigma=4)
-        3.055e-06
-    """
-    require_scale("sigma", sigma)
-    if sigma > _MAX_SUM_SIGMA:
-        raise InputError(f"sigma must be at most 2^20 for the exact sum, got {sigma}; use delta_bound")
-    reach = 40 * sigma + sensitivity
-    mass = np.exp(-0.5 * np.square(np.arange(-reach, reach + 1) / sigma))
-    above = np.cumsum(mass[::-1])[::-1] / math.fsum(mass)  # above[i] = P[K >= i - reach]
-
-    def exceeds(threshold: float) -> float:
-        first = math.floor(threshold) + 1 + reach
-        return float(above[max(first, 0)]) if first < len(above) else 0.0
-
-    centre, half = epsilon * sigma**2 / sensitivity, sensitivity / 2
-    beyond = exceeds(centre + half)
-    return exceeds(centre - half) - (math.exp(epsilon) * beyond if beyond else 0.0)
 
 
 def delta_bound(epsilon: float, mu: float, dimension: int, sigma: int) -> float:

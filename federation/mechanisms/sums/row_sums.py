@@ -41,6 +41,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
+from scipy.special import chdtri, gammainccinv
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Guarantee, Unit
@@ -447,8 +448,6 @@ def noise_quantile(noise: SumNoise, probability: float) -> float:
         >>> noise.noise_norm(), noise_quantile(noise, 0.95)
         (10.95, 18.31)
     """
-    from scipy.special import chdtri, gammainccinv
-
     require_share("probability", probability)
     dimension, beyond = noise.additive.dimension, 1 - probability
     if noise.additive.name == "l2_gamma":

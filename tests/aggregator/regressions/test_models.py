@@ -280,34 +280,6 @@ def test_labels_with_noise_of_their_own(world):
     assert risk.private_labels(R, N, S2, 1.0, 0.25) == risk.private_labels(R, N, S2, 1.0) + 0.25
 
 
-def test_sums_over_published_bags(world):
-    rows, weights, random = world
-    size, noise, found = 10, 4.0, []
-    for _ in range(RUNS):
-        order, signs = random.permutation(N).reshape(-1, size), random.choice([-1.0, 1.0], N)
-        bags = (signs[order][..., None] * rows[order]).sum(axis=1)
-        labels = rows @ weights + random.standard_normal(N) * math.sqrt(S2)
-        sums = (signs[order] * labels[order]).sum(axis=1) + random.standard_normal(N // size) * math.sqrt(noise)
-        found.append(np.linalg.lstsq(bags, sums, rcond=None)[0])
-    measured = excess(rows, weights, np.array(found))
-    # The formula leaves out r/m of itself, which 200 bags of 6 columns have.
-    assert measured == pytest.approx(risk.bag_sums(R, N, S2, size, noise), rel=0.2)
-    assert measured == pytest.approx(risk.weighted_bags(R, N // size, S2, size, noise), rel=0.15)
-
-
-def test_secret_gaussian_combinations(world):
-    rows, weights, random = world
-    size, bags, noise, found = 100, 20, 30.0, []
-    for _ in range(RUNS):
-        order, mix = random.permutation(N).reshape(bags, size), random.standard_normal(N)
-        labels = rows @ weights + random.standard_normal(N) * math.sqrt(S2)
-        sums = (mix[order] * labels[order]).sum(axis=1) + random.standard_normal(bags) * math.sqrt(noise)
-        found.append(np.linalg.lstsq((mix[order][..., None] * rows[order]).sum(axis=1), sums, rcond=None)[0])
-    measured = excess(rows, weights, np.array(found))
-    assert measured == pytest.approx(risk.weighted_bags(R, bags, S2, size, noise), rel=0.15)
-    assert risk.weighted_bags(R, R + 1, S2, size, noise) == math.inf
-
-
 @pytest.mark.parametrize("parties", [1, 5])
 def test_noisy_sums(world, parties):
     rows, weights, _ = world
@@ -319,7 +291,7 @@ def test_noisy_sums(world, parties):
     )
     sums = sum(mechanism.release(rows, labels, NoiseBits(p, "sums"), RUNS) - labels @ rows for p in range(parties))
     found = fitted(rows, sums + labels @ rows)
-    predicted = risk.label_sums(R, N, 0.0, mechanism.variance(), shape.trace, parties)
+    predicted = parties * mechanism.variance() * shape.trace / N
     assert measured_is(excess(rows, weights, found), predicted)
     assert risk.least_trace(R, N) <= shape.trace
 

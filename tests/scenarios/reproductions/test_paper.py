@@ -27,7 +27,6 @@ from scenarios.reproductions.paper import (
     keep,
     names,
     paper,
-    papers_and_items,
     published,
     read,
     table,
@@ -124,7 +123,6 @@ def test_numbers_keep_their_digits_spread_and_place():
     found = published("lacombe", "table2")
     assert found["CTG A", "1DP-C-EXPRIL", ""] == Published(0.730, pytest.approx(0.0005), 0.037, "Section 4.3, Table 2")
     assert published("lacombe", "none") == {}
-    assert ("lacombe", "table2") in papers_and_items()
 
 
 def test_every_line_is_whole_and_no_cell_stands_twice():

@@ -15,6 +15,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.exact_losses import delta_one_coordinate
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Check, Guarantee, Unit
@@ -34,7 +35,7 @@ from federation.mechanisms.marginals.noise import (
 )
 from federation.mechanisms.noise import discrete as discrete_laplace
 from federation.mechanisms.noise import gaussian
-from federation.mechanisms.noise.discrete import delta_bound, delta_one_coordinate
+from federation.mechanisms.noise.discrete import delta_bound
 
 UNITS = ((Unit.ROW, Adjacency.ADD_REMOVE), (Unit.ROW, Adjacency.REPLACE), (Unit.LABEL, Adjacency.REPLACE))
 BASE = {

@@ -154,8 +154,8 @@ def _declared(start: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
     return *header(sent), sent.tell()
 
 
-def _contents(message: Any, prefix: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The plain values and the arrays of a question, or of a part of one, by dotted name."""
+def parts_of(message: Any, prefix: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return all that a question, or a part of one, consists of, by dotted name: plain values, and arrays."""
     settings: dict[str, Any] = {}
     arrays: dict[str, np.ndarray] = {}
     for declared in dataclass_fields(message):
@@ -166,7 +166,7 @@ def _contents(message: Any, prefix: str = "") -> tuple[dict[str, Any], dict[str,
             settings[name], parts = value.to_arrays()
             arrays.update({f"{name}.{part}": array for part, array in parts.items()})
         elif is_dataclass(value):
-            further = _contents(value, name + ".")
+            further = parts_of(value, name + ".")
             settings.update(further[0])
             arrays.update(further[1])
         else:
@@ -201,23 +201,13 @@ def _rebuild(cls: Any, prefix: str, settings: Mapping[str, Any], arrays: Mapping
 
 def encode_question(question: Question) -> RecordDict:
     """One question as Flower records; the same object may go to every node."""
-    return _records(*_contents(question))
+    return _records(*parts_of(question))
 
 
 def question_digest(question: Question) -> str:
     """Equal for questions of one kind that ask the same."""
-    settings, arrays = _contents(question)
+    settings, arrays = parts_of(question)
     return digest(f"{question.kind}|{json.dumps(settings, sort_keys=True)}", arrays)
-
-
-def settings_of(question: Question) -> dict[str, Any]:
-    """The plain values of a question by dotted name, its arrays and feature maps aside."""
-    return _contents(question)[0]
-
-
-def parts_of(question: Question) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """All that a question consists of, by dotted name: plain values, and arrays."""
-    return _contents(question)
 
 
 def declared_parts(question_type: type[Question]) -> tuple[str, ...]:
@@ -241,7 +231,7 @@ def _names(cls: Any, prefix: str = "") -> Iterator[str]:
 
 def read_again(question: Q, changes: Mapping[str, Any]) -> Q:
     """The question as it would be read with other plain values. Raises `InputError` as `decode_question`."""
-    settings, arrays = _contents(question)
+    settings, arrays = parts_of(question)
     return decode_question(_records({**settings, **changes}, arrays), type(question))
 
 
@@ -272,7 +262,7 @@ def decode_question(records: RecordDict, question_type: type[Q]) -> Q:
                 )
         try:
             question = _rebuild(question_type, "", settings, arrays)
-            declared = _contents(question)  # what the question would be sent as, and so has been read
+            declared = parts_of(question)  # what the question would be sent as, and so has been read
             if strays := sorted((set(settings) - set(declared[0])) | (set(arrays) - set(declared[1]))):
                 raise ValueError(f"it has undeclared parts {', '.join(strays):.200}")
         except InputError:

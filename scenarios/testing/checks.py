@@ -33,9 +33,9 @@ from federation.engines.codec import (
     decode_submission,
     encode_question,
     encode_submission,
+    parts_of,
     question_digest,
     read_again,
-    settings_of,
 )
 from federation.engines.nodes import Placement
 from parties.guard.answering import answered, question_type
@@ -217,7 +217,7 @@ def _bounded_questions(one: Checked) -> None:
     """Every number of a question is bounded before anything of its size is allocated."""
     for asked in one.asked():
         question = asked.question
-        for name, value in settings_of(question).items():
+        for name, value in parts_of(question)[0].items():
             if type(value) is not int or name.startswith("release."):
                 continue
             try:

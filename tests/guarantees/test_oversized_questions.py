@@ -11,7 +11,7 @@ from support.questions import QUESTIONS
 from federation.contract.errors import InputError
 from federation.contract.plugins import Reference
 from federation.contract.query import CODE, MOST_BAGS, Limits, PrivateQuestion
-from federation.engines.codec import read_again, settings_of
+from federation.engines.codec import parts_of, read_again
 from federation.queries.bags import Bags
 from parties.guard.answering import answered, kinds
 from parties.party_data.cohort import Cohort, Holdings
@@ -51,7 +51,7 @@ def ask(site, question, changes):
 
 
 def integers(question):
-    return [name for name, value in settings_of(question).items() if type(value) is int]
+    return [name for name, value in parts_of(question)[0].items() if type(value) is int]
 
 
 def test_every_kind_of_question_is_tried():

@@ -11,7 +11,7 @@ from support.questions import QUESTIONS
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
-from federation.engines.codec import read_again, settings_of
+from federation.engines.codec import parts_of, read_again
 from federation.secure_aggregation.masks import CHECK
 from federation.secure_aggregation.messages import LETTER, Letters, Table
 from federation.signed_messages.aggregation_messages import SumAnswer
@@ -36,7 +36,7 @@ def test_what_was_agreed_on_may_be_asked(kind):
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_whatever_no_answer_changes_must_be_as_agreed(kind):
     question, agreed = QUESTIONS[kind], agreement(QUESTIONS[kind])
-    plain = {name: value for name, value in settings_of(question).items() if type(value) in (int, float)}
+    plain = {name: value for name, value in parts_of(question)[0].items() if type(value) in (int, float)}
     tried = 0
     for name, value in plain.items():
         try:

@@ -1,4 +1,4 @@
-"""Advice in plain words: what is expected of a protocol, what leaves a party, who sees it, who must be trusted.
+"""Advice in plain words: what is expected of a protocol, what leaves a party, who sees it, and who is trusted.
 
 What would have to change for a result to be useful: curves over epsilon, parties and rows, by public numbers.
 """
@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aggregator.advice import Advice, Ranked, Wish, rank
+from aggregator.contract.disclosure import ADDED_BY, disclosed, noise
 from aggregator.contract.expectations import Expected
-from aggregator.contract.protocol import Place, Trust
+from aggregator.contract.protocol import Trust
 from federation.contract.errors import InputError, writing
-from federation.contract.guarantee import Guarantee
+from federation.contract.guarantee import Unit
 from federation.contract.trust import TrustTerms
 from scenarios.reports.axes import FORMATS, save, styled
-from scenarios.settings.guarantees import sent
+from scenarios.settings.guarantees import UNITS, Roles, in_lines, roles, sent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,12 +29,6 @@ _SHOWN = 3  # other wishes
 _EITHER_WAY = 10**0.5  # as far as a formula's epsilon may be off
 _EPSILONS = tuple(round(10 ** (step / 8 - 2), 4) for step in range(29))  # .01 to 31.6
 
-MADE_BY = {
-    Place.AGGREGATOR: "the aggregator",
-    Place.PARTY: "each party",
-    Place.SHARES: "all parties in shares",
-}
-_UNIT = {"party": "all that a party holds", "person": "all rows of a person", "row": "a row", "label": "a label"}
 _TRUST = {
     Trust.AGGREGATOR: "an aggregator that all trust",
     Trust.SECURE: "a summation that shows nothing but sums",
@@ -84,10 +79,9 @@ def record(one: Ranked, wish: Wish) -> dict[str, Any]:
         "loss": None if expected is None else expected.loss,
         "basis": None if expected is None else expected.basis,
         "assuming": None if expected is None else expected.assuming,
-        "noise_made_by": str(one.place),
+        "noise_added_by": str(one.place),
         "leaves_a_party": [sent(each) for each in one.promise.sends],
-        "seen_by": seen_by(one),
-        "trusted": trusted(one),
+        "roles": who(one),
         "unit": str(guarantee.unit),
         "adjacency": str(guarantee.adjacency),
         "epsilon": guarantee.epsilon,
@@ -102,7 +96,7 @@ def rows(advice: Advice, wish: Wish) -> list[dict[str, str]]:
             "protocol": named(one),
             "expected": predicted(one.expected, wish),
             "noise": _noise(one.expected),
-            "made by": MADE_BY[one.place],
+            "added by": ADDED_BY[one.place],
         }
         for one in advice.ranked
     ]
@@ -122,60 +116,27 @@ def _noise(expected: Expected | None) -> str:
     return f"{expected.noise:.2g}, {expected.loss} loss"
 
 
-def seen_by(one: Ranked) -> dict[str, str]:
-    """By whom what is seen of every party, besides the released model, which everybody may see."""
-    exact = " and ".join(each.what for each in one.promise.sends if not each.private)
-    noisy = " and ".join(each.what for each in one.promise.sends if each.private)
-    if one.place is Place.AGGREGATOR:
-        return {"the aggregator": f"of every party {exact or noisy}, as it is"}
-    seen = [f"of every party {exact}, as it is"] if exact else []
-    if one.place is Place.SHARES:
-        return {"whoever adds up": "; ".join([*seen, f"of {noisy} nothing but the total of all parties, with noise"])}
-    return {"the aggregator": "; ".join([*seen, *([f"of every party {noisy}, with noise"] if noisy else [])])}
-
-
-def trusted(one: Ranked) -> str:
-    """Who must be trusted, and with what."""
-    if one.place is Place.AGGREGATOR:
-        return "the aggregator: it sees every party's answer as it is, and must add the noise and tell nobody"
-    if one.place is Place.SHARES:
-        return (
-            "enough parties, who must not tell whoever adds up what they sent (parties.colluding), and the list of "
-            "their keys; nobody sees a part of the sum"
-        )
-    exact = [each.what for each in one.promise.sends if not each.private]
-    hidden = _UNIT[str(one.guarantee.unit)]
-    if exact:
-        return (
-            f"nobody with {hidden}; but everybody may see {' and '.join(exact)}. Are they private? --features private"
-        )
-    return f"nobody, as what leaves a party hides {hidden} by itself"
-
-
-def _trusts(one: Ranked) -> str:
-    return f"to be trusted: {trusted(one)}"
+def who(one: Ranked) -> list[Roles]:
+    """Return who has, sees and is trusted with what, with the one server that a scenario has unless it names others."""
+    return roles(disclosed(one.place, "one", one.promise.sends))
 
 
 def chosen(advice: Advice, wish: Wish) -> list[str]:
-    """What to do, and what that means, in sentences; the verdict is theirs, too."""
+    """Return what to do and what follows from it, in sentences."""
     if not advice.ranked:
-        return [f"Nothing keeps this: to hide {_UNIT[wish.needed]} with {_TRUST[wish.trust]}."]
+        return [f"No protocol protects {UNITS[Unit(wish.needed)]} with {_TRUST[wish.trust]}."]
     first = advice.ranked[0]
     guarantee, expected = first.guarantee, first.expected
     told = [_use(first, wish)]
-    seen = "; ".join(f"{who} sees {what}" for who, what in seen_by(first).items())
-    told.append(f"Who sees what: {seen}; everybody may see the released model.")
-    told.append(f"Who must be trusted: {trusted(first)}.")
+    told += in_lines(who(first))
+    if wish.public_features and any(not each.private for each in first.promise.sends):
+        told.append("Are features private? Set --features private.")
     spent = f"epsilon {guarantee.epsilon:g} and delta {guarantee.delta:g} for a release"
     adjacency = str(guarantee.adjacency).replace("_", " or ")
-    told.append(f"What is promised: nobody can tell much of {_UNIT[_unit(guarantee)]} ({adjacency}), {spent}.")
+    told.append(f"The guarantee protects {UNITS[guarantee.unit]} ({adjacency}): {spent}.")
     if expected is not None and expected.constant is None and wish.task in ("binary", "multiclass"):
         told.append("The share of the most frequent class is not known: with --majority it is compared with that.")
     return told
-
-
-def _unit(guarantee: Guarantee) -> str:
-    return "party" if str(guarantee.unit).startswith("party") else str(guarantee.unit)
 
 
 def _use(first: Ranked, wish: Wish) -> str:
@@ -200,7 +161,7 @@ def nearest_told(found: Sequence[tuple[Mapping[str, str], Ranked]], wish: Wish) 
     for flags, one in found[:_SHOWN]:
         changed = " ".join(f"--{flag} {value}" for flag, value in flags.items())
         begins = "Or" if told else "The nearest is"
-        told.append(f"{begins} {changed}, by {named(one)}: {predicted(one.expected, wish)}; {_trusts(one)}.")
+        told.append(f"{begins} {changed}, by {named(one)}: {predicted(one.expected, wish)}; {noise(one.place)}.")
     return told
 
 
@@ -266,7 +227,7 @@ def why(advice: Advice, wish: Wish) -> str:
     if len(advice.ranked) > 1:
         second = advice.ranked[1]
         told += f"; then {named(second)}: {predicted(second.expected, wish)}"
-    return f"{told}. Noise is made by {MADE_BY[first.place]}"
+    return f"{told}; {noise(first.place)}"
 
 
 CURVES = 4  # protocols of a panel: more could not be told apart

@@ -189,7 +189,7 @@ def _begin(
     from aggregator.exchange.exchange import affordable
     from scenarios.data.catalogue import is_file_name, public_path
     from scenarios.deployment.folder import INVITATION, README, make_folder
-    from scenarios.deployment.site_texts import promised as promised_by_sums
+    from scenarios.deployment.site_texts import paid, who
     from scenarios.settings.schema import resolve
 
     lacking = [name for name in ("--superlink", "--sites") if not given[name]]
@@ -209,12 +209,8 @@ def _begin(
     public = public_path(auxiliary, data_dir) if is_file_name(auxiliary) else Path()
     made, found = make_folder(folder, resolved, public, known, [parsed_address(address), *hosts])
     names, second = [site.name for site in found.agreement.sites], found.agreement.second
-    own = ", by noise of the sites, whoever sees the answers"
-    if found.agreement.secure:
-        own = promised_by_sums(found.agreement)
     promises = [
-        f"epsilon {one.epsilon:g}, delta {one.delta:g} per {one.unit}"
-        + (", if the aggregator is honest, who adds the noise" if one.trusted else own)
+        f"epsilon {one.epsilon:g}, delta {one.delta:g} per {one.unit}; {paid(found.agreement, one)}"
         for one in found.agreement.promises
     ]
     budget = Budget.of(None if resolved.privacy.budget is None else resolved.privacy.budget.model_dump())
@@ -225,6 +221,7 @@ def _begin(
         "sites": names,
         "asks": asks,
         "promises": promises,
+        "roles": who(found.agreement),
         "releases": releases,
         "public_features": found.agreement.public_features,
         "second": None if second is None else second.name,
@@ -238,9 +235,8 @@ def _begin(
         *(f"promises: {promise}" for promise in promises),
         *([] if releases is None else [_lasts(releases)]),
         *([_PUBLIC_FEATURES] if found.agreement.public_features else []),
-        *([] if second is None else [f"second server: '{second.name}' runs it, holds no rows and sees no answer"]),
         f"next: send {INVITATION} and {found.agreement.public.file} to {', '.join(names)}{alone}; "
-        f"{made.path / README} says what follows",
+        f"{made.path / README} says what follows, and who has, sees and is trusted with what",
     ]
     tell(as_json, record, text=text, hidden=record)
 

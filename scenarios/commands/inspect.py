@@ -64,7 +64,7 @@ def validate(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = 
     SCENARIO is a file, or the name of a library scenario.
     """
     from scenarios.runs.trial import stated
-    from scenarios.settings.guarantees import promises
+    from scenarios.settings.guarantees import promises, told_once
     from scenarios.settings.schema import resolve
     from scenarios.settings.sweep import expand, releases, swept_columns, variants
 
@@ -91,6 +91,7 @@ def validate(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = 
         f"variants: {len(listed)} ({', '.join(found['variants'])})",
         f"releases: {worlds * each} ({worlds} worlds x {each}: {how})",
         *(f"{one['variant']}: {one['promise']}; {one['sends']}" for one in found["promises"]),
+        *told_once(found["promises"]),
     ]
     tell(as_json, found, text=text, hidden=found)
 

@@ -36,7 +36,7 @@ def report_command(
     """
     from scenarios.reports.evidence import evidence, is_world
     from scenarios.reports.guarantee_page import write_guarantee
-    from scenarios.reports.registry_drafts import write_evaluation, write_registry
+    from scenarios.reports.registry_drafts import write_drafts
     from scenarios.reports.report import finished_rows
 
     runs = [directory for directory in directories if not is_world(directory)]
@@ -46,8 +46,7 @@ def report_command(
         known = rows.get(directory, ())
         written.append(write_guarantee(directory, known))
         if registry:
-            found = evidence(directory, known)
-            written += [write_registry(directory, found), write_evaluation(directory, found)]
+            written += write_drafts(directory, evidence(directory, known))
     record: dict[str, Any] = {"written": [str(path) for path in written]}
     if runs:
         path = out or (runs[0] / REPORT if len(runs) == 1 else Path(REPORT))

@@ -28,14 +28,13 @@ from federation.signed_messages.keys import (
 )
 from scenarios.deployment.certificates import make_authority, make_server
 from scenarios.deployment.plans import Arrangements, Deployment, deployment
-from scenarios.deployment.site_texts import compared
+from scenarios.deployment.site_texts import numbers_of, who
+from scenarios.settings.guarantees import in_lines
 from scenarios.settings.loader import dump
 from scenarios.settings.schema import Scenario
 
 INVITATION, SCENARIO, README = "invitation.json", "scenario.yaml", "README.txt"
 _ROOM = 2**18  # bytes that an exchange may have to write at a time, at least
-_COMPARED = """Let the sites compare it with each
-   other, too, by telephone: their secure sums rest on everybody's keys, which are in the plan. """
 _SECOND = """
    Send {invitation} to {name}, too, which runs the second server of your secure sums and holds no rows.
    There somebody types:
@@ -250,7 +249,7 @@ def _readme(folder: Folder, found: Deployment) -> str:
     agreement = found.agreement
     names = [site.name for site in agreement.sites]
     host, _, port = agreement.superlink.rpartition(":")
-    together = _COMPARED if compared(agreement) else ""
+    facts = "\n".join([*in_lines(who(agreement)), *([numbers_of(agreement)] if agreement.secure else [])])
     own = "" if agreement.second is None else _SECOND.format(name=agreement.second.name, invitation=INVITATION)
     checked = "" if agreement.second is None else _CHECKED.format(name=agreement.second.name, agreement=AGREEMENT)
     return f"""The deployment '{agreement.name}'
@@ -272,7 +271,8 @@ This folder holds the keys of the deployment. Nobody but you may read it. Keep a
 
    It prints the fingerprint of each key. Compare them by telephone.
 
-3. Send {AGREEMENT} to each site, with the digest that was printed. {together}There somebody types:
+3. Send {AGREEMENT} to each site, with the digest that was printed, and let the sites compare it with each other by
+   telephone. There somebody types:
 
      federation party check site.toml
      federation party approve site.toml
@@ -295,4 +295,6 @@ that can be helped. Other machines get answers there to what sites need and to n
 is answered on this machine alone. (That does not hold for a SuperLink that you start yourself, nor behind a proxy of
 this machine that hides where calls come from.)
 The certificate of the SuperLink lasts 398 days. Then type: federation deploy {folder.path} --hosts {host}
+
+{facts}
 """

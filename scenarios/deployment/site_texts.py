@@ -1,14 +1,10 @@
-"""What a plan means for a site, in words of people: who asks, what leaves, what it costs, and what is left.
-
-What the secure sums of a plan rest on, in words: for its coordinator, and for whoever decides at a site.
-
-What a plan means for its second server, in words of people: it has no rows, and much rests on whom it tells what.
-"""
+"""What a plan means for a site and for its helper server: who asks, what leaves, what it costs, and what is left."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -16,9 +12,11 @@ from typing import Any
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
+from aggregator.contract.disclosure import Role, disclosed, noise, protection
+from aggregator.contract.protocol import Place, Sent
 from federation.contract.errors import BudgetExceededError, FederationError, InputError
 from federation.contract.query import PublicQuestion, TrustedQuestion
-from federation.signed_messages.agreement import Agreement
+from federation.signed_messages.agreement import Agreement, Asked, Promise
 from federation.signed_messages.keys import fingerprint, load_key, masks_key, raw_public
 from parties.guard.answering import question_type
 from parties.party_data.cohort import Holdings
@@ -30,66 +28,34 @@ from parties.site.state import Contents, Identity, State, contents
 from parties.site.worker import apart, prepare
 from scenarios.data.tables import cut, listed
 from scenarios.deployment.table_check import WatchedTable
+from scenarios.settings.guarantees import Roles, in_lines, roles
 
 
-def promised(agreement: Agreement) -> str:
-    """Behind a promise: what it holds by, as the coordinator is told."""
+def who(agreement: Agreement) -> list[Roles]:
+    """Return who has, sees and is trusted with what in a plan; queries that are not installed here are left out."""
+    sent, trusted = [], False
+    for asked in agreement.asked:
+        with suppress(FederationError):
+            sent.append(Sent(f"the response to '{asked.kind}'", None, _private(asked)))
+            trusted |= issubclass(question_type(asked.kind), TrustedQuestion)
+    place = Place.SHARES if agreement.secure else Place.AGGREGATOR if trusted else Place.PARTY
+    second = agreement.second
+    names = {} if second is None else {Role.HELPER: f"the helper server '{second.name}'"}
+    return roles(disclosed(place, agreement.servers, sent), names)
+
+
+def _private(asked: Asked) -> bool:
+    """Return whether a response leaves a site with noise. Raises `FederationError` for a query not installed here."""
+    return asked.masked or not issubclass(question_type(asked.kind), TrustedQuestion | PublicQuestion)
+
+
+def numbers_of(agreement: Agreement) -> str:
+    """Return how many sites a secure aggregation needs, and how many of them may collude."""
     terms = agreement.terms
-    most = f"at most {terms.colluders} of {terms.parties} of them collude with"
-    if agreement.servers == "one_semi_honest":
-        rests = f"you see no answer as long as you follow the protocol, which sites must believe of you, and {most} you"
-    elif agreement.second is not None:
-        rests = (
-            f"nobody sees an answer as long as you and '{agreement.second.name}' do not put together what you have, "
-            f"{most} either of you, and all compare the plan's digest with each other"
-        )
-    else:
-        rests = (
-            f"nobody sees an answer, and sites trust nobody, as long as {most} you and all compare the plan's digest "
-            "with each other"
-        )
-    return f", by noise that the sites add together: {rests}"
-
-
-def unseen(agreement: Agreement) -> str:
-    """Who does not see an answer to a question, but the sum of all."""
-    if agreement.servers == "one_semi_honest":
-        return "a coordinator that follows the protocol does not see it"
-    if agreement.second is not None:
-        return f"neither the coordinator nor the second server '{agreement.second.name}' alone sees it"
-    return "nobody sees it"
-
-
-def compared(agreement: Agreement) -> bool:
-    """Whether sites are to compare the plan's digest with each other: their keys are in it."""
-    return agreement.secure and agreement.servers != "one_semi_honest"
-
-
-def for_site(agreement: Agreement, colluding: float) -> Iterator[str]:
-    """What a site is told, of whose policy `colluding` may collude."""
-    terms, whom, and_that = agreement.terms, "the coordinator", ""
-    if agreement.servers == "one_semi_honest":
-        and_that = (
-            ", and the coordinator FOLLOWS THE PROTOCOL: it may look at all that it gets, and if it cheats it can read "
-            "this site's part (policy.servers)"
-        )
-    if agreement.second is not None:
-        name = agreement.second.name
-        whom = f"the coordinator, or with the second server '{name}'"
-        and_that = (
-            f", and these two DO NOT COLLUDE: together they can read this site's part (policy.servers). '{name}' has "
-            f"the key {agreement.second.masks}"
-        )
-    yield (
-        f"secure sums: of {terms.least} of {terms.parties} sites at least, or nothing can be read; what is hidden "
-        f"stays so while at most {terms.colluders} of them collude with {whom} (policy.colluding: {colluding:g} may)"
-        f"{and_that}"
+    return (
+        f"secure aggregation: at least {terms.least} of {terms.parties} sites take part, or nothing can be read; at "
+        f"most {terms.colluders} of {terms.parties} may collude"
     )
-    if compared(agreement):
-        yield (
-            "compare the digest of the plan, all its digits, with the OTHER SITES by telephone, not only with the "
-            "coordinator: one that shows each site another list of keys could read their answers"
-        )
 
 
 _CLASSES_SHOWN = 12
@@ -114,9 +80,8 @@ def outlook(settings: Settings, agreement: Agreement) -> Outlook:
     state = State.found(settings.state)
     journal = state.journal(reading=True)
     identity = Identity(state.folder / "tables", journal)
-    found.lines += [*who(agreement), *_what(agreement)]
-    if agreement.secure:
-        found.lines += for_site(agreement, settings.policy.colluding)
+    found.lines += [*_plan(agreement), *_what(agreement), *in_lines(who(agreement))]
+    found.lines += _secure(agreement, settings.policy.colluding)
     key = load_key(settings.connection.key, EllipticCurvePrivateKey)  # type: ignore[type-abstract]
     found.errors += objections(settings, agreement, key)
     own = accounts(settings, identity)
@@ -165,17 +130,17 @@ def _seen(settings: Settings, agreement: Agreement, key: bytes) -> tuple[list[st
     return (told, None, "") if holdings is None else (told, contents(holdings, key), _labels(agreement, holdings))
 
 
-def who(agreement: Agreement) -> Iterator[str]:
+def _plan(agreement: Agreement) -> Iterator[str]:
     """Which plan it is, who asks, and who takes part."""
     closing = time.strftime("%Y-%m-%d %H:%M", time.localtime(agreement.closing))
     yield f"plan: '{agreement.name}', digest {agreement.digest.hex()}"
     yield f"who asks: whoever has the key {fingerprint(agreement.aggregator_key)}"
-    second = "" if agreement.second is None else f"; second server: {agreement.second.name}"
+    second = "" if agreement.second is None else f"; helper server: {agreement.second.name}"
     yield f"sites: {', '.join(site.name for site in agreement.sites)}{second}; the plan closes on {closing}"
 
 
 def _what(agreement: Agreement) -> Iterator[str]:
-    """What leaves a site, question by question."""
+    """Say what leaves a site, query by query."""
     yield f"what leaves, by the protocol {agreement.protocol}:"
     for asked in agreement.asked:
         try:
@@ -184,16 +149,18 @@ def _what(agreement: Agreement) -> Iterator[str]:
             yield f"  {asked.kind}: cannot be answered here: {error}"
             continue
         what = (kind.__doc__ or "").strip().partition("\n")[0]
-        how = "protected by noise that this site adds"
-        if asked.masked:
-            how = "protected by noise that all sites add together, and sent masked: "
-            how += f"{unseen(agreement)}, but the sum of all"
-        elif issubclass(kind, TrustedQuestion):
-            how = "sent WITHOUT noise: the aggregator is trusted to add it"
-        elif issubclass(kind, PublicQuestion):
-            how = "sent WITHOUT noise: for features that are public"
+        place = Place.AGGREGATOR if issubclass(kind, TrustedQuestion) else Place.PARTY
+        how = protection(Place.SHARES if asked.masked else place, _private(asked))
         times = _TIMES.get(asked.times, f"{asked.times} times")
-        yield f"  {asked.kind}, {times} at most: {what} It is {how}."
+        yield f"  {asked.kind}, {times} at most: {what} Protected by: {how}."
+
+
+def _secure(agreement: Agreement, colluding: float) -> Iterator[str]:
+    """Say what the policy of a site must allow for a secure aggregation; `colluding` is what it allows now."""
+    if agreement.secure:
+        yield f"{numbers_of(agreement)} (policy.colluding: {colluding:g} may; policy.servers: {agreement.servers})"
+    if agreement.second is not None:
+        yield f"'{agreement.second.name}' has the key for masks {agreement.second.masks} (policy.second-servers)"
 
 
 def _labels(agreement: Agreement, holdings: Holdings) -> str:
@@ -208,17 +175,21 @@ def _labels(agreement: Agreement, holdings: Holdings) -> str:
 
 def _costs(agreement: Agreement, settings: Settings, spent: dict[str, dict[str, float]]) -> Iterator[str]:
     for promise in agreement.promises:
-        own = "by noise of all sites together" if agreement.secure else "by noise of this site"
-        kept = "if the aggregator is honest" if promise.trusted else own
         yield (
             f"what an exchange costs: epsilon {promise.epsilon:g}, delta {promise.delta:g} for one {promise.unit} "
-            f"({promise.adjacency}), {kept}"
+            f"({promise.adjacency}); {paid(agreement, promise)}"
         )
     for name, row in spent.items():
         yield (
             f"spent by table '{settings.data.table}', {name}: epsilon {row['epsilon']:g} of "
             f"{row['allowed_epsilon']:g}, delta {row['delta']:g} of {row['allowed_delta']:g}"
         )
+
+
+def paid(agreement: Agreement, promise: Promise) -> str:
+    """Say who adds the noise that a promise needs."""
+    own = Place.SHARES if agreement.secure else Place.PARTY
+    return noise(Place.AGGREGATOR if promise.trusted else own)
 
 
 def _spent(settings: Settings, own: Accounts) -> dict[str, dict[str, float]]:
@@ -289,25 +260,14 @@ def outlook_of_second(settings: SecondSettings, agreement: Agreement) -> Outlook
     """All that a second server has to know before it approves a plan; nothing is asked of anybody."""
     found, state = Outlook(), State.found(settings.state)
     key = load_key(settings.connection.key, EllipticCurvePrivateKey)  # type: ignore[type-abstract]
-    found.lines += [*who(agreement), *_helper_server_facts(agreement, raw_public(masks_key(key)).hex())]
+    masks = raw_public(masks_key(key)).hex()
+    found.lines += [*_plan(agreement), *in_lines(who(agreement)), numbers_of(agreement)]
+    found.lines += [
+        "what leaves: for each sum, once, the sum of the masks of one list of sites, all of which have signed that "
+        "they take part; this helper server needs no table and spends nothing",
+        f"the key for masks of this helper server: {masks}; read it to the sites by telephone, and give the "
+        "coordinator neither its private key nor this machine",
+    ]
     found.errors += objections_of_second(settings, agreement, key)
     conclude(found, state, settings.policy.approve, agreement)
     return found
-
-
-def _helper_server_facts(agreement: Agreement, masks: str) -> Iterator[str]:
-    terms = agreement.terms
-    yield "this is the second server of the plan's secure sums: it holds no rows, needs no table and spends nothing"
-    yield (
-        f"what leaves: of each sum, once, the sum of the masks of one list of sites, {terms.least} of "
-        f"{terms.parties} at least, each of which has signed that it takes part"
-    )
-    yield (
-        "what it sees: who takes part and when, and nothing that a site has sent. With what the coordinator has, what "
-        "is here reads every site's part: let the coordinator have neither this key nor this machine"
-    )
-    yield f"its key for masks, which sites hear from you by telephone, not from the coordinator: {masks}"
-    yield (
-        "compare the digest of the plan, all its digits, with the SITES by telephone, not only with the coordinator: "
-        "one that shows each of you another list of keys could read their answers"
-    )

@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aggregator.contract.protocol import Place
 from federation.engines.nodes import cohort_size, processors
 from scenarios.estimates.rates import Rates, calibrated
 from scenarios.runs.trial import INDIVIDUAL_SAMPLE, World, worlds
-from scenarios.settings.protocol_options import place
+from scenarios.settings.rules import summed
 from scenarios.settings.schema import Scenario
-from scenarios.settings.sweep import variants
 
 PHASES = ("start", "data", "collect", "release", "scoring", "report")
 _SURE = 0.8, 1.0, 1.25  # low, likely and high of all that is measured
@@ -244,7 +242,7 @@ def _found(rates: Sequence[Rates], site: Site, kinds: int, scenario: Scenario) -
         many = f"{site.workers} workers on {site.processors} processors"
         where = " of a cluster that was not asked; give engine.workers" if scenario.engine.ray.address else ""
         told.append(f"{many}{where}; starting and messages by rule")
-    if any(place(one.kind, one.options) is Place.SHARES for one in variants(scenario)):
+    if summed(scenario.protocols):
         told.append("of secure sums the answers alone are counted, and federation privacy secure-sum tells the rest")
     busy = max(one.crowding for one in rates)
     if busy > _BUSY:

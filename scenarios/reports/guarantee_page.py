@@ -1,24 +1,23 @@
-"""The guarantee page: what a data protection officer must know about a run, on one printed page.
-
-The templates of pages, each read and compiled once in a process.
-"""
+"""The data protection summary: what a data protection officer must know about a run, on one printed page."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aggregator.contract.disclosure import ADDED_BY, Role, disclosed, protection, responsible
 from aggregator.contract.protocol import Place, Sent
 from federation.contract.errors import refusing, writing
-from federation.contract.guarantee import SEEDED, Adjacency, Check, Guarantee, Keeper, Unit
-from federation.contract.trust import Servers
+from federation.contract.guarantee import SEEDED, Check, Guarantee, Keeper, Unit
 from federation.mechanisms.accounting.composition import Odds
 from scenarios.reports.evidence import Evidence, Reality, Release, World, evidence
-from scenarios.reports.tables import MEANINGFUL_EPSILON, listed
+from scenarios.reports.tables import MEANINGFUL_EPSILON
 from scenarios.scores.results import Row
+from scenarios.settings.guarantees import CHANGES, UNITS, Roles, roles
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -31,15 +30,22 @@ def template(name: str) -> Template:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-    return Environment(
+    made = Environment(
         loader=PackageLoader("scenarios"),
-        autoescape=True,
+        autoescape=select_autoescape(),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters |= {
+        "quoted": partial(json.dumps, ensure_ascii=False),  # a text of YAML
+        "shown": "{:g}".format,
+        "bullet": "- {}.".format,
+        "sentence": "{}.".format,
+    }
+    return made
 
 
 GUARANTEE = "guarantee.html"
@@ -65,17 +71,6 @@ BANNERS = {
         "promise holds as long as all does that stands at the end of this page.",
     ),
 }
-UNITS = {
-    Unit.PARTY: "everything that one party holds",
-    Unit.PARTY_AND_AUXILIARY_ROW: "everything that one party holds, and one public row with it",
-    Unit.ROW: "one row of one party, with its label",
-    Unit.PERSON: "the labels of all rows of one person",
-    Unit.LABEL: "the label of one row",
-}
-CHANGES = {
-    Adjacency.REPLACE: "is one thing or quite another",
-    Adjacency.ADD_REMOVE: "is among the data or not",
-}
 _ONLY_LABELS = (Unit.LABEL, Unit.PERSON)
 _PARTIES = (Unit.PARTY, Unit.PARTY_AND_AUXILIARY_ROW)
 _KEEPERS = {
@@ -84,12 +79,6 @@ _KEEPERS = {
     Keeper.HOLDER: "The data protection officer of each party, who answers for its data",
     Keeper.SOFTWARE: "The software, if it runs as it was written",
 }
-_BELIEVED: dict[Servers, str] = {
-    "one": "",
-    "one_semi_honest": "following the protocol, ",
-    "two": "not conspiring with the second server, ",
-}
-_MAKERS = {Place.AGGREGATOR: Keeper.COORDINATOR, Place.PARTY: Keeper.SITE, Place.SHARES: Keeper.SITE}
 
 
 def write_guarantee(directory: Path, rows: Sequence[Row] = ()) -> Path:
@@ -130,9 +119,9 @@ def view(found: Evidence) -> dict[str, Any]:
         "place": world.place,
         "unit": UNITS[first.unit],
         "change": CHANGES[first.adjacency],
-        "roles": roles(world, release),
+        "roles": who(world, release),
         "elsewhere": [
-            f"at ε = {guarantee.epsilon:g} by {NOISE_AT[one.noise_at]}"
+            f"at ε = {guarantee.epsilon:g} by {ADDED_BY[one.noise_at]}"
             for one, guarantee in kept
             if one.noise_at is not None and one.noise_at is not release.noise_at
         ],
@@ -167,29 +156,29 @@ def example(guarantee: Guarantee, units: int | None = None) -> list[str]:
     Examples:
         >>> from federation.contract.guarantee import Adjacency, Unit
         >>> print(*example(Guarantee(1.0, 0.0, Unit.LABEL, Adjacency.REPLACE, "response")), sep="\\n")
-        Take the label of one row at ε = 1. Somebody knows all other data, and can but toss a coin about whether it
-        is one thing or quite another: right in 50 of 100 cases. With the release in hand, and however clever, they are
-        right in at most 73.2 of 100.
-        Whatever is released, a suspicion of 1 in 100 grows to 2.7 in 100 at most.
-        A test that accuses 5 of 100 innocent ones finds at most 13.6 of 100 guilty ones.
+        An attacker knows everything except whether the label of one row is replaced by anything else, and considers
+        both cases equally likely. A guess is right in 50 of 100 cases. At ε = 1 the release makes it right in at most
+        73.2 of 100 cases.
+        A suspicion of 1 in 100 grows to at most 2.7 in 100, whatever is released.
+        A test with a false alarm rate of 5 in 100 detects at most 13.6 in 100.
     """
     odds, unit, change = Odds.of(guarantee), UNITS[guarantee.unit], CHANGES[guarantee.adjacency]
     slack = f" and δ = {guarantee.delta:g}" if guarantee.delta else ""
     told = [
-        f"Take {unit} at ε = {guarantee.epsilon:g}{slack}. Somebody knows all other data, and can but toss a coin "
-        f"about whether it {change}: right in 50 of 100 cases. With the release in hand, and however clever, they are "
-        f"right in at most {_hundredths(odds.right_guesses())} of 100."
+        f"An attacker knows everything except whether {unit} {change}, and considers both cases equally likely. A "
+        f"guess is right in 50 of 100 cases. At ε = {guarantee.epsilon:g}{slack} the release makes it right in at most "
+        f"{_hundredths(odds.right_guesses())} of 100 cases."
     ]
     believed = odds.belief(_SUSPICION)
     if believed is not None:
-        told.append(f"Whatever is released, a suspicion of 1 in 100 grows to {_hundredths(believed)} in 100 at most.")
+        told.append(f"A suspicion of 1 in 100 grows to at most {_hundredths(believed)} in 100, whatever is released.")
     if guarantee.delta:
         expected = (units or 0) * guarantee.delta
         failing = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
         of_all = f": of {units:,} such units, for {failing}" if units else ""
-        told.append(f"At worst the promise fails altogether with the probability δ{of_all}.")
+        told.append(f"At worst the guarantee fails altogether with the probability δ{of_all}.")
     found = _hundredths(odds.detections(FALSE_ALARMS[-1]))
-    return [*told, f"A test that accuses 5 of 100 innocent ones finds at most {found} of 100 guilty ones."]
+    return [*told, f"A test with a false alarm rate of 5 in 100 detects at most {found} in 100."]
 
 
 def _hundredths(share: float) -> str:
@@ -209,94 +198,25 @@ def total(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def roles(world: World, release: Release) -> list[dict[str, str]]:
-    """Who holds what, sees what and is trusted with what, for one release that has a guarantee."""
-    exact = [one.what for one in release.sends if not one.private]
-    noisy = [one.what for one in release.sends if one.private]
+def who(world: World, release: Release) -> list[Roles]:
+    """Return who has, sees and is trusted with what for one release, as rows of a table."""
     number = "" if world.parties is None else f" of the {world.parties:,}"
-    rows = "" if not world.private_rows else f"; {_counted(world.private_rows, 'row')} at all parties together"
-    makes = {
-        Place.PARTY: ", and with making its noise",
-        Place.SHARES: ", and with making its share of the noise and telling nobody",
-    }.get(release.noise_at or Place.NOWHERE, "")
-    party = {
-        "who": "The party" if world.parties == 1 else f"Each{number} part{'ies' if number else 'y'}",
-        "holds": f"its own rows with their labels{rows}",
-        "sees": "the public rows, the questions and what is released; nothing that another party sends",
-        "trusted": f"its own data only{makes}",
+    names = {
+        Role.PARTY: "The party" if world.parties == 1 else f"Each{number} part{'ies' if number else 'y'}",
+        Role.AGGREGATOR: "The aggregator (operated by the coordinator)",
+        Role.HELPER: "The helper server (operated by another organisation)",
     }
-    return [party, *_collecting(release.noise_at, exact, noisy, world.servers), _everybody(release)]
-
-
-def _collecting(
-    place: Place | None, exact: Sequence[str], noisy: Sequence[str], servers: Servers
-) -> Iterator[dict[str, str]]:
-    """Whoever gets what parties send."""
-    plainly = [f"as it is: {listed(exact)}"] if exact else []
-    hidden = [f"with noise: {listed(noisy)}"] if noisy else []
-    match place:
-        case Place.AGGREGATOR:
-            yield {
-                "who": "The coordinator",
-                "holds": "what parties send, until the noise is made",
-                "sees": "of every party, " + "; ".join(plainly),
-                "trusted": "looking at it for nothing else, keeping it from everybody, and adding the noise",
-            }
-        case Place.PARTY:
-            yield {
-                "who": "The coordinator",
-                "holds": "what parties send",
-                "sees": "of every party, " + "; ".join([*hidden, *plainly]),
-                "trusted": "nothing that is protected: it sees no more than it may publish",
-            }
-        case Place.SHARES:
-            yield {
-                "who": "The coordinator",
-                "holds": f"what parties send, masked: {listed(noisy)}",
-                "sees": "; ".join(["sums with the whole noise, of no single party", *plainly]),
-                "trusted": f"{_BELIEVED[servers]}not conspiring with more parties than were declared to, and a list of "
-                "the parties' keys on which are no others",
-            }
-            if servers == "two":
-                yield {
-                    "who": "The second server, which somebody else runs",
-                    "holds": "the keys to the masks",
-                    "sees": "who takes part, and of no party what it sent",
-                    "trusted": "telling the coordinator nothing but the sum of the masks: together they see "
-                    f"of every party, with too little noise to hide it, {listed(noisy)}",
-                }
-        case Place.NOWHERE:
-            yield {
-                "who": "The coordinator", "holds": "what parties send", "sees": "; ".join(plainly),
-                "trusted": "with everything",
-            }  # fmt: skip
-        case None:
-            unknown = "not recorded in this directory"
-            yield {"who": "The coordinator", "holds": unknown, "sees": unknown, "trusted": unknown}
-
-
-def _everybody(release: Release) -> dict[str, str]:
-    only_labels = isinstance(release.guarantee, Guarantee) and release.guarantee.unit in _ONLY_LABELS
-    beside = " (and features are no secret)" if only_labels else ""
-    return {
-        "who": "Everybody else",
-        "holds": "the released model",
-        "sees": f"the model, and no row, vote or sum of a party{beside}",
-        "trusted": "nothing",
-    }
+    names = {role: names.get(role, f"{role[:1].upper()}{role[1:]}") for role in Role}
+    found = roles(disclosed(release.noise_at, world.servers, release.sends), names)
+    if world.private_rows:
+        found[0]["has"].append(f"a part of the {_counted(world.private_rows, 'row')} of all parties")
+    return found
 
 
 def _leaving(one: Sent, place: Place | None) -> dict[str, str]:
-    """One thing that leaves a party: what it is, how much, and what hides it."""
-    if one.private:
-        hidden = (
-            "a share of the noise, which hides it in the sum" if place is Place.SHARES else "noise, made at the party"
-        )
-    elif place is Place.AGGREGATOR:
-        hidden = "nothing: the coordinator adds the noise"
-    else:
-        hidden = "nothing: declared public" if place is not Place.NOWHERE else "nothing"
-    return {"what": one.what, "numbers": "" if one.numbers is None else f"{one.numbers:,}", "hidden": hidden}
+    """Return one thing that leaves a party: what it is, how much, and what protects it."""
+    numbers = "" if one.numbers is None else f"{one.numbers:,}"
+    return {"what": one.what, "numbers": numbers, "hidden": protection(place, one.private)}
 
 
 def declared_public(found: Evidence, world: World, unit: Unit) -> Iterator[str]:
@@ -321,7 +241,7 @@ def keepers(guarantee: Guarantee, place: Place | None) -> list[dict[str, Any]]:
             continue
         keeper = one.keeper
         if keeper is Keeper.NOISE_MAKER:
-            keeper = _MAKERS.get(place or Place.NOWHERE, Keeper.COORDINATOR)
+            keeper = responsible(place)
         unchecked = keeper is Keeper.SOFTWARE and one.check is Check.DECLARED
         groups[keeper].append((number, one.text, "taken for granted" if unchecked else str(one.check)))
     return [{"who": _KEEPERS[keeper], "assumptions": some} for keeper, some in groups.items() if some]
@@ -363,19 +283,11 @@ def _line(world: World, variant: str, releases: Sequence[Release]) -> dict[str, 
         "unit": "; ".join(dict.fromkeys(UNITS[one.unit] for one in kept)) or "nobody",
         "epsilon": ", ".join(f"{one.epsilon:g}" for one in kept),
         "delta": ", ".join(dict.fromkeys(f"{one.delta:g}" for one in kept)),
-        "noise_at": ", ".join(dict.fromkeys(NOISE_AT[one.noise_at] for one in releases if one.noise_at is not None)),
+        "noise_at": ", ".join(dict.fromkeys(ADDED_BY[one.noise_at] for one in releases if one.noise_at is not None)),
         "sends": "; ".join(one.what for one in releases[0].sends),
         "sent": _span([one.sent for one in releases]),
         "missing": "; ".join(dict.fromkeys(reason or "no guarantee" for reason in missing)),
     }
-
-
-NOISE_AT = {
-    Place.AGGREGATOR: "the coordinator",
-    Place.PARTY: "every party",
-    Place.SHARES: "all parties, in shares",
-    Place.NOWHERE: "nobody",
-}
 
 
 def _span(sizes: Sequence[int | None]) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from federation.contract.guarantee import Adjacency, Unit
 from scenarios.reports.summary import (
     NON_PRIVATE,
     Spread,
@@ -27,6 +28,7 @@ from scenarios.reports.summary import (
     name_width,
 )
 from scenarios.scores.results import heading, in_percent, metric_named, shown
+from scenarios.settings.guarantees import CHANGES, UNITS
 from scenarios.settings.protocol_options import POOLED
 
 if TYPE_CHECKING:
@@ -256,14 +258,6 @@ def _joined(*parts: str) -> str:
 
 
 MEANINGFUL_EPSILON = 10.0  # beyond it an epsilon is hardly a promise
-_UNITS = {
-    "party": "one party, with everything it holds",
-    "party_and_auxiliary_row": "one party, with everything it holds, and one auxiliary row, together",
-    "row": "one row of one party",
-    "person": "the set of labels of one person",
-    "label": "the label of one row",
-}
-_CHANGES = {"replace": "is replaced by anything else", "add_remove": "is added or taken away"}
 
 
 def said(epsilon: float) -> str:
@@ -323,7 +317,7 @@ def protection(leading: Sequence[VariantSummary], guarantees: Sequence[Mapping[s
     where = "" if all(summary.delta == delta for summary in leading) else " at most"
     slack = f", up to a probability of δ = {delta:g}{where}" if delta else ""
     return (
-        f"Protected is {_UNITS.get(known['unit'], known['unit'])}: when it {_CHANGES.get(known['adjacency'])}, no "
+        f"Protected is {UNITS[Unit(known['unit'])]}: when it {CHANGES[Adjacency(known['adjacency'])]}, no "
         f"probability of anything that one release may tell changes by more than the factor e^ε ({factors}){slack}. "
         f"This holds for one release, under the assumptions listed below.{_UNPROTECTED.get(known['unit'], '')}"
     )

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Literal, TypedDict
 
 from pydantic import BaseModel
 
-from aggregator.contract.protocol import Place, Promise, Refused, Sent
+from aggregator.contract.disclosure import Fact, Relation, Role, disclosed, noise
+from aggregator.contract.protocol import Promise, Refused, Sent
 from aggregator.trial.plan import PublicNumbers
-from federation.contract.guarantee import Guarantee, NoGuarantee
-from federation.contract.trust import Servers
-from federation.secure_aggregation.plan import SAID
+from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from scenarios.settings.loader import KeyPath, dump
 from scenarios.settings.protocol_options import Protocol, default_kind, is_default, promise
 from scenarios.settings.protocol_options import place as placed
@@ -23,40 +23,121 @@ from scenarios.settings.rules import idle, in_short
 from scenarios.settings.schema import Scenario
 from scenarios.settings.sweep import Variant, expand, variants
 
-_NOISE = {
-    Place.AGGREGATOR: "the aggregator adds the noise and must be trusted",
-    Place.PARTY: "every party adds the noise itself",
-    Place.NOWHERE: "nobody adds noise",
+UNITS: Mapping[Unit, str] = {
+    Unit.PARTY: "all data of one party",
+    Unit.PARTY_AND_AUXILIARY_ROW: "all data of one party and one public row, together",
+    Unit.ROW: "one row of one party, with its label",
+    Unit.PERSON: "the set of labels of one person",
+    Unit.LABEL: "the label of one row",
+}
+CHANGES: Mapping[Adjacency, str] = {
+    Adjacency.REPLACE: "is replaced by anything else",
+    Adjacency.ADD_REMOVE: "is added or removed",
+}
+
+_COLUMNS: Mapping[Relation, Literal["has", "sees", "trusted"]] = {
+    Relation.HAS: "has",
+    Relation.SEES: "sees",
+    Relation.TRUSTED: "trusted",
 }
 
 
-def promises(scenario: Scenario) -> list[dict[str, str]]:
-    """For every variant that is no baseline its `variant`, its `promise` and what a party `sends`, in words.
+class Roles(TypedDict):
+    """What one role has, sees and is trusted with."""
 
-    By what a scenario says alone, without a look at data: the guarantees at all of its epsilons, and what is sent at
-    the first, in the first setting of its sweeps. Raises `InputError` for an epsilon that a variant cannot work with.
+    who: str
+    has: list[str]
+    sees: list[str]
+    trusted: list[str]
+
+
+def promises(scenario: Scenario) -> list[dict[str, Any]]:
+    """Return for every variant that is no baseline its `variant`, its `promise`, what a party `sends`, and its `roles`.
+
+    They follow from the scenario alone: no data is read. They are the guarantees at all epsilons, and what is sent at
+    the first, in the first setting of a sweep. `roles` say who has, sees and is trusted with what. Raises `InputError`
+    for an epsilon that a variant cannot work with.
 
     Examples:
         >>> from scenarios.settings.schema import resolve
         >>> first = promises(resolve("quickstart"))[0]
         >>> first["promise"]
-        'epsilon 1, 3, 10, 30 or 100, delta 0 for one party (replace); the aggregator adds the noise and must be
-        trusted'
+        'epsilon 1, 3, 10, 30 or 100, delta 0 for one party (replace); noise is added by the aggregator (central
+        DP)'
         >>> first["sends"]
         'a party sends a summary of what its classifier says of the public rows without noise'
+        >>> first["roles"][1]["sees"]
+        ['from every party without noise: a summary of what its classifier says of the public rows']
     """
     found = []
     for variant, promised in _promised(scenario, expand(scenario)[0].scenario):
-        where = placed(variant.kind, variant.options)
-        told = where.reason if isinstance(where, Refused) else _noise(where, scenario.servers)
+        where, sends = placed(variant.kind, variant.options), promised[0].sends
+        known: list[Roles] = []
+        if isinstance(where, Refused):
+            why = where.reason
+        else:
+            why, known = noise(where), roles(disclosed(where, scenario.servers, sends))
         found.append(
             {
                 "variant": variant.name,
-                "promise": f"{_told([one.spends for one in promised])}; {told}",
-                "sends": "a party sends " + " and ".join(sent(one) for one in promised[0].sends),
+                "promise": f"{_told([one.spends for one in promised])}; {why}",
+                "sends": "a party sends " + " and ".join(sent(one) for one in sends),
+                "roles": known,
             }
         )
     return found
+
+
+def roles(facts: Sequence[Fact], names: Mapping[Role, str] = MappingProxyType({})) -> list[Roles]:
+    """Lay the facts out as one row for each role: `who`, and what it `has`, `sees` and is `trusted` with.
+
+    `names` replace the names of roles.
+
+    Examples:
+        >>> from aggregator.contract.protocol import Place, Sent
+        >>> roles(disclosed(Place.PARTY, "one", [Sent("its sums", 9, private=True)]))[1]["sees"]
+        ['from every party with noise: its sums']
+    """
+    found: dict[Role, Roles] = {}
+    for fact in sorted(facts, key=lambda fact: list(Role).index(fact.role)):
+        row = found.setdefault(
+            fact.role, {"who": names.get(fact.role, str(fact.role)), "has": [], "sees": [], "trusted": []}
+        )
+        row[_COLUMNS[fact.relation]].append(str(fact))
+    return list(found.values())
+
+
+def in_lines(rows: Sequence[Roles], variants: str = "") -> list[str]:
+    """Return the rows of `roles` as lines, one fact each, under a heading that names the `variants`.
+
+    Examples:
+        >>> in_lines([{"who": "each party", "has": ["its rows"], "sees": [], "trusted": ["its data"]}], "soft_vote")
+        ['who has, sees and is trusted with what (soft_vote):', '  each party has its rows', '  each party is trusted
+        with its data']
+    """
+    lines = [f"who has, sees and is trusted with what{f' ({variants})' if variants else ''}:"]
+    for row in rows:
+        lines += [f"  {row['who']} {relation} {text}" for relation in Relation for text in row[_COLUMNS[relation]]]
+    return lines
+
+
+def told_once(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the lines about the roles in `promises`: those that several variants share once.
+
+    Examples:
+        >>> from scenarios.settings.schema import resolve
+        >>> told_once(promises(resolve("quickstart")))[0]
+        'who has, sees and is trusted with what (soft_vote, soft_vote-gaussian):'
+    """
+    alike: dict[str, list[Mapping[str, Any]]] = {}
+    for one in found:
+        if one["roles"]:
+            alike.setdefault(str(one["roles"]), []).append(one)
+    return [
+        line
+        for same in alike.values()
+        for line in in_lines(same[0]["roles"], ", ".join(one["variant"] for one in same))
+    ]
 
 
 def disclosures(scenario: Scenario) -> list[dict[str, Any]]:
@@ -93,15 +174,6 @@ def disclosures(scenario: Scenario) -> list[dict[str, Any]]:
         }
         for setting in expand(scenario)
     ]
-
-
-def _noise(where: Place, servers: Servers) -> str:
-    """Who makes it, and of shares who adds them up."""
-    if where is Place.SHARES:
-        return (
-            f"parties add shares of one noise and mask what they send, of which {SAID[servers]} can read the sum alone"
-        )
-    return _NOISE[where]
 
 
 def _promised(scenario: Scenario, first: Scenario) -> Iterator[tuple[Variant, list[Promise]]]:

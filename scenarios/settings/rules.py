@@ -249,7 +249,7 @@ def unused(data: Data, parties: Parties, protocols: Sequence[Protocol]) -> Itera
 
 def unsummed(servers: Servers, protocols: Sequence[Protocol]) -> Iterator[tuple[KeyPath, str]]:
     """(key path, why) of other servers than the usual one, where no protocol has sums for them."""
-    if servers != "one" and not _summed(protocols):
+    if servers != "one" and not summed(protocols):
         yield ("servers",), f"{servers} is for secure sums, and no protocol has any; remove it, or set trust: secure"
 
 
@@ -261,7 +261,7 @@ def idle(data: Data, protocols: Sequence[Protocol], privacy: Privacy) -> Iterato
     real = are_real(data, protocols)
     if not any(_trains(protocol.kind, real) for protocol in protocols):
         yield ("parties", "classifier"), "no protocol or baseline trains it"
-    if not _summed(protocols):
+    if not summed(protocols):
         yield ("servers",), "no protocol has secure sums"
     spent = [
         spending(protocol.kind, options, privacy.epsilon[0], privacy.delta)
@@ -277,8 +277,8 @@ def idle(data: Data, protocols: Sequence[Protocol], privacy: Privacy) -> Iterato
         yield ("privacy", "delta"), "no noise uses it"
 
 
-def _summed(protocols: Sequence[Protocol]) -> bool:
-    """Whether parties of any variant share one noise."""
+def summed(protocols: Sequence[Protocol]) -> bool:
+    """Return whether parties of any variant share one noise, so that secure aggregation adds up their responses."""
     return any(
         place(protocol.kind, options) is Place.SHARES for protocol in protocols for options, _ in protocol.choices()
     )

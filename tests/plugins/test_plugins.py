@@ -138,7 +138,7 @@ def test_a_complete_protocol_is_listed_shown_and_validated(commands):
     assert "class_sums          Parties send noisy numbers and sums" in listed
     assert "# Default noise: pure; rule: it needs no delta" in shown
     assert "features: [standardise, unit_norm]" in shown
-    assert "class_sums: epsilon 1 or 50, delta 0 for one row (replace); every party adds the noise itself" in valid
+    assert "class_sums: epsilon 1 or 50, delta 0 for one row (replace); noise is added by each party" in valid
     assert "noisy_steps: epsilon 1 or 50, delta 0.001 for one party (replace); " in valid
 
 

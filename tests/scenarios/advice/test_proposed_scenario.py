@@ -26,7 +26,7 @@ def test_it_has_the_finalists_and_says_why():
 
 
 def test_a_wish_that_nothing_keeps_is_refused_with_the_nearest():
-    with pytest.raises(InputError, match=r"Nothing keeps this.*The nearest is --"):
+    with pytest.raises(InputError, match=r"No protocol protects.*The nearest is --"):
         advised(of_numbers(replace(LABEL, protect="party"), "adult", "y", {}))
 
 

@@ -10,11 +10,13 @@ from dataclasses import replace
 import pytest
 
 from aggregator.advice import Advice, Wish, nearest, rank
-from aggregator.contract.protocol import Place, Trust
+from aggregator.contract.disclosure import disclosed
+from aggregator.contract.protocol import Trust
 from federation.contract.errors import InputError
 from federation.contract.trust import TrustTerms
 from scenarios.advice import texts as words
 from scenarios.advice.texts import draw, prospects
+from scenarios.settings.guarantees import roles
 
 LABEL = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, terms=TrustTerms(100))
 PARTY = Wish(
@@ -33,21 +35,22 @@ PARTY = Wish(
         Wish("ratio", "row", Trust.NONE, False, classes=3, bags=9, bag_rows=40, terms=TrustTerms(2)),
     ],
 )
-def test_who_sees_what_and_who_is_trusted_follows_from_the_promise_and_the_place(wish):
+def test_the_record_of_a_protocol_follows_from_its_promise_and_the_place_of_its_noise(wish):
     for one in rank(wish).ranked:
-        seen, told = " ".join(words.seen_by(one).values()), words.trusted(one)
-        for sent in one.promise.sends:
-            assert sent.what in seen
-        exact = [sent.what for sent in one.promise.sends if not sent.private]
-        assert ("as it is" in seen) == bool(exact)
-        assert ("whoever adds up" in words.seen_by(one)) == (one.place is Place.SHARES)
-        assert told.startswith("nobody") == (one.place is Place.PARTY)
-        assert ("nobody sees a part of the sum" in told) == (one.place is Place.SHARES)
-        if one.place is Place.PARTY:
-            assert all(what in told for what in exact)
         record = words.record(one, wish)
+        assert record["roles"] == roles(disclosed(one.place, "one", one.promise.sends))
+        assert record["noise_added_by"] == str(one.place)
         assert record["unit"] == str(one.guarantee.unit)
         assert len(record["leaves_a_party"]) == len(one.promise.sends)
+
+
+@pytest.mark.parametrize("wish", [LABEL, PARTY])
+def test_who_needs_public_features_is_asked_about_them(wish):
+    [first, *_] = rank(wish).ranked
+    exact = any(not one.private for one in first.promise.sends)
+    assert any("--features private" in line for line in words.chosen(rank(wish), wish)) is (
+        exact and wish.public_features
+    )
 
 
 def test_the_same_that_leaves_a_party_is_told_once():

@@ -64,10 +64,10 @@ def test_every_protocol_is_told_of_with_who_sees_what_and_who_must_be_trusted(ad
     assert errors == sorted(errors)
     assert all(one["reason"] for one in found["refused"])
     for one in found["advice"]:
-        assert all(one[key] for key in ("leaves_a_party", "seen_by", "trusted", "unit", "adjacency", "assuming"))
+        assert all(one[key] for key in ("leaves_a_party", "roles", "unit", "adjacency", "assuming"))
     first = found["advice"][0]
-    assert "without labels, as it is" in first["seen_by"]["the aggregator"]  # and so it needs public features
-    assert "its public rows without labels" in first["trusted"]
+    [aggregator] = [role for role in first["roles"] if role["who"] == "the aggregator"]
+    assert any("without noise: its public rows without labels" in text for text in aggregator["sees"])
     assert (first["epsilon"], first["unit"], found["verdict"]) == (1.0, "label", "unknown")
 
 
@@ -76,8 +76,8 @@ def test_people_read_the_same_in_sentences(advise):
     assert (code, printed.err) == (0, "")
     for part in (
         "Use mean_operator: accuracy 0.89 if 0.9",
-        "Who sees what:",
-        "Who must be trusted: nobody with a label",
+        "the aggregator sees from every party with noise: the sum of its rows by class",
+        "the aggregator is trusted with nothing that is protected",
     ):
         assert part in " ".join(printed.out.split())
     assert "nothing of your data was read for this." in printed.out
@@ -126,12 +126,12 @@ def test_on_a_terminal_it_asks_for_what_is_missing(advise, own, monkeypatch):
     monkeypatch.setattr("sys.stdin", keyboard)
     code, printed = advise(own, "--label", "cost")
     assert (code, keyboard.read()) == (0, "")
-    assert "Nothing keeps this" in printed.out
+    assert "No protocol protects" in printed.out
 
 
 def test_without_a_file_it_asks_for_the_numbers_that_the_task_needs(advise, monkeypatch):
     answers = {
-        "multiclass": ("party\naggregator\n\nmulticlass\n900\n4\n3\n30\n", "Nothing keeps this"),
+        "multiclass": ("party\naggregator\n\nmulticlass\n900\n4\n3\n30\n", "No protocol protects"),
         "binary": ("label\nnone\n\nbinary\n900\n4\n30\n", "Use mean_operator"),
         "ratio": ("label\nnone\n\nratio\n4\n50\n2\n\n", "Use class_ratio"),
     }

@@ -42,7 +42,7 @@ def test_it_writes_a_folder_and_says_what_is_next(monkeypatch, place, capsys):
     told = capsys.readouterr().out
     assert f"wrote {place}/D/: invitation.json, public.csv, README.txt" in told
     assert "asks each of 2 sites: statistic x 1" in told
-    assert "promises: epsilon 1, delta 0 per party, if the aggregator is honest, who adds the noise" in told
+    assert "promises: epsilon 1, delta 0 per party; noise is added by the aggregator" in told
     assert "next: send invitation.json and public.csv to north, south" in told
 
 
@@ -106,8 +106,7 @@ def test_a_second_server_is_named_and_its_key_shown(monkeypatch, place, capsys):
     assert "--second: 'om bud' must be a name" in capsys.readouterr().err
     assert call(monkeypatch, "deploy", "trial.yaml", "D", *options, "--second", "ombud") == 0
     told = capsys.readouterr().out
-    assert "second server: 'ombud' runs it, holds no rows and sees no answer" in told
-    assert "as long as you and 'ombud' do not put together what you have" in told
+    assert "the helper server 'ombud' has the keys of the masks, and no rows" in (place / "D/README.txt").read_text()
     assert "to north, south, west, and invitation.json alone to ombud; " in told
     (place / "keys").mkdir()
     for name in ("north", "south", "west"):

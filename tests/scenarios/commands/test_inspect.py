@@ -98,16 +98,18 @@ def test_validate_counts_what_is_asked_for(
         "protocols: [{kind: soft_vote, noise: [pure, gaussian]}, {kind: pooled}]\n"
     )
     assert call(monkeypatch, "validate", str(path)) == 0
-    assert capsys.readouterr().out.splitlines() == [
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:5] == [
         "OK: mine",
         "sweep: parties.count, protocols.noise",
         "worlds: 8 (2 settings x 4 splits)",
         "variants: 6 (soft_vote, soft_vote-gaussian, pooled, constant, individual, noise_free)",
         "releases: 240 (8 worlds x 30: 3 epsilons x 5 noise draws per private variant)",
-        "soft_vote: epsilon 1, 2 or 3, delta 0 for one party (replace); the aggregator adds the noise and must be "
-        "trusted; a party sends a summary of what its classifier says of the public rows without noise",
-        "soft_vote-gaussian: epsilon 1, 2 or 3, delta 1e-06 for one party (replace); the aggregator adds the noise and "
-        "must be trusted; a party sends a summary of what its classifier says of the public rows without noise",
+    ]
+    assert lines[5].startswith("soft_vote: epsilon 1, 2 or 3, delta 0 for one party (replace); ")
+    assert lines[6].startswith("soft_vote-gaussian: epsilon 1, 2 or 3, delta 1e-06 for one party (replace); ")
+    assert [line.partition("(")[2] for line in lines[7:] if not line.startswith("  ")] == [
+        "soft_vote, soft_vote-gaussian):"  # who has, sees and is trusted with what, told once
     ]
 
 
@@ -116,12 +118,12 @@ def test_validate_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     found = json.loads(capsys.readouterr().out)
     promised = found.pop("promises")
     assert [one["variant"] for one in promised] == found["variants"][:4]
-    assert promised[0] == {
-        "variant": "soft_vote",
-        "promise": "epsilon 1, 3, 10, 30 or 100, delta 0 for one party (replace); the aggregator adds the noise and "
-        "must be trusted",
-        "sends": "a party sends a summary of what its classifier says of the public rows without noise",
-    }
+    assert promised[0]["variant"] == "soft_vote"
+    assert promised[0]["promise"].startswith("epsilon 1, 3, 10, 30 or 100, delta 0 for one party (replace); ")
+    assert (
+        promised[0]["sends"] == "a party sends a summary of what its classifier says of the public rows without noise"
+    )
+    assert [set(role) for role in promised[0]["roles"]] == 3 * [{"who", "has", "sees", "trusted"}]
     assert found == {
         "scenario": "quickstart",
         "sweep": ["parties.count"],

@@ -114,7 +114,7 @@ def test_three_commands_lead_from_a_table_to_the_officers_page(tmp_path, monkeyp
     assert "Each of the 4 parties" in page
     assert 'href="guarantee.html"' in (tmp_path / "runs/my-scenario/report.html").read_text()
     entry = yaml.safe_load((tmp_path / "runs/my-scenario/registry.yaml").read_text())
-    assert entry["deployment"]["privacy_loss"]["privacy_unit"] == "Label of one row"
+    assert entry["deployment"]["privacy_loss"]["privacy_unit"] == "the label of one row"
     known = entry["deployment"]["privacy_loss"]["privacy_parameters"]
     assert known["epsilon"] == 2.0
     # Whoever knows all else and tosses a coin about one label is right so often at most, by hand.

@@ -161,7 +161,7 @@ def test_a_second_server_is_sealed_with_the_key_that_sites_are_told(tmp_path):
     sealed = made.agreement.second
     assert (sealed.name, sealed.masks) == ("ombud", raw_public(masks_key(keys["ombud"])).hex())
     readme = (made.path / "README.txt").read_text()
-    for said in ("--name ombud", "federation party run second.toml", "Let the sites compare it with each"):
+    for said in ("--name ombud", "federation party run second.toml", "let the sites compare it with each other"):
         assert said in readme
     path = tmp_path / "keys" / "ombud.pub"
     first = path.read_text().partition("\n")[0]
@@ -183,7 +183,7 @@ def test_a_plan_with_secure_sums_has_the_second_key_of_each_site(tmp_path):
     )
     held = [raw_public(sums_key(key)) for key in keys.values()]
     assert list(roster_of(made.agreement).keys) == held
-    assert "Let the sites compare it with each" in (made.path / "README.txt").read_text()
+    assert "let the sites compare it with each other" in (made.path / "README.txt").read_text()
     first = (tmp_path / "keys" / "south.pub").read_text().partition("\n")[0]
     (tmp_path / "keys" / "south.pub").write_text(first)
     with pytest.raises(InputError, match="no key for secure sums of 'south'"):

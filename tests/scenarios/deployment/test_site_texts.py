@@ -12,10 +12,11 @@ from support.questions import QUESTIONS
 from support.second_folders import second_folder
 from support.site_folders import site_folder
 
+from aggregator.contract.disclosure import Protection
 from federation.signed_messages.agreement import Agreement
 from federation.signed_messages.keys import new_site_key, public_text, save_key, sums_key
 from parties.site.settings import SecondSettings, Settings
-from scenarios.deployment.site_texts import compared, for_site, outlook, outlook_of_second, promised, unseen
+from scenarios.deployment.site_texts import _secure, numbers_of, outlook, outlook_of_second
 
 PUBLIC = ("[policy]", "[policy]\npublic-features = true")
 
@@ -32,15 +33,15 @@ def looked(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("votes", "It is sent WITHOUT noise: the aggregator is trusted to add it."),
-        ("rows", "It is sent WITHOUT noise: for features that are public."),
-        ("counts", "It is protected by noise that this site adds."),
+        ("votes", Protection.AGGREGATOR),
+        ("rows", Protection.PUBLIC),
+        ("counts", Protection.PARTY),
     ],
 )
 def test_each_question_is_told_with_what_protects_its_answer(looked, kind, said):
     found = looked(PUBLIC, questions=[QUESTIONS[kind]])
     line = next(line for line in found.lines if line.startswith(f"  {kind}, once at most: "))
-    assert line.endswith(said)
+    assert line.endswith(f" Protected by: {said}.")
     assert found.errors == []
 
 
@@ -52,10 +53,10 @@ def test_a_question_that_nobody_here_can_answer_is_told(looked, tmp_path):
 
 def test_what_it_costs_and_what_is_left(looked):
     found = looked()
-    assert "what an exchange costs: epsilon 1, delta 0 for one label (replace), by noise of this site" in found.lines
-    assert (
-        "what an exchange costs: epsilon 1, delta 0 for one party (replace), if the aggregator is honest" in found.lines
-    )
+    local = "noise is added by each party (local DP)"
+    assert f"what an exchange costs: epsilon 1, delta 0 for one label (replace); {local}" in found.lines
+    central = "noise is added by the aggregator (central DP)"
+    assert f"what an exchange costs: epsilon 1, delta 0 for one party (replace); {central}" in found.lines
     assert "spent by table 'patients', label/replace: epsilon 0 of 1.5, delta 0 of 0" in found.lines
     assert (found.over, found.rows, found.lines[-1]) == (False, 40, "ready")
     assert "table 'patients': 40 rows, ill no 14, yes 26, maybe 0" in found.lines
@@ -87,17 +88,14 @@ def test_a_secure_sum_is_told_with_what_it_rests_on(looked, tmp_path):
     asked = {"kind": "counts", "times": 1, "same": {}, "length": 1, "reply": 1, "masked": True}
     found = looked(questions=[QUESTIONS["counts"]], sites=sites, asked=[asked], quorum=1.0)
     [line] = [line for line in found.lines if line.startswith("  counts, once at most: ")]
-    assert line.endswith("sent masked: nobody sees it, but the sum of all.")
-    assert any(line.startswith("secure sums: of 3 of 3 sites at least, or nothing can be read") for line in found.lines)
-    assert any("with the OTHER SITES by telephone" in line for line in found.lines)
-    assert any(line.endswith("for one label (replace), by noise of all sites together") for line in found.lines)
+    assert line.endswith(f" Protected by: {Protection.SHARES}.")
+    assert any(line.startswith("secure aggregation: at least 3 of 3 sites take part") for line in found.lines)
+    assert any("(distributed DP with secure aggregation)" in line for line in found.lines)
     believed = outlook(
         Settings.load(tmp_path / "site.toml"),
         Agreement.load(tmp_path / "plan.json").model_copy(update={"servers": "one_semi_honest"}),
     )
-    assert any("a coordinator that follows the protocol does not see it" in line for line in believed.lines)
-    assert any("if it cheats it can read this site's part (policy.servers)" in line for line in believed.lines)
-    assert not any("with the OTHER SITES by telephone" in line for line in believed.lines)
+    assert any("policy.servers: one_semi_honest" in line for line in believed.lines)
     assert any('write "one_semi_honest" there, too, if this site believes that' in line for line in believed.errors)
 
 
@@ -118,7 +116,7 @@ def test_it_holds_no_rows_and_is_told_what_rests_on_it(second_words_looked, tmp_
     assert (found.errors, found.rows, found.lines[-1]) == ([], None, "ready")
     text = "\n".join(found.lines)
     masks = Agreement.load(tmp_path / "ombud" / "plan.json").second.masks
-    for said in ("it holds no rows, needs no table", "3 of 3 at least", masks, "with the SITES by telephone", "ombud"):
+    for said in ("and no rows", "needs no table", "at least 3 of 3 sites", masks, "with all sites", "ombud"):
         assert said in text
     assert len(found.waiting) == 1
 
@@ -159,18 +157,11 @@ def plan(request):
     return agreement_for(Ed25519PrivateKey.generate(), [], QUESTIONS["counts"], **known, **second)
 
 
-def test_whom_one_must_believe_is_said_to_all(plan):
-    told = [promised(plan), unseen(plan), *for_site(plan, 0.2)]
-    assert "1 of 3" in told[0]
-    assert "of 3 of 3 sites at least" in told[2]
-    assert "policy.colluding: 0.2 may" in told[2]
-    for text, servers in {
-        "follow the protocol": "one_semi_honest",
-        "you and 'ombud' do not put together": "two",
-        "sites trust nobody": "one",
-    }.items():
-        assert (text in told[0]) is (plan.servers == servers)
-    assert ("FOLLOWS THE PROTOCOL" in told[2]) is (plan.servers == "one_semi_honest")
-    assert ("DO NOT COLLUDE" in told[2]) is (KEY in told[2]) is (plan.servers == "two")
-    assert ("nobody sees it" in told[1]) is (plan.servers == "one")
-    assert ("OTHER SITES" in " ".join(told)) is compared(plan) is (plan.servers != "one_semi_honest")
+def test_numbers_and_keys_of_a_secure_aggregation_are_told_to_a_site(plan):
+    found = " ".join(_secure(plan, 0.2))
+    assert numbers_of(plan) in found
+    assert "1 of 3 may collude" in found
+    assert "at least 3 of 3 sites" in found
+    assert "policy.colluding: 0.2 may" in found
+    assert f"policy.servers: {plan.servers}" in found
+    assert (KEY in found) is (plan.servers == "two")

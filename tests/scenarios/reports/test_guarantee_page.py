@@ -23,9 +23,9 @@ from scenarios.reports.guarantee_page import (
     declared_public,
     keepers,
     percent,
-    roles,
     template,
     view,
+    who,
     write_guarantee,
 )
 from scenarios.scores.results import read_results
@@ -63,36 +63,14 @@ NOT_RECORDED = (None, ())
 SHARED = (Place.SHARES, (Sent("a share of its sums", 9, True),))
 
 
-def by_name(shown, unit=Unit.PARTY, **changes):
-    known = world(shown, promised(unit=unit), **changes)
-    return {role["who"]: role for role in roles(known, known.releases[0])}
-
-
-def test_a_trusted_coordinator_sees_answers_as_they_are():
-    seen = by_name(AGGREGATED)
-    assert list(seen) == ["Each of the 200 parties", "The coordinator", "Everybody else"]
-    assert "1,000 rows at all parties" in seen["Each of the 200 parties"]["holds"]
-    assert seen["The coordinator"]["sees"] == "of every party, as it is: its votes"
-    assert "adding the noise" in seen["The coordinator"]["trusted"]
-    assert seen["Everybody else"]["trusted"] == "nothing"
-
-
-def test_parties_that_make_the_noise_trust_nobody_else():
-    seen = by_name(LOCAL, Unit.LABEL)
-    assert seen["The coordinator"]["sees"] == "of every party, with noise: its sums; as it is: its rows without labels"
-    assert seen["The coordinator"]["trusted"].startswith("nothing that is protected")
-    assert "making its noise" in seen["Each of the 200 parties"]["trusted"]
-
-
-def test_of_shares_the_coordinator_sees_sums_and_a_second_server_nothing():
-    seen = by_name(SHARED)
-    assert seen["The coordinator"]["sees"] == "sums with the whole noise, of no single party"
-    assert seen["The coordinator"]["trusted"].startswith("not conspiring with more parties")
-    assert by_name(SHARED, servers="one_semi_honest")["The coordinator"]["trusted"].startswith("following the protocol")
-    two = by_name(SHARED, servers="two")
-    assert "conspiring with the second server" in two["The coordinator"]["trusted"]
-    assert "a share of its sums" in two["The second server, which somebody else runs"]["trusted"]
-    assert len(two) == len(seen) + 1
+def test_roles_are_those_of_the_release_with_the_public_numbers_of_the_trial():
+    known = world(AGGREGATED, promised())
+    first, aggregator, _ = who(known, known.releases[0])
+    assert "200 parties" in first["who"]
+    assert any("1,000 rows" in text for text in first["has"])
+    assert any("its votes" in text for text in aggregator["sees"])
+    two = world(SHARED, promised(), servers="two")
+    assert len(who(two, two.releases[0])) == 6
 
 
 def test_noise_may_be_made_elsewhere_at_another_epsilon():
@@ -104,17 +82,17 @@ def test_noise_may_be_made_elsewhere_at_another_epsilon():
         for epsilon, place in places.items()
     ]
     page = view(found(Reality.SIMULATION, replace(world(LOCAL), releases=tuple(releases))))
-    assert [role["who"] for role in page["roles"]] == ["Each of the 200 parties", "The coordinator", "Everybody else"]
-    assert page["elsewhere"] == ["at ε = 2 by all parties, in shares"]
-    assert [line["noise_at"] for line in page["others"]] == ["every party, all parties, in shares"]
+    assert [len(role["trusted"]) for role in page["roles"]] == [2, 1, 1]  # of noise that each party adds
+    assert page["elsewhere"] == ["at ε = 2 by all parties in shares"]
+    assert [line["noise_at"] for line in page["others"]] == ["each party, all parties in shares"]
 
 
 def test_what_was_not_recorded_is_not_made_up():
     nothing = world(NOT_RECORDED, promised(), parties=None, private_rows=None)
-    first, coordinator, _ = roles(nothing, nothing.releases[0])
+    first, aggregator, _ = who(nothing, nothing.releases[0])
     assert first["who"] == "Each party"
-    assert set(coordinator.values()) == {"The coordinator", "not recorded in this directory"}
-    [party, *_] = roles(world(LOCAL, parties=1), nothing.releases[0])
+    assert {tuple(aggregator[column]) for column in ("has", "sees", "trusted")} == {("not recorded",)}
+    [party, *_] = who(world(LOCAL, parties=1), nothing.releases[0])
     assert party["who"] == "The party"
 
 
@@ -174,7 +152,7 @@ def test_the_odds_are_those_of_each_release_and_of_all():
     page = view(found(Reality.SIMULATION, world(AGGREGATED, promised(1.0), promised(30.0))))
     assert [(level["right"], level["weak"]) for level in page["levels"]] == [("73.2 %", False), ("over 99.9 %", True)]
     assert page["levels"][0]["detections"] == ["2.8 %", "13.6 %"]
-    assert "everything that one party holds at ε = 1." in page["example"][0]
+    assert "all data of one party" in page["example"][0]
     assert "73.2 of 100" in page["example"][0]
     [total] = page["totals"]
     assert (total["epsilon"], total["releases"], total["others"], total["right"]) == ("4", 2, 1, "98.3 %")
@@ -184,7 +162,7 @@ def test_delta_is_told_for_as_many_units_as_there_are():
     labels = promised(1.0, 1e-3, Unit.LABEL, Adjacency.ADD_REMOVE)
     page = view(found(Reality.SIMULATION, world(LOCAL, labels)))
     assert "of 1,000 such units, for 1." in page["example"][1]
-    assert "is among the data or not" in page["example"][0]
+    assert "is added or removed" in page["example"][0]
     assert not any("suspicion" in line for line in page["example"])  # no bound on every single release
     persons = view(found(Reality.SIMULATION, world(LOCAL, replace(labels, unit=Unit.PERSON))))
     assert persons["example"][1].endswith("probability δ.")
@@ -216,7 +194,7 @@ def test_the_page_is_complete_by_itself(make_run):
     assert (page.tags.count("h1"), page.tags.count("script")) == (1, 0)
     for part in (
         "SIMULATION", "Guarantee of digits-vote", "Each of the 30 parties", "vote on every public row (100 numbers)",
-        "For a release that is 1,352 bytes from each party.", "100 rows without labels", "Take everything that one",
+        "For a release that is 1,352 bytes from each party.", "100 rows without labels", "all data of one party",
         "The other variants of this run", "soft_vote-gaussian", "A run computes every variant at every ε",
     ):  # fmt: skip
         assert part in page.text
@@ -226,11 +204,11 @@ def test_the_page_is_complete_by_itself(make_run):
 def test_one_release_is_put_in_odds_once(make_run):
     directory = make_run()
     path = directory / "ledger.json"
-    assert "whoever would toss a coin is then right in at most" in write_guarantee(directory).read_text("utf-8")
+    assert "is then right in at most" in write_guarantee(directory).read_text("utf-8")
     ledger = json.loads(path.read_text())
     ledger["worlds"][0]["published_together"][0]["releases"] = 1
     path.write_text(json.dumps(ledger))
-    assert "whoever would toss" not in write_guarantee(directory).read_text("utf-8")
+    assert "is then right in at most" not in write_guarantee(directory).read_text("utf-8")
 
 
 def test_hostile_names_are_text(make_run):
@@ -241,7 +219,7 @@ def test_hostile_names_are_text(make_run):
 
 def test_a_run_without_any_guarantee_says_so_first(make_run):
     page = Page(write(make_run, values={"soft_vote-off": (0.1, 0.2, 0.3)}))
-    assert page.text.index("NO GUARANTEE") < page.text.index("For whoever")
+    assert page.text.index("NO GUARANTEE") < page.text.index("For the data")
     assert "nobody: noise is off" in page.text
     nobody = view(found(Reality.DEPLOYED, world(AGGREGATED, NoGuarantee("off")), leading=None))
     assert "unit" not in nobody

@@ -35,13 +35,13 @@ def promised(*protocols, data=None, parties=None, privacy=None, **top):
             }
         )
     )
-    assert all(set(one) == {"variant", "promise", "sends"} for one in found)
+    assert all(set(one) == {"variant", "promise", "sends", "roles"} for one in found)
     return {one["variant"]: (one["promise"], one["sends"]) for one in found}
 
 
 def test_every_variant_is_told_at_all_epsilons_and_baselines_are_left_out():
     found = promised({"kind": "soft_vote", "noise": ["pure", "gaussian"]}, {"kind": "pooled"}, {"kind": "individual"})
-    aggregator = "for one party (replace); the aggregator adds the noise and must be trusted"
+    aggregator = "for one party (replace); noise is added by the aggregator (central DP)"
     share = "a party sends a summary of what its classifier says of the public rows without noise"
     assert found == {
         "soft_vote": (f"epsilon 0.5 or 2, delta 0 {aggregator}", share),
@@ -54,34 +54,31 @@ def test_an_epsilon_that_a_variant_cannot_work_with_is_refused_wherever_it_stand
     with pytest.raises(InputError, match=r"from 0\.01 to 12, got 20; choose noise laplace or auto"):
         promised({"kind": "private_labels", "noise": "unbiased"}, data=real, privacy={"epsilon": [1, 20]})
     [(promise, _)] = promised({"kind": "private_labels"}, data=real, privacy={"epsilon": [20, 1]}).values()
-    assert promise == "epsilon 12 or 1, delta 0 for one label (replace); every party adds the noise itself"
+    assert promise == "epsilon 12 or 1, delta 0 for one label (replace); noise is added by each party (local DP)"
 
 
 def test_epsilons_stand_together_where_nothing_else_differs_and_one_that_is_kept_twice_stands_once():
     bags = {"kind": "class_ratio", "noise": "published_dirichlet"}
     real = {"source": "diabetes"}
     [(promise, _)] = promised({"kind": "private_labels"}, data=real, privacy={"epsilon": [1, 20, 30]}).values()
-    assert promise.startswith("epsilon 1 or 12, delta 0 for one label (replace); every")
+    assert promise.startswith("epsilon 1 or 12, delta 0 for one label (replace); noise")
     [(promise, _)] = promised(bags, parties={"bags": 2}, privacy={"epsilon": [0.05, 1]}).values()
     assert promise.count("NON-PRIVATE") == 1
 
 
 def test_nothing_is_promised_without_noise():
     [(promise, sends)] = promised({"kind": "soft_vote", "noise": "off"}).values()
-    assert promise == "NON-PRIVATE (noise is off); nobody adds noise"
+    assert promise == "NON-PRIVATE (noise is off); noise is added by nobody (no DP)"
     assert sends.endswith("without noise")
 
 
 def test_parties_that_make_the_noise_themselves_send_it():
     two = {"source": "breast_cancer", "auxiliary": 60}
     [(promise, sends)] = promised({"kind": "mean_operator"}, data=two).values()
-    assert promise == "epsilon 0.5 or 2, delta 1e-05 for one label (replace); every party adds the noise itself"
+    assert promise == "epsilon 0.5 or 2, delta 1e-05 for one label (replace); noise is added by each party (local DP)"
     assert " with noise and " in sends
     [(promise, _)] = promised({"kind": "mean_operator", "trust": "secure"}, data=two).values()
-    assert promise.endswith("of which one server that may do what it likes can read the sum alone")
-    shared = {"kind": "mean_operator", "trust": "secure"}
-    [(promise, _)] = promised(shared, data=two, servers="two").values()
-    assert promise.endswith("of which two servers that do not collude can read the sum alone")
+    assert promise.endswith("(distributed DP with secure aggregation)")
 
 
 def test_numbers_that_only_data_could_tell_are_left_out():
@@ -103,7 +100,7 @@ def test_classes_and_bags_are_counted_where_the_scenario_names_them():
 def test_counts_are_added_of_common_bags_only_and_all_else_is_told_apart():
     ratio, bags = {"kind": "class_ratio", "trust": "secure"}, {"bags": 3, "common_bags": True}
     [(promise, sends)] = promised(ratio, parties=bags).values()
-    assert promise.endswith("of which one server that may do what it likes can read the sum alone")
+    assert promise.endswith("(distributed DP with secure aggregation)")
     assert "label counts of every bag with noise and how many rows it has of each bag (3 numbers) without" in sends
     assert "the rows of its bags without labels without noise" in sends
     embedded = {**ratio, "submit": "embedding", "estimator": "whitened", "dimensions": 10}

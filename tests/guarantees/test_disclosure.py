@@ -27,7 +27,7 @@ from aggregator.contract.disclosure import (
 )
 from aggregator.contract.protocol import Place, Sent, Trust
 from federation.contract.guarantee import Adjacency, Guarantee, Keeper, Unit
-from federation.contract.trust import Servers
+from federation.contract.trust import Servers, TrustTerms
 from parties.site.settings import Settings
 from scenarios.advice import texts as advice
 from scenarios.deployment.folder import make_folder
@@ -175,7 +175,7 @@ def test_advice_which_knows_of_one_server(case):
     place, servers = case
     trust = {Place.AGGREGATOR: Trust.AGGREGATOR, Place.PARTY: Trust.NONE, Place.SHARES: Trust.SECURE}[place]
     protect = "party" if place is Place.AGGREGATOR else "label"
-    wish = Wish("binary", protect, trust, rows=900, features=5, parties=9, public_rows=100)
+    wish = Wish("binary", protect, trust, rows=900, features=5, terms=TrustTerms(9), public_rows=100)
     found = rank(wish)
     [first, *_] = [one for one in found.ranked if one.place is place]
     facts = disclosed(place, servers, first.promise.sends)

@@ -28,10 +28,12 @@ import ray
 from ray._private.internal_api import node_stats
 from ray.cluster_utils import Cluster
 
-from aggregator.trial.plan import VariantPlan, WorldPlan
+from aggregator.server.app import run_plan
+from aggregator.trial.plan import KnownNumbers, ReleasePlan, RunPlan, TaskPlan, TrialPlan, VariantPlan
 from benchmarks.common import command_line
 from federation.contract.plugins import Reference
-from federation.engines.inline import open_grid, run_server_app
+from federation.contract.trust import TrustTerms
+from federation.engines.inline import open_grid
 from federation.engines.nodes import Placement, SimulationGrid
 from parties.party_data.cohort import Holdings
 
@@ -73,26 +75,26 @@ class Paced:
         """Nothing is scored."""
 
 
-def plan(folder: Path) -> WorldPlan:
+def plan(folder: Path) -> TrialPlan:
     """Soft votes of all parties."""
-    return WorldPlan(
-        world="cluster", directory=str(folder), noise_seed=1, simulation=True, split=1, parties=PARTIES,
-        parties_per_node=PER_NODE, quorum=1.0, timeout=None, classes=("a", "b", "c"), class_names="public",
-        public=Reference("benchmarks.cluster:PublicRows"), features=("unit_norm",),
-        classifier={"name": "logistic", "parameters": {"regularisation": 1e-3}},
-        variants=(VariantPlan("soft_vote", "soft_vote", {}),), epsilons=(1.0,), delta=1e-6, budget=None, draws=2,
-        individual=0,
-    )  # fmt: skip
+    classifier = {"name": "logistic", "parameters": {"regularisation": 1e-3}}
+    return TrialPlan(
+        "cluster",
+        KnownNumbers(1e-6, 2, TrustTerms(PARTIES, quorum=1.0)),
+        TaskPlan(Reference("benchmarks.cluster:PublicRows"), ("unit_norm",), ("a", "b", "c"), "public", classifier, 1),
+        (VariantPlan("soft_vote", "soft_vote", {}),),
+        ReleasePlan((1.0,)),
+        RunPlan(str(folder), simulation=True, noise_seed=1, parties_per_node=PER_NODE),
+    )
 
 
 def world(grid: SimulationGrid, folder: Path) -> tuple[float, dict[str, bytes]]:
     """Seconds of a world whose parties write to `folder`, and what was released."""
     with tempfile.TemporaryDirectory() as name:
         made = plan(Path(name))
-        made.save(Path(name) / "plan.json")
         grid.assign(Placement(PARTIES, PER_NODE, Reference("benchmarks.cluster:Paced", {"folder": str(folder)}), 1))
         started = time.perf_counter()
-        run_server_app(grid, {"plan": str(Path(name) / "plan.json")})
+        run_plan(grid, made)
         seconds = time.perf_counter() - started
         return seconds, {path.name: path.read_bytes() for path in sorted(Path(name).glob("*.npz"))}
 

@@ -27,7 +27,7 @@ from flwr.app import Message, RecordDict
 from threadpoolctl import threadpool_limits
 
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
-from aggregator.trial.plan import WorldPlan
+from aggregator.trial.plan import TrialPlan
 from aggregator.trial.trial import Views
 from benchmarks.common import command_line
 from benchmarks.plain_flower import FOLDER, ask, fit_and_vote
@@ -73,12 +73,12 @@ def worlds(data: dict[str, Any], parties: int, splits: int, data_dir: str | None
     yield from worlds_of(scenario, data_dir)
 
 
-def question(plan: WorldPlan, submit: Submit) -> tuple[Question, Collector]:
+def question(plan: TrialPlan, submit: Submit) -> tuple[Question, Collector]:
     """What soft votes ask in this world, and where they collect the answers."""
     chosen = SoftVote(submit=submit)
     view = Views(plan).at(chosen.noise, 1.0)
     asked = chosen.question(view.public, view.training)
-    return asked, chosen.collector(view.public, asked, plan.parties)
+    return asked, chosen.collector(view.public, asked, plan.terms.parties)
 
 
 def collect(world: World, grid: SimulationGrid, per_node: int | None, submit: Submit = "votes") -> float:

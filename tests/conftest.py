@@ -8,6 +8,8 @@ import os
 from collections.abc import Generator
 from pathlib import Path
 
+from federation.contract.trust import TrustTerms
+
 # Tests run on all processors already. Threads of theirs, of which each turns idly until it is given work, took most of
 # the time of products of small matrices; processes that a test starts inherit this.
 for _library in ("OPENBLAS", "OMP"):
@@ -20,7 +22,7 @@ from support.examples import DEFAULT
 from support.packages import install_broken
 from support.synthetic import Parties, public_table
 
-from aggregator.trial.plan import VariantPlan, WorldPlan
+from aggregator.trial.plan import KnownNumbers, ReleasePlan, RunPlan, TaskPlan, TrialPlan, VariantPlan
 from federation.contract.plugins import Reference
 
 pytest_plugins = ["support.messages"]
@@ -88,36 +90,30 @@ def pytest_collection() -> Generator[None, None, None]:
         gc.enable()
 
 
+FIELDS = {"world": "name", "public": "table", "features": "stages", "private_rows": "rows"}  # as a plan's file has them
+
+
 @pytest.fixture
 def make_plan(tmp_path):
-    """A plan over the synthetic parties; keyword arguments replace its fields."""
+    """A plan over the synthetic parties; keyword arguments replace its fields, by their names in a file."""
+
+    plan = TrialPlan(
+        "test-world",
+        KnownNumbers(1e-6, 3, TrustTerms(40)),
+        TaskPlan(
+            table=Reference("support.synthetic:public_table"),
+            stages=({"whiten": 3}, "unit_norm"),
+            classes=("a", "b", "c"),
+            class_names="class names are public",
+            classifier={"name": "logistic", "parameters": {"regularisation": 1e-3}},
+        ),
+        (VariantPlan("soft_vote", "soft_vote", {}),),
+        ReleasePlan((1.0, 10.0)),
+        RunPlan(str(tmp_path), simulation=True, noise_seed=1, parties_per_node=40),
+    )
 
     def make(**changes):
-        fields = {
-            "world": "test-world",
-            "directory": str(tmp_path),
-            "noise_seed": 1,
-            "simulation": True,
-            "split": 0,
-            "parties": 40,
-            "parties_per_node": 40,
-            "quorum": 0.5,
-            "timeout": None,
-            "classes": ("a", "b", "c"),
-            "class_names": "class names are public",
-            "public": Reference("support.synthetic:public_table"),
-            "features": ({"whiten": 3}, "unit_norm"),
-            "classifier": {"name": "logistic", "parameters": {"regularisation": 1e-3}},
-            "variants": (VariantPlan("soft_vote", "soft_vote", {}),),
-            "epsilons": (1.0, 10.0),
-            "delta": 1e-6,
-            "budget": None,
-            "draws": 3,
-            "individual": 0,
-        }
-        plan = WorldPlan(**{**fields, **changes})
-        plan.save(tmp_path / "plan.json")
-        return plan
+        return plan.changed(**{FIELDS.get(name, name): value for name, value in changes.items()})
 
     return make
 

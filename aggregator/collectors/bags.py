@@ -13,7 +13,7 @@ import numpy as np
 
 from aggregator.collectors.collectors import LocalAnswers, SharedAnswers, require_reachable
 from aggregator.collectors.robust_sums import BEYOND, REACH, ROUNDING, Changes, Range
-from aggregator.trial.plan import WorldPlan
+from aggregator.trial.plan import TrialPlan
 from federation.contract.guarantee import Guarantee
 from federation.contract.query import Question
 from federation.mechanisms.counts.additive import AdditiveCounts
@@ -144,12 +144,12 @@ class SharedBags(SharedAnswers):
 
     question: BagTotalsQuestion
 
-    def __init__(self, question: BagTotalsQuestion, plan: WorldPlan) -> None:
+    def __init__(self, question: BagTotalsQuestion, plan: TrialPlan) -> None:
         super().__init__(question, plan)
         noise = question.mechanism()
-        self._most, self._whole_variance = plan.largest_bag * question.longest, noise.variance()
+        self._most, self._whole_variance = plan.public.largest_bag * question.longest, noise.variance()
         require_room(
-            self._most / min(self._steps.values()), noise.additive, noise.contributors, plan.parties, self.numbers
+            self._most / min(self._steps.values()), noise.additive, noise.contributors, plan.terms.parties, self.numbers
         )
 
     @property

@@ -17,7 +17,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from aggregator.trial.plan import WorldPlan
+from aggregator.trial.plan import TrialPlan
 from federation.contract.errors import FederationError, InputError
 from federation.contract.guarantee import Guarantee
 from federation.contract.plugins import Reference
@@ -172,19 +172,19 @@ class Summation(Protocol):
         ...
 
 
-def summation_of(plan: WorldPlan, question: PrivateQuestion, numbers: int) -> Summation | None:
+def summation_of(plan: TrialPlan, question: PrivateQuestion, numbers: int) -> Summation | None:
     """What carries out the sum of so many numbers of each party; None where the plan names nothing.
 
     Raises `InputError` where no masked sum of the plan's parties can be.
     """
-    if not plan.summation:
+    if not plan.run.summation:
         return None
     arguments = {
         "question": hashlib.sha256(repr(question.release).encode()).hexdigest(),
         "terms": plan.terms,
         "numbers": numbers,
     }
-    return cast(Summation, Reference(plan.summation, arguments).call())
+    return cast(Summation, Reference(plan.run.summation, arguments).call())
 
 
 # As a ledger puts it.
@@ -206,8 +206,8 @@ class SharedAnswers(CheckedAnswers):
 
     question: PrivateQuestion
 
-    def __init__(self, question: PrivateQuestion, plan: WorldPlan) -> None:
-        super().__init__(question, plan.parties, None)
+    def __init__(self, question: PrivateQuestion, plan: TrialPlan) -> None:
+        super().__init__(question, plan.terms.parties, None)
         self._steps = dict(question.steps)
         self._open = question.open_fields
         self._totals = {name: np.zeros(field.shape) for name, field in self._open.items()}
@@ -216,7 +216,7 @@ class SharedAnswers(CheckedAnswers):
         self._taken, self._by = False, SAID[plan.terms.servers]
         self._summation: Summation | None = summation_of(plan, question, self.numbers)
         masked = self._summation is not None and self._summation.masked
-        self._parts = np.zeros((plan.parties, self.numbers), dtype=np.int64) if masked else None
+        self._parts = np.zeros((plan.terms.parties, self.numbers), dtype=np.int64) if masked else None
 
     @property
     def told(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from aggregator.collectors.collectors import SharedAnswers, SummedAnswers, require_reachable
 from aggregator.collectors.robust_sums import BEYOND, BOUNDED, REACH, Changes, GatedSum, Range, Robustness
-from aggregator.trial.plan import WorldPlan
+from aggregator.trial.plan import TrialPlan
 from federation.contract.guarantee import Guarantee, Unit
 from federation.contract.query import OFF, Submission
 from federation.mechanisms.marginals.noise import MarginalNoise
@@ -214,12 +214,12 @@ class SharedMarginals(SharedAnswers):
 
     question: MarginalsQuestion
 
-    def __init__(self, question: MarginalsQuestion, plan: WorldPlan, most: int) -> None:
+    def __init__(self, question: MarginalsQuestion, plan: TrialPlan, most: int) -> None:
         super().__init__(question, plan)
         noise = question.mechanism()
         assert isinstance(noise, SharedMarginalNoise), "parties share it"
         self._most, self._deviation = most, noise.deviation
-        require_room(most / noise.step, noise.additive, noise.contributors, plan.parties, self.numbers)
+        require_room(most / noise.step, noise.additive, noise.contributors, plan.terms.parties, self.numbers)
 
     @property
     def errors(self) -> np.ndarray | None:

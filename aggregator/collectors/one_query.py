@@ -56,8 +56,8 @@ class OneQueryProtocol(Protocol):
 
     def begin(self, world: World, epsilon: float, draws: int) -> OneRound:
         """Begin a session that sends the query once, and learns a model from each noise draw."""
-        plan, noise = world.plan, VectorNoise(self.noise, epsilon, world.plan.delta)
-        known = {"draws": draws, "seeded": plan.noise_seed is not None}
+        plan, noise = world.plan, VectorNoise(self.noise, epsilon, world.plan.public.delta)
+        known = {"draws": draws, "seeded": plan.run.noise_seed is not None}
         # All of the query that is not its release names it: equal queries are one release, and no others are.
         contents = question_digest(self.query(world, noise, release=ReleaseId("unnamed"), **known))
         query = self.query(world, noise, release=world.release(noise, (contents,)), **known)
@@ -68,7 +68,7 @@ class _OneQuerySession(OneRound):
     def __init__(self, world: World, protocol: OneQueryProtocol, query: AdditiveQuestion) -> None:
         self._protocol = protocol
         promised = local_guarantee(world.plan, query.promise())
-        sums = SummedAnswers(query, world.plan.parties, promised if isinstance(promised, Guarantee) else None)
+        sums = SummedAnswers(query, world.plan.terms.parties, promised if isinstance(promised, Guarantee) else None)
         asked = [Asked(query, world.view.training, sums)]
         super().__init__(world.feature_map, asked, promised, query.release, (CHECKED,))
 

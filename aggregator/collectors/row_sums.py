@@ -18,7 +18,7 @@ from aggregator.collectors.collectors import CHECKED, SharedAnswers, SummedAnswe
 from aggregator.collectors.robust_sums import BOUNDED, REACH, ROUNDING, Changes, GatedSum, Robustness, SumRange
 from aggregator.contract.ledger import LOCAL, local_guarantee, summed
 from aggregator.contract.session import Asked
-from aggregator.trial.plan import WorldPlan
+from aggregator.trial.plan import TrialPlan
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.query import Submission
 from federation.queries.row_sums import SummedQuestion
@@ -156,7 +156,7 @@ class SharedMoments(SharedAnswers, MomentTotals):
 
     question: SummedQuestion
 
-    def __init__(self, question: SummedQuestion, plan: WorldPlan) -> None:
+    def __init__(self, question: SummedQuestion, plan: TrialPlan) -> None:
         super().__init__(question, plan)
         self._variance = question.mechanism().variance()
 
@@ -203,7 +203,7 @@ class SharedLabelSums(SharedMoments):
 
 
 def asked_moments(
-    question: SummedQuestion, training: Training, plan: WorldPlan
+    question: SummedQuestion, training: Training, plan: TrialPlan
 ) -> tuple[Asked, Guarantee | NoGuarantee]:
     """The question with its collector, and what answers promise: each by itself, or their sum where noise is shared.
 
@@ -216,5 +216,5 @@ def asked_moments(
         collector = SharedMoments(question, plan)
     else:
         promise = promised if isinstance(promised, Guarantee) else None
-        collector = MomentAnswers(question, plan.parties, promise, Robustness(plan.robust, plan.alike))
+        collector = MomentAnswers(question, plan.terms.parties, promise, Robustness(plan.task.robust, plan.task.alike))
     return Asked(question, training, collector), promised

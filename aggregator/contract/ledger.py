@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from aggregator.trial.plan import WorldPlan
+from aggregator.trial.plan import TrialPlan
 from federation.contract.errors import BudgetExceededError
 from federation.contract.guarantee import Assumption, Check, Guarantee, Keeper, NoGuarantee, Unit, levels_apart
 from federation.mechanisms.accounting.composition import compose
@@ -197,11 +197,11 @@ PUBLIC_CHOICES = Assumption(
 _DELTA_EXPONENT = 1.1  # a delta of 1/K already allows one party to be exposed entirely
 
 
-def summed(plan: WorldPlan, whole: AdditiveMechanism) -> Assumption:
+def summed(plan: TrialPlan, whole: AdditiveMechanism) -> Assumption:
     """Who makes the noise, of which `whole` is all, where parties share one, and how many of them may collude."""
     terms = plan.terms
     most, counted = terms.colluders, terms.honest
-    simulated = ", which is simulated here," if plan.simulation else ""
+    simulated = ", which is simulated here," if plan.run.simulation else ""
     by = "" if terms.servers == "one" else f" by {SAID[terms.servers]}"
     text = (
         f"every party adds a share of the noise, and a secure summation{by}{simulated} shows the aggregator "
@@ -213,42 +213,42 @@ def summed(plan: WorldPlan, whole: AdditiveMechanism) -> Assumption:
     return Assumption(text, Check.DECLARED, Keeper.COORDINATOR)
 
 
-def _weakened(plan: WorldPlan, whole: AdditiveMechanism, left: float) -> str:
+def _weakened(plan: TrialPlan, whole: AdditiveMechanism, left: float) -> str:
     """What is promised where honest shares are this part of the whole noise."""
     epsilon = weakened(whole, left) if left else math.inf
     told = f"epsilon would be {epsilon:.3g}" if epsilon < math.inf else "no epsilon would be promised"
     if whole.name == "discrete_gaussian" or not left:
         return told
-    at_delta = weakened(whole, left, plan.delta)
+    at_delta = weakened(whole, left, plan.public.delta)
     if at_delta < epsilon:
-        told += f" at delta 0, and {at_delta:.3g} at delta {plan.delta:g}"
+        told += f" at delta 0, and {at_delta:.3g} at delta {plan.public.delta:g}"
     return told if at_delta == math.inf else f"{told}, by the continuous law of the noise"
 
 
-def large_delta(plan: WorldPlan, noise: str) -> tuple[Assumption, ...]:
+def large_delta(plan: TrialPlan, noise: str) -> tuple[Assumption, ...]:
     """That a delta near 1/K is small enough for releases about whole parties, where their noise has one."""
-    if noise != "gaussian" or plan.delta <= plan.parties**-_DELTA_EXPONENT:
+    if noise != "gaussian" or plan.public.delta <= plan.terms.parties**-_DELTA_EXPONENT:
         return ()
-    text = f"delta is small enough for {plan.parties} parties, although it exceeds parties^-{_DELTA_EXPONENT}"
+    text = f"delta is small enough for {plan.terms.parties} parties, although it exceeds parties^-{_DELTA_EXPONENT}"
     return (Assumption(text, Check.DECLARED, Keeper.HOLDER),)
 
 
-def plan_premises(plan: WorldPlan) -> tuple[Assumption, ...]:
+def plan_premises(plan: TrialPlan) -> tuple[Assumption, ...]:
     """What every guarantee of a world rests on: how classes are known, and how many draws are published.
 
     Where the protocol was chosen on private data, it says so, too.
     """
-    known = [Assumption(plan.class_names, Check.DECLARED, Keeper.HOLDER)]
-    if plan.draws > 1:
-        text = f"one of the {plan.draws} draws is published; each further one spends epsilon and delta again"
+    known = [Assumption(plan.task.class_names, Check.DECLARED, Keeper.HOLDER)]
+    if plan.public.draws > 1:
+        text = f"one of the {plan.public.draws} draws is published; each further one spends epsilon and delta again"
         known.append(Assumption(text, Check.DECLARED, Keeper.COORDINATOR))
-    if plan.chosen:
-        known.append(Assumption(plan.chosen, Check.DECLARED, Keeper.COORDINATOR))
+    if plan.releases.chosen:
+        known.append(Assumption(plan.releases.chosen, Check.DECLARED, Keeper.COORDINATOR))
     return tuple(known)
 
 
 def local_guarantee(
-    plan: WorldPlan,
+    plan: TrialPlan,
     guarantee: Guarantee | NoGuarantee,
     whose_noise: Assumption = LOCAL,
     further: tuple[Assumption, ...] = (),
@@ -265,6 +265,6 @@ def local_guarantee(
     """
     if isinstance(guarantee, NoGuarantee):
         return guarantee
-    choices = () if plan.chosen else (PUBLIC_CHOICES,)
+    choices = () if plan.releases.chosen else (PUBLIC_CHOICES,)
     premises = (*further, whose_noise, COUNTED_ONCE, ATTENDANCE, *choices, *plan_premises(plan))
     return replace(guarantee, assumptions=(*guarantee.assumptions, *premises))

@@ -24,7 +24,7 @@ TWO_CLASSES: Mapping[str, Any] = {
     "parties": PARTIES,
     "quorum": QUORUM,
     "largest_bag": ROWS,
-    "private_rows": PARTIES * ROWS,
+    "rows": PARTIES * ROWS,
 }
 
 
@@ -44,7 +44,7 @@ class WorstCase(ABC):
 
     `described` says in words who they are and what changes. `public` are the auxiliary rows (N, columns), and
     `public_there` those of the other side where one of them is protected. `world` are fields of
-    `aggregator.trial.plan.WorldPlan` that differ from those of a world with one party and no features, `options` those
+    `aggregator.trial.plan.TrialPlan` that differ from those of a world with one party and no features, `options` those
     of the protocol that only make the world larger. `runs` on each side are enough to see half of the noise missing,
     unless `loose` says why no pair shows that: the claim allows for more than any neighbours are known to do.
     """

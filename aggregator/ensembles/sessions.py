@@ -199,7 +199,7 @@ class SummedSession(OneRound):
             contributors,
             release=world.release(noise, (question_digest(summand.asked), summand.ball, contributors)),
             draws=draws,
-            seeded=plan.noise_seed is not None,
+            seeded=plan.run.noise_seed is not None,
         )
         further = (PUBLIC_ROWS, *large_delta(plan, noise.kind))
         promised = local_guarantee(plan, question.promise(), summed(plan, question.mechanism().additive), further)
@@ -210,9 +210,9 @@ class SummedSession(OneRound):
         """How loud the noise of all shares will be, of which more come than are needed; None where that is little."""
         plan, noise = self._plan, self._noise
         return Aim(noise.kind, noise.epsilon, noise.delta).outlook(
-            len(plan.classes),
+            len(plan.task.classes),
             self._summand.width,
-            plan.parties,
+            plan.terms.parties,
             self._spectrum,
             louder=louder(plan.terms),
         )
@@ -357,7 +357,7 @@ class CollectedProtocol(Protocol):
             (self, "summand", id(view)),
             lambda: self.summand(view.public, self.question(view.public, view.training)),
         )
-        delta = world.plan.delta if self.noise == "gaussian" else 0.0
+        delta = world.plan.public.delta if self.noise == "gaussian" else 0.0
         noise = VectorNoise(self.noise, epsilon, delta)
         return SummedSession(world, summand, self.refinement(world, view.public), noise, draws)
 
@@ -375,7 +375,7 @@ class CollectedSession(OneRound):
     def _ask(self) -> Asked:
         public, training = self._view.public, self._view.training
         question = self._options.question(public, training)
-        return Asked(question, training, self._options.collector(public, question, self._world.plan.parties))
+        return Asked(question, training, self._options.collector(public, question, self._world.plan.terms.parties))
 
     def outlook(self) -> Outlook | None:
         """How loud the noise will be beside all that so many parties can say; None where that is much."""
@@ -383,8 +383,8 @@ class CollectedSession(OneRound):
         width = options.width(self._view.public)
         if width is None or options.noise == OFF:
             return None
-        aim = Aim(options.noise, self._epsilon, plan.delta)
-        return aim.outlook(len(plan.classes), width, plan.parties, self._world.views.spectrum)
+        aim = Aim(options.noise, self._epsilon, plan.public.delta)
+        return aim.outlook(len(plan.task.classes), width, plan.terms.parties, self._world.views.spectrum)
 
     @property
     def checks(self) -> tuple[str, ...]:

@@ -116,7 +116,7 @@ def flat_votes(flat: FlatRisk, runs: int) -> FlatVotes:
     """The pair on these rows."""
     parties = flat.parties
     described = f"{parties:,} parties and 2 classes, one party changes all it sends"
-    world: dict[str, Any] = {"parties": parties, "parties_per_node": parties, "classes": ("0", "1"), "features": ()}
+    world: dict[str, Any] = {"parties": parties, "parties_per_node": parties, "classes": ("0", "1"), "stages": ()}
     return FlatVotes(described, flat.rows, runs, world=world, parties=parties)
 
 
@@ -128,7 +128,7 @@ FEW_CLASSES: Mapping[str, Any] = {
     "parties": PARTIES,
     "parties_per_node": PARTIES,
     "classes": ("0", "1"),
-    "features": ("unit_norm",),
+    "stages": ("unit_norm",),
     "classifier": {"name": "logistic", "parameters": {"regularisation": REGULARISATION}},
 }
 _ONE_ROW: np.ndarray = np.ones((1, 1))

@@ -17,14 +17,13 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
-from threadpoolctl import threadpool_limits
 
 from aggregator.contract.ledger import Budget
 from aggregator.exchange.exchange import Exchange, Spent
 from aggregator.exchange.message_engine import LetterGrid
 from aggregator.exchange.secure_aggregation import LetterSums, over
 from aggregator.server.app import run_plan
-from aggregator.trial.plan import WorldPlan
+from aggregator.trial.plan import TrialPlan
 from federation.contract.errors import FederationError, InputError, QuorumError, of_disk, told
 from federation.contract.files import alone, read_object, sync_folder, write_lasting
 from federation.contract.guarantee import Guarantee
@@ -68,12 +67,12 @@ def run_exchange(grid: Grid, folder: Path, number: str, patience: float, wait: f
 
     An exchange that has been released is neither asked nor charged again. Raises `FederationError`s.
     """
-    agreement, plan = Agreement.load(folder / AGREEMENT), WorldPlan.load(folder / WORLD_PLAN)
+    agreement, plan = Agreement.load(folder / AGREEMENT), TrialPlan.load(folder / WORLD_PLAN)
     own, released = folder / EXCHANGES / number, folder / RELEASES / number
     signing = load_key(folder / SIGNING_KEY, Ed25519PrivateKey)  # type: ignore[type-abstract, unused-ignore]
     exchange = Exchange.opened(own, agreement, signing)
     spent, name = Spent.load(folder / LEDGER), exchange.identifier.hex()
-    budget = Budget.of(plan.budget, choice=plan.choice)
+    budget = Budget.of(plan.releases.budget, choice=plan.releases.choice)
     working = own / WORKING
     if released.exists():
         return _done(spent, name, plan, released)
@@ -83,11 +82,10 @@ def run_exchange(grid: Grid, folder: Path, number: str, patience: float, wait: f
     known = [int(nodes[one.name]) for one in agreement.members]
     letters = LetterGrid(grid, exchange, known[: len(agreement.sites)], patience, wait)
     sums = LetterSums(grid, exchange, known, patience, wait) if agreement.secure else None
-    public = replace(plan.public, arguments={**plan.public.arguments, "folder": str(folder)})
-    # Questions are made on one thread, as those were that sites have agreed to.
-    with closing(letters), threadpool_limits(1):
+    public = replace(plan.task.table, arguments={**plan.task.table.arguments, "folder": str(folder)})
+    with closing(letters):
         try:
-            run_plan(letters, replace(plan, directory=str(working), public=public), sums)
+            run_plan(letters, plan.changed(directory=str(working), table=public), sums)
         except QuorumError:
             if (ended := over(own)) and not ended["masked"]:
                 spent.free(name)  # nobody has paid for anything
@@ -117,13 +115,13 @@ def promised(agreement: Agreement) -> list[Guarantee]:
     ]
 
 
-def _done(spent: Spent, exchange: str, plan: WorldPlan, released: Path) -> dict[str, Any]:
+def _done(spent: Spent, exchange: str, plan: TrialPlan, released: Path) -> dict[str, Any]:
     return {
         "status": "released",
         "exit_code": 0,
         "files": sorted(path.name for path in released.iterdir()),
-        "spent": spent.totals(plan.delta, exchange),
-        "spent_in_all": spent.totals(plan.delta),
+        "spent": spent.totals(plan.public.delta, exchange),
+        "spent_in_all": spent.totals(plan.public.delta),
     }
 
 

@@ -109,11 +109,11 @@ class NoisyLabelSums(LabelProtocol):
         if self.protect == "label":
             from aggregator.regressions.row_sessions import LabelTotalsSession
 
-            shared = RowMomentsNoise(self.noise, epsilon, world.plan.delta if self.spends_delta else 0.0)
+            shared = RowMomentsNoise(self.noise, epsilon, world.plan.public.delta if self.spends_delta else 0.0)
             return LabelTotalsSession(world, shared, self.shape, shrunk_model=self.shrink, draws=draws)
         from aggregator.regressions.row_sessions import RowSession
 
-        noise = RowMomentsNoise("off" if self.noise == OFF else "gaussian", epsilon, world.plan.delta)
+        noise = RowMomentsNoise("off" if self.noise == OFF else "gaussian", epsilon, world.plan.public.delta)
         return RowSession(world, noise, secure=self.place is Place.SHARES, shrunk=self.shrink, draws=draws)
 
     def noise_of(self, epsilon: float, delta: float) -> LabelSumsNoise:

@@ -102,23 +102,25 @@ class LabelSession(OneRound):
         from federation.queries.labels import LabelledRows, LabelSumsQuestion
 
         plan, view = world.plan, world.views.at(OFF, math.inf)
-        self._options, self._seed = options, plan.split
-        noise = options.noise_of(epsilon, plan.delta)
+        self._options, self._seed = options, plan.task.split
+        noise = options.noise_of(epsilon, plan.public.delta)
         question = options.question(
-            LabelledRows(view.public.feature_map, *world.require_label_range(), plan.largest_bag),
-            plan.smallest_bag,
+            LabelledRows(view.public.feature_map, *world.require_label_range(), plan.public.largest_bag),
+            plan.public.smallest_bag,
             noise,
             release=world.release(noise, options.asked()),
             draws=draws,
-            seeded=plan.noise_seed is not None,
+            seeded=plan.run.noise_seed is not None,
         )
         promised = local_guarantee(plan, question.promise())
         promise = promised if isinstance(promised, Guarantee) else None
         answers: LabelAnswers | LabelSumAnswers
         if isinstance(question, LabelSumsQuestion):
-            answers = LabelSumAnswers(question, plan.parties, promise, Robustness(plan.robust, plan.alike))
+            answers = LabelSumAnswers(
+                question, plan.terms.parties, promise, Robustness(plan.task.robust, plan.task.alike)
+            )
         else:
-            answers = LabelAnswers(question, plan.parties, promise)
+            answers = LabelAnswers(question, plan.terms.parties, promise)
         asked = [Asked(question, view.training, answers)]
         super().__init__(view.public.feature_map, asked, promised, question.release, (CHECKED,))
 

@@ -23,7 +23,7 @@ from aggregator.regressions.models import from_moments, shrunk
 from aggregator.releases.estimator_models import linear
 from aggregator.releases.models import Described
 from aggregator.trial.feature_fitting import fit
-from aggregator.trial.plan import WorldPlan
+from aggregator.trial.plan import TrialPlan
 from aggregator.trial.trial import World
 from federation.contract.errors import InputError
 from federation.contract.query import OFF
@@ -174,8 +174,8 @@ class RowSession(OneRound):
         self._public = world.once(("public moment", key), lambda: PublicMoment(feature_map.transform(rows)))
         self._range, self._shrunk = world.require_label_range(), shrunk
         contributors = plan.terms.honest if secure and noise.aims else 0
-        labelled = LabelledRows(feature_map, *self._range, plan.bags * plan.largest_bag)
-        seeded = plan.noise_seed is not None
+        labelled = LabelledRows(feature_map, *self._range, plan.public.bags * plan.public.largest_bag)
+        seeded = plan.run.noise_seed is not None
 
         def question(second: bool) -> RowMomentsQuestion:
             """With X'X or without."""
@@ -217,10 +217,10 @@ class RowSession(OneRound):
         found: MomentTotals = self.answers[0]
         return found
 
-    def _public_enough(self, question: RowMomentsQuestion, plan: WorldPlan) -> bool:
+    def _public_enough(self, question: RowMomentsQuestion, plan: TrialPlan) -> bool:
         """Whether the second moment of public rows is so near, beside the noise, that no other is wanted."""
-        wholes = plan.parties / question.contributors if question.contributors else plan.parties
-        rows = plan.private_rows or plan.parties * question.most_rows
+        wholes = plan.terms.parties / question.contributors if question.contributors else plan.terms.parties
+        rows = plan.public.rows or plan.terms.parties * question.most_rows
         share = public_share(question.statistic, self._public, rows, wholes * question.mechanism().variance())
         return share >= PUBLIC_ENOUGH
 
@@ -244,13 +244,13 @@ class LabelTotalsSession(OneRound):
         )
         question = RowMomentsQuestion(
             noise,
-            LabelledRows(feature_map, *self._range, plan.bags * plan.largest_bag),
+            LabelledRows(feature_map, *self._range, plan.public.bags * plan.public.largest_bag),
             plan.terms.honest,
             second=False,
             protect="label",
             release=world.release(noise, ("label", "secure", shape)),
             draws=draws,
-            seeded=plan.noise_seed is not None,
+            seeded=plan.run.noise_seed is not None,
         )
         promised = local_guarantee(plan, question.promise(), summed(plan, question.mechanism().additive))
         asked = Asked(question, view.training, SharedLabelSums(question, plan))

@@ -232,7 +232,7 @@ def worst_rows(units: int, public: PublicNumbers, *, shared: bool) -> WorstRows:
             "parties": parties,
             "quorum": QUORUM,
             "largest_bag": ROWS,
-            "private_rows": _MANY,
+            "rows": _MANY,
         },
         changed=1 if shared else units,
         shared=shared,

@@ -1,7 +1,7 @@
 """The Flower ServerApp: asks the parties of one world, learns, and releases every variant of its plan.
 
-The run configuration's `plan` is the path of a `WorldPlan`; without one, its `simulation` makes plans. The releases
-land in the plan's directory, one npz per variant, with `world.json` (ledger, costs, failures); no vote is ever written.
+The run configuration's `simulation` makes plans, and `run_plan` runs one of them. The releases land in the plan's
+directory, one npz per variant, with `world.json` (ledger, costs, failures); no vote is ever written.
 
 The baseline `individual`: mean scores of the parties' own classifiers, NON-PRIVATE.
 """
@@ -19,13 +19,14 @@ from typing import Any, Protocol
 import numpy as np
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
+from threadpoolctl import threadpool_limits
 
 from aggregator.collectors.collectors import Answers
 from aggregator.contract.ledger import Budget, Ledger, charged
 from aggregator.contract.session import told
 from aggregator.server.releasing import Inquiry
 from aggregator.server.variants import Variants
-from aggregator.trial.plan import WorldPlan
+from aggregator.trial.plan import TrialPlan
 from aggregator.trial.trial import Views, World
 from federation.contract.errors import FederationError
 from federation.contract.plugins import Reference
@@ -68,18 +69,13 @@ _log = logging.getLogger(__name__)
 
 @app.main()  # type: ignore[untyped-decorator]  # flwr is not typed
 def main(grid: Grid, context: Context) -> None:
-    """Run the plan named by the run configuration, or else the simulation, `module:attribute`, that it names.
+    """Run the simulation, `module:attribute`, that the run configuration names: it makes plans and runs them.
 
-    A plan is for a grid of this process, whose nodes are numbered. A simulation gets Flower's grid and the
-    configuration, and runs plans of its own. Raises `FederationError`s meant for the user.
+    It gets Flower's grid and the configuration. Raises `FederationError`s meant for the user.
     """
-    config = context.run_config
-    if config.get("plan"):
-        run_plan(grid, WorldPlan.load(Path(str(config["plan"]))))
-        return
     nodes = StockGrid(grid)
     try:
-        Reference(str(config["simulation"])).load()(nodes, config)
+        Reference(str(context.run_config["simulation"])).load()(nodes, context.run_config)
     finally:
         nodes.close()
 
@@ -92,22 +88,31 @@ class Summing(Protocol):
         ...
 
 
-def run_plan(grid: Grid, plan: WorldPlan, sums: Summing | None = None) -> None:
-    """Ask the parties of the plan's world, learn and release; `sums` adds up what hides nothing by itself.
+def run_plan(grid: Grid, plan: TrialPlan, sums: Summing | None = None) -> None:
+    """Ask the parties of the plan's trial, learn and release; `sums` adds up what hides nothing by itself.
 
-    Raises `FederationError`s. Outside a simulation a variant that failed is one, once the others are released.
+    It runs on one numerical thread: results are reproducible, and queries are those that sites have agreed to. Raises
+    `FederationError`s. Outside a simulation a variant that failed is one, once the others are released.
     """
+    with threadpool_limits(1):
+        _run(grid, plan, sums)
+
+
+def _run(grid: Grid, plan: TrialPlan, sums: Summing | None) -> None:
     started = time.perf_counter()
     views, inquiry = Views(plan), Inquiry()
     variants = Variants(World(plan, views), inquiry)
-    outlooks = {} if plan.split else variants.outlooks()  # other splits divide the same numbers of rows and parties
-    found = [] if plan.split else views.remarks()
-    for line in (*found, *told(outlooks, plan.parties)):
+    outlooks = (
+        {} if plan.task.split else variants.outlooks()
+    )  # other splits divide the same numbers of rows and parties
+    found = [] if plan.task.split else views.remarks()
+    for line in (*found, *told(outlooks, plan.terms.parties)):
         _log.warning("%s", line)
     scores = _ask_for_scores(plan, views, inquiry)
     variants.begin_references()
-    ledger = Ledger(Budget.of(plan.budget, plan.periods, plan.choice), charged(plan.choice))
-    asking, failures = Asking(plan.parties, plan.parties_per_node, plan.timeout), Failures(plan.simulation)
+    terms, run, planned = plan.terms, plan.run, plan.releases
+    ledger = Ledger(Budget.of(planned.budget, planned.periods, planned.choice), charged(planned.choice))
+    asking, failures = Asking(terms.parties, run.parties_per_node, run.timeout), Failures(run.simulation)
     while asked := inquiry.questions():
         asking.ask(grid, [one for one in asked if sums is None or not one[0].shared], failures)
         if sums is not None:
@@ -115,8 +120,8 @@ def run_plan(grid: Grid, plan: WorldPlan, sums: Summing | None = None) -> None:
                 if question.shared:
                     sums.ask(question, collectors, failures)
         for collector in (collector for _, collectors in asked for collector in collectors):
-            expected = min(plan.parties, plan.individual) if collector in scores else plan.parties
-            require_quorum(collector.answered, expected, plan.quorum, failures.causes())
+            expected = min(plan.terms.parties, plan.run.individual) if collector in scores else plan.terms.parties
+            require_quorum(collector.answered, expected, plan.terms.quorum, failures.causes())
         inquiry.close()
         variants.proceed(ledger)
     collected = time.perf_counter()
@@ -125,17 +130,17 @@ def run_plan(grid: Grid, plan: WorldPlan, sums: Summing | None = None) -> None:
         found.append(f"the reference '{name}' could not be made: {cause}")
         _log.warning("%s", found[-1])
     summary: dict[str, Any] = {
-        "ledger": ledger.to_dict(plan.delta),
+        "ledger": ledger.to_dict(plan.public.delta),
         "diagnostics": diagnostics,
         "disclosure": {
-            "world": plan.world,
-            "simulation": plan.simulation,
-            "parties": plan.parties,
-            "quorum": plan.quorum,
-            "servers": plan.servers,
-            "private_rows": plan.private_rows,
+            "world": plan.name,
+            "simulation": plan.run.simulation,
+            "parties": plan.terms.parties,
+            "quorum": plan.terms.quorum,
+            "servers": plan.terms.servers,
+            "private_rows": plan.public.rows or 0,
             "public_rows": len(views.table.rows),
-            "draws": plan.draws,
+            "draws": plan.public.draws,
             "variants": variants.disclosed(),
         },
         "outlooks": [
@@ -152,23 +157,23 @@ def run_plan(grid: Grid, plan: WorldPlan, sums: Summing | None = None) -> None:
         "seconds": {"collect": collected - started, "release": time.perf_counter() - collected},
     }
     # In lines for people where it stays; a simulation's goes, and takes a tenth of the time in a single one.
-    lines = None if plan.simulation else 1
-    (Path(plan.directory) / "world.json").write_text(json.dumps(summary, indent=lines))
-    if variants.failed and not plan.simulation:
+    lines = None if plan.run.simulation else 1
+    (Path(plan.run.directory) / "world.json").write_text(json.dumps(summary, indent=lines))
+    if variants.failed and not plan.run.simulation:
         raise FederationError("\n".join(f"variant '{name}': {cause}" for name, cause in variants.failed.items()))
 
 
-def _ask_for_scores(plan: WorldPlan, views: Views, inquiry: Inquiry) -> list[IndividualScores]:
+def _ask_for_scores(plan: TrialPlan, views: Views, inquiry: Inquiry) -> list[IndividualScores]:
     """Ask for the baseline of parties on their own behind every map in use, and behind the one of reference.
 
     What suits an ensemble, or noise, may not suit one party.
     """
-    if not plan.individual:
+    if not plan.run.individual:
         return []
     found = []
-    if plan.reference:
-        views.behind(plan.reference)
+    if plan.run.reference:
+        views.behind(plan.run.reference)
     for view in views.known() or [views.at("off", float("inf"))]:
-        question = IndividualQuestion(view.training, plan.individual)
-        found.append(inquiry.add(question, view.training, IndividualScores(question, plan.parties)))
+        question = IndividualQuestion(view.training, plan.run.individual)
+        found.append(inquiry.add(question, view.training, IndividualScores(question, plan.terms.parties)))
     return found

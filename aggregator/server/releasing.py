@@ -17,7 +17,7 @@ import numpy as np
 from aggregator.contract.expectations import diagnose
 from aggregator.contract.ledger import Ledger, large_delta, plan_premises
 from aggregator.contract.session import Perturbable, RoundsOfNoise, RoundValue
-from aggregator.trial.plan import WorldPlan
+from aggregator.trial.plan import TrialPlan
 from federation.contract.errors import InputError, refusing
 from federation.contract.files import write_lasting
 from federation.contract.guarantee import SEEDED, Adjacency, Assumption, Check, Guarantee, NoGuarantee
@@ -107,13 +107,13 @@ class CentralNoise:
     """
 
     def __init__(
-        self, plan: WorldPlan, variant: str, epsilon: float, planned: RoundsOfNoise, draws: int, key: str = ""
+        self, plan: TrialPlan, variant: str, epsilon: float, planned: RoundsOfNoise, draws: int, key: str = ""
     ) -> None:
         self._plan, self._variant, self._planned, self._draws = plan, variant, planned, draws
-        self.mechanism = None if planned.noise == OFF else planned.mechanism(epsilon, plan.delta)
+        self.mechanism = None if planned.noise == OFF else planned.mechanism(epsilon, plan.public.delta)
         delta = 0.0 if self.mechanism is None else self.mechanism.delta
-        self._key = f"{plan.world}|{key or variant}|{epsilon!r}|{delta!r}"
-        self._stored = Path(plan.directory) / f"{variant}.{epsilon!r}"
+        self._key = f"{plan.name}|{key or variant}|{epsilon!r}|{delta!r}"
+        self._stored = Path(plan.run.directory) / f"{variant}.{epsilon!r}"
         self.made = 0
 
     @cached_property
@@ -131,11 +131,11 @@ class CentralNoise:
                     Check.ENFORCED,
                 )
             )
-        if plan.noise_seed is not None:
+        if plan.run.noise_seed is not None:
             premises.append(SEEDED)
         premises += large_delta(plan, planned.noise)
         found = self.mechanism.guarantee(planned.unit, Adjacency.REPLACE, tuple(premises))
-        entropy = {"entropy": "system" if plan.noise_seed is None else "seed"}
+        entropy = {"entropy": "system" if plan.run.noise_seed is None else "seed"}
         return replace(found, parameters={**found.parameters, **entropy})
 
     def add(self, exact: RoundValue, ledger: Ledger, checks: tuple[str, ...]) -> np.ndarray:
@@ -153,11 +153,11 @@ class CentralNoise:
             return np.broadcast_to(exact.value, (self._draws, self._planned.dimension))
         several = self._planned.rounds > 1
         path = self._stored.with_name(f"{self._stored.name}.round-{number}.npy")
-        if several and self._plan.in_letters and path.exists():
+        if several and self._plan.run.in_letters and path.exists():
             return self._known(path)
-        bits = NoiseBits(self._plan.noise_seed, f"{self._key}|round {number}" if several else self._key)
+        bits = NoiseBits(self._plan.run.noise_seed, f"{self._key}|round {number}" if several else self._key)
         noisy = self.mechanism.release(exact.value, bits, self._draws)
-        if several and self._plan.in_letters:
+        if several and self._plan.run.in_letters:
             written = BytesIO()
             np.save(written, noisy)
             write_lasting(path, written.getvalue())
@@ -191,13 +191,13 @@ class CentralNoise:
 
 
 def release(
-    plan: WorldPlan, variant: str, epsilon: float, perturbable: Perturbable, ledger: Ledger, key: str = ""
+    plan: TrialPlan, variant: str, epsilon: float, perturbable: Perturbable, ledger: Ledger, key: str = ""
 ) -> Release:
-    """The release at one epsilon with `plan.draws` independent draws; `key` is that of its `VariantPlan`.
+    """The release at one epsilon with `plan.public.draws` independent draws; `key` is that of its `VariantPlan`.
 
     The ledger is charged before the noise is drawn; it may raise `BudgetExceededError`.
     """
-    noise = CentralNoise(plan, variant, epsilon, perturbable.planned, plan.draws, key)
+    noise = CentralNoise(plan, variant, epsilon, perturbable.planned, plan.public.draws, key)
     assert noise.mechanism is not None, "what is perturbed gets noise"
     noisy = noise.add(perturbable, ledger, perturbable.checks)
     diagnostics = diagnose(perturbable, noise.mechanism, noisy[0])

@@ -126,9 +126,9 @@ class VariantRun:
             raise InputError(found.reason)
         self.place: Place = found
         plan = world.plan
-        self.draws = 1 if found is Place.NOWHERE else plan.draws
-        promises = {epsilon: self._promise(epsilon) for epsilon in plan.epsilons}
-        first = promises[plan.epsilons[0]]
+        self.draws = 1 if found is Place.NOWHERE else plan.public.draws
+        promises = {epsilon: self._promise(epsilon) for epsilon in plan.releases.epsilons}
+        first = promises[plan.releases.epsilons[0]]
         if isinstance(first.spends, NoGuarantee) and first.spends.claimed is None:
             promises = {math.inf: first}
         for promise in promises.values():
@@ -213,7 +213,7 @@ class VariantRun:
         plan, table = self._world.plan, self._world.views.table
         kind(
             self._variant.name,
-            plan.classes,
+            plan.task.classes,
             tuple(table.columns),
             tuple(table.text_columns),
             np.array([one.epsilon for one in self.releases], dtype=np.float64),
@@ -221,7 +221,7 @@ class VariantRun:
             tuple(one.session.feature_map for one in self.releases),
             tuple(guarantee.to_dict() for guarantee in guarantees),
             self._chosen.proper_loss,
-        ).save(Path(plan.directory) / f"{self._variant.name}.npz")
+        ).save(Path(plan.run.directory) / f"{self._variant.name}.npz")
         return diagnostics
 
     @property
@@ -279,13 +279,13 @@ class VariantRun:
         noise spends nothing of anybody's. Raises `BudgetExceededError`.
         """
         plan = self._world.plan
-        limit = Budget.of(plan.budget, plan.periods, plan.choice)
+        limit = Budget.of(plan.releases.budget, plan.releases.periods, plan.releases.choice)
         if limit is None:
             return
         what = f"release '{self._variant.name}'"
         if isinstance(spends, Guarantee):
             gate(limit, spends, what)
-        elif spends.claimed is not None or not plan.simulation:
+        elif spends.claimed is not None or not plan.run.simulation:
             raise BudgetExceededError(
                 f"{what} has no guarantee, and there is a budget: {spends.reason}; choose noise with a guarantee "
                 "(leave a given sigma to be calibrated), or remove the budget"
@@ -327,12 +327,12 @@ class Variants:
         released = [variant for variant in plan.variants if not variant.reference]
         self._references = [variant for variant in plan.variants if variant.reference]
         self._failed, self._beside = (FailedVariants(variant.name for variant in released) for _ in range(2))
-        guarded = self._failed.sparing_others if plan.sparing else blaming
+        guarded = self._failed.sparing_others if plan.run.sparing else blaming
         for variant in released:
             with guarded(variant.name):
                 self._runs[variant.name] = VariantRun(world, variant, inquiry)
-        limit = Budget.of(plan.budget, choice=plan.choice)
-        if limit is not None and not plan.simulation:
+        limit = Budget.of(plan.releases.budget, choice=plan.releases.choice)
+        if limit is not None and not plan.run.simulation:
             spent = {name: spends for run in self._runs.values() for name, spends in run.spends}
             require_together(limit, spent.values())
 

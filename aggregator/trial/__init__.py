@@ -8,7 +8,7 @@ _PUBLIC = PublicNames(
     __name__,
     {
         "feature_fitting": "fit",
-        "plan": "PublicTable VariantPlan WorldPlan PublicNumbers product",
+        "plan": "PublicTable VariantPlan TrialPlan PublicNumbers product",
         "public_rows": "PublicRows",
         "trial": "World",
     },

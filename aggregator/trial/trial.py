@@ -37,7 +37,7 @@ import numpy as np
 from aggregator.trial.feature_fitting import fit_rows, identifiers, indicators, mixed_units
 from aggregator.trial.feature_fitting import remarks as of_numbers
 from aggregator.trial.feature_fitting import text_column_remarks as of_texts
-from aggregator.trial.plan import PublicNumbers, PublicTable, VariantPlan, WorldPlan
+from aggregator.trial.plan import PublicNumbers, PublicTable, TrialPlan, VariantPlan
 from aggregator.trial.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.guarantee import require_epsilon
@@ -209,16 +209,16 @@ class View:
 class Views:
     """The views of one world, each fitted when it is first asked for; equal maps are one view."""
 
-    def __init__(self, plan: WorldPlan) -> None:
+    def __init__(self, plan: TrialPlan) -> None:
         self._plan = plan
-        self.table: PublicTable = plan.public.call()
+        self.table: PublicTable = plan.task.table.call()
         self._fitted: dict[tuple[str, float, bool], View] = {}
         self._sized: dict[str, View] = {}
         self._known: dict[str, View] = {}
 
     def at(self, noise: str, epsilon: float, minimiser: bool = False) -> View:
         """The view of a release with this noise and epsilon, on a minimiser or on something less sensitive."""
-        key = (noise, epsilon, minimiser) if AUTO in self._plan.features else ("any", 0.0, False)
+        key = (noise, epsilon, minimiser) if AUTO in self._plan.task.stages else ("any", 0.0, False)
         if key not in self._fitted:
             self._fitted[key] = self._fit(*key)
         return self._fitted[key]
@@ -226,7 +226,7 @@ class Views:
     @cached_property
     def spectrum(self) -> Spectrum | None:
         """Of the public rows as they reach `{whiten: auto}`; None without that stage."""
-        return spectrum_to_whiten(self._plan.features, self.table)
+        return spectrum_to_whiten(self._plan.task.stages, self.table)
 
     def remarks(self) -> list[str]:
         """A sentence for each column that says nothing, by public rows alone."""
@@ -234,7 +234,7 @@ class Views:
         left_out, rows = identifiers(table), table.rows
         if len(table.text_columns) or left_out:
             rows = indicators(rows, table.text_columns, left_out).apply(rows)
-        return [*of_texts(table), *of_numbers(table, self._plan.features, mixed_units(rows))]
+        return [*of_texts(table), *of_numbers(table, self._plan.task.stages, mixed_units(rows))]
 
     def known(self) -> list[View]:
         """The views asked for so far."""
@@ -242,7 +242,7 @@ class Views:
 
     def whitened(self, dimensions: int) -> PublicRows:
         """The public rows behind the features with so many dimensions in place of `{whiten: auto}`."""
-        stages = of_size(self._plan.features, dimensions)
+        stages = of_size(self._plan.task.stages, dimensions)
         found = fit_rows(stages, self.table.rows, self.table.text_columns, identifiers(self.table))
         return PublicRows(*found, stages)
 
@@ -251,16 +251,16 @@ class Views:
         return self._fit("off", float("inf"), False, features)
 
     def _fit(self, noise: str, epsilon: float, minimiser: bool, features: Stages | None = None) -> View:
-        plan, classes = self._plan, len(self._plan.classes)
-        stages = plan.features if features is None else features
+        plan, classes = self._plan, len(self._plan.task.classes)
+        stages = plan.task.stages if features is None else features
         chosen = sized(
             stages,
             self.spectrum if features is None else spectrum_to_whiten(stages, self.table),
             noise=noise,
             classes=classes,
-            parties=plan.parties,
+            parties=plan.terms.parties,
             epsilon=epsilon,
-            delta=plan.delta,
+            delta=plan.public.delta,
             minimiser=minimiser,
         )
         sizes = json.dumps(chosen)  # most epsilons of a sweep afford the same
@@ -269,7 +269,7 @@ class Views:
             name = digest(*feature_map.to_arrays())
             if name not in self._known:
                 public = PublicRows(feature_map, rows, stages)
-                self._known[name] = View(public, Training(feature_map, classes, plan.classifier, plan.split))
+                self._known[name] = View(public, Training(feature_map, classes, plan.task.classifier, plan.task.split))
             self._sized[sizes] = self._known[name]
         return self._sized[sizes]
 
@@ -281,7 +281,7 @@ T = TypeVar("T")
 class World:
     """What all sessions of a world share: its plan, the views of the public rows, and work that is done once."""
 
-    plan: WorldPlan
+    plan: TrialPlan
     views: Views
     variant: VariantPlan | None = None  # whose sessions see it
     _known: dict[Hashable, Any] = field(default_factory=dict)
@@ -320,17 +320,17 @@ class World:
     def require_two_classes(self) -> None:
         """Refuse a world with another number of classes. Raises `InputError`."""
         kind = self.own.kind
-        if len(self.plan.classes) != 2:
+        if len(self.plan.task.classes) != 2:
             raise InputError(
-                f"{kind} is for two classes, and there are {len(self.plan.classes)}; name those that count as the "
+                f"{kind} is for two classes, and there are {len(self.plan.task.classes)}; name those that count as the "
                 "positive one in data.positive"
             )
 
     def require_label_range(self) -> tuple[float, float]:
         """The range of real labels. Raises `InputError` in a world of classes."""
-        if self.plan.label_range is None:
+        if self.plan.public.label_range is None:
             raise InputError(f"'{self.own.name}' needs real labels with a declared range, and the plan has classes")
-        return self.plan.label_range
+        return self.plan.public.label_range
 
     def release(self, noise: Noise, parts: Iterable[Any]) -> ReleaseId:
         """The release of one answer by every party, with this noise.
@@ -345,24 +345,11 @@ class World:
 
         Letters say of which exchange they are, and sites have agreed to the names.
         """
-        told_apart = self.plan.noise_seed is not None or self.plan.in_letters
+        told_apart = self.plan.run.noise_seed is not None or self.plan.run.in_letters
         fresh = [] if told_apart else [self.once("token", lambda: secrets.token_hex(16))]
-        return "|".join(map(str, [self.plan.world, *parts, *fresh]))
+        return "|".join(map(str, [self.plan.name, *parts, *fresh]))
 
     def numbers(self, features: int | None = None) -> PublicNumbers:
         """The public numbers of this world, for a release behind so many features."""
-        plan = self.plan
-        return PublicNumbers(
-            delta=plan.delta,
-            draws=plan.draws,
-            terms=plan.terms,
-            classes=len(plan.classes),
-            features=features,
-            public_rows=len(self.views.table.rows),
-            bags=plan.bags,
-            smallest_bag=plan.smallest_bag,
-            largest_bag=plan.largest_bag,
-            rows_per_person=plan.rows_per_person,
-            common_bags=plan.common_bags,
-            label_range=plan.label_range,
-        )
+        classes, rows = len(self.plan.task.classes), len(self.views.table.rows)
+        return replace(self.plan.public, classes=classes, features=features, public_rows=rows)

@@ -7,7 +7,7 @@ import logging
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ from flwr.supercore.task_identity import TaskIdentity
 from aggregator.contract.ledger import Ledger
 from aggregator.server.releasing import Inquiry
 from aggregator.server.variants import Variants
-from aggregator.trial.plan import WorldPlan
+from aggregator.trial.plan import TrialPlan
 from aggregator.trial.trial import Views, World
 from benchmarks.fuzz.inputs import Input, Target
 from benchmarks.fuzz.mutation import Mutation
@@ -120,8 +120,8 @@ class Messages(Target):
                 if isinstance(question, PrivateQuestion):  # whose name is drawn anew in every world
                     question = replace(question, release=replace(question.release, name=ASKED))
                 found.append(Input(f"{ASKED}+{name}+{number}", to_bytes(encode_question(question))))
-            plan = replace(world.plan, directory="released")  # the same in every process, and nothing is written there
-            found.append(Input(f"{PLAN}+{name}", json.dumps(asdict(plan)).encode()))
+            plan = world.plan.changed(directory="released")  # the same in every process, and nothing is written there
+            found.append(Input(f"{PLAN}+{name}", json.dumps(plan.to_dict()).encode()))
         found.append(
             Input(ROLL, to_bytes(RecordDict({"node": ConfigRecord({"partition-id": 0, "num-partitions": 3})})))
         )
@@ -219,7 +219,7 @@ class Messages(Target):
         """Begin the variants of a plan; nobody is asked."""
         file = self.folder / "plan.json"
         file.write_bytes(content)
-        plan, inquiry = WorldPlan.load(file), Inquiry()
+        plan, inquiry = TrialPlan.load(file), Inquiry()
         variants = Variants(World(plan, Views(plan)), inquiry)
         return f"{len(inquiry.questions())} questions, {len(variants.outlooks())} outlooks"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from aggregator.contract.protocol import Protocol
 from aggregator.contract.registry import protocol
 from aggregator.server.releasing import Inquiry
 from aggregator.server.variants import Variants
-from aggregator.trial.plan import WorldPlan
+from aggregator.trial.plan import TrialPlan
 from aggregator.trial.trial import Views, World
 from federation.engines.nodes import Placement
 from scenarios.testing import small_trials as small
@@ -63,7 +63,7 @@ class SmallWorld:
         return protocol(WORLDS[self.name][0])
 
     @cached_property
-    def plan(self) -> WorldPlan:
+    def plan(self) -> TrialPlan:
         """What the aggregator is asked to do; written beside where its releases go."""
         kind, options = WORLDS[self.name]
         common = options.get("trust") == "secure"  # else bags could not be added up
@@ -77,7 +77,7 @@ class SmallWorld:
 
     def begun(self, **changes: Any) -> tuple[Variants, Inquiry]:
         """Its only variant begun, nobody asked; `changes` replace fields of its plan."""
-        plan, inquiry = replace(self.plan, **changes), Inquiry()
+        plan, inquiry = self.plan.changed(**changes), Inquiry()
         return Variants(World(plan, Views(plan)), inquiry), inquiry
 
     def released(self) -> bytes:

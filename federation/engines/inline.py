@@ -1,7 +1,6 @@
 """The inline engine: the client app runs in the process of the aggregator.
 
-`MeasuredGrid` also measures the seconds and bytes of the parties, apart from the aggregator's. `run_server_app` runs a
-Flower server app over a grid in this process.
+`MeasuredGrid` also measures the seconds and bytes of the parties, apart from the aggregator's.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import time
 from typing import Any, Literal
 
 from flwr.app import Array, Context, Message, RecordDict
-from flwr.serverapp import Grid
 
 from federation.contract.plugins import Reference
 from federation.engines.nodes import Progress, QueueGrid, SimulationGrid, handle, in_company
@@ -75,7 +73,6 @@ def _bytes(content: RecordDict) -> int:
 
 
 CLIENT_APP = "parties.app:app"
-SERVER_APP = "aggregator.server.app:app"
 
 
 def open_grid(
@@ -99,13 +96,3 @@ def open_grid(
     from federation.engines.ray import RayGrid
 
     return RayGrid(CLIENT_APP, workers, address, on_reply)
-
-
-def run_server_app(grid: Grid, run_config: dict[str, str]) -> None:
-    """Run the aggregator's app over `grid`, on one numerical thread, so that results are reproducible."""
-    from threadpoolctl import threadpool_limits
-
-    app = Reference(SERVER_APP).load()
-    context = Context(run_id=1, node_id=0, node_config={}, state=RecordDict(), run_config=dict(run_config))
-    with threadpool_limits(1):
-        app(grid, context)

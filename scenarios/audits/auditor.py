@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -28,13 +27,14 @@ from aggregator.contract.registry import protocol
 from aggregator.contract.session import Asked, Perturbable, RoundsOfNoise, RoundValue, Session
 from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, TrustedWorstCase, WorstCase
 from aggregator.server.releasing import CentralNoise
-from aggregator.trial.plan import PublicNumbers, VariantPlan, WorldPlan
+from aggregator.trial.plan import KnownNumbers, PublicNumbers, ReleasePlan, RunPlan, TaskPlan, TrialPlan, VariantPlan
 from aggregator.trial.trial import Views, World
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee
 from federation.contract.plugins import Reference
 from federation.contract.query import OFF, Curve, Noise, PrivateQuestion, Question, ReleaseId, Submission
 from federation.contract.randomness import NoiseBits
+from federation.contract.trust import TrustTerms
 from federation.engines.codec import question_digest
 from federation.mechanisms.accounting.composition import GaussianCurve
 from federation.mechanisms.audits import AuditResult, CurvePoint, audit
@@ -88,32 +88,19 @@ def cohort(rows: Sequence[Rows], parties: int) -> Iterator[Cohort]:
         del _held[number]
 
 
-def plan(worst: WorstCase, variant: Variant, epsilon: float, delta: float, there: bool) -> WorldPlan:
+def plan(worst: WorstCase, variant: Variant, epsilon: float, delta: float, there: bool) -> TrialPlan:
     """The plan of a worst case's world with one variant; noise is seeded, so that an audit finds the same each time."""
     public = worst.public_there if there and worst.public_there is not None else worst.public
-    known: dict[str, Any] = {
-        "world": f"audit|{variant.name}",
-        "directory": "",
-        "noise_seed": SEED,
-        "simulation": True,
-        "split": 0,
-        "parties": 1,
-        "parties_per_node": 1,
-        "quorum": 1.0,
-        "timeout": None,
-        "classes": ("0", "1"),
-        "class_names": "",
-        "public": Reference("scenarios.audits.auditor:public_table", {"rows": public.tolist()}),
-        "features": (),
-        "classifier": {"name": LOGISTIC, "parameters": {}},
-        "variants": (VariantPlan(variant.name, variant.kind, variant.options),),
-        "epsilons": (epsilon,),
-        "delta": delta,
-        "budget": None,
-        "draws": 1,
-        "individual": 0,
-    }
-    return WorldPlan(**{**known, **worst.world})
+    table = Reference("scenarios.audits.auditor:public_table", {"rows": public.tolist()})
+    made = TrialPlan(
+        f"audit|{variant.name}",
+        KnownNumbers(delta, terms=TrustTerms(1, quorum=1.0)),
+        TaskPlan(table, (), ("0", "1"), "", {"name": LOGISTIC, "parameters": {}}),
+        (VariantPlan(variant.name, variant.kind, variant.options),),
+        ReleasePlan((epsilon,)),
+        RunPlan("", simulation=True, noise_seed=SEED),
+    )
+    return made.changed(**worst.world)
 
 
 def begun(worst: WorstCase, variant: Variant, epsilon: float, delta: float, there: bool = False) -> Session:

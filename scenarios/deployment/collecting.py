@@ -13,7 +13,7 @@ from aggregator.contract.ledger import Budget
 from aggregator.exchange.app import WORLD_PLAN, outcome_of, set_aside
 from aggregator.exchange.exchange import LEFT_OUT, QUESTION, RECORD, REPLY, Exchange, Spent
 from aggregator.exchange.secure_aggregation import SUMS, last_sum, over
-from aggregator.trial.plan import WorldPlan
+from aggregator.trial.plan import TrialPlan
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.files import alone, read_object, write_lasting
 from federation.signed_messages.agreement import Agreement
@@ -135,7 +135,7 @@ def status(folder: Folder) -> list[dict[str, Any]]:
 
 def totals(folder: Folder) -> list[dict[str, Any]]:
     """What all exchanges have spent together, by unit."""
-    return Spent.load(folder.ledger).totals(WorldPlan.load(folder.path / WORLD_PLAN).delta)
+    return Spent.load(folder.ledger).totals(TrialPlan.load(folder.path / WORLD_PLAN).public.delta)
 
 
 def _number(folder: Folder, fresh: bool) -> str:
@@ -157,7 +157,7 @@ def _number(folder: Folder, fresh: bool) -> str:
 def _begin(folder: Folder, agreement: Agreement, number: str) -> None:
     """Open an exchange and hold what it will spend against the budget. Raises `BudgetExceededError`."""
     own = folder.exchange(number)
-    plan, new = WorldPlan.load(folder.path / WORLD_PLAN), not own.exists()
+    plan, new = TrialPlan.load(folder.path / WORLD_PLAN), not own.exists()
     if new and begun(plan, folder.path)[0] != agreement.asked:
         raise InputError(
             "this machine would ask other questions than those that the sites have agreed to, as another version of "
@@ -167,7 +167,7 @@ def _begin(folder: Folder, agreement: Agreement, number: str) -> None:
     own.parent.mkdir(mode=0o700, exist_ok=True)
     exchange = Exchange.opened(own, agreement, folder.signing_key)
     try:
-        budget, spent = Budget.of(plan.budget, choice=plan.choice), Spent.load(folder.ledger)
+        budget, spent = Budget.of(plan.releases.budget, choice=plan.releases.choice), Spent.load(folder.ledger)
         _require_whole(folder, spent)
         set_aside(agreement, spent, exchange.identifier.hex(), budget)
     except BaseException:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ from aggregator.contract.session import told
 from aggregator.server.releasing import Inquiry
 from aggregator.server.variants import Variants
 from aggregator.trial.feature_fitting import imputes
-from aggregator.trial.plan import VariantPlan, WorldPlan
+from aggregator.trial.plan import KnownNumbers, RunPlan, TaskPlan, TrialPlan, VariantPlan
 from aggregator.trial.trial import Views, World
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
@@ -47,11 +47,12 @@ from scenarios.data.files import open_sheet, read_rows, suffix
 from scenarios.data.hashing import Hashing, hashings
 from scenarios.data.readers import Archive
 from scenarios.data.row_storage import features_of
-from scenarios.runs.trial import class_names, public_file_premise
+from scenarios.runs.trial import class_names, public_file_premise, release_plan
 from scenarios.settings.protocol_options import BASELINES, requires
 from scenarios.settings.schema import Scenario
 from scenarios.settings.sections import Data
-from scenarios.settings.sweep import Variant, expand, swept_columns, variants
+from scenarios.settings.sweep import Variant, expand, swept_columns
+from scenarios.settings.sweep import variants as variants_of
 from scenarios.simulated.simulation import PublicRows
 
 
@@ -138,7 +139,7 @@ class Deployment:
     """An agreement that lacks the keys of its sites, what the aggregator will do, and what public numbers say of it."""
 
     agreement: Agreement
-    plan: WorldPlan
+    plan: TrialPlan
     remarks: tuple[str, ...]
 
 
@@ -158,41 +159,28 @@ def deployment(scenario: Scenario, known: Arrangements, public: Path) -> Deploym
     rows, missing = _rows(scenario, known), imputes(data.features)
     file = {"file": public.name, "digest": sha256(public)}
     table = {"columns": [one.name for one in columns], "text": [i for i, one in enumerate(columns) if one.text]}
-    plan = WorldPlan(
-        world=scenario.name,
-        directory="",
-        noise_seed=None,
-        simulation=False,
-        split=0,
-        parties=len(known.sites),
-        parties_per_node=1,
-        quorum=parties.quorum,
-        colluding=parties.colluding,
-        servers=scenario.servers,
-        robust=parties.robust,
-        alike=parties.alike,
-        timeout=None,
-        classes=data.classes or (),
-        class_names=class_names(data) + public_file_premise(data),
-        public=Reference(f"{public_rows.__module__}:{public_rows.__name__}", {**file, **table, "missing": missing}),
-        features=data.stages,
-        classifier=parties.classifier,
-        variants=(VariantPlan(variant.name, variant.kind, variant.options),),
-        epsilons=tuple(scenario.privacy.epsilon),
-        delta=scenario.privacy.delta,
-        budget=None if scenario.privacy.budget is None else scenario.privacy.budget.model_dump(),
-        draws=1,
-        individual=0,
+    numbers = KnownNumbers(
+        scenario.privacy.delta,
+        terms=scenario.terms(len(known.sites)),
         bags=1 if bags is None else bags.most,
-        largest_bag=rows[1],
         smallest_bag=rows[0],
+        largest_bag=rows[1],
         rows_per_person=0 if data.person is None else data.rows_per_person,
         label_range=data.range,
-        private_rows=len(known.sites) * rows[0] if rows[0] == rows[1] and bags is None else 0,
-        in_letters=True,
-        chosen="" if scenario.chosen is None else scenario.chosen.premise,
-        choice=None if scenario.chosen is None else scenario.chosen.charge,
+        rows=len(known.sites) * rows[0] if rows[0] == rows[1] and bags is None else None,
     )
+    task = TaskPlan(
+        table=Reference(f"{public_rows.__module__}:{public_rows.__name__}", {**file, **table, "missing": missing}),
+        stages=data.stages,
+        classes=data.classes or (),
+        class_names=class_names(data) + public_file_premise(data),
+        classifier=parties.classifier,
+        robust=parties.robust,
+        alike=parties.alike,
+    )
+    variants = (VariantPlan(variant.name, variant.kind, variant.options),)
+    run = RunPlan("", simulation=False, in_letters=True)
+    plan = TrialPlan(scenario.name, numbers, task, variants, release_plan(scenario, {}), run)
     asked, promises, remarks, public_count, public_features = begun(plan, public.parent)
     agreement = Agreement(
         version=1,
@@ -207,12 +195,12 @@ def deployment(scenario: Scenario, known: Arrangements, public: Path) -> Deploym
         missing=missing,
         bags=bags,
         person=data.person,
-        rows_per_person=plan.rows_per_person,
+        rows_per_person=numbers.rows_per_person,
         rows=rows,
         public=Public(file=public.name, sha256=file["digest"], rows=public_count),
-        quorum=parties.quorum,
-        colluding=parties.colluding,
-        servers=scenario.servers,
+        quorum=numbers.terms.quorum,
+        colluding=numbers.terms.colluding,
+        servers=numbers.terms.servers,
         second=None if known.second is None else Second(name=known.second),
         protocol=variant.kind,
         options=dict(variant.options),
@@ -241,14 +229,14 @@ def _summed(agreement: Agreement) -> Iterator[str]:
         )
 
 
-def begun(plan: WorldPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promise, ...], tuple[str, ...], int, bool]:
+def begun(plan: TrialPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promise, ...], tuple[str, ...], int, bool]:
     """What a plan will ask and promise, what public numbers say of it, how many public rows there are, and whether it
     takes the sites' features as public.
 
     Raises `InputError` where real sites would refuse.
     """
-    public = Reference(plan.public.target, {**plan.public.arguments, "folder": str(folder)})
-    plan = replace(plan, public=public)
+    public = Reference(plan.task.table.target, {**plan.task.table.arguments, "folder": str(folder)})
+    plan = plan.changed(table=public)
     inquiry = Inquiry()
     with threadpool_limits(1):  # with which the aggregator asks: sums in another order have other last digits
         views = Views(plan)
@@ -290,7 +278,7 @@ def begun(plan: WorldPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promi
         )
         for question in questions
     )
-    remarks = (*views.remarks(), *told(started.outlooks(), plan.parties))
+    remarks = (*views.remarks(), *told(started.outlooks(), plan.terms.parties))
     features = any(question.takes_features_as_public for question in questions)
     return asked, tuple(promises), remarks, len(views.table.rows), features
 
@@ -307,7 +295,7 @@ def _refused(question: PrivateQuestion) -> str | None:
 
 
 def _released(scenario: Scenario) -> list[Variant]:
-    return [variant for variant in variants(scenario) if variant.kind not in BASELINES]
+    return [variant for variant in variants_of(scenario) if variant.kind not in BASELINES]
 
 
 def _column(entry: object) -> str | None:

@@ -19,14 +19,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from aggregator.releases.model_files import head
+from aggregator.server.app import run_plan
 from aggregator.server.variants import FailedVariants
 from aggregator.trial.feature_fitting import imputes
-from aggregator.trial.plan import VariantPlan, WorldPlan
+from aggregator.trial.plan import KnownNumbers, ReleasePlan, RunPlan, TaskPlan, TrialPlan, VariantPlan
 from aggregator.trial.trial import fitted
 from federation.contract.guarantee import Guarantee, Unit
 from federation.contract.plugins import Reference
 from federation.contract.randomness import generator
-from federation.engines.inline import run_server_app
 from federation.engines.nodes import Placement, SimulationGrid, most_per_node
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.accounting.composition import most_releases, spent_over_periods
@@ -223,54 +223,50 @@ class World:
         sets = [{target.share: target.indices for target in self.targets()}] if known.targets else []
         return scoring(known, self.split.table, self.split.cut.order, self.split.cut.test, *sets)
 
-    def plan(self, directory: Path, per_node: int) -> WorldPlan:
+    def plan(self, directory: Path, per_node: int) -> TrialPlan:
         """What the aggregator is asked to do, with its files in `directory` and `per_node` parties behind each node."""
-        scenario, budget, cut = self.scenario, self.scenario.privacy.budget, self.split.cut
+        scenario, cut = self.scenario, self.split.cut
         protocols = [variant for variant in self.variants if variant.kind not in BASELINES]
         planned = [VariantPlan(one.name, one.kind, one.options, one.key) for one in protocols]
         beside = {variant.kind for variant in self.variants if variant.kind in BASELINES and len(cut.test)}
         if NOISE_FREE in beside and (reference := noise_free(scenario.protocols)):
             planned.append(reference[1])
         asked = INDIVIDUAL in beside
-        return WorldPlan(
-            world=self.key,
-            directory=str(directory),
-            noise_seed=scenario.seed if scenario.privacy.entropy == "seed" else None,
-            simulation=True,
-            split=self.spec.split,
-            parties=cut.parties,
-            parties_per_node=per_node,
-            quorum=scenario.parties.quorum,
-            colluding=scenario.parties.colluding,
-            servers=scenario.servers,
-            robust=scenario.parties.robust,
-            alike=scenario.parties.alike,
-            timeout=scenario.engine.timeout,
+        public = KnownNumbers(
+            scenario.privacy.delta,
+            scenario.trials.noise,
+            scenario.terms(cut.parties),
+            bags=cut.bags_per_party,
+            smallest_bag=int(cut.bag_sizes.min()),
+            largest_bag=cut.largest_bag,
+            rows_per_person=0 if scenario.data.person is None else scenario.data.rows_per_person,
+            common_bags=scenario.parties.common_bags,
+            label_range=self.split.table.label_range,
+            rows=len(cut.order),
+        )
+        task = TaskPlan(
+            table=self.spec.reference("public_rows"),
+            stages=scenario.data.stages,
             classes=self.split.table.classes,
             class_names=class_names(scenario.data) + public_file_premise(scenario.data),
-            public=self.spec.reference("public_rows"),
-            features=scenario.data.stages,
             classifier=scenario.parties.classifier,
-            variants=tuple(planned),
-            epsilons=tuple(scenario.privacy.epsilon),
-            delta=scenario.privacy.delta,
-            budget=None if budget is None else {"epsilon": budget.epsilon, "delta": budget.delta},
-            draws=scenario.trials.noise,
-            individual=INDIVIDUAL_SAMPLE if asked else 0,
-            bags=cut.bags_per_party,
-            largest_bag=cut.largest_bag,
-            smallest_bag=int(cut.bag_sizes.min()),
-            rows_per_person=0 if scenario.data.person is None else scenario.data.rows_per_person,
-            label_range=self.split.table.label_range,
-            private_rows=len(cut.order),
+            split=self.spec.split,
             shifted=cut.shifted,
+            robust=scenario.parties.robust,
+            alike=scenario.parties.alike,
+        )
+        releases = release_plan(scenario, releases_about(scenario.trials, len(self.periods)) if self.periods else {})
+        run = RunPlan(
+            str(directory),
+            simulation=True,
+            noise_seed=scenario.seed if scenario.privacy.entropy == "seed" else None,
+            parties_per_node=per_node,
+            timeout=scenario.engine.timeout,
+            individual=INDIVIDUAL_SAMPLE if asked else 0,
             reference=tuple(self.reference) if asked else (),
             summation=SUMMATION,
-            chosen="" if scenario.chosen is None else scenario.chosen.premise,
-            choice=None if scenario.chosen is None else scenario.chosen.charge,
-            periods=releases_about(scenario.trials, len(self.periods)) if self.periods else {},
-            common_bags=scenario.parties.common_bags,
         )
+        return TrialPlan(self.key, public, task, tuple(planned), releases, run)
 
     def holdings(self) -> Reference:
         """Who the parties are: what loads their rows, and says how they behave."""
@@ -297,10 +293,9 @@ class World:
         with costs.phase("data"):
             wanted = self.scenario.engine.parties_per_node
             per_node = grid.cohort(self.split.cut.parties, wanted, self.most_per_node)
-            plan = replace(self.plan(directory, per_node), sparing=sparing)
-        plan.save(directory / "plan.json")
-        grid.assign(Placement(plan.parties, per_node, self.holdings(), self.scenario.seed))
-        run_server_app(grid, {"plan": str(directory / "plan.json")})
+            plan = self.plan(directory, per_node).changed(sparing=sparing)
+        grid.assign(Placement(plan.terms.parties, per_node, self.holdings(), self.scenario.seed))
+        run_plan(grid, plan)
         summary = json.loads((directory / "world.json").read_text())
         for phase, seconds in summary["seconds"].items():
             costs.add(phase, seconds)
@@ -386,6 +381,18 @@ def _aside(act: Callable[[], T]) -> Future[T]:
 
     Thread(target=run, daemon=True).start()
     return made
+
+
+def release_plan(scenario: Scenario, periods: Mapping[str, int]) -> ReleasePlan:
+    """Return what a scenario releases, where `periods` releases are about the same unit."""
+    budget, chosen = scenario.privacy.budget, scenario.chosen
+    return ReleasePlan(
+        tuple(scenario.privacy.epsilon),
+        None if budget is None else {"epsilon": budget.epsilon, "delta": budget.delta},
+        periods,
+        "" if chosen is None else chosen.premise,
+        None if chosen is None else chosen.charge,
+    )
 
 
 def split_of(scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec:

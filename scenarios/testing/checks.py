@@ -290,7 +290,7 @@ def _deployed(one: Checked, grid: small.SitesGrid, **changes: Any) -> dict[str, 
     with tempfile.TemporaryDirectory() as folder:
         deployed = {"simulation": False, "noise_seed": None, "draws": 1, "parties_per_node": 1, **changes}
         plan = small.plan(one.found, one.kind, one.options, Path(folder), **deployed)
-        small.run(plan, Placement(plan.parties, 1, small.provider(one.found.requires), small.SEED), grid)
+        small.run(plan, Placement(plan.terms.parties, 1, small.provider(one.found.requires), small.SEED), grid)
         return dict(json.loads((Path(folder) / "world.json").read_text()))
 
 
@@ -391,4 +391,4 @@ def _released(one: Checked, mode: str = "honest", per_node: int = small.PARTIES,
     with tempfile.TemporaryDirectory() as folder:
         plan = small.plan(one.found, one.kind, one.options, Path(folder), parties_per_node=per_node, **changes)
         holdings = small.provider(one.found.requires, mode)
-        return small.run(plan, Placement(plan.parties, per_node, holdings, small.SEED)).read_bytes()
+        return small.run(plan, Placement(plan.terms.parties, per_node, holdings, small.SEED)).read_bytes()

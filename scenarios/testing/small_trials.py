@@ -15,14 +15,16 @@ from flwr.app import Context, Message
 
 from aggregator.contract.protocol import Protocol, Requires
 from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, Statistic
-from aggregator.trial.plan import VariantPlan, WorldPlan
+from aggregator.server.app import run_plan
+from aggregator.trial.plan import KnownNumbers, ReleasePlan, RunPlan, TaskPlan, TrialPlan, VariantPlan
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.contract.plugins import Reference
 from federation.contract.query import PrivateQuestion, Question, Submission
 from federation.contract.randomness import generator
+from federation.contract.trust import TrustTerms
 from federation.engines.codec import decode_question, encode_submission
-from federation.engines.inline import CLIENT_APP, InlineGrid, run_server_app
+from federation.engines.inline import CLIENT_APP, InlineGrid
 from federation.engines.nodes import Placement
 from parties.guard.answering import answered, question_type
 from parties.party_data.cohort import Cohort, DroppedOut, Holdings
@@ -145,48 +147,39 @@ def bags(requires: Requires) -> int:
     return 2 if requires.bags else 1
 
 
-def plan(found: type[Protocol], kind: str, options: Mapping[str, Any], folder: Path, **changes: Any) -> WorldPlan:
+def plan(found: type[Protocol], kind: str, options: Mapping[str, Any], folder: Path, **changes: Any) -> TrialPlan:
     """The plan of a small world with one variant; `changes` replace its fields."""
     requires, real = found.requires, found.requires.labels == "real"
-    fields: dict[str, Any] = {
-        "world": "a check",
-        "directory": str(folder),
-        "noise_seed": SEED,
-        "simulation": True,
-        "split": 0,
-        "parties": PARTIES,
-        "parties_per_node": PARTIES,
-        "quorum": 0.5,
-        "timeout": None,
-        "classes": () if real else ("0", "1"),
-        "class_names": "class names are public",
-        "public": Reference("scenarios.testing.small_trials:public_table"),
-        "features": tuple(requires.features) or _DEFAULT_FEATURES,
-        "classifier": {"name": "logistic", "parameters": {"regularisation": 1e-2}},
-        "variants": (VariantPlan("checked", kind, dict(options)),),
-        "epsilons": (5.0,),
-        "delta": 1e-3,
-        "budget": None,
-        "draws": 2,
-        "individual": 0,
-        "bags": bags(requires),
-        "largest_bag": ROWS // bags(requires),
-        "smallest_bag": ROWS // bags(requires),
-        "label_range": (0.0, 1.0) if real else None,
-        "private_rows": PARTIES * ROWS,
-    }
-    made = WorldPlan(**{**fields, **changes})
+    each = ROWS // bags(requires)
+    public = KnownNumbers(
+        1e-3,
+        2,
+        TrustTerms(PARTIES),
+        bags=bags(requires),
+        smallest_bag=each,
+        largest_bag=each,
+        label_range=(0.0, 1.0) if real else None,
+        rows=PARTIES * ROWS,
+    )
+    task = TaskPlan(
+        Reference("scenarios.testing.small_trials:public_table"),
+        tuple(requires.features) or _DEFAULT_FEATURES,
+        () if real else ("0", "1"),
+        "class names are public",
+        {"name": "logistic", "parameters": {"regularisation": 1e-2}},
+    )
+    run = RunPlan(str(folder), simulation=True, noise_seed=SEED, parties_per_node=PARTIES)
+    variants = (VariantPlan("checked", kind, dict(options)),)
     folder.mkdir(parents=True, exist_ok=True)
-    made.save(folder / "plan.json")
-    return made
+    return TrialPlan("a check", public, task, variants, ReleasePlan((5.0,)), run).changed(**changes)
 
 
-def run(world: WorldPlan, placement: Placement, grid: InlineGrid | None = None) -> Path:
+def run(world: TrialPlan, placement: Placement, grid: InlineGrid | None = None) -> Path:
     """Run a plan, and return the file of its release. Raises `FederationError`s."""
     nodes = grid or InlineGrid(CLIENT_APP)
     nodes.assign(placement)
-    run_server_app(nodes, {"plan": str(Path(world.directory) / "plan.json")})
-    return Path(world.directory) / "checked.npz"
+    run_plan(nodes, world)
+    return Path(world.run.directory) / "checked.npz"
 
 
 @dataclass(frozen=True, eq=False)

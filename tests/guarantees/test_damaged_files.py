@@ -19,7 +19,7 @@ from pyarrow import parquet
 from support.damage import damaged, read_or_refused, variations
 from support.released_runs import line_run, network_run, vote_run
 
-from aggregator.trial.plan import WorldPlan
+from aggregator.trial.plan import TrialPlan
 from scenarios.commands.predict import predict_command
 from scenarios.data.files import read_rows, read_table
 from scenarios.scores.prediction import find_model, predict
@@ -76,7 +76,7 @@ def test_results(tmp_path_factory, content):
 def test_plans(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("damaged") / "plan.json"
     path.write_bytes(content)
-    assert read_or_refused(lambda: WorldPlan.load(path), path) is None  # it lacks the rest
+    assert read_or_refused(lambda: TrialPlan.load(path), path) is None  # it lacks the rest
 
 
 RUNS = {

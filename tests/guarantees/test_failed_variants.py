@@ -43,7 +43,7 @@ def broken(monkeypatch):
         whole = getattr(session, method)
 
         def failing(self, *arguments, **options):
-            if self._world.plan.split == 1:
+            if self._world.plan.task.split == 1:
                 raise error
             return whole(self, *arguments)
 
@@ -113,8 +113,8 @@ def test_a_variant_that_cannot_begin_in_a_later_world_costs_the_others_nothing(w
 
     def failing(self, world, *arguments, **options):
         begin(self, world, *arguments, **options)
-        begun.append(world.plan.split)
-        if world.plan.split == 1:
+        begun.append(world.plan.task.split)
+        if world.plan.task.split == 1:
             raise InputError("too few rows")
 
     monkeypatch.setattr(ExchangeSession, "__init__", failing)

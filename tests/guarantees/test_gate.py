@@ -21,7 +21,7 @@ def run(folder, kind, epsilon, budget, variants=None):
         epsilons=(epsilon,), budget=budget, **changes,
     )  # fmt: skip
     try:
-        small.run(plan, Placement(plan.parties, 1, small.provider(found.requires), small.SEED), grid)
+        small.run(plan, Placement(plan.terms.parties, 1, small.provider(found.requires), small.SEED), grid)
     finally:
         run.asked = grid.asked
     return grid

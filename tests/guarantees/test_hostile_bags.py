@@ -50,10 +50,10 @@ def ratios(make_plan):
 
     def estimated(holdings, rows, variants=PLANS, **fields):
         plan = make_plan(variants=variants, epsilons=(EPSILON,), delta=1e-3, draws=1, **fields)
-        _, summary = run(open_grid("inline"), plan, plan.parties, holdings)
+        _, summary = run(open_grid("inline"), plan, plan.terms.parties, holdings)
         found = {}
         for variant in variants:
-            models = ReleasedRatios.load(Path(plan.directory) / f"{variant.name}.npz")
+            models = ReleasedRatios.load(Path(plan.run.directory) / f"{variant.name}.npz")
             found[variant.name] = models.estimator(0, 0).predict(models.feature_maps[0].transform(rows))
         return found, summary["failures"]
 

@@ -48,12 +48,12 @@ def checks(summary):
 def test_one_hostile_party_is_scaled_or_clipped_and_costs_little(plan):
     chosen = plan(variants=VARIANTS, **SIZES)
     honest_files, honest = run(open_grid("inline"), chosen, 20, holdings([]))
-    expected = accuracies(chosen.directory)
+    expected = accuracies(chosen.run.directory)
     bare_files, bare = run(open_grid("inline"), plan(variants=VARIANTS, robust=False, **SIZES), 20, holdings([]))
     assert honest_files == bare_files  # no honest answer is changed, so that not a byte is
     _, summary = run_in_cohorts(chosen, holdings([3]), sizes=(7,))
     assert summary["failures"] == {}
-    found = accuracies(chosen.directory)
+    found = accuracies(chosen.run.directory)
     for name, value in found.items():
         assert value >= expected[name] - 0.03, name
     for told, scaled in ((checks(honest), False), (checks(summary), True)):
@@ -66,7 +66,7 @@ def test_one_hostile_party_is_scaled_or_clipped_and_costs_little(plan):
 def test_as_they_come_the_same_answer_turns_models(plan):
     chosen = plan(variants=VARIANTS, robust=False, **SIZES)
     run(open_grid("inline"), chosen, 20, holdings([3]))
-    found = accuracies(chosen.directory)
+    found = accuracies(chosen.run.directory)
     for name in ("gaussian", "exchange", "labels"):
         assert found[name] < 0.75, name
 

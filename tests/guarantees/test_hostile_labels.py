@@ -63,10 +63,10 @@ def predicted(make_plan):
     def predictions(holdings, rows, variants=PLANS, **fields):
         known = {"classes": (), "delta": 1e-3, "epsilons": (4.0,), "draws": 1, "variants": variants}
         plan = make_plan(**{**known, **fields})
-        _, summary = run(open_grid("inline"), plan, plan.parties, holdings)
+        _, summary = run(open_grid("inline"), plan, plan.terms.parties, holdings)
         found = {}
         for variant in variants:
-            models = ReleasedRegressions.load(Path(plan.directory) / f"{variant.name}.npz")
+            models = ReleasedRegressions.load(Path(plan.run.directory) / f"{variant.name}.npz")
             found[variant.name] = models.predict(0, 0, models.feature_maps[0].transform(rows))
         return found, summary["failures"]
 

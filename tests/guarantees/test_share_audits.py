@@ -135,7 +135,7 @@ def test_the_variance_that_is_reported_is_that_of_the_shares_that_came(noise, pr
     reference = Reference("support.two_class_parties:Parties", {"broken": list(range(present, PARTIES))})
     cohort = Cohort(reference.to_json(), 0, PARTIES, 3)
 
-    plan = SimpleNamespace(summation="", parties=PARTIES, terms=TrustTerms(PARTIES, 0.5, 0.1))
+    plan = SimpleNamespace(run=SimpleNamespace(summation=""), terms=TrustTerms(PARTIES, 0.5, 0.1))
 
     def asked(kind, draws):
         question = moment(kind, contributors=3)

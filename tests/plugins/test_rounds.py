@@ -49,14 +49,16 @@ def variant(**options):
 def run(protocol, folder, options=(), mode="honest", grid=None, **changes):
     """The release of a small trial, and what was written about it."""
     plan = small.plan(protocol, "noisy_steps", dict(options), folder, **changes)
-    parties = Placement(plan.parties, plan.parties_per_node, small.provider(protocol.requires, mode), small.SEED)
+    parties = Placement(
+        plan.terms.parties, plan.run.parties_per_node, small.provider(protocol.requires, mode), small.SEED
+    )
     path = small.run(plan, parties, grid)
     return ReleasedModels.load(path), json.loads((folder / "world.json").read_text())
 
 
 def noise_of(make_plan, planned, folder="", **changes):
     plan = make_plan(directory=str(folder), **changes)
-    return CentralNoise(plan, "v", 1.0, planned, plan.draws)
+    return CentralNoise(plan, "v", 1.0, planned, plan.public.draws)
 
 
 @pytest.fixture

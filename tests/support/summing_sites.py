@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from aggregator.exchange.exchange import Exchange
 from aggregator.server.releasing import Inquiry
 from aggregator.server.variants import Variants
-from aggregator.trial.plan import WorldPlan
+from aggregator.trial.plan import TrialPlan
 from aggregator.trial.trial import Views
 from aggregator.trial.trial import World as PlannedWorld
 from federation.contract.errors import InputError
@@ -228,11 +228,11 @@ class LetterWorld(World):
 
 def asked(post: Town):
     """The question of a deployment."""
-    plan = WorldPlan.load(post.folder.path / "world-plan.json")
-    public = replace(plan.public, arguments={**plan.public.arguments, "folder": str(post.folder.path)})
+    plan = TrialPlan.load(post.folder.path / "world-plan.json")
+    public = replace(plan.task.table, arguments={**plan.task.table.arguments, "folder": str(post.folder.path)})
     inquiry = Inquiry()
     with threadpool_limits(1):
-        whole = replace(plan, public=public)
+        whole = plan.changed(table=public)
         Variants(PlannedWorld(whole, Views(whole)), inquiry)
     [(question, _)] = inquiry.questions()
     return question

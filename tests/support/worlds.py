@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from aggregator.server.app import run_plan
 from federation.contract.plugins import Reference
-from federation.engines.inline import open_grid, run_server_app
+from federation.engines.inline import open_grid
 from federation.engines.nodes import Placement
 
 SYNTHETIC = Reference("support.synthetic:Parties")
@@ -31,10 +31,9 @@ def plan_fixture(variants, **fields):
 
 def run(grid, plan, per_node, holdings=SYNTHETIC):
     """The bytes of every released file, and the summary without clock times."""
-    folder = Path(plan.directory)
-    replace(plan, parties_per_node=per_node).save(folder / "plan.json")
-    grid.assign(Placement(plan.parties, per_node, holdings, seed=1))
-    run_server_app(grid, {"plan": str(folder / "plan.json")})
+    folder = Path(plan.run.directory)
+    grid.assign(Placement(plan.terms.parties, per_node, holdings, seed=1))
+    run_plan(grid, plan.changed(parties_per_node=per_node))
     summary = json.loads((folder / "world.json").read_text())
     files = {path.name: path.read_bytes() for path in sorted(folder.glob("*.npz"))}
     del summary["seconds"]
@@ -43,7 +42,7 @@ def run(grid, plan, per_node, holdings=SYNTHETIC):
 
 def run_in_cohorts(plan, holdings, sizes=(1, 4)):
     """Files and summary of a run with all parties on one node, which must be the same with `sizes` of them on each."""
-    whole = run(open_grid("inline"), plan, plan.parties, holdings)
+    whole = run(open_grid("inline"), plan, plan.terms.parties, holdings)
     for per_node in sizes:
         assert run(open_grid("inline"), plan, per_node, holdings) == whole
     assert sorted(whole[0]) == sorted(f"{variant.name}.npz" for variant in plan.variants)

@@ -154,7 +154,7 @@ class ClassRatio(RatioOptions, Protocol):
 
     def begin(self, world: World, epsilon: float, draws: int) -> RatioSession:
         """A session that asks once, and fits an estimator to each noise draw."""
-        if Trust(self.trust) is Trust.SECURE and world.plan.common_bags:
+        if Trust(self.trust) is Trust.SECURE and world.plan.public.common_bags:
             from aggregator.protocols.class_ratio.session import CommonSession
 
             return CommonSession(world, self, epsilon, draws)

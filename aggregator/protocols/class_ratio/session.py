@@ -161,7 +161,7 @@ class RatioSession(OneRound):
         self._world, self._options, self._draws = world, options, draws
         self._found: dict[str, float] = {}
         plan = world.plan
-        self._bags = Bags(plan.bags, len(plan.classes), plan.rows_per_person)
+        self._bags = Bags(plan.public.bags, len(plan.task.classes), plan.public.rows_per_person)
         self._require_bags()
         self._view = world.views.at(OFF, math.inf)
         asked, promised, release = self._ask(epsilon)
@@ -169,9 +169,10 @@ class RatioSession(OneRound):
 
     def _require_bags(self) -> None:
         plan = self._world.plan
-        if plan.parties * plan.bags < len(plan.classes):
+        parties, bags, classes = plan.terms.parties, plan.public.bags, len(plan.task.classes)
+        if parties * bags < classes:
             raise InputError(
-                f"{plan.parties} parties with at most {plan.bags} bags cannot tell {len(plan.classes)} classes apart: "
+                f"{parties} parties with at most {bags} bags cannot tell {classes} classes apart: "
                 "class ratios need at least as many bags as classes; raise parties.count or parties.bags"
             )
 
@@ -222,7 +223,7 @@ class RatioSession(OneRound):
 
     @property
     def _fitting(self) -> Fitting:
-        fitting = partial(Fitting, self._options, self.feature_map, self._view.public.rows, self._world.plan.split)
+        fitting = partial(Fitting, self._options, self.feature_map, self._view.public.rows, self._world.plan.task.split)
         return self._world.once(("fitting", self._options), fitting)
 
     def _fit_features(self) -> FeatureMap:
@@ -230,12 +231,12 @@ class RatioSession(OneRound):
         if options.submit == "rows":
             return feature_map
         gamma = options.embedded_bandwidth / median_squared_distance(self._view.public.rows)
-        return with_fourier(feature_map, gamma, options.dimensions, self._world.plan.split)
+        return with_fourier(feature_map, gamma, options.dimensions, self._world.plan.task.split)
 
     @property
     def _answered(self) -> dict[str, Any]:
         """How often noisy answers are given, and from which bits."""
-        return {"draws": self._draws, "seeded": self._world.plan.noise_seed is not None}
+        return {"draws": self._draws, "seeded": self._world.plan.run.noise_seed is not None}
 
     @property
     def _label_weight(self) -> float:
@@ -244,7 +245,7 @@ class RatioSession(OneRound):
         return math.sqrt(2 * share / (1 - share))
 
     def _noisy_question(self, epsilon: float) -> CountsQuestion | NoisyEmbeddingsQuestion:
-        options, delta, asked = self._options, self._world.plan.delta, self._answered
+        options, delta, asked = self._options, self._world.plan.public.delta, self._answered
         if options.protect == "row":
             weight = self._label_weight
             joint = JointNoise("gaussian", epsilon, delta)
@@ -265,24 +266,24 @@ class RatioSession(OneRound):
         """What bags look like without labels and noise."""
         if self._options.submit == "embedding":
             return EmbeddingsQuestion(self._bags, self._features)
-        return RowsQuestion(self._bags, self._features, self._world.plan.largest_bag)
+        return RowsQuestion(self._bags, self._features, self._world.plan.public.largest_bag)
 
     def _collected(self, question: Question, guarantee: Guarantee | NoGuarantee | None) -> Asked:
         plan = self._world.plan
         promise = guarantee if isinstance(guarantee, Guarantee) else None
         counts, sums = self._reaches(question)
         known = self._range if question is self._noised else None
-        collector = BagAnswers(question, plan.parties, plan.largest_bag, promise, counts, sums, known)
+        collector = BagAnswers(question, plan.terms.parties, plan.public.largest_bag, promise, counts, sums, known)
         return Asked(question, self._view.training, collector)
 
     @property
     def _range(self) -> CountRange | None:
         """What honest counts reach; None where their noise is none, that of rows, or of another law than integers'."""
         question, plan = self._noised, self._world.plan
-        if not plan.robust or not isinstance(question, CountsQuestion) or self._options.noise in (OFF, PUBLISHED):
+        if not plan.task.robust or not isinstance(question, CountsQuestion) or self._options.noise in (OFF, PUBLISHED):
             return None
         mechanism = question.mechanism()
-        return _count_range(mechanism, plan.bags) if isinstance(mechanism, AdditiveCounts) else None
+        return _count_range(mechanism, plan.public.bags) if isinstance(mechanism, AdditiveCounts) else None
 
     def _reaches(self, question: Question) -> tuple[float, float]:
         """How far noise may take counts and sums of rows: as far as that of no honest party ever will."""
@@ -290,7 +291,7 @@ class RatioSession(OneRound):
             deviation = float(question.mechanism().parameters["scale"])
             return REACH * deviation / question.label_weight, REACH * deviation
         if isinstance(question, CountsQuestion) and self._options.noise not in (OFF, PUBLISHED):
-            variance = question.mechanism().covariance(self._world.plan.largest_bag)[0, 0]
+            variance = question.mechanism().covariance(self._world.plan.public.largest_bag)[0, 0]
             return REACH * max(math.sqrt(variance), 1.0), 0.0  # whole records are many deviations of little noise
         return 0.0, 0.0
 
@@ -307,7 +308,7 @@ class RatioSession(OneRound):
             count_noise=covariance,
             features=self._looks(party, number),
             sum_variance=variance,
-            groups=self._groups(number if self._world.plan.common_bags else party),
+            groups=self._groups(number if self._world.plan.public.common_bags else party),
         )
 
     def _groups(self, place: np.ndarray) -> np.ndarray:
@@ -356,11 +357,11 @@ class CommonSession(RatioSession):
     """
 
     def _require_bags(self) -> None:
-        plan = self._world.plan
-        if plan.bags < len(plan.classes):
+        bags, classes = self._world.plan.public.bags, len(self._world.plan.task.classes)
+        if bags < classes:
             raise InputError(
-                f"{plan.bags} bags that are the same at all parties cannot tell {len(plan.classes)} classes apart: "
-                "class ratios need at least as many bags as classes; choose another column for parties.bags"
+                f"{bags} bags that are the same at all parties cannot tell {classes} classes apart: class ratios "
+                "need at least as many bags as classes; choose another column for parties.bags"
             )
 
     def _ask(self, epsilon: float) -> tuple[list[Asked], Guarantee | NoGuarantee, ReleaseId]:
@@ -371,12 +372,14 @@ class CommonSession(RatioSession):
             promised = local_guarantee(plan, question.promise(), summed(plan, question.mechanism().additive))
             collector = SharedBags(question, plan)
         else:
-            promised, collector = question.promise(), SummedAnswers(question, plan.parties, None)
+            promised, collector = question.promise(), SummedAnswers(question, plan.terms.parties, None)
         self._totals = question
         asked = [Asked(question, self._view.training, collector)]
         if self._options.submit == "rows":
-            rows = RowsQuestion(self._bags, self._features, plan.largest_bag)
-            asked.append(Asked(rows, self._view.training, BagAnswers(rows, plan.parties, plan.largest_bag, None)))
+            rows = RowsQuestion(self._bags, self._features, plan.public.largest_bag)
+            asked.append(
+                Asked(rows, self._view.training, BagAnswers(rows, plan.terms.parties, plan.public.largest_bag, None))
+            )
         return asked, promised, question.release
 
     @property
@@ -389,7 +392,7 @@ class CommonSession(RatioSession):
 
     def _totals_question(self, epsilon: float) -> BagTotalsQuestion:
         options, plan = self._options, self._world.plan
-        noise = TotalsNoise(cast(Literal["auto", "pure", "gaussian", "off"], options.noise), epsilon, plan.delta)
+        noise = TotalsNoise(cast(Literal["auto", "pure", "gaussian", "off"], options.noise), epsilon, plan.public.delta)
         contributors = plan.terms.honest if noise.aims else 1
         if options.submit == "rows":
             release = self._named(noise, "common")

@@ -56,7 +56,7 @@ class ExchangeSession(Session):
         plan = world.plan
         self._contributors = plan.terms.honest if share else 0
         self._view = world.views.at(OFF, math.inf)
-        self._noise = options.noise_of(epsilon, world.plan.delta)
+        self._noise = options.noise_of(epsilon, world.plan.public.delta)
         self._chains = [self._begin(draw) for draw in range(draws)]
         self._first = self._question(self._chains[0], self._chains[0].learner.query())
 
@@ -81,7 +81,7 @@ class ExchangeSession(Session):
     def take(self, answers: Sequence[Any]) -> None:
         """Let every learner take the answers to its query."""
         for chain, collected in zip([one for one in self._chains if one.answers is not None], answers, strict=True):
-            if collected.answered < self._world.plan.parties:
+            if collected.answered < self._world.plan.terms.parties:
                 chain.learner.count_rows(self._summed_deviation(collected.answered))
             chain.collected.append(collected)
             chain.learner.take(collected.errors, collected.rows)
@@ -121,7 +121,7 @@ class ExchangeSession(Session):
 
     @cached_property
     def _settings(self) -> ExchangeSettings:
-        return self._options.settings(self._world.plan.shifted)
+        return self._options.settings(self._world.plan.task.shifted)
 
     def _begin(self, draw: int) -> _Chain:
         plan, options = self._world.plan, self._options
@@ -134,9 +134,9 @@ class ExchangeSession(Session):
         learner = ErrorMarginalsLearner(
             self._view.public.rows,
             self._settings,
-            deviation=self._summed_deviation(plan.parties),
-            rows=(plan.private_rows or None) if public else options.expected_rows,
-            seed=plan.split,
+            deviation=self._summed_deviation(plan.terms.parties),
+            rows=(plan.public.rows or None) if public else options.expected_rows,
+            seed=plan.task.split,
         )
         return _Chain(draw, name, learner)
 
@@ -162,7 +162,7 @@ class ExchangeSession(Session):
         plan = self._world.plan
         question = self._question(chain, query)
         chain.asked.append(question)
-        chain.answers = self._collector(question, plan.bags * plan.largest_bag)
+        chain.answers = self._collector(question, plan.public.bags * plan.public.largest_bag)
         yield Asked(question, self._view.training, chain.answers, chain.draw)
 
     def _collector(self, question: MarginalsQuestion, most: int) -> MarginalAnswers | SharedMarginals:
@@ -171,7 +171,9 @@ class ExchangeSession(Session):
             return SharedMarginals(question, plan, most)
         promised = question.promise()
         promise = promised if isinstance(promised, Guarantee) else None
-        return MarginalAnswers(question, plan.parties, most, promise, Robustness(plan.robust, plan.alike))
+        return MarginalAnswers(
+            question, plan.terms.parties, most, promise, Robustness(plan.task.robust, plan.task.alike)
+        )
 
     def _question(self, chain: _Chain, query: ErrorQuery | None) -> MarginalsQuestion:
         assert query is not None, "every exchange begins with a query"
@@ -186,7 +188,7 @@ class ExchangeSession(Session):
             options.neighbours,
             self._contributors,
             release=ReleaseId(chain.name, self._settings.queries, len(chain.asked)),
-            seeded=self._world.plan.noise_seed is not None,
+            seeded=self._world.plan.run.noise_seed is not None,
         )
 
 

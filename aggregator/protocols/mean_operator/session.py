@@ -101,7 +101,7 @@ class MomentSession(OneRound):
         """With `share` parties may share one noise."""
         self._world, self._options, self._draws, self._share = world, options, draws, share
         world.require_two_classes()
-        self._most = world.plan.bags * world.plan.largest_bag
+        self._most = world.plan.public.bags * world.plan.public.largest_bag
         self._view = world.views.at(OFF, math.inf)
         self._question = self._noisy_question(epsilon)
         asked, promised = asked_moments(self._question, self._view.training, world.plan)
@@ -176,7 +176,7 @@ class MomentSession(OneRound):
             # Few features leave room for structure much finer than the median distance.
             bandwidth = options.bandwidth or max(1.0, _FEATURES_OF_A_MEDIAN / rows.shape[1])
             gamma = bandwidth / median_squared_distance(rows)
-            return with_fourier(self._view.public.feature_map, gamma, options.dimensions, self._world.plan.split)
+            return with_fourier(self._view.public.feature_map, gamma, options.dimensions, self._world.plan.task.split)
         bounded = completed(self._view.public.feature_map)
         return with_polynomial(bounded, options.degree) if options.expansion == "polynomial" else bounded
 
@@ -201,8 +201,12 @@ class MomentSession(OneRound):
         if self._options.unlabelled_rows != "own":
             return []
         plan = self._world.plan
-        question = RowsQuestion(Bags(plan.bags, 2), self._features, plan.largest_bag)
-        return [Asked(question, self._view.training, BagAnswers(question, plan.parties, plan.largest_bag, None))]
+        question = RowsQuestion(Bags(plan.public.bags, 2), self._features, plan.public.largest_bag)
+        return [
+            Asked(
+                question, self._view.training, BagAnswers(question, plan.terms.parties, plan.public.largest_bag, None)
+            )
+        ]
 
     def _noisy_question(self, epsilon: float) -> MomentQuestion:
         plan, options = self._world.plan, self._options
@@ -213,14 +217,14 @@ class MomentSession(OneRound):
             # Responses of all rows against all shares, more of which may come than are the whole noise. Labels then
             # hide themselves, and need no summation.
             harm = self._all_rows * shares.response().label_variance * self._weight(epsilon)
-            if harm < shares.mechanism().noise_norm() ** 2 * plan.parties / shares.contributors:
+            if harm < shares.mechanism().noise_norm() ** 2 * plan.terms.parties / shares.contributors:
                 return self._asking(RESPONSE, epsilon)
         return shares
 
     @property
     def _all_rows(self) -> int:
         """Of all parties together, at most where the plan does not say it."""
-        return self._world.plan.private_rows or self._world.plan.parties * self._most
+        return self._world.plan.public.rows or self._world.plan.terms.parties * self._most
 
     def _weight(self, epsilon: float) -> float:
         """How much errors of randomised response harm, by the public rows."""
@@ -236,18 +240,18 @@ class MomentSession(OneRound):
 
     def _asking(self, kind: MomentKind, epsilon: float, contributors: int = 0) -> MomentQuestion:
         plan, options = self._world.plan, self._options
-        noise = MomentNoise(kind, epsilon, options.spent_delta(plan.delta), options.l1_bound)
+        noise = MomentNoise(kind, epsilon, options.spent_delta(plan.public.delta), options.l1_bound)
         return MomentQuestion(
             noise,
             self._features,
-            max(1, plan.smallest_bag),
+            max(1, plan.public.smallest_bag),
             self._most,
             options.protect,
             contributors,
             self._weight(epsilon) if kind == "auto" and options.may_respond and epsilon >= LEAST_EPSILON else 1.0,
             release=self._world.release(noise, options.asked(self._share)),
             draws=self._draws,
-            seeded=plan.noise_seed is not None,
+            seeded=plan.run.noise_seed is not None,
         )
 
 
@@ -353,7 +357,7 @@ def worst_sums(units: int, *, shared: bool, options: Mapping[str, Any]) -> Worst
         np.eye(2),
         RUNS,
         # Of so many rows that shares of noise on their sum are less than randomised response, and all sizes are there.
-        world={**TWO_CLASSES, **({"private_rows": MOST**2} if shared else {"largest_bag": MOST})},
+        world={**TWO_CLASSES, **({"rows": MOST**2} if shared else {"largest_bag": MOST})},
         options=options,
         changed=1 if shared else units,
         shared=shared,

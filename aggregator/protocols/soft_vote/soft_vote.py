@@ -123,7 +123,7 @@ class SoftVote(VoteProtocol):
     def refinement(self, world: World, public: PublicRows) -> Refinement:
         """With three classes or more a student may replace its model, where the features have one."""
         found = None
-        if self.student and self.unit_shares and self.noise != OFF and len(world.plan.classes) > 2:
+        if self.student and self.unit_shares and self.noise != OFF and len(world.plan.task.classes) > 2:
             key = ("student", self.shape, id(public))
             found = world.once(key, lambda: student_of(world.views, public, self.shape))
         return found or super().refinement(world, public)

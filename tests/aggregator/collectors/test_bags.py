@@ -180,7 +180,9 @@ def test_counts_far_out_come_near_and_sum_to_their_bags(key, seed, size):
 
 
 COUNTS_SHARED_BAGS, ROWS = (replace(QUESTIONS[kind], contributors=2) for kind in ("count_totals", "embedding_totals"))
-PLAN = SimpleNamespace(summation="", parties=4, terms=TrustTerms(4, 0.9, 0.1), largest_bag=50)
+PLAN = SimpleNamespace(
+    run=SimpleNamespace(summation=""), terms=TrustTerms(4, 0.9, 0.1), public=SimpleNamespace(largest_bag=50)
+)
 
 
 def collected(question=COUNTS_SHARED_BAGS, plan=PLAN, parties=3, **changes):
@@ -233,7 +235,7 @@ def test_noise_reaches_forty_deviations_beyond_what_rows_can(question, name):
 
 
 def test_counts_that_might_wrap_around_are_refused_before_anybody_is_asked():
-    many = SimpleNamespace(**{**vars(PLAN), "parties": 10**6, "largest_bag": 10**9})
+    many = SimpleNamespace(**{**vars(PLAN), "terms": TrustTerms(10**6), "public": SimpleNamespace(largest_bag=10**9)})
     with pytest.raises(InputError, match="does not fit into 64 bits"):
         SharedBags(COUNTS_SHARED_BAGS, many)
 

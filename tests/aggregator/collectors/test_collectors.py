@@ -302,7 +302,7 @@ class Recorded:
 
 
 def plan(summation: str = "") -> SimpleNamespace:
-    return SimpleNamespace(summation=summation, parties=4, terms=TrustTerms(4, 0.9, 0.1))
+    return SimpleNamespace(run=SimpleNamespace(summation=summation), terms=TrustTerms(4, 0.9, 0.1))
 
 
 def shared_answers_sent(parties, steps, size=10.0) -> Submission:
@@ -388,7 +388,7 @@ def test_a_ledger_knows_what_the_total_of_real_parties_rests_on() -> None:
     assert "letters between real parties" in collector.told[1]
 
 
-PLAN = SimpleNamespace(summation="", parties=9, terms=TrustTerms(9, 0.6, 0.1, "two"))
+PLAN = SimpleNamespace(run=SimpleNamespace(summation=""), terms=TrustTerms(9, 0.6, 0.1, "two"))
 QUESTION_SUMMATION = SimpleNamespace(release=ReleaseId("a release"))
 
 
@@ -406,7 +406,7 @@ def test_no_name_is_no_summation() -> None:
 
 
 def test_a_named_one_is_told_the_public_numbers() -> None:
-    plan = SimpleNamespace(**{**vars(PLAN), "summation": f"{__name__}:Named"})
+    plan = SimpleNamespace(run=SimpleNamespace(summation=f"{__name__}:Named"), terms=PLAN.terms)
     found = summation_of(plan, QUESTION_SUMMATION, 5)
     assert replace(found, question="") == Named("", PLAN.terms, 5)
     assert len(bytes.fromhex(found.question)) == 32
@@ -415,5 +415,6 @@ def test_a_named_one_is_told_the_public_numbers() -> None:
 
 
 def test_a_name_of_nothing_is_refused() -> None:
+    plan = SimpleNamespace(run=SimpleNamespace(summation="nowhere:nothing"), terms=PLAN.terms)
     with pytest.raises(InputError, match="cannot load 'nowhere:nothing'"):
-        summation_of(SimpleNamespace(**{**vars(PLAN), "summation": "nowhere:nothing"}), QUESTION_SUMMATION, 5)
+        summation_of(plan, QUESTION_SUMMATION, 5)

@@ -202,7 +202,7 @@ MOST_SHARED_MARGINALS = 100
 
 
 def plan(summation="", parties=6):
-    return SimpleNamespace(summation=summation, parties=parties, terms=TrustTerms(parties, 0.7, 0.1, "two"))
+    return SimpleNamespace(run=SimpleNamespace(summation=summation), terms=TrustTerms(parties, 0.7, 0.1, "two"))
 
 
 def node():

@@ -218,7 +218,7 @@ def test_without_noise_answers_are_summed_as_they_come_and_promise_nothing(make_
     assert type(asked.collector) is MomentAnswers
 
 
-PLAN = SimpleNamespace(summation="", parties=6, terms=TrustTerms(6, 0.9, 0.1))
+PLAN = SimpleNamespace(run=SimpleNamespace(summation=""), terms=TrustTerms(6, 0.9, 0.1))
 QUESTION = row_moments(contributors=4, second=False, protect="label")
 
 
@@ -263,7 +263,7 @@ def test_what_no_rows_can_say_is_refused(change):
 
 QUESTION_SHARED_MOMENTS = moment("gaussian", contributors=2)
 STEP = QUESTION_SHARED_MOMENTS.mechanism().additive.step
-PLAN_SHARED_MOMENTS = SimpleNamespace(summation="", parties=4, terms=TrustTerms(4, 0.9, 0.1))
+PLAN_SHARED_MOMENTS = SimpleNamespace(run=SimpleNamespace(summation=""), terms=TrustTerms(4, 0.9, 0.1))
 
 
 def shared_moments_collected(steps, sizes=10.0) -> SharedMoments:

@@ -289,7 +289,7 @@ def test_numbers_outside_their_ranges_are_refused():
 
 QUESTION = QUESTIONS["parameter_sum"]
 STEP, WIDTH = QUESTION.steps["vectors"], QUESTION.numbers
-PLAN = SimpleNamespace(summation="", parties=90, terms=TrustTerms(90, 0.9, 0.0))
+PLAN = SimpleNamespace(run=SimpleNamespace(summation=""), terms=TrustTerms(90, 0.9, 0.0))
 
 
 def collected(vectors) -> SharedVectors:

@@ -64,4 +64,4 @@ def test_a_worst_case_must_say_what_parties_hold(kind):
 
 def test_two_classes_are_a_world_in_which_a_quorum_is_a_whole_number_of_parties():
     assert TWO_CLASSES["quorum"] * PARTIES == pytest.approx(4)
-    assert TWO_CLASSES["private_rows"] == PARTIES * ROWS == PARTIES * TWO_CLASSES["largest_bag"]
+    assert TWO_CLASSES["rows"] == PARTIES * ROWS == PARTIES * TWO_CLASSES["largest_bag"]

@@ -153,7 +153,7 @@ def test_releases_are_the_same_bytes_whatever_the_cohorts_and_who_adds(make_plan
     some = Reference("support.synthetic:Parties", {"broken": [3]})
     files, summary = run_in_cohorts(chosen, some, (5,))
     assert summary["answered"] == 13
-    masked, told = run(open_grid("inline"), make_plan(**{**vars(chosen), "summation": NAME}), 14, some)
+    masked, told = run(open_grid("inline"), chosen.changed(summation=NAME), 14, some)
     assert masked == files
     checks = told["ledger"]["releases"][0]["checks"]
     assert any("by a masked sum" in text for text in checks)
@@ -171,7 +171,7 @@ def test_with_little_noise_it_learns_what_a_trusted_aggregator_does(make_plan):
     ]
     plan = make_plan(variants=tuple(pairs), quorum=0.9, epsilons=(1e5,), draws=1)
     _, summary = run(open_grid("inline"), plan, 40)
-    load = lambda name: ReleasedModels.load(Path(plan.directory) / f"{name}.npz").weights[0]  # noqa: E731
+    load = lambda name: ReleasedModels.load(Path(plan.run.directory) / f"{name}.npz").weights[0]  # noqa: E731
     for name in VARIANTS:
         trusted, secure = (load(f"{name}_{trust}") for trust in ("aggregator", "secure"))
         assert np.abs(secure - trusted).max() < 1e-2 * np.abs(trusted).max(), name
@@ -307,15 +307,15 @@ def test_every_variant_learns_and_says_what_it_costs_and_guarantees(plan, public
         assert entry["checks"]
         texts = " ".join(assumption["text"] for assumption in entry["guarantee"]["assumptions"])
         assert ("sums whole multiples of a public step" in texts) == (costs[entry["variant"]] == costs["unit"])
-    names = {path.name for path in Path(plan.directory).iterdir()}
-    assert names == {"plan.json", "world.json", *(f"{name}.npz" for name in VARIANTS_COLLECTED)}
+    names = {path.name for path in Path(plan.run.directory).iterdir()}
+    assert names == {"world.json", *(f"{name}.npz" for name in VARIANTS_COLLECTED)}
 
 
 def test_without_noise_parties_who_send_shares_release_what_their_votes_would(make_plan):
     off = [VariantPlan(n, "soft_vote", {**VARIANTS_COLLECTED[n][1], "noise": "off"}) for n in ("votes", "shares")]
     plan = make_plan(variants=tuple(off), epsilons=(1.0,))
     run(open_grid("inline"), plan, 40)
-    directory = Path(plan.directory)
+    directory = Path(plan.run.directory)
     votes, shares = (ReleasedModels.load(directory / f"{name}.npz").weights[0] for name in ("votes", "shares"))
     np.testing.assert_allclose(shares, votes, atol=1e-12)
 

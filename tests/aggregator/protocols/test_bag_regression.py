@@ -7,8 +7,6 @@ How many bags of which rows a party forms, and options that leave it none.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -102,7 +100,7 @@ def test_a_sigma_is_a_guarantee_where_its_exact_delta_is_within_the_declared_one
     absent = Reference("support.linear_labels:NoSuchProvider")
     said = r"standard deviation 12 .* has delta 0\.0173, above the declared 0\.001; choose .* or remove the budget"
     with pytest.raises(BudgetExceededError, match=said):
-        run(open_grid("inline"), replace(tight, budget={"epsilon": 1.0, "delta": 1e-3}), 6, absent)
+        run(open_grid("inline"), tight.changed(budget={"epsilon": 1.0, "delta": 1e-3}), 6, absent)
 
 
 def test_bags_that_do_not_fit_a_party_are_refused_before_any_is_asked(plan):

@@ -64,7 +64,7 @@ plan = plan_fixture(
 
 def error(plan, name, release=0, noise=0):
     """Mean squared error on new rows, whose labels have a noise of variance .01."""
-    models = ReleasedRegressions.load(Path(plan.directory) / f"{name}.npz")
+    models = ReleasedRegressions.load(Path(plan.run.directory) / f"{name}.npz")
     rows, labels = draw(7777, 2000)
     return np.mean((models.predict(release, noise, models.feature_maps[release].transform(rows)) - labels) ** 2)
 

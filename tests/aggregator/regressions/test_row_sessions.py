@@ -50,11 +50,11 @@ def equal_public_rows() -> Table:
 def world(tmp_path):
     def make(options, public="support.linear_labels:public_table", **changes):
         fields = {
-            "public": Reference(public),
+            "table": Reference(public),
             "label_range": linear_labels.RANGE,
             "largest_bag": MOST,
             "smallest_bag": 80,
-            "private_rows": 501,
+            "rows": 501,
             "draws": 1,
             "quorum": 2 / 3,
             **changes,
@@ -66,7 +66,7 @@ def world(tmp_path):
 
 
 def begun(world, epsilon=5.0):
-    return NoisyLabelSums(**world.own.options).begin(world, epsilon, world.plan.draws)
+    return NoisyLabelSums(**world.own.options).begin(world, epsilon, world.plan.public.draws)
 
 
 def learned(session, parties=range(PARTIES)):
@@ -122,12 +122,12 @@ def test_shrinkage_can_be_turned_off(world):
 
 @pytest.mark.parametrize(("epsilon", "rows", "second"), [(0.1, 501, False), (30.0, 501, True), (0.1, 10**6, True)])
 def test_x_x_is_asked_for_where_public_numbers_say_that_it_is_worth_it(world, epsilon, rows, second):
-    [asked] = begun(world({}, private_rows=rows), epsilon).questions()
+    [asked] = begun(world({}, rows=rows), epsilon).questions()
     assert asked.question.second == second
 
 
 def test_where_the_number_of_rows_is_not_known_it_is_what_there_can_be(world):
-    [asked] = begun(world({}, private_rows=0), 30.0).questions()
+    [asked] = begun(world({}, rows=0), 30.0).questions()
     assert asked.question.second
 
 
@@ -180,7 +180,7 @@ def test_worlds_that_it_cannot_work_in_are_refused_in_a_sentence(world, changes,
 
 
 def test_features_that_bound_norms_are_taken_as_they_are(world):
-    session = begun(world({}, features=("standardise", "constant", "unit_norm")))
+    session = begun(world({}, stages=("standardise", "constant", "unit_norm")))
     assert session.feature_map.dimension == 5
     assert [step.kind for step in session.feature_map.steps] == ["affine", "append", "unit_norm", "append"]
 
@@ -192,7 +192,7 @@ def test_equal_variants_share_their_map(world):
 
 
 def test_a_plan_whose_parties_hold_one_row_each_is_asked(world):
-    made = world({}, largest_bag=1, smallest_bag=1, private_rows=6)
+    made = world({}, largest_bag=1, smallest_bag=1, rows=6)
     [asked] = begun(made).questions()
     assert asked.question.rows.most == 1
     assert replace(asked.question, draws=2).fields()["sums"].shape[0] == 2
@@ -210,11 +210,11 @@ def near_public_rows() -> Table:
 def label_totals_session_world(tmp_path):
     def make(options, public="support.linear_labels:public_table", **changes):
         fields = {
-            "public": Reference(public),
+            "table": Reference(public),
             "label_range": linear_labels.RANGE,
             "largest_bag": 87,
             "smallest_bag": 80,
-            "private_rows": 501,
+            "rows": 501,
             "draws": 1,
             "quorum": 2 / 3,
             **changes,
@@ -227,14 +227,14 @@ def label_totals_session_world(tmp_path):
 
 def label_totals_session_learned(world, epsilon, parties=range(PARTIES_LABEL_TOTALS_SESSION)):
     """Its session, and weights of each draw for raw rows and a constant."""
-    session = NoisyLabelSums(**world.own.options).begin(world, epsilon, world.plan.draws)
+    session = NoisyLabelSums(**world.own.options).begin(world, epsilon, world.plan.public.draws)
     [asked] = session.questions()
     for party in parties:
         assert asked.collector.add(answered(Cohort(HELD, party, 1, 1), asked.question)) == {}
     session.take([asked.collector])
     raw = np.vstack([np.zeros(3), np.eye(3)])
     weights = []
-    for draw in range(world.plan.draws):
+    for draw in range(world.plan.public.draws):
         at = session.feature_map.transform(raw) @ session.learn(draw)[1]["weights"]
         weights.append(np.append(at[1:] - at[0], at[0]))
     return session, np.array(weights)

@@ -14,9 +14,10 @@ import pytest
 from aggregator.learners.linear_odd.losses import loss
 from aggregator.releases.model_files import head
 from aggregator.releases.models import ReleasedClassifiers, ReleasedEstimators, ReleasedModels, network
+from aggregator.server.app import run_plan
 from federation.contract.errors import InputError
 from federation.contract.plugins import Reference
-from federation.engines.inline import open_grid, run_server_app
+from federation.engines.inline import open_grid
 from federation.engines.nodes import Placement
 from federation.features.feature_map import FeatureMap
 from federation.queries.marginals import Hypothesis
@@ -25,15 +26,15 @@ from federation.queries.marginals import Hypothesis
 def test_models_of_a_world_round_trip_and_predict(make_plan, public):
     plan = make_plan()
     grid = open_grid("inline")
-    grid.assign(Placement(plan.parties, 40, Reference("support.synthetic:Parties"), 1))
-    run_server_app(grid, {"plan": str(Path(plan.directory) / "plan.json")})
-    models = ReleasedModels.load(Path(plan.directory) / "soft_vote.npz")
+    grid.assign(Placement(plan.terms.parties, 40, Reference("support.synthetic:Parties"), 1))
+    run_plan(grid, plan)
+    models = ReleasedModels.load(Path(plan.run.directory) / "soft_vote.npz")
     scores = models.scores(public.rows, 1, 0)
     np.testing.assert_array_equal(scores, models.feature_maps[1].transform(public.rows) @ models.weights[1][0].T)
     assert models.guarantees[1]["epsilon"] == 10.0
-    copy = Path(plan.directory) / "copy.npz"
+    copy = Path(plan.run.directory) / "copy.npz"
     models.save(copy)
-    assert copy.read_bytes() == (Path(plan.directory) / "soft_vote.npz").read_bytes()
+    assert copy.read_bytes() == (Path(plan.run.directory) / "soft_vote.npz").read_bytes()
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]"])

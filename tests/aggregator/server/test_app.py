@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from flwr.app import Context, RecordDict
 from support.worlds import run
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from aggregator.server import app as module
-from aggregator.server.app import IndividualScores, best_means
+from aggregator.server.app import IndividualScores, best_means, run_plan
 from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import FederationError, InputError, QuorumError
 from federation.contract.plugins import Reference
 from federation.contract.query import Submission
-from federation.engines.inline import open_grid, run_server_app
-from federation.engines.nodes import Placement
+from federation.engines.inline import open_grid
 from federation.queries.votes import IndividualQuestion, Training
 
 BROKEN = Reference("support.synthetic:Parties", {"broken": list(range(25))})
@@ -66,7 +66,7 @@ def test_nodes_are_closed_when_the_simulation_fails(nodes):
     assert [one.closed for one in nodes] == [True]
 
 
-def test_a_plan_is_run_in_place_of_the_simulation(make_plan):
+def test_a_plan_is_run(make_plan):
     plan = make_plan()
     files, summary = run(open_grid("inline"), plan, 40)
     assert list(files) == ["soft_vote.npz"]
@@ -79,7 +79,7 @@ def test_below_the_quorum_nothing_is_released(make_plan, tmp_path):
     plan = make_plan(quorum=0.5)
     with pytest.raises(QuorumError, match="15 of 40"):
         run(open_grid("inline"), plan, 40, BROKEN)
-    assert {path.name for path in tmp_path.iterdir()} == {"plan.json"}
+    assert not [*tmp_path.iterdir()]
 
 
 def test_at_the_quorum_those_who_answered_are_enough_and_the_failures_are_told(make_plan):
@@ -96,11 +96,16 @@ def test_the_baseline_of_parties_alone_is_asked_of_so_many(make_plan):
         run(open_grid("inline"), few, 40, none)
 
 
-def test_a_plan_that_cannot_be_read_asks_nobody(tmp_path):
-    grid = open_grid("inline")
-    grid.assign(Placement(1, 1, Reference("support.synthetic:NoSuchProvider"), 1))
-    with pytest.raises(InputError):
-        run_server_app(grid, {"plan": str(tmp_path / "missing.json")})
+def test_a_plan_runs_on_one_thread(make_plan, monkeypatch):
+    found = []
+
+    def noted(*arguments):
+        found.extend(pool["num_threads"] for pool in threadpool_info())
+
+    monkeypatch.setattr(module, "_run", noted)
+    with threadpool_limits(2):
+        run_plan(open_grid("inline"), make_plan())
+    assert {*found} == {1}
 
 
 def test_outside_a_simulation_the_others_are_released_before_the_failure_is_raised(make_plan, monkeypatch):
@@ -119,8 +124,8 @@ def test_outside_a_simulation_the_others_are_released_before_the_failure_is_rais
     plan = make_plan(variants=variants, simulation=False, noise_seed=None, draws=1)
     with pytest.raises(FederationError, match=r"^variant 'bad': no room$"):
         run(open_grid("inline"), plan, 40)
-    assert [path.name for path in Path(plan.directory).glob("*.npz")] == ["good.npz"]
-    summary = json.loads((Path(plan.directory) / "world.json").read_text())
+    assert [path.name for path in Path(plan.run.directory).glob("*.npz")] == ["good.npz"]
+    summary = json.loads((Path(plan.run.directory) / "world.json").read_text())
     assert summary["failed_variants"] == {"bad": "no room"}
 
 

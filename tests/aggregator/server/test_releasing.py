@@ -9,15 +9,16 @@ from support.two_class_questions import marginals
 from aggregator.contract.ledger import Budget, Ledger
 from aggregator.contract.session import Perturbable
 from aggregator.ensembles.output import Ensemble, VoteTally
+from aggregator.server.app import run_plan
 from aggregator.server.releasing import Inquiry, Release, release
 from aggregator.trial.feature_fitting import fit
-from aggregator.trial.plan import VariantPlan, WorldPlan
+from aggregator.trial.plan import TrialPlan, VariantPlan
 from aggregator.trial.public_rows import PublicRows
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import NoGuarantee
 from federation.contract.plugins import Reference
 from federation.contract.query import ReleaseId
-from federation.engines.inline import open_grid, run_server_app
+from federation.engines.inline import open_grid
 from federation.engines.nodes import Placement
 from federation.queries.bags import Bags, CountsNoise, CountsQuestion
 from federation.queries.votes import Training, VotesQuestion
@@ -63,7 +64,7 @@ def test_of_several_draws_one_is_covered(make_plan):
 @pytest.mark.parametrize("change", [{"noise_seed": 1}, {"draws": 2}, {"individual": 3}, {"servers": "two"}])
 def test_outside_a_simulation_nothing_is_seeded_or_repeated(make_plan, change):
     sound = {"simulation": False, "noise_seed": None, "draws": 1, "individual": 0}
-    assert not make_plan(**sound).simulation
+    assert not make_plan(**sound).run.simulation
     with pytest.raises(InputError, match="outside a simulation"):
         make_plan(**{**sound, **change})
 
@@ -92,12 +93,12 @@ def test_the_budget_stops_a_release(make_plan):
 def test_no_vote_is_written(make_plan):
     plan = make_plan(variants=(VariantPlan("soft_vote", "soft_vote", {}),))
     grid = open_grid("inline")
-    grid.assign(Placement(plan.parties, 40, Reference("support.synthetic:Parties"), 1))
-    run_server_app(grid, {"plan": str(Path(plan.directory) / "plan.json")})
-    assert {path.name for path in Path(plan.directory).iterdir()} == {"plan.json", "world.json", "soft_vote.npz"}
-    with np.load(Path(plan.directory) / "soft_vote.npz") as stored:
+    grid.assign(Placement(plan.terms.parties, 40, Reference("support.synthetic:Parties"), 1))
+    run_plan(grid, plan)
+    assert {path.name for path in Path(plan.run.directory).iterdir()} == {"world.json", "soft_vote.npz"}
+    with np.load(Path(plan.run.directory) / "soft_vote.npz") as stored:
         assert not {name for name in stored.files if "vote" in name or "count" in name}
-    summary = json.loads((Path(plan.directory) / "world.json").read_text())
+    summary = json.loads((Path(plan.run.directory) / "world.json").read_text())
     assert set(summary) == {
         "ledger", "diagnostics", "outlooks", "remarks", "bytes_per_party", "individual", "failures", "failed_variants",
         "seconds", "answered", "disclosure",
@@ -108,7 +109,7 @@ def test_no_vote_is_written(make_plan):
 def test_damaged_plans_are_input_errors(tmp_path, content):
     (tmp_path / "x").write_text(content)
     with pytest.raises(InputError):
-        WorldPlan.load(tmp_path / "x")
+        TrialPlan.load(tmp_path / "x")
 
 
 def test_a_release_needs_a_guarantee():

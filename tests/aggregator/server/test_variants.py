@@ -83,7 +83,7 @@ def test_the_others_are_released_and_the_app_fails(make_plan, monkeypatch):
 
     monkeypatch.setattr(VariantRun, "finish", failing)
     plan = make_plan(variants=tuple(VariantPlan(name, "soft_vote", {}) for name in "ab"), **DEPLOYED)
-    folder = Path(plan.directory)
+    folder = Path(plan.run.directory)
     with pytest.raises(FederationError, match=r"^variant 'a': unexpected MemoryError: no room; run with"):
         run(open_grid("inline"), plan, 40)
     assert [path.name for path in folder.glob("*.npz")] == ["b.npz"]
@@ -93,15 +93,15 @@ def test_the_others_are_released_and_the_app_fails(make_plan, monkeypatch):
 def test_without_noise_there_is_one_release_of_one_draw_and_nothing_is_guaranteed(make_plan):
     plan = make_plan(variants=variants(("soft_vote", {"noise": "off"})), budget={"epsilon": 0.1, "delta": 0.0})
     _, summary = run(open_grid("inline"), plan, 40)
-    found = ReleasedModels.load(Path(plan.directory) / "v0.npz")
+    found = ReleasedModels.load(Path(plan.run.directory) / "v0.npz")
     assert (found.epsilons.tolist(), found.draws(0)) == ([math.inf], 1)
     assert found.guarantees == ({"non_private": True, "reason": "noise is off"},)
     assert summary["ledger"]["non_private"]
     [entry] = summary["ledger"]["releases"]
     assert "answers were checked and clipped on arrival" in " ".join(entry["checks"])
-    noisy = replace(plan, variants=variants(("soft_vote", {})), epsilons=(1e9,), budget=None)
+    noisy = plan.changed(variants=variants(("soft_vote", {})), epsilons=(1e9,), budget=None)
     run(open_grid("inline"), noisy, 40)
-    little = ReleasedModels.load(Path(plan.directory) / "v0.npz").weights[0][0]
+    little = ReleasedModels.load(Path(plan.run.directory) / "v0.npz").weights[0][0]
     np.testing.assert_allclose(found.weights[0][0], little, atol=1e-6)  # the same but for the noise
 
 
@@ -182,7 +182,7 @@ def test_an_aggregator_that_spends_more_than_promised_writes_nothing(make_plan, 
         InputError, match=r"the protocol 'soft_vote' promised .* would be charged epsilon=1, delta=1e-06"
     ):
         run(open_grid("inline"), plan, 40)
-    assert not list(Path(plan.directory).glob("*.npz"))
+    assert not list(Path(plan.run.directory).glob("*.npz"))
 
 
 BUDGET = {"epsilon": 1.5, "delta": 1e-3}
@@ -305,7 +305,7 @@ def test_a_variant_that_cannot_begin_costs_a_sparing_plan_itself_alone(make_plan
 def test_a_reference_stands_in_no_ledger_and_moves_nothing_beside_it(make_plan):
     plain = make_plan(individual=5, features=({"whiten": "auto"}, "unit_norm"))
     run(open_grid("inline"), plain, 40)
-    folder = Path(plain.directory)
+    folder = Path(plain.run.directory)
     before, alone = ((folder / name).read_bytes() for name in ("soft_vote.npz", "world.json"))
     reference = VariantPlan("noise_free", "soft_vote", {"noise": "off"}, reference=True)
     run(open_grid("inline"), replace(plain, variants=(*plain.variants, reference)), 40)

@@ -9,17 +9,35 @@ from dataclasses import FrozenInstanceError, fields
 
 import pytest
 
-from aggregator.trial.plan import PublicNumbers, VariantPlan, WorldPlan, product
+from aggregator.trial.plan import PublicNumbers, TrialPlan, VariantPlan, product
 from federation.contract.errors import InputError
 
 
 def test_a_range_survives_the_file(make_plan, tmp_path):
     plan = make_plan(classes=(), label_range=(0, 52.5))
     plan.save(tmp_path / "plan.json")
-    found = WorldPlan.load(tmp_path / "plan.json")
-    assert found.label_range == (0.0, 52.5)
-    assert found.classes == ()
-    assert make_plan().label_range is None
+    found = TrialPlan.load(tmp_path / "plan.json")
+    assert found.public.label_range == (0.0, 52.5)
+    assert found.task.classes == ()
+    assert make_plan().public.label_range is None
+
+
+def test_the_names_in_a_file_are_those_of_earlier_versions(make_plan, tmp_path):
+    plan = make_plan(servers="two", private_rows=7, common_bags=True, periods={"party": 3}, timeout=2.0)
+    plan.save(tmp_path / "plan.json")
+    assert json.loads((tmp_path / "plan.json").read_text()).keys() == {
+        "world", "directory", "noise_seed", "simulation", "split", "parties", "parties_per_node", "quorum", "timeout",
+        "classes", "class_names", "public", "features", "classifier", "variants", "epsilons", "delta", "budget",
+        "draws", "individual", "bags", "largest_bag", "rows_per_person", "label_range", "smallest_bag",
+        "private_rows", "shifted", "sparing", "colluding", "servers", "reference", "robust", "alike", "in_letters",
+        "summation", "chosen", "choice", "periods", "common_bags",
+    }  # fmt: skip
+    assert TrialPlan.load(tmp_path / "plan.json") == plan
+
+
+def test_a_name_that_no_part_has_cannot_be_changed(make_plan):
+    with pytest.raises(TypeError, match="nothing"):
+        make_plan(nothing=1)
 
 
 @pytest.mark.parametrize("ends", [(1.0, 1.0), (2.0, 1.0), (0.0, math.inf), (math.nan, 1.0)])
@@ -81,7 +99,7 @@ def test_a_file_with_a_part_of_another_type_or_out_of_range_is_refused(make_plan
     make_plan().save(file)
     file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
     with pytest.raises(InputError):
-        WorldPlan.load(file)
+        TrialPlan.load(file)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "1", "[" * 100_000, "{}"])
@@ -89,7 +107,7 @@ def test_a_file_that_is_no_plan_is_refused(tmp_path, text):
     file = tmp_path / "plan.json"
     file.write_text(text)
     with pytest.raises(InputError, match="write it again"):
-        WorldPlan.load(file)
+        TrialPlan.load(file)
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../../elsewhere", "/elsewhere", "a\\b", "a/b", "a\0", "a\nb"])
@@ -133,7 +151,7 @@ def test_before_any_data_is_read_only_delta_is_known():
     numbers = PublicNumbers(1e-6)
     unknown = {one.name for one in fields(numbers) if getattr(numbers, one.name) is None}
     assert unknown == {
-        "parties", "classes", "features", "public_rows", "bags", "smallest_bag", "largest_bag", "label_range",
+        "terms", "classes", "features", "public_rows", "bags", "smallest_bag", "largest_bag", "label_range",
         "common_bags", "rows", "attainable", "majority", "residual",
     }  # fmt: skip
     assert (numbers.delta, numbers.draws, numbers.rows_per_person) == (1e-6, 1, 0)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.trial import trial as module
-from aggregator.trial.plan import PublicNumbers, VariantPlan
+from aggregator.trial.plan import KnownNumbers, VariantPlan
 from aggregator.trial.trial import (
     FEW,
     OMITTED,
@@ -187,10 +187,10 @@ def test_one_view_where_nothing_is_automatic(make_plan):
 def test_automatic_dimensions_follow_the_release(make_plan, public):
     plan = make_plan(features=({"whiten": "auto"}, "unit_norm"), parties=400, epsilons=(0.01, 100.0))
     views = Views(plan)
-    few, many = (views.at("pure", epsilon).public.feature_map.dimension for epsilon in plan.epsilons)
-    spectrum = spectrum_to_whiten(plan.features, public)
-    known = {"classes": 3, "parties": 400, "delta": plan.delta}
-    expected = [min(4, affordable("pure", spectrum, epsilon=epsilon, **known)) for epsilon in plan.epsilons]
+    few, many = (views.at("pure", epsilon).public.feature_map.dimension for epsilon in plan.releases.epsilons)
+    spectrum = spectrum_to_whiten(plan.task.stages, public)
+    known = {"classes": 3, "parties": 400, "delta": plan.public.delta}
+    expected = [min(4, affordable("pure", spectrum, epsilon=epsilon, **known)) for epsilon in plan.releases.epsilons]
     assert [few, many] == expected == [3, 4]
 
 
@@ -225,19 +225,30 @@ def test_releases_that_afford_the_same_are_fitted_once(make_plan, monkeypatch):
 def test_the_map_needs_no_private_number(make_plan, public):
     plan = make_plan()
     known = {"noise": "pure", "classes": 3, "parties": 40, "epsilon": 1.0, "delta": 1e-6}
-    expected, rows = fitted(plan.features, public, **known)
-    found = Views(replace(plan, noise_seed=7)).at("pure", 1.0).public.rows
+    expected, rows = fitted(plan.task.stages, public, **known)
+    found = Views(plan.changed(noise_seed=7)).at("pure", 1.0).public.rows
     np.testing.assert_array_equal(found, expected.transform(public.rows))  # of any number of rows at a time
     np.testing.assert_array_equal(found, rows)
 
 
 def test_a_world_knows_the_numbers_of_its_plan(make_plan, public):
-    plan = make_plan(bags=4, smallest_bag=2, largest_bag=9, rows_per_person=3, common_bags=True)
+    plan = make_plan(
+        quorum=0.7,
+        colluding=0.2,
+        servers="two",
+        rows=500,
+        bags=4,
+        smallest_bag=2,
+        largest_bag=9,
+        rows_per_person=3,
+        common_bags=True,
+    )
     world = World(plan, Views(plan))
-    assert world.numbers(7) == PublicNumbers(
+    assert world.numbers(7) == KnownNumbers(
         1e-6,
         draws=3,
-        terms=TrustTerms(40),
+        terms=TrustTerms(40, quorum=0.7, colluding=0.2, servers="two"),
+        rows=500,
         classes=3,
         features=7,
         public_rows=len(public.rows),

@@ -40,7 +40,7 @@ def test_flower_and_inline_release_equal_bytes(make_plan, flower_grid, per_node)
     plan = make_plan(individual=10)
     flower_grid.heard.clear()
     assert run(flower_grid, plan, per_node) == run(open_grid("inline"), plan, 13)
-    nodes = -(-plan.parties // per_node)
+    nodes = -(-plan.terms.parties // per_node)
     assert flower_grid.heard == [(number + 1, 2 * nodes) for number in range(2 * nodes)]
 
 

@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 from flwr.app import RecordDict
 from support.worlds import SYNTHETIC, run
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_info
 
 from aggregator.trial.plan import VariantPlan
-from federation.contract.errors import InputError, QuorumError
+from federation.contract.errors import QuorumError
 from federation.contract.plugins import Reference
-from federation.engines import inline as launch
-from federation.engines.inline import CLIENT_APP, InlineGrid, MeasuredGrid, open_grid, run_server_app
+from federation.engines.inline import CLIENT_APP, InlineGrid, MeasuredGrid, open_grid
 from federation.engines.nodes import Placement
 
 VARIANTS = (
@@ -58,7 +57,7 @@ def test_a_failing_party_moves_the_statistic_by_no_more_than_its_sensitivity(mak
     released = []
     for holdings in (SYNTHETIC, Reference("support.synthetic:Parties", damage)):
         summary = run(open_grid("inline"), plan, per_node, holdings)[1]
-        with np.load(Path(plan.directory) / "off.npz") as stored:
+        with np.load(Path(plan.run.directory) / "off.npz") as stored:
             released.append(stored["weights_0"][0])
         sensitivity = summary["ledger"]["releases"][1]["guarantee"]["parameters"]["sensitivity"]
         assert summary["answered"] >= 39
@@ -81,7 +80,7 @@ def test_the_wrong_provider_is_one_clear_cause(make_plan):
 def test_models_on_disk_need_numpy_only(make_plan, public):
     plan = make_plan()
     run(open_grid("inline"), plan, 40)
-    with np.load(Path(plan.directory) / "soft_vote.npz", allow_pickle=False) as stored:
+    with np.load(Path(plan.run.directory) / "soft_vote.npz", allow_pickle=False) as stored:
         assert [stored[f"weights_{number}"].shape for number in (0, 1)] == [(3, 3, 3), (3, 3, 3)]
         assert json.loads(str(stored["description"]))["classes"] == ["a", "b", "c"]
 
@@ -108,28 +107,6 @@ def test_the_inline_grid_serves_the_parties_of_this_project():
     grid.close()
 
 
-def test_an_app_runs_on_one_thread_with_the_settings_of_its_run(monkeypatch):
-    monkeypatch.setattr(launch, "SERVER_APP", f"{__name__}:seen")
-    grid, settings = open_grid("inline"), {"plan": "plan.json"}
-    with threadpool_limits(2):
-        run_server_app(grid, settings)
-    found, threads = grid.seen
-    assert found == settings
-    assert threads == {1}
-
-
-def test_what_an_app_raises_reaches_whoever_runs_it(monkeypatch):
-    monkeypatch.setattr(launch, "SERVER_APP", f"{__name__}:failing")
-    with pytest.raises(QuorumError, match="nobody answered"):
-        run_server_app(open_grid("inline"), {})
-
-
-def test_an_app_that_is_not_installed_is_a_clear_error(monkeypatch):
-    monkeypatch.setattr(launch, "SERVER_APP", "aggregator.server.app:absent")
-    with pytest.raises(InputError, match=r"cannot load 'aggregator\.node\.app:absent'"):
-        run_server_app(open_grid("inline"), {})
-
-
 def test_it_releases_the_same_bytes_and_counts_messages_seconds_and_bytes(make_plan):
     plan = make_plan(individual=10)
     heard = []
@@ -139,7 +116,7 @@ def test_it_releases_the_same_bytes_and_counts_messages_seconds_and_bytes(make_p
     assert grid.messages == len(heard) == heard[-1][1] == 4 * 2  # votes and scores, of four nodes
     assert grid.answering > 0
     [per_party, *_] = summary["bytes_per_party"]["soft_vote"]
-    assert plan.parties * per_party < grid.sent < plan.parties * (per_party + 200)
+    assert plan.terms.parties * per_party < grid.sent < plan.terms.parties * (per_party + 200)
     once = MeasuredGrid(CLIENT_APP)
     run(once, plan, 40)
     assert once.asked == grid.asked  # of one node's questions, however many nodes

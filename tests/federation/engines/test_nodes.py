@@ -308,7 +308,7 @@ def test_scattered_nodes_release_the_bytes_of_inline(make_plan, flower_process):
     heard = []
     grid = StockGrid(ScatteredGrid(partitions(7)), on_reply=lambda *counts: heard.append(counts))
     assert grid.partitions == 7
-    size = grid.cohort(plan.parties, None, 4096)
+    size = grid.cohort(plan.terms.parties, None, 4096)
     assert size == 6
     assert run(grid, plan, size) == run(open_grid("inline"), plan, 40)
     assert heard[-1] == (14, 14)

@@ -659,20 +659,26 @@ KINDS = (
 def test_a_world_is_that_of_the_worst_case_at_the_scenarios_epsilon_and_delta(kind):
     variant, worst = variant_of(kind, {}), worst_of(kind, {}, PUBLIC)
     made = plan(worst, variant, 0.7, 0.02, there=False)
-    assert (made.epsilons, made.delta, made.draws, made.budget) == ((0.7,), 0.02, 1, None)
-    for name, value in worst.world.items():
-        assert getattr(made, name) == value
+    assert (made.releases.epsilons, made.public.delta, made.public.draws, made.releases.budget) == (
+        (0.7,),
+        0.02,
+        1,
+        None,
+    )
+    assert made == made.changed(**worst.world)
+    terms = {"parties": made.terms.parties, "classes": made.task.classes, "rows": made.public.rows}
+    assert {name: value for name, value in worst.world.items() if name in terms}.items() <= terms.items()
     [only] = made.variants
     assert (only.name, only.kind, only.options) == (variant.name, kind, variant.options)
-    np.testing.assert_array_equal(made.public.call().rows, worst.public)
-    assert made.simulation
-    assert made.noise_seed is not None  # so that an audit finds the same each time
+    np.testing.assert_array_equal(made.task.table.call().rows, worst.public)
+    assert made.run.simulation
+    assert made.run.noise_seed is not None  # so that an audit finds the same each time
 
 
 def test_a_public_row_that_is_protected_is_another_one_on_the_other_side():
     options = {"perturb": "output", "protect": "party_and_auxiliary_row"}
     variant, worst = variant_of("soft_vote", options), worst_of("soft_vote", options, PUBLIC)
-    here, there = (plan(worst, variant, 1.0, 0.01, side).public.call().rows for side in (False, True))
+    here, there = (plan(worst, variant, 1.0, 0.01, side).task.table.call().rows for side in (False, True))
     np.testing.assert_array_equal(here, worst.public)
     np.testing.assert_array_equal(there, worst.public_there)
     assert (here != there).any()

@@ -5,7 +5,7 @@ import json
 import pytest
 from support.letter_sites import CLOSING, deployed, scenario, write_public
 
-from aggregator.trial.plan import WorldPlan
+from aggregator.trial.plan import TrialPlan
 from federation.contract.errors import InputError
 from federation.signed_messages.aggregation_messages import roster_of
 from federation.signed_messages.agreement import Agreement
@@ -41,7 +41,7 @@ def test_it_has_all_that_is_needed_and_only_its_owner_may_look(tmp_path):
     assert folder.invitation.root == (folder.path / "ca.crt").read_text()
     assert folder.invitation.aggregator == public_text(folder.signing_key.public_key())
     require_valid(folder.path, "link.org")
-    WorldPlan.load(folder.path / "world-plan.json")
+    TrialPlan.load(folder.path / "world-plan.json")
 
 
 def test_its_scenario_is_the_one_that_was_given_with_the_public_rows_beside_it(tmp_path):

@@ -105,7 +105,9 @@ def test_a_deployed_aggregators_directory_is_real(tmp_path, simulation):
     chosen = protocol("private_labels")
     real = {} if simulation else {"simulation": False, "noise_seed": None, "draws": 1, "parties_per_node": 1}
     plan = small.plan(chosen, "private_labels", {}, tmp_path, **real)
-    placement = small.Placement(plan.parties, plan.parties_per_node, small.provider(chosen.requires), small.SEED)
+    placement = small.Placement(
+        plan.terms.parties, plan.run.parties_per_node, small.provider(chosen.requires), small.SEED
+    )
     small.run(plan, placement, None if simulation else small.SitesGrid())
     assert is_world(tmp_path)
     found = evidence(tmp_path)
@@ -114,7 +116,7 @@ def test_a_deployed_aggregators_directory_is_real(tmp_path, simulation):
     assert isinstance(release.guarantee, Guarantee)
     assert release.noise_at is Place.PARTY
     assert [one.private for one in release.sends] == [False, True]
-    assert (found.name, found.first.parties, found.first.draws) == ("a check", plan.parties, plan.draws)
+    assert (found.name, found.first.parties, found.first.draws) == ("a check", plan.terms.parties, plan.public.draws)
     assert (">REAL<" in write_guarantee(tmp_path).read_text()) is not simulation
 
 

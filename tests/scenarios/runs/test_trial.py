@@ -55,8 +55,8 @@ def promises(monkeypatch):
     """What stands in for the aggregator promises this, by variant; its estimators always say one half."""
     promised = {"ratio": KEPT, "ratio-published": CLAIMED, "ratio-off": OFF}
 
-    def run(grid, config):
-        plan = json.loads(Path(config["plan"]).read_text())
+    def run(grid, made):
+        plan = json.loads(json.dumps(made.to_dict()))
         folder, listed = Path(plan["directory"]), [variant["name"] for variant in plan["variants"]]
         for name in listed:
             draws = 1 if promised[name] is OFF else plan["draws"]
@@ -71,7 +71,7 @@ def promises(monkeypatch):
         }  # fmt: skip
         (folder / "world.json").write_text(json.dumps(summary))
 
-    monkeypatch.setattr(world, "run_server_app", run)
+    monkeypatch.setattr(world, "run_plan", run)
     return promised
 
 
@@ -152,8 +152,8 @@ def slopes(monkeypatch):
     """What stands in for the aggregator releases the true slopes with an intercept that is off by .5 or 1."""
     plans = []
 
-    def run(grid, config):
-        plan = json.loads(Path(config["plan"]).read_text())
+    def run(grid, made):
+        plan = json.loads(json.dumps(made.to_dict()))
         plans.append(plan)
         folder, names = Path(plan["directory"]), [variant["name"] for variant in plan["variants"]]
         for name in names:
@@ -168,7 +168,7 @@ def slopes(monkeypatch):
         }  # fmt: skip
         (folder / "world.json").write_text(json.dumps(summary))
 
-    monkeypatch.setattr(world, "run_server_app", run)
+    monkeypatch.setattr(world, "run_plan", run)
     return plans
 
 
@@ -218,8 +218,8 @@ def test_own_files_are_scored_as_regressions_where_a_range_is_declared(own_file,
 def test_a_documented_range_is_a_premise(tmp_path):
     given = {**lines_document("diabetes", "slope"), "data": {"source": "diabetes"}, "parties": {"count": 4}}
     plan = worlds(resolve(given), None)[0].plan(tmp_path, 4)
-    assert plan.label_range == (25.0, 346.0)
-    assert plan.class_names == (
+    assert plan.public.label_range == (25.0, 346.0)
+    assert plan.task.class_names == (
         "the range [25, 346] of the labels, and which columns hold text, are as the data set documents"
     )
 

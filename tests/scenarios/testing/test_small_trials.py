@@ -12,7 +12,6 @@ from support.questions import PRIVATE, QUESTIONS
 from aggregator.contract.protocol import Requires
 from aggregator.contract.registry import protocol
 from aggregator.contract.worst_case import PrivateWorstCase, Rows
-from aggregator.trial.plan import WorldPlan
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.contract.query import PrivateQuestion, Submission
@@ -45,7 +44,7 @@ def test_real_labels_lie_in_the_range_that_the_plan_declares(tmp_path):
     labels = held(Requires(labels="real")).labels
     assert 0 < labels.min() < labels.max() < 1
     plan = small.plan(protocol("label_sums"), "label_sums", {}, tmp_path)
-    assert (plan.label_range, plan.classes) == ((0.0, 1.0), ())
+    assert (plan.public.label_range, plan.task.classes) == ((0.0, 1.0), ())
 
 
 def test_rows_are_equal_wherever_they_are_made_and_differ_between_parties():
@@ -125,12 +124,11 @@ def test_sites_refuse_what_only_a_simulation_may_ask_and_answer_nothing_twice():
     assert grid.paid(0) == pytest.approx(1.0)
 
 
-def test_a_plan_is_saved_with_what_replaces_its_fields_and_can_be_run(tmp_path):
+def test_a_plan_has_what_replaces_its_fields_and_can_be_run(tmp_path):
     found, grid = protocol("label_sums"), small.CountingGrid()
     plan = small.plan(found, "label_sums", {"noise": "pure"}, tmp_path / "new", epsilons=(2.0,), parties_per_node=3)
-    assert WorldPlan.load(tmp_path / "new" / "plan.json") == plan
-    assert (plan.epsilons, plan.variants[0].options) == ((2.0,), {"noise": "pure"})
-    release = small.run(plan, Placement(plan.parties, 3, small.provider(found.requires), small.SEED), grid)
+    assert (plan.releases.epsilons, plan.variants[0].options) == ((2.0,), {"noise": "pure"})
+    release = small.run(plan, Placement(plan.terms.parties, 3, small.provider(found.requires), small.SEED), grid)
     assert release.exists()
     assert grid.asked == 2  # of each node one question
 

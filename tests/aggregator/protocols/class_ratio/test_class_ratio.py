@@ -80,7 +80,7 @@ def test_whatever_goes_together_leads_to_estimates(make_plan):
     shares = np.array([0.7, 0.2, 0.1])
     labels = np.repeat(np.arange(3), (1000 * shares).astype(int))
     for n, options in enumerate(FITTED):
-        models = ReleasedRatios.load(Path(plan.directory) / f"v{n}.npz")
+        models = ReleasedRatios.load(Path(plan.run.directory) / f"v{n}.npz")
         found = models.estimator(0, 0).predict(models.feature_maps[0].transform(draw(labels, 3)))
         assert found.sum() == pytest.approx(1)
         assert np.abs(found - shares).sum() < 0.5, options  # two thirds of the way from a guess, or better

@@ -78,7 +78,7 @@ plan = plan_fixture(
 
 def ratios(plan, name, release=0, noise=0):
     """The estimated class ratios of a large set whose shares are known."""
-    models = ReleasedRatios.load(Path(plan.directory) / f"{name}.npz")
+    models = ReleasedRatios.load(Path(plan.run.directory) / f"{name}.npz")
     labels = np.repeat(np.arange(3), (3000 * SHARES).astype(int))
     return models.estimator(release, noise).predict(models.feature_maps[release].transform(draw(labels, 7)))
 
@@ -123,7 +123,7 @@ def test_no_honest_answer_is_out_of_reach(plan, noise, epsilon):
     """Where noise is rare, a record of it is many of its standard deviations, and takes an empty class below zero."""
     chosen = plan(variants=(VariantPlan("one", "class_ratio", {"noise": noise}),), epsilons=(epsilon,))
     world = World(chosen, Views(chosen)).of(chosen.variants[0])
-    session = protocol("class_ratio")(noise=noise).begin(world, epsilon, chosen.draws)
+    session = protocol("class_ratio")(noise=noise).begin(world, epsilon, chosen.public.draws)
     [collector] = [asked.collector for asked in session.questions() if asked.question.kind == "counts"]
     mechanism = collector.question.mechanism()
     sizes, counts = np.array([[60.0, 0.0]]), np.zeros((1, 2, 2, 3))
@@ -140,7 +140,7 @@ def test_labels_get_their_share_of_the_noises_budget_and_what_is_known_of_noise_
     options = {"noise": "gaussian", "protect": "row", **EMBEDDED, "dimensions": 8, "label_share": share}
     chosen = plan(variants=(VariantPlan("one", "class_ratio", options),), epsilons=(1.0,))
     world = World(chosen, Views(chosen)).of(chosen.variants[0])
-    session = protocol("class_ratio")(**options).begin(world, 1.0, chosen.draws)
+    session = protocol("class_ratio")(**options).begin(world, 1.0, chosen.public.draws)
     [asked] = session.questions()
     weight, sigma = asked.question.label_weight, asked.question.mechanism().parameters["scale"]
     assert 2 * weight**2 / (2 * weight**2 + 4) == pytest.approx(share)
@@ -154,8 +154,8 @@ def test_labels_get_their_share_of_the_noises_budget_and_what_is_known_of_noise_
 
     def sent(deviations):
         moved = np.array([1.0, -1.0, 0.0]) * deviations * sigma / weight
-        counts = np.broadcast_to(20.0 + moved, (1, chosen.draws, 2, 3))
-        arrays = {"sizes": np.full((1, 2), 60.0), "counts": counts, "means": np.zeros((1, chosen.draws, 2, 8))}
+        counts = np.broadcast_to(20.0 + moved, (1, chosen.public.draws, 2, 3))
+        arrays = {"sizes": np.full((1, 2), 60.0), "counts": counts, "means": np.zeros((1, chosen.public.draws, 2, 8))}
         return Submission("noisy_embeddings", np.array([0]), arrays, asked.question.promise())
 
     far = asked.collector.add(sent(50.0 + 60.0 * weight / sigma))
@@ -269,7 +269,7 @@ def test_released_estimators_are_read_back_as_they_were(plan):
     chosen = plan("gaussian", "published")
     run(open_grid("inline"), chosen, 6, BAGGED)
     for name in ("gaussian", "published"):
-        path = Path(chosen.directory) / f"{name}.npz"
+        path = Path(chosen.run.directory) / f"{name}.npz"
         models = ReleasedRatios.load(path)
         replace(models, variant="again").save(path.with_name("again.npz"))
         again = ReleasedRatios.load(path.with_name("again.npz"))
@@ -333,7 +333,7 @@ def dealt(parties=PARTIES):
 
 def common_session_ratios(plan, name, release=0, noise=0):
     """The estimated class ratios of a large set whose shares are known."""
-    models = ReleasedRatios.load(Path(plan.directory) / f"{name}.npz")
+    models = ReleasedRatios.load(Path(plan.run.directory) / f"{name}.npz")
     labels = np.repeat(np.arange(3), (3000 * SHARES).astype(int))
     return models.estimator(release, noise).predict(models.feature_maps[release].transform(draw(labels, 7)))
 
@@ -341,16 +341,16 @@ def common_session_ratios(plan, name, release=0, noise=0):
 def session(plan, name):
     [variant] = plan.variants
     world = World(plan, Views(plan)).of(variant)
-    return protocol("class_ratio")(**variant.options).begin(world, 1.0, plan.draws)
+    return protocol("class_ratio")(**variant.options).begin(world, 1.0, plan.public.draws)
 
 
 @pytest.mark.parametrize("name", [name for name in OPTIONS if "protect" not in OPTIONS[name]])
 def test_without_noise_it_learns_what_it_would_of_one_party_with_all_rows(plan, make_plan, tmp_path, name):
     common = plan(f"{name}_off", directory=str(tmp_path / "common"))
-    Path(common.directory).mkdir()
+    Path(common.run.directory).mkdir()
     run(open_grid("inline"), common, PARTIES, dealt())
     alone = plan(f"{name}_off", parties=1, common_bags=False, directory=str(tmp_path / "alone"))
-    Path(alone.directory).mkdir()
+    Path(alone.run.directory).mkdir()
     run(open_grid("inline"), alone, 1, dealt(1))
     exact = name in ("auto", "rows", "exact")  # rows as they come; sums are rounded to a grid
     np.testing.assert_allclose(

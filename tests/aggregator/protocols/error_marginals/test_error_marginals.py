@@ -14,11 +14,12 @@ from support.worlds import guarantees, run, run_in_cohorts
 from aggregator.contract.protocol import Refused
 from aggregator.protocols.error_marginals.error_marginals import ErrorMarginals
 from aggregator.releases.models import ReleasedClassifiers
+from aggregator.server.app import run_plan
 from aggregator.trial.plan import VariantPlan
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.plugins import Reference
 from federation.contract.trust import TrustTerms
-from federation.engines.inline import open_grid, run_server_app
+from federation.engines.inline import open_grid
 from federation.engines.nodes import Placement
 from federation.queries.marginals import MarginalsNoise, exchange_noise
 from scenarios.testing.small_trials import SitesGrid
@@ -42,7 +43,7 @@ plan = plan_fixture("error_marginals", VARIANTS)
 
 
 def models(plan, name):
-    return ReleasedClassifiers.load(Path(plan.directory) / f"{name}.npz")
+    return ReleasedClassifiers.load(Path(plan.run.directory) / f"{name}.npz")
 
 
 def accuracy(plan, name, release=0, noise=0):
@@ -211,12 +212,11 @@ def test_a_deployment_answers_each_query_once(plan, tmp_path):
     Its noise follows no seed, so epsilon is large: much noise would now and then teach the learner the constant class
     that it asked about first, which it does not ask about again.
     """
-    chosen = replace(plan("default", epsilons=(1000.0,), draws=1, parties=1), simulation=False, noise_seed=None)
-    chosen = replace(chosen, parties_per_node=1)
-    chosen.save(tmp_path / "plan.json")
+    chosen = plan("default", epsilons=(1000.0,), draws=1, parties=1, simulation=False, noise_seed=None)
+    chosen = chosen.changed(parties_per_node=1)
     grid = SitesGrid()
     grid.assign(Placement(1, 1, HONEST, seed=1))
-    run_server_app(grid, {"plan": str(tmp_path / "plan.json")})
+    run_plan(grid, chosen)
     assert [cost.query for cost in grid.costs[0]] == [0, 1]
     assert len({cost.release for cost in grid.costs[0]}) == 1
     assert models(chosen, "default").hypotheses(0, 0)

@@ -5,18 +5,16 @@ Exchanges of a world with parties that remember what they have answered.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from support.two_class_parties import plan_fixture
 from support.worst_pairs import pair_of, without_noise
 
 from aggregator.protocols.error_marginals.session import WorstExchange
+from aggregator.server.app import run_plan
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.plugins import Reference
-from federation.engines.inline import run_server_app
 from federation.engines.nodes import Placement
 from scenarios.testing.small_trials import SitesGrid
 
@@ -87,10 +85,10 @@ plan = plan_fixture("error_marginals", {"constant": {"learner": "linear", "round
 def test_a_second_run_begins_exchanges_of_its_own(plan, tmp_path):
     """Its answers are paid for again; under the names of the first run parties would refuse them."""
     chosen = plan(epsilons=(1.0,), draws=1, parties=1, parties_per_node=1, noise_seed=None)
-    replace(chosen, simulation=False).save(tmp_path / "plan.json")
+    chosen = chosen.changed(simulation=False)
     grid = SitesGrid()
     for runs in (1, 2):
         grid.assign(Placement(1, 1, Reference("support.two_class_parties:Parties"), seed=1))
-        run_server_app(grid, {"plan": str(tmp_path / "plan.json")})
+        run_plan(grid, chosen)
         assert [cost.query for cost in grid.costs[0]] == [0] * runs
         assert len({cost.release for cost in grid.costs[0]}) == runs

@@ -43,7 +43,7 @@ plan = plan_fixture("mean_operator", VARIANTS)
 
 
 def models(plan, name):
-    return ReleasedModels.load(Path(plan.directory) / f"{name}.npz")
+    return ReleasedModels.load(Path(plan.run.directory) / f"{name}.npz")
 
 
 def accuracy(plan, name, release=0, noise=0):

@@ -91,7 +91,7 @@ def test_what_is_left_of_the_noise_decides_how_much_is_regularised(plan):
     assert shrunk["noise_norm"] == plain["noise_norm"]
     assert 1e-4 < shrunk["regularisation"] < plain["regularisation"] / 2
     first, second = (
-        ReleasedModels.load(Path(chosen.directory) / f"{name}.npz").weights[0] for name in ("pure", "plain")
+        ReleasedModels.load(Path(chosen.run.directory) / f"{name}.npz").weights[0] for name in ("pure", "plain")
     )
     assert not np.allclose(first, second)
 
@@ -160,7 +160,7 @@ def test_a_masked_sum_of_shares_gives_the_same_models_and_says_so(plan):
     for name in ("", "scenarios.simulated.secure_aggregation:SimulatedSummation"):
         chosen = plan("secure", epsilons=(1.0,), summation=name)
         _, summary = run(open_grid("inline"), chosen, 6, HONEST)
-        weights = ReleasedModels.load(Path(chosen.directory) / "secure.npz").weights[0]
+        weights = ReleasedModels.load(Path(chosen.run.directory) / "secure.npz").weights[0]
         found[name] = weights, json.dumps(summary["ledger"])
     (clear, before), (masked, after) = found.values()
     np.testing.assert_array_equal(clear, masked)

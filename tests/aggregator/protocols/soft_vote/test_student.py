@@ -138,7 +138,7 @@ def test_rows_that_are_no_clusters_keep_the_model():
 def session(make_plan, features=DEFAULT, classes=("a", "b", "c"), **options):
     plan = make_plan(variants=(VariantPlan("v", "soft_vote", options),), features=features, classes=classes)
     world = World(plan, Views(plan)).of(plan.variants[0])
-    return SoftVote(**options).begin(world, plan.epsilons[0], 1)
+    return SoftVote(**options).begin(world, plan.releases.epsilons[0], 1)
 
 
 def test_only_releases_of_unit_shares_of_three_classes_have_a_student(make_plan):

@@ -49,7 +49,7 @@ class ClassSums(OneQueryProtocol):
         return described(sums[:, :-1] / np.maximum(counts, 1.0))
 
     def worst_case(self, units: int, public: Any) -> PrivateWorstCase:
-        world = {"largest_bag": 2, "private_rows": 2}
+        world = {"largest_bag": 2, "rows": 2}
         one_column = np.array([[0.0], [1.0]])
         return WorstClassSums("one party, one row changes its class", one_column, 100_000, world=world, units=units)
 

@@ -73,7 +73,7 @@ class StepsSession(Session):
 
     def __init__(self, world: World, options: NoisySteps, draws: int) -> None:
         world.require_two_classes()
-        self._view, self._parties, self._options = world.views.at(OFF, math.inf), world.plan.parties, options
+        self._view, self._parties, self._options = world.views.at(OFF, math.inf), world.plan.terms.parties, options
         self._weights = np.zeros((draws, self.feature_map.dimension))
         self._round = 0
         self._answers: list[VectorAnswers[GradientQuestion]] = [self._asked(0).collector]

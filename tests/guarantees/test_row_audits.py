@@ -45,14 +45,10 @@ def test_two_rows_or_half_of_the_shares_are_refuted(name, second):
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "pure"])
-def test_shares_of_noise_on_labels_of_public_rows_are_tight_and_half_of_them_or_too_many_counted_on_refuted(noise):
+def test_shares_of_noise_on_labels_of_public_rows_that_count_on_too_many_parties_are_refuted(noise):
     options = {"trust": "secure", "noise": noise}
     whole, half = (pair_of("label_sums", options, PUBLIC, units) for units in (1, 2))
     assert (whole.question.contributors, len(half.held(False))) == (3, 1)
-    result = audited(whole, RUNS)
-    assert (result.claimed, result.delta) == (1.0, DELTA if noise == "gaussian" else 0.0)
-    assert 0.5 < result.lower_bound <= 1.0
-    assert not audited(half, RUNS).passed
     all_count = replace(whole.question, contributors=6)  # where three are honest
     assert not audited(replace(whole, question=all_count, worst=OfThree(**vars(whole.worst))), RUNS).passed
 

@@ -319,6 +319,7 @@ def test_the_explanation_is_not_cropped(count):
     assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilons", "claiming"), [((1.0,), 0), ((1.0,), 12), ((0.1, 1.0), 1), ((0.1, 1.0), 4)])
 @pytest.mark.parametrize("settings", [({},), tuple({"parties.count": str(n)} for n in (1, 2, 3, 4))])
 def test_the_watermark_is_not_cropped_and_hides_no_label(epsilons, claiming, settings):

@@ -128,6 +128,7 @@ def test_labels_without_error_are_found_again(draw):
     np.testing.assert_allclose(BagLeastSquares().fit(sums.rows, sums.labels).weights_, truth, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bags", "size"), [(20, 40), (40, 40), (40, 200)])
 def test_the_error_on_new_rows_is_the_expected_one_whatever_the_size_of_bags(bags, size):
     """By simulation: s^2 (1 + r / (m - r - 1)) within four standard errors."""

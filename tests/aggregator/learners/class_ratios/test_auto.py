@@ -86,6 +86,7 @@ def test_bags_that_have_nothing_in_common_are_answered_by_their_mean():
     assert verdict(found.diagnostics_) == "nothing better than the mean"
 
 
+@pytest.mark.slow
 def test_what_bags_have_in_common_is_found_beside_their_drift():
     """They are far from each other in a direction that says nothing of classes; the bag classifier is lost in it."""
     away = np.linalg.svd(WORLD.means)[2][-1]

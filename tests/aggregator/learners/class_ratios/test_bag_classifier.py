@@ -61,6 +61,7 @@ def three():
     return world, world.bags(shares, 150, rng), shares
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("classes", [2, 5])
@@ -91,6 +92,7 @@ def test_matched_scores_lose_little_to_those_of_the_best_classifier():
     assert np.mean(errors) < 1.3 * np.mean(best) + 0.005
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 def test_errors_fall_with_the_number_of_rows():
     world, shares, ratios = Mixtures(3, distance=1.5), skewed(3, 0.1), np.array([0.7, 0.2, 0.1])

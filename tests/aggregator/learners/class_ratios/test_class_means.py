@@ -77,6 +77,7 @@ def test_energy_is_the_energy_distance_of_set_and_mixture():
     assert found == pytest.approx(minimised(-between, -to_set), abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     [ClassMeans("linear"), ClassMeans("exact"), EnergyMeans()],
@@ -156,6 +157,7 @@ def test_means_say_as_much_as_rows(kind):
     )
 
 
+@pytest.mark.slow
 def test_noise_in_released_means_is_taken_out_of_their_squares():
     rng, shares = np.random.default_rng(6), np.concatenate([skewed(3, 0.1)] * 4)
     levels, squares = rng.uniform(0.2, 2.0, 12), {True: [], False: []}

@@ -83,6 +83,7 @@ def test_where_the_published_dirichlet_fails_it_says_that_this_tells(counts: tup
     assert "no sigma serves these counts" in row.note
 
 
+@pytest.mark.slow
 def test_a_delta_that_draws_cannot_show_is_not_called_zero() -> None:
     row = published_dirichlet(SKEWED, 1.0, 1e-6)
     assert row.delta is None

@@ -10,20 +10,27 @@ How shares of one noise are added in a simulation: through a masked sum, or in c
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
 import numpy as np
 
+from aggregator.collectors.robust_sums import BOUNDED, Changes, GatedSum, Robustness
+from aggregator.contract.ledger import LOCAL, local_guarantee, summed
+from aggregator.contract.session import Asked
 from aggregator.trial.plan import TrialPlan
 from federation.contract.errors import FederationError, InputError
-from federation.contract.guarantee import Guarantee
+from federation.contract.guarantee import Assumption, Guarantee, NoGuarantee
+from federation.contract.honest import Arrays, PartySize
 from federation.contract.plugins import Reference
 from federation.contract.query import PrivateQuestion, Question, Submission, check_submission
-from federation.numerics.rows import Booleans, Integers
-from federation.secure_aggregation.masks import MOST_STEPS
+from federation.numerics.rows import Booleans, Floats, Integers
+from federation.queries.votes import Training
+from federation.secure_aggregation.masks import MOST_STEPS, require_room
 from federation.secure_aggregation.plan import SAID
 
 
@@ -86,11 +93,53 @@ _PROMISED = ("epsilon", "delta", "unit", "adjacency", "mechanism")
 
 
 class CheckedAnswers(Answers):
-    """Answers of K parties to one question; `promise` is the guarantee that each must carry, None for those without."""
+    """Answers of K parties to one question; `promise` is the guarantee that each must carry, None for those without.
 
-    def __init__(self, question: Question, parties: int, promise: Guarantee | None) -> None:
+    What honest parties can send, given the `public` numbers of every party, is for the question to say. An answer that
+    is longer than an honest one is by its noise is scaled to what that reaches, unless `robustness` says otherwise.
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        parties: int,
+        promise: Guarantee | None,
+        robustness: Robustness = BOUNDED,
+        public: PartySize | None = None,
+    ) -> None:
         super().__init__(question, parties)
+        self.recipe = (robustness, public)
         self._promise, self._fields = promise, question.fields()
+        self._honest = question.honest(public or PartySize())
+        self._checked = self._fields  # by their ranges
+        self._counted: Counter[str] = Counter()
+        self._widths = self._honest.widths if robustness.bounded else {}  # of what is scaled
+        self._scaled = 0
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """That answers were checked, and how many were scaled and clipped, in public words."""
+        return (CHECKED, *Changes.of([self.changes]))
+
+    @property
+    def changes(self) -> Changes | None:
+        """How many answers were scaled and clipped; None where they are taken as they come."""
+        return Changes(self.answered, self._scaled, self._clipped) if self._widths else None
+
+    @property
+    def _clipped(self) -> int:
+        """Of how many parties something was clipped."""
+        return 0
+
+    def _bounded(self, arrays: Arrays) -> dict[str, Floats]:
+        """The parts of answers that are no longer than honest ones."""
+        parts, scaled = self._honest.bounded(arrays)
+        self._scaled += int(np.count_nonzero(scaled))
+        return parts
+
+    def counted(self, name: str) -> float:
+        """A public number of the answers, summed over the parties that answered."""
+        return self._counted[name]
 
     def _faults(self, submission: Submission) -> dict[str, np.ndarray]:
         unpromised = self._promise is not None and not _same(submission.guarantee, self._promise)
@@ -99,21 +148,87 @@ class CheckedAnswers(Answers):
     def _impossible(self, submission: Submission) -> np.ndarray:
         """Which parties' answers are out of range, or cannot be those of honest parties, (P,)."""
         fine = np.ones(len(submission.parties), dtype=bool)
-        for name, declared in self._fields.items():
+        for name, declared in self._checked.items():
             fine &= ~declared.invalid(submission.arrays[name])
-        fine[fine] = self._well_formed({name: array[fine] for name, array in submission.arrays.items()})
+        if self._checked:
+            fine[fine] = self._well_formed({name: submission.arrays[name][fine] for name in self._checked})
         return ~fine
 
     def _well_formed(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
         """Which parties' answers, in range as they are, can be those of honest parties."""
-        return np.ones(len(next(iter(arrays.values()))), dtype=bool)
+        return self._honest.plausible(arrays)
 
 
-class LocalAnswers(CheckedAnswers):
+_BITS = 24  # of a place: 2^(53 - 24) arrays can be added before a place would round
+_TOGETHER = 1 << 16  # numbers that are taken apart at once: they stay in cache
+_LOWEST = -40  # the last place; what lies below 2^-960 is left out
+
+
+class ExactTotal:
+    """The sum of arrays of one shape, held in a few arrays of whole numbers, whatever the number of arrays.
+
+    Every number is taken apart at fixed places, multiples of 2^24b for whole b, so its parts do not depend on the
+    others; whole numbers below 2^53 add without rounding (the bins of Demmel and Nguyen 2013, fixed beforehand). For
+    numbers below 2^990 and at most 2^29 arrays.
+
+    Examples:
+        >>> total = ExactTotal((2,))
+        >>> total.add(np.array([[1e20, 0.5], [1.0, 0.25]]))
+        >>> total.add(np.array([[-1e20, 0.125]]))
+        >>> total.value
+        array([1.   , 0.875])
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self._shape = shape
+        self._places: dict[int, Floats] = {}
+
+    def add(self, arrays: Floats) -> None:
+        """Add arrays (P, *shape), finite."""
+        step = max(1, _TOGETHER // max(1, math.prod(self._shape)))
+        for start in range(0, len(arrays), step):
+            self._add(np.array(arrays[start : start + step], dtype=np.float64))
+
+    def _add(self, rest: Floats) -> None:
+        while (place := _place(float(np.abs(rest).max(initial=0.0)))) >= _LOWEST:
+            unit = 2.0 ** (_BITS * place)
+            whole = np.trunc(rest / unit)
+            held = self._places.setdefault(place, np.zeros(self._shape))
+            held += whole.sum(axis=0)
+            whole *= unit
+            rest -= whole
+
+    @property
+    def value(self) -> Floats:
+        """The sum, rounded where the places are added, the smallest first."""
+        found = np.zeros(self._shape)
+        for place in sorted(self._places):
+            found += self._places[place] * 2.0 ** (_BITS * place)
+        return found
+
+
+def _place(size: float) -> int:
+    """The place of the leading bit of a number above 0, one below the last for 0."""
+    return int(np.frexp(size)[1] - 1) // _BITS if size else _LOWEST - 1
+
+
+class GridTotal:
+    """The sum of arrays of one shape whose entries are multiples of one step, a power of two; hence exact."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.value = np.zeros(shape)
+
+    def add(self, arrays: Floats) -> None:
+        """Add arrays (P, *shape)."""
+        self.value += arrays.sum(axis=0)
+
+
+class Kept(CheckedAnswers):
     """Keeps every answer by itself."""
 
-    def __init__(self, question: Question, parties: int, promise: Guarantee | None) -> None:
-        super().__init__(question, parties, promise)
+    def __init__(self, *known: Any, **further: Any) -> None:
+        super().__init__(*known, **further)
+        parties = self.parties
         self._arrays = {name: np.zeros((parties, *field.shape), field.dtype) for name, field in self._fields.items()}
 
     def array(self, name: str) -> np.ndarray:
@@ -121,27 +236,73 @@ class LocalAnswers(CheckedAnswers):
         return self._arrays[name]
 
     def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
+        if self._widths:
+            arrays = {**arrays, **self._honest.joined(self._bounded(arrays))}
         for name, array in self._arrays.items():
             array[parties] = arrays[name]
 
 
-class SummedAnswers(CheckedAnswers):
-    """Keeps the sum of all answers only, however many parties there are.
+class Summed(CheckedAnswers):
+    """Keeps the sum of all answers only, however many parties there are; it is exact, and the same in any order.
 
-    Entries are whole multiples of a step that is a power of two: their sum is exact, and the same in any order.
+    Entries are whole multiples of a step that is a power of two, or added at fixed places (`ExactTotal`). Where answers
+    are few enough to be kept, those with noise are clipped along directions in which they spread more than noise;
+    `robustness` may say otherwise, and answers without noise are summed as they come.
     """
 
-    def __init__(self, question: Question, parties: int, promise: Guarantee | None) -> None:
-        super().__init__(question, parties, promise)
-        self._totals = {name: np.zeros(field.shape) for name, field in self._fields.items()}
+    def __init__(
+        self,
+        question: Question,
+        parties: int,
+        promise: Guarantee | None,
+        robustness: Robustness = BOUNDED,
+        public: PartySize | None = None,
+    ) -> None:
+        super().__init__(question, parties, promise, robustness, public)
+        self._alike = robustness.alike
+        total = GridTotal if self._honest.on_grid else ExactTotal
+        self._totals = {name: total(field.shape) for name, field in self._fields.items()}
+        draws = question.draws if isinstance(question, PrivateQuestion) else 1
+        self._gates = {part: GatedSum(parties, draws, width) for part, width in self._widths.items()}
+        self._found: tuple[Mapping[str, np.ndarray], int] | None = None
 
     def total(self, name: str) -> np.ndarray:
-        """One field, summed over the parties that answered."""
-        return self._totals[name]
+        """One field, summed over the parties that answered, or what is left of their answers."""
+        moved, clipped = self._correction
+        whole = self._totals[name].value
+        return whole + moved[name].reshape(whole.shape) if clipped and name in moved else whole
+
+    @property
+    def variance(self) -> float:
+        """Of the noise on each entry of a sum: of all parties' own noise."""
+        return self.counted("noises") * self._honest.variance
+
+    @property
+    def _clipped(self) -> int:
+        return self._correction[1]
+
+    @property
+    def _correction(self) -> tuple[Mapping[str, np.ndarray], int]:
+        """What clipping adds to the totals, and of how many parties something was clipped."""
+        if self._found is None:
+            honest, moved, clipped = self._honest, {}, np.zeros(0, dtype=np.int64)
+            for part, gate in self._gates.items():
+                moved[part], ids = gate.correction(honest.variance, honest.longest, alike=self._alike)
+                clipped = np.union1d(clipped, ids)
+            self._found = honest.joined(moved) if moved else {}, len(clipped)
+        return self._found
 
     def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
+        if self._widths:
+            parts = self._bounded(arrays)
+            for part, gate in self._gates.items():
+                spread = self._honest.spread(part, parts[part], arrays)
+                gate.keep(parties[spread.chosen], spread.values, spread.weights)
+            arrays, self._found = {**arrays, **self._honest.joined(parts)}, None
+        self._counted.update(self._honest.counted(arrays))
+        arrays = dict(self._honest.added(arrays))
         for name, total in self._totals.items():
-            total += arrays[name].sum(axis=0)
+            total.add(arrays[name])
 
 
 def _same(guarantee: Guarantee | None, promise: Guarantee) -> bool:
@@ -196,25 +357,31 @@ MASKED = (
 )
 
 
-class SharedAnswers(CheckedAnswers):
+class Secure(CheckedAnswers):
     """The sum over parties of the `steps` fields of a question, and of its other fields, which are public.
 
     A simulation hands in every answer (`add`), and adds them as the plan's `summation` does, which for few parties is a
     masked sum. Otherwise the total comes from a masked sum between real parties (`take_total`). Only public fields
-    are checked: whoever adds up sees no part, and a hostile party may send any integers modulo 2^64.
+    are checked: whoever adds up sees no part, and a hostile party may send any integers modulo 2^64. A total that
+    honest parties cannot have is refused. Raises `InputError`, before anybody is asked, where no masked sum of the
+    plan's parties can be, or honest numbers might wrap around modulo 2^64.
     """
 
     question: PrivateQuestion
 
     def __init__(self, question: PrivateQuestion, plan: TrialPlan) -> None:
-        super().__init__(question, plan.terms.parties, None)
+        super().__init__(question, plan.terms.parties, None, Robustness(False), party_size(plan))
         self._steps = dict(question.steps)
-        self._open = question.open_fields
+        self._open = self._checked = question.open_fields
         self._totals = {name: np.zeros(field.shape) for name, field in self._open.items()}
         self.numbers = question.hidden_numbers
         self._whole = np.zeros(self.numbers, dtype=np.int64)
         self._taken, self._by = False, SAID[plan.terms.servers]
         self._summation: Summation | None = summation_of(plan, question, self.numbers)
+        if self._honest.most is not None:
+            noise = question.mechanism()
+            largest = self._honest.most / min(self._steps.values())
+            require_room(largest, noise.additive, noise.contributors, plan.terms.parties, self.numbers)
         masked = self._summation is not None and self._summation.masked
         self._parts = np.zeros((plan.terms.parties, self.numbers), dtype=np.int64) if masked else None
 
@@ -230,15 +397,31 @@ class SharedAnswers(CheckedAnswers):
         """How many times the whole noise is in the sum: more shares come than are needed, as a rule."""
         return self.answered / (self.question.assumes().honest or 1)
 
+    @property
+    def variance(self) -> float:
+        """Of the noise on each entry of a hidden sum: of all shares, of which more come than are needed, as a rule."""
+        return self.wholes * self._honest.variance
+
     def total(self, name: str) -> np.ndarray:
-        """One field, summed over the parties that answered. Raises `QuorumError` where too few did for a masked sum."""
+        """One field, summed over the parties that answered.
+
+        Raises `QuorumError` where too few did for a masked sum, and `FederationError` for a total that no honest
+        parties have: all that can be looked at is the total, which is private already.
+        """
         if name in self._open:
             return self._totals[name]
         if self._summation is not None:
             self._summation.require(self._answered)
             if self._parts is not None:
                 self._whole, self._parts = self._summation.total(self._parts, self._answered), None
-        return self._split()[name]
+        found = self._split()[name]
+        reachable = self._honest.reachable(name, self._totals, self.answered, self.wholes)
+        if reachable is not None and not bool(((found >= reachable[0]) & (found <= reachable[1])).all()):
+            raise FederationError(
+                f"the sum over {self.answered} parties is beyond what honest ones can have: some sent something else, "
+                "or a second server told false masks, and who did cannot be seen; nothing is learned from it"
+            )
+        return found
 
     def take_total(self, opened: Submission, whole: Integers) -> None:
         """The total `whole` (D,) of a masked sum, in steps, and what the parties in it say openly.
@@ -271,14 +454,13 @@ class SharedAnswers(CheckedAnswers):
         return found
 
     def _impossible(self, submission: Submission) -> np.ndarray:
-        bad = np.zeros(len(submission.parties), dtype=bool)
+        bad = super()._impossible(submission)
         for name in self._steps:  # what is no number cannot be masked
             bad |= ~np.isfinite(submission.arrays[name]).all(axis=tuple(range(1, submission.arrays[name].ndim)))
-        for name, declared in self._open.items():
-            bad |= declared.invalid(submission.arrays[name])
         return bad
 
     def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
+        self._counted.update(self._honest.counted(arrays))
         for name, total in self._totals.items():
             total += arrays[name].sum(axis=0)
         widths = {name: self._fields[name].numbers for name in self._steps}
@@ -289,16 +471,33 @@ class SharedAnswers(CheckedAnswers):
             self._parts[parties] = parts
 
 
-def require_reachable(total: np.ndarray, least: float, largest: float, parties: int) -> None:
-    """Raises `FederationError` for a total over so many parties with an entry that is not from `least` to `largest`.
+def party_size(plan: TrialPlan) -> PartySize:
+    """The public numbers of every party of a plan."""
+    return PartySize(plan.public.bags, plan.public.largest_bag)
 
-    All that can be looked at is the total, which is private already.
+
+def asked_privately(
+    question: PrivateQuestion, training: Training, plan: TrialPlan, *further: Assumption
+) -> tuple[Asked, Guarantee | NoGuarantee]:
+    """The question with its collector, and what answers promise: by themselves or, of shares, their sum.
+
+    `further` are assumptions of this release beside those of a plan. Raises `InputError` for numbers that no noise
+    works with, and where no masked sum of the parties can be.
     """
-    if not bool(((total >= least) & (total <= largest)).all()):
-        raise FederationError(
-            f"the sum over {parties} parties is beyond what honest ones can have: some sent something else, or a "
-            "second server told false masks, and who did cannot be seen; nothing is learned from it"
-        )
+    whose = summed(plan, question.mechanism().additive) if question.shared else LOCAL
+    promised = local_guarantee(plan, question.promise(), whose, further)
+    return Asked(question, training, collector_of(question, plan, promised)), promised
+
+
+def collector_of(
+    question: PrivateQuestion, plan: TrialPlan, promised: Guarantee | NoGuarantee
+) -> Kept | Summed | Secure:
+    """The collector of answers which promise that, or whose sum does where they share a noise."""
+    if question.shared:
+        return Secure(question, plan)
+    promise = promised if isinstance(promised, Guarantee) else None
+    kind = Kept if question.kept else Summed
+    return kind(question, plan.terms.parties, promise, Robustness(plan.task.robust, plan.task.alike), party_size(plan))
 
 
 def _words(steps: np.ndarray) -> Integers:

@@ -8,10 +8,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from aggregator.collectors.collectors import CHECKED, SummedAnswers
-from aggregator.contract.ledger import local_guarantee
+from aggregator.collectors.collectors import asked_privately
 from aggregator.contract.protocol import Place, Promise, Protocol, Refused, Sent, Trust
-from aggregator.contract.session import Asked, OneRound
+from aggregator.contract.session import OneRound
 from aggregator.trial.plan import PublicNumbers
 from aggregator.trial.trial import World
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee
@@ -67,10 +66,8 @@ class OneQueryProtocol(Protocol):
 class _OneQuerySession(OneRound):
     def __init__(self, world: World, protocol: OneQueryProtocol, query: AdditiveQuestion) -> None:
         self._protocol = protocol
-        promised = local_guarantee(world.plan, query.promise())
-        sums = SummedAnswers(query, world.plan.terms.parties, promised if isinstance(promised, Guarantee) else None)
-        asked = [Asked(query, world.view.training, sums)]
-        super().__init__(world.feature_map, asked, promised, query.release, (CHECKED,))
+        asked, promised = asked_privately(query, world.view.training, world.plan)
+        super().__init__(world.feature_map, [asked], promised, query.release, asked.collector.told)
 
     def learn(self, draw: int) -> Any:
         """Learn from the sum of one noise draw."""

@@ -11,29 +11,22 @@ diameter over M. Forms of the bound, each at most the one before:
 - `tight`: a gradient is at most 1/2 (binary) or sqrt(1-1/C) long at any minimiser, which is hence that over lam.
 - `diameter`: twice `federation.mechanisms.accounting.sensitivity.radius`. Attained, for more than two classes by
   turning every row, x -> -x, and for two by turning every label.
-
-The noisy mean of one vector per party, of which nobody sees one.
 """
 
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
 
-from aggregator.collectors.collectors import Answers, SharedAnswers, require_reachable
-from aggregator.collectors.robust_sums import REACH, ROUNDING
+from aggregator.collectors.collectors import Answers
 from federation.contract.guarantee import Assumption, Check
 from federation.contract.query import Question, Submission
 from federation.features.feature_map import UNIT_ROUNDOFF, Ball
 from federation.mechanisms.accounting.sensitivity import radius
-from federation.mechanisms.noise.additive import AdditiveMechanism
 from federation.mechanisms.noise.mechanism import require_known, require_positive, require_whole
-from federation.mechanisms.sums import shares
 from federation.numerics.rows import require_finite
-from federation.queries.votes import VectorSumQuestion
 
 FORMS = ("published", "tight", "diameter")
 
@@ -181,27 +174,3 @@ class VectorAnswers(Answers, Generic[Q]):
                 "sensitivities use the declared number of parties; an answer that is missing, not finite or out of "
                 "range is the zero vector, and a party that fails costs no other party its answer", Check.ENFORCED),
         )  # fmt: skip
-
-
-class SharedVectors(SharedAnswers):
-    """Adds vectors that their parties brought into a ball; a total that honest parties cannot have is refused.
-
-    The mean is over the parties that answered, whose number is public.
-    """
-
-    question: VectorSumQuestion
-
-    @cached_property
-    def mechanism(self) -> AdditiveMechanism:
-        """The noise that is in the mean: more shares come than are needed, as a rule."""
-        question = self.question
-        return shares.in_mean(question.mechanism().additive, question.contributors, self.answered)
-
-    @cached_property
-    def means(self) -> np.ndarray:
-        """Of each draw, (draws, D). Raises `FederationError` for a total that no honest parties have."""
-        total = self.total("vectors")
-        noise = REACH * math.sqrt(self.mechanism.variance()) * self.answered
-        largest = self.answered * self.question.ball.norm * (1 + ROUNDING) + noise
-        require_reachable(total, -largest, largest, self.answered)
-        return np.asarray(total / self.answered)

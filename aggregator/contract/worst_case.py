@@ -5,13 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from federation.contract.query import PrivateQuestion, Question, Submission
 from federation.contract.trust import TrustTerms
-from federation.mechanisms.noise.additive import AdditiveMechanism
 
 Seen = Mapping[str, np.ndarray]  # what somebody sees of many runs, by name, with the runs on the first axis
 Statistic = Callable[[Seen], np.ndarray]  # one number for each run
@@ -81,16 +80,14 @@ class PrivateWorstCase(WorstCase):
         """What is seen of the answers to these questions, by default those of the first party, draw by draw."""
         return {name: array[0] for name, array in submissions[0].arrays.items()}
 
-    def knowing(self, exact: Exact) -> PrivateWorstCase:
-        """The same for somebody who knows what parties answer without noise, for statistics that go by that.
+    def statistic(self, question: PrivateQuestion, exact: Exact) -> Statistic:
+        """By which the sides are told apart: by default the log likelihood ratio, up to scale.
 
-        Parties may count otherwise than they should, and an audit is to find that out.
+        `exact` is what would be seen of either side without noise: responses of the parties' own code, who may compute
+        otherwise than they should, which an audit is to find out.
         """
-        return self
-
-    @abstractmethod
-    def statistic(self, question: PrivateQuestion) -> Statistic:
-        """By which the sides are told apart: best the log likelihood ratio, up to scale."""
+        here, there = exact(False), exact(True)
+        return lambda seen: question.log_ratio(seen, here, there)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,29 +95,17 @@ class SummedWorstCase(PrivateWorstCase):
     """Of sums: those of the first party alone, with its whole noise, or of all that share a noise.
 
     `changed` rows of the first party change. `shared` says that noise is, and `missing` that half of those who share it
-    are left out. `answered` is what parties say without noise, where somebody knows it.
+    are left out.
     """
 
     changed: int = 1
     shared: bool = False
     missing: bool = False
-    answered: Exact | None = None
-
-    def knowing(self, exact: Exact) -> Self:
-        """With what parties answer in place of what they should."""
-        return replace(self, answered=exact)
 
     def added(self, question: PrivateQuestion) -> int:
         """How many parties are added up."""
         whole = question.assumes().honest or 1
         return whole // 2 if self.missing else whole
-
-
-def additive_ratio(noise: AdditiveMechanism, sums: np.ndarray, here: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """The log likelihood ratio of sums (n, d) that were `here` or `there` before they got noise, up to scale."""
-    order, power = 1 if noise.name.endswith("laplace") else 2, 2 if noise.name.endswith("gaussian") else 1
-    near, far = (np.linalg.norm(sums - centre, ord=order, axis=1) ** power for centre in (there, here))
-    return np.asarray((far - near) / (2 * noise.scale**2 if power == 2 else noise.scale))
 
 
 def in_one_sum(change: str) -> str:

@@ -26,9 +26,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from aggregator.collectors.vectors import SharedVectors
+from aggregator.collectors.collectors import asked_privately
 from aggregator.contract.expectations import Expected, diagnose
-from aggregator.contract.ledger import ATTENDANCE, COUNTED_ONCE, large_delta, local_guarantee, summed
+from aggregator.contract.ledger import ATTENDANCE, COUNTED_ONCE, large_delta
 from aggregator.contract.protocol import Place, Promise, Protocol, Refused, Requires, Sent, Trust
 from aggregator.contract.session import USEFUL, Asked, Decode, Decoder, OneRound, Outlook, Perturbable, Session
 from aggregator.trial.plan import PublicNumbers
@@ -40,6 +40,8 @@ from federation.contract.trust import TrustTerms
 from federation.engines.codec import question_digest
 from federation.features.feature_map import Ball, FeatureMap
 from federation.mechanisms.noise import gaussian
+from federation.mechanisms.noise.additive import AdditiveMechanism
+from federation.mechanisms.sums import shares
 from federation.queries.votes import ClassifierQuestion, Training, VectorNoise, VectorSumQuestion
 
 _MOST_PARTIES = 10**9
@@ -201,9 +203,9 @@ class SummedSession(OneRound):
             draws=draws,
             seeded=plan.run.noise_seed is not None,
         )
+        self._question = question
         further = (PUBLIC_ROWS, *large_delta(plan, noise.kind))
-        promised = local_guarantee(plan, question.promise(), summed(plan, question.mechanism().additive), further)
-        asked = Asked(question, summand.asked.training, SharedVectors(question, plan))
+        asked, promised = asked_privately(question, summand.asked.training, plan, *further)
         super().__init__(refinement.feature_map, [asked], promised, question.release)
 
     def outlook(self) -> Outlook | None:
@@ -220,7 +222,7 @@ class SummedSession(OneRound):
     @property
     def checks(self) -> tuple[str, ...]:
         """How the sum was made, and what became of the models."""
-        return (*self._collected.told, *self._refinement.checks)
+        return (*self.answers[0].told, *self._refinement.checks)
 
     def learn(self, draw: int) -> np.ndarray:
         """The weights (C, d) of one noise draw."""
@@ -229,19 +231,23 @@ class SummedSession(OneRound):
 
     def diagnostics(self) -> dict[str, float]:
         """How much of the first draw is signal."""
-        collected = self._collected
-        return diagnose(self._summand.decoder, collected.mechanism, collected.means[0])
+        return diagnose(self._summand.decoder, self._mechanism, self._means[0])
 
     @property
-    def _collected(self) -> SharedVectors:
-        [found] = self.answers
-        assert isinstance(found, SharedVectors)
-        return found
+    def _mechanism(self) -> AdditiveMechanism:
+        """The noise that is in the mean: more shares come than are needed, as a rule."""
+        question = self._question
+        return shares.in_mean(question.mechanism().additive, question.contributors, self.answers[0].answered)
+
+    @cached_property
+    def _means(self) -> np.ndarray:
+        """The mean over the parties that answered, in each noise draw, (draws, D)."""
+        return np.asarray(self.answers[0].total("vectors") / self.answers[0].answered)
 
     @cached_property
     def _weights(self) -> np.ndarray:
         decode = self._refinement.refined(self._summand.decoder.decode)
-        return decode(self._collected.means, self._collected.mechanism)
+        return decode(self._means, self._mechanism)
 
 
 _PLENTY = 10_000  # public rows, where nobody says how many there are

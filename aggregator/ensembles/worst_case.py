@@ -26,10 +26,8 @@ from aggregator.contract.worst_case import (
     TWO_CLASSES,
     Rows,
     Seen,
-    Statistic,
     SummedWorstCase,
     TrustedWorstCase,
-    additive_ratio,
     in_one_sum,
 )
 from aggregator.ensembles.output import Labels
@@ -272,15 +270,7 @@ class WorstVectors(SummedWorstCase):
 
     def seen(self, submissions: Sequence[Submission]) -> Seen:
         """Their sum (runs, D)."""
-        return {"sums": submissions[0].arrays["vectors"].sum(axis=0)}
-
-    def statistic(self, question: PrivateQuestion) -> Statistic:
-        """The log likelihood ratio, by sums without noise that somebody knows. Raises `InputError` if nobody does."""
-        if self.answered is None:
-            raise InputError("sums of vectors are told apart by what parties answer without noise; say what that is")
-        here, there = (self.answered(side)["sums"] for side in (False, True))
-        noise = _asked(question).mechanism().additive
-        return lambda seen: additive_ratio(noise, seen["sums"], here, there)
+        return {"vectors": submissions[0].arrays["vectors"].sum(axis=0)}
 
 
 def worst_shares(units: int) -> WorstVectors:

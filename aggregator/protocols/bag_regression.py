@@ -26,7 +26,7 @@ from federation.queries.labels import (
 )
 
 if TYPE_CHECKING:
-    from aggregator.collectors.labels import LabelAnswers
+    from aggregator.collectors.collectors import Kept
     from aggregator.regressions.worst_case import WorstLabels
     from aggregator.releases.models import Described
 
@@ -155,12 +155,13 @@ class NoisyWeightedLLP(LabelProtocol):
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels:
         """One label moves from one end of its range to the other."""
-        from aggregator.regressions.worst_case import RUNS, worst_labels
+        from aggregator.regressions.worst_case import RUNS, WorstBagSums, worst_labels
 
         # Random weights are often small: there is less to be seen of the label.
-        return worst_labels(units, public, 2 * RUNS if self.weights == "gaussian" else RUNS, size=self.size)
+        runs = 2 * RUNS if self.weights == "gaussian" else RUNS
+        return worst_labels(units, public, runs, size=self.size, of=WorstBagSums)
 
-    def learn(self, answers: LabelAnswers, draw: int, seed: int) -> Described:
+    def learn(self, answers: Kept, draw: int, seed: int) -> Described:
         """The model of one noise draw."""
         from aggregator.regressions.models import formed_bags, from_bags
 
@@ -263,11 +264,11 @@ class WeightedLBA(LabelProtocol):
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels:
         """One label moves from one end of its range to the other."""
-        from aggregator.regressions.worst_case import RUNS, worst_labels
+        from aggregator.regressions.worst_case import RUNS, WorstSecretSums, worst_labels
 
-        return worst_labels(units, public, RUNS, size=self.size)
+        return worst_labels(units, public, RUNS, size=self.size, of=WorstSecretSums)
 
-    def learn(self, answers: LabelAnswers, draw: int, seed: int) -> Described:
+    def learn(self, answers: Kept, draw: int, seed: int) -> Described:
         """The model of one noise draw."""
         from aggregator.regressions.models import by_steps, formed_bags, from_sums
 

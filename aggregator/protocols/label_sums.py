@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from aggregator.collectors.labels import LabelSumAnswers
+from aggregator.collectors.collectors import Summed
 from aggregator.contract.expectations import Expected
 from aggregator.contract.protocol import Place, Promise, Refused, Rule, Sent, Trust, refuse_misplaced
 from aggregator.contract.session import OneRound
@@ -207,9 +207,11 @@ class NoisyLabelSums(LabelProtocol):
 
         return worst_labels(units, public, RUNS_OF_SUMS)
 
-    def learn(self, answers: LabelSumAnswers, draw: int, seed: int) -> Described:
+    def learn(self, answers: Summed, draw: int, seed: int) -> Described:
         """The model of one noise draw from the sums of all parties that answered, and of their noise."""
-        label_range = answers.question.rows.label_range
+        question = answers.question
+        assert isinstance(question, LabelSumsQuestion)
+        label_range = question.rows.label_range
         gram, moment = answers.total("gram"), answers.total("moment")[draw]
         if self.noise == "off" or not self.shrink:
             return from_moments(gram, moment, label_range)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from aggregator.collectors.labels import LabelAnswers
+from aggregator.collectors.collectors import Kept
 from aggregator.contract.expectations import Expected
 from aggregator.contract.protocol import Promise, Refused, Rule, Sent, Trust, refuse_misplaced
 from aggregator.regressions import models as risk
@@ -138,7 +138,7 @@ class PrivateLabels(LabelProtocol):
         changed = units**2 if self.noise == "gaussian" else units
         return worst_labels(changed, public, RUNS_OF_BINS if self.noise == "estimated_bins" else RUNS)
 
-    def learn(self, answers: LabelAnswers, draw: int, seed: int) -> Described:
+    def learn(self, answers: Kept, draw: int, seed: int) -> Described:
         """The model of one noise draw."""
         question, present = answers.question, answers.present
         assert isinstance(question, PrivateLabelsQuestion)

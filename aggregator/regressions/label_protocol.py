@@ -7,7 +7,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from aggregator.contract.protocol import Place, Promise, Protocol, Refused, Requires, Sent, Trust
-from aggregator.contract.session import Asked, OneRound
+from aggregator.contract.session import OneRound
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.query import OFF, Noise, ReleaseId
@@ -49,7 +49,7 @@ class LabelProtocol(Protocol):
 
     @abstractmethod
     def learn(self, answers: Any, draw: int, seed: int) -> Described:
-        """The model of one noise draw from the `LabelSumAnswers` of X'X and X'y, or the `LabelAnswers` of what else.
+        """The model of one noise draw from what was collected: the `Summed` X'X and X'y, or what else was `Kept`.
 
         Raises `FederationError`s.
         """
@@ -95,11 +95,8 @@ class LabelSession(OneRound):
     """One question about all rows of every party, and a regression from each noise draw of the answers."""
 
     def __init__(self, world: World, options: LabelProtocol, epsilon: float, draws: int) -> None:
-        from aggregator.collectors.collectors import CHECKED
-        from aggregator.collectors.labels import LabelAnswers, LabelSumAnswers
-        from aggregator.collectors.robust_sums import Robustness
-        from aggregator.contract.ledger import local_guarantee
-        from federation.queries.labels import LabelledRows, LabelSumsQuestion
+        from aggregator.collectors.collectors import asked_privately
+        from federation.queries.labels import LabelledRows
 
         plan, view = world.plan, world.views.at(OFF, math.inf)
         self._options, self._seed = options, plan.task.split
@@ -112,24 +109,14 @@ class LabelSession(OneRound):
             draws=draws,
             seeded=plan.run.noise_seed is not None,
         )
-        promised = local_guarantee(plan, question.promise())
-        promise = promised if isinstance(promised, Guarantee) else None
-        answers: LabelAnswers | LabelSumAnswers
-        if isinstance(question, LabelSumsQuestion):
-            answers = LabelSumAnswers(
-                question, plan.terms.parties, promise, Robustness(plan.task.robust, plan.task.alike)
-            )
-        else:
-            answers = LabelAnswers(question, plan.terms.parties, promise)
-        asked = [Asked(question, view.training, answers)]
-        super().__init__(view.public.feature_map, asked, promised, question.release, (CHECKED,))
+        asked, promised = asked_privately(question, view.training, plan)
+        super().__init__(view.public.feature_map, [asked], promised, question.release)
 
     @property
     def checks(self) -> tuple[str, ...]:
         """What was verified at run time, and how many answers were scaled."""
-        from aggregator.collectors.robust_sums import Changes
-
-        return (*super().checks, *Changes.of([self.answers[0].changes]))
+        found: tuple[str, ...] = self.answers[0].told
+        return found
 
     def learn(self, draw: int) -> Described:
         """The model of one noise draw."""

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from aggregator.collectors.labels import LabelAnswers
+from aggregator.collectors.collectors import Kept
 from aggregator.contract.expectations import Expected
 from aggregator.learners.bag_regression.linear import BagLeastSquares, trained
 from aggregator.learners.bag_regression.network import BagNetwork
@@ -111,7 +111,7 @@ _PLACES = 101
 _DROWNED = 1e6
 
 
-def formed_bags(answers: LabelAnswers) -> np.ndarray:
+def formed_bags(answers: Kept) -> np.ndarray:
     """Which bags of the parties that answered are there, bool (P, m)."""
     question = answers.question
     assert isinstance(question, BagSumsQuestion | WeightedSumsQuestion)

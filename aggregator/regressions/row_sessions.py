@@ -15,9 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
-from aggregator.collectors.row_sums import MomentTotals, SharedLabelSums, asked_moments
-from aggregator.contract.ledger import local_guarantee, summed
-from aggregator.contract.session import Asked, OneRound
+from aggregator.collectors.collectors import asked_privately
+from aggregator.contract.session import OneRound
 from aggregator.learners.shrinkage import shrink
 from aggregator.regressions.models import from_moments, shrunk
 from aggregator.releases.estimator_models import linear
@@ -188,7 +187,7 @@ class RowSession(OneRound):
         if noise.aims and self._public_enough(chosen, plan):
             chosen = question(False)
         self._statistic = chosen.statistic
-        asked, promised = asked_moments(chosen, view.training, plan)
+        asked, promised = asked_privately(chosen, view.training, plan)
         # The middle of the range is an intercept beside the columns that are cut with their row.
         released = FeatureMap(feature_map.columns, (*feature_map.steps, Append(1.0)))
         super().__init__(released, [asked], promised, chosen.release)
@@ -196,26 +195,25 @@ class RowSession(OneRound):
     @property
     def checks(self) -> tuple[str, ...]:
         """What was verified at run time, and how many answers were scaled and clipped."""
-        return self._sums.told
+        found: tuple[str, ...] = self.answers[0].told
+        return found
 
     def learn(self, draw: int) -> Described:
         """The model of one noise draw."""
-        answers = self._sums
-        known = (self._statistic, self._public, answers.total("sums")[draw], answers.rows, answers.summed_variance)
+        sums = self.answers[0].total("sums")[draw]
+        known = (self._statistic, self._public, sums, *self._rows_and_variance)
         low, high = self._range
         weights = (high / 2 - low / 2) * estimate(*known, self._shrunk)
         return linear(np.append(weights, low / 2 + high / 2), self._range)
 
     def diagnostics(self) -> dict[str, float]:
         """The share of X'X that is public rows': 1 where parties were not asked for theirs."""
-        answers = self._sums
-        return {"public_share": public_share(self._statistic, self._public, answers.rows, answers.summed_variance)}
+        return {"public_share": public_share(self._statistic, self._public, *self._rows_and_variance)}
 
     @property
-    def _sums(self) -> MomentTotals:
-        """What parties answered, summed."""
-        found: MomentTotals = self.answers[0]
-        return found
+    def _rows_and_variance(self) -> tuple[float, float]:
+        """Rows of the parties that answered, and the variance of the noise on each number of their sum."""
+        return float(self.answers[0].total("size")), self.answers[0].variance
 
     def _public_enough(self, question: RowMomentsQuestion, plan: TrialPlan) -> bool:
         """Whether the second moment of public rows is so near, beside the noise, that no other is wanted."""
@@ -252,33 +250,29 @@ class LabelTotalsSession(OneRound):
             draws=draws,
             seeded=plan.run.noise_seed is not None,
         )
-        promised = local_guarantee(plan, question.promise(), summed(plan, question.mechanism().additive))
-        asked = Asked(question, view.training, SharedLabelSums(question, plan))
+        asked, promised = asked_privately(question, view.training, plan)
         super().__init__(feature_map, [asked], promised, question.release)
 
     @property
     def checks(self) -> tuple[str, ...]:
         """That nobody saw an answer, and how the sum was made."""
-        return self._sums.told
+        found: tuple[str, ...] = self.answers[0].told
+        return found
 
     def learn(self, draw: int) -> Described:
         """The model of one noise draw."""
-        answers, (low, high) = self._sums, self._range
+        answers, (low, high) = self.answers[0], self._range
         half, gram, row_sum = high / 2 - low / 2, answers.total("gram"), answers.total("row_sum")
         moment = half * answers.total("sums")[draw] + (low / 2 + high / 2) * row_sum
         if not self._shrunk:
             return from_moments(gram, moment, self._range)
-        noise = half**2 * answers.summed_variance * np.eye(len(gram))
-        return shrunk(gram, moment, noise, row_sum, answers.weight, self._range)
+        noise = half**2 * answers.variance * np.eye(len(gram))
+        return shrunk(gram, moment, noise, row_sum, float(answers.total("weight")), self._range)
 
     def diagnostics(self) -> dict[str, float]:
         """The mean weight of a row: below 1 where rows lie beyond the public ones that shape the noise."""
-        return {"mean_weight": self._sums.weight / self._sums.rows}
-
-    @property
-    def _sums(self) -> SharedLabelSums:
-        found: SharedLabelSums = self.answers[0]
-        return found
+        answers = self.answers[0]
+        return {"mean_weight": float(answers.total("weight")) / float(answers.total("size"))}
 
 
 def _shaped(world: World, feature_map: FeatureMap, shape: ShapeKind) -> FeatureMap:

@@ -7,7 +7,7 @@ The worst pair of neighbours of one X'y over public rows: the label of a row tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from aggregator.contract.worst_case import (
     PARTIES,
     QUORUM,
     ROWS,
+    Exact,
     PrivateWorstCase,
     Rows,
     Seen,
@@ -25,12 +26,8 @@ from aggregator.contract.worst_case import (
 )
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Guarantee
 from federation.contract.query import PrivateQuestion, Question, Submission
-from federation.mechanisms.labels.mechanism import LabelMechanism
-from federation.mechanisms.labels.unbiased_response import UnbiasedResponse
-from federation.numerics.rows import within_norm
-from federation.queries.labels import BagSumsQuestion, LabelSumsQuestion, PrivateLabelsQuestion, WeightedSumsQuestion
+from federation.queries.labels import BagSumsQuestion
 from federation.queries.row_sums import RowMomentsQuestion
 
 CHANGED = 4  # so many labels with random weights move a sum as one does whose range is twice as wide
@@ -59,13 +56,37 @@ class WorstLabels(PrivateWorstCase):
         first = np.arange(self.rows) < self.changed
         return (Rows(np.column_stack([first, ~first]).astype(float), np.where(first & there, self.high, self.low)),)
 
+
+@dataclass(frozen=True, eq=False)
+class WorstSecretSums(WorstLabels):
+    """As `WorstLabels`, of sums over bags with secret weights, which those of the rows show."""
+
+    def statistic(self, question: PrivateQuestion, exact: Exact) -> Statistic:
+        """The log likelihood ratio up to scale."""
+
+        def ratio(seen: Seen) -> np.ndarray:
+            sides = self._exact_sums(*np.moveaxis(seen["row_sums"], -1, 0))
+            return np.asarray(question.mechanism().log_ratio(seen["label_sums"], *sides))
+
+        return ratio
+
+    def _exact_sums(self, changed: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sums of labels (runs, m) here and there, from the summed weights of rows that change and of others."""
+        here = self.low * (changed + others)
+        return here, here + (self.high - self.low) * changed
+
+
+@dataclass(frozen=True, eq=False)
+class WorstBagSums(WorstSecretSums):
+    """As `WorstLabels`, of sums over bags whose rows and weights are published."""
+
     def parties(self, question: PrivateQuestion, runs: int) -> int:
         """One, or one for each run: bags are the same for all draws of a party, and it matters which row is where."""
-        return runs if _placed(question) else 1
+        return runs if _asked(question).design.rows_differ else 1
 
     def asked(self, question: PrivateQuestion, runs: int) -> Sequence[PrivateQuestion]:
         """All runs of one party, or one of each."""
-        return [replace(question, draws=1 if _placed(question) else runs)]
+        return [replace(question, draws=1 if _asked(question).design.rows_differ else runs)]
 
     def seen(self, submissions: Sequence[Submission]) -> Seen:
         """Draw by draw of one party, or party by party."""
@@ -76,65 +97,30 @@ class WorstLabels(PrivateWorstCase):
             name: array[0] if name == "rows" else array[:, 0] for name, array in sent.arrays.items() if array.ndim > 1
         }
 
-    def statistic(self, question: PrivateQuestion) -> Statistic:
-        """The log likelihood ratio up to scale; of `estimated_bins`, what its answers alone tell."""
-        promised = question.promise()
-        name = promised.mechanism if isinstance(promised, Guarantee) else ""
-        if isinstance(question, PrivateLabelsQuestion):
-            mechanism = question.mechanism() if name else None
-            return lambda sent: self._of_labels(sent["labels"][:, : self.changed], mechanism)
-        if isinstance(question, LabelSumsQuestion):
-            return lambda sent: self._of_moments(sent["moment"], question, name)
-        if isinstance(question, WeightedSumsQuestion):
-            return lambda sent: self._of_sums(
-                sent["row_sums"][..., 0], sent["row_sums"][..., 1], sent["label_sums"], np.ones(1), name
-            )
-        if isinstance(question, BagSumsQuestion):
-            return lambda sent: self._of_bags(sent, question, name)
-        raise InputError(f"the worst case of labels is for questions about real labels, got '{question.kind}'")
-
-    def _of_labels(self, labels: np.ndarray, mechanism: LabelMechanism | None) -> np.ndarray:
-        if isinstance(mechanism, UnbiasedResponse):
-            labels = mechanism.log_ratios(labels)
-        elif mechanism is not None and mechanism.name == "label_laplace":
-            labels = np.abs(labels - self.low) - np.abs(labels - self.high)
-        return np.asarray(labels.sum(axis=1))
-
-    def _of_moments(self, moments: np.ndarray, question: LabelSumsQuestion, mechanism: str) -> np.ndarray:
-        """In the coordinates of the noise, by the distances to both centres."""
-        [here], [there] = self.side(False, question, 1), self.side(True, question, 1)
-        held = [(question.rows.feature_map.transform(one.rows), one.labels) for one in (here, there)]
-        transform = question.mechanism(held[0][0]).shape.transform
-        near, far = (np.linalg.norm((moments - rows.T @ labels) @ transform, axis=1) for rows, labels in held)
-        return np.asarray(near**2 - far**2 if mechanism.endswith("discrete_gaussian") else near - far)
-
-    def _of_bags(self, sent: Mapping[str, np.ndarray], question: BagSumsQuestion, mechanism: str) -> np.ndarray:
-        """By published weights; of noisy rows that are drawn, bags have the share that they have of all."""
-        design, weights = question.design, sent["weights"]
+    def statistic(self, question: PrivateQuestion, exact: Exact) -> Statistic:
+        """The log likelihood ratio up to scale, with the mean share of noisy rows in a bag where these are drawn."""
+        design, noise = _asked(question).design, question.mechanism()
         share = design.noisy / design.taking_part(design.bags)
         noisy = np.arange(design.size) < design.per_bag if design.per_bag else np.full(design.size, share)
-        changed, other = (np.einsum("...mk,...mk->...m", weights, sent["rows"][..., column]) for column in (0, 1))
-        return self._of_sums(changed, other, sent["sums"], weights**2 @ noisy, mechanism)
 
-    def _of_sums(
-        self, changed: np.ndarray, other: np.ndarray, sums: np.ndarray, variance: np.ndarray, mechanism: str
-    ) -> np.ndarray:
-        """From sums of weights (draws, m) of rows that change and of others, and relative variances of the noise."""
-        beyond = sums - self.low * (changed + other)
-        moved = (self.high - self.low) * changed
-        if mechanism == "laplace_bag_sums":
-            return np.asarray((np.abs(beyond) - np.abs(beyond - moved)).sum(axis=1))
-        return np.asarray((moved * (beyond - moved / 2) / variance).sum(axis=1))
+        def ratio(seen: Seen) -> np.ndarray:
+            weights = seen["weights"]
+            sides = self._exact_sums(*(np.einsum("...mk,...mk->...m", weights, seen["rows"][..., i]) for i in (0, 1)))
+            return np.asarray(noise.log_ratio(seen["sums"], *sides, weights**2 @ noisy))
+
+        return ratio
 
 
-def worst_labels(units: int, public: PublicNumbers, runs: int, *, size: int | None = None) -> WorstLabels:
+def worst_labels(
+    units: int, public: PublicNumbers, runs: int, *, size: int | None = None, of: type[WorstLabels] = WorstLabels
+) -> WorstLabels:
     """Of a protocol for real labels; `size` is that of its bags, whose random weights hide a label less than half.
 
     There are as few rows as fill as few bags as are needed.
     """
     low, high = public.label_range or (0.0, 1.0)
     rows = CHANGED if size is None else size * -(-CHANGED // size)
-    return WorstLabels(
+    return of(
         DESCRIBED,
         TWO_COLUMNS,
         runs,
@@ -147,13 +133,10 @@ def worst_labels(units: int, public: PublicNumbers, runs: int, *, size: int | No
     )
 
 
-def _placed(question: PrivateQuestion) -> bool:
-    """Whether rows of a bag fare differently: some with noise on their labels, some without."""
+def _asked(question: PrivateQuestion) -> BagSumsQuestion:
     if not isinstance(question, BagSumsQuestion):
-        return False
-    design = question.design
-    every = design.per_bag == design.size or design.noisy == design.records
-    return not every and not (design.weights == "signs" and bool(design.per_bag))
+        raise InputError(f"the worst case of published bags is for sums over them, got '{question.kind}'")
+    return question
 
 
 ROW_RUNS = 200_000
@@ -191,31 +174,6 @@ class WorstRows(SummedWorstCase):
     def seen(self, submissions: Sequence[Submission]) -> Seen:
         """Their sum (runs, D)."""
         return {"sums": submissions[0].arrays["sums"].sum(axis=0)}
-
-    def statistic(self, question: PrivateQuestion) -> Statistic:
-        """The log likelihood ratio up to scale: by the squared distances to the sums without noise."""
-        centres = [self._centre(there, asked_of(question)) for there in (False, True)]
-
-        def ratio(seen: Seen) -> np.ndarray:
-            near, far = (np.square(seen["sums"] - centre).sum(axis=1) for centre in centres)
-            return np.asarray(far - near)
-
-        return ratio
-
-    def _centre(self, there: bool, question: RowMomentsQuestion) -> np.ndarray:
-        if self.answered is not None:
-            return np.asarray(self.answered(there)["sums"][0])
-        return np.asarray(sum(self._exact(one, question) for one in self.side(there, question, 1)))
-
-    def _exact(self, held: Rows, question: RowMomentsQuestion) -> np.ndarray:
-        """The sums of one party without noise."""
-        rows, labels = self._summed(held, question)
-        return np.asarray(question.statistic.of(rows, labels))
-
-    def _summed(self, held: Rows, question: RowMomentsQuestion) -> tuple[np.ndarray, np.ndarray]:
-        """The rows and labels of one party as they enter its sums."""
-        middle, half = (self.low + self.high) / 2, (self.high - self.low) / 2
-        return within_norm(question.rows.feature_map.transform(held.rows)), (held.labels - middle) / half
 
 
 def worst_rows(units: int, public: PublicNumbers, *, shared: bool) -> WorstRows:
@@ -261,20 +219,6 @@ class WorstLabelTotals(WorstRows):
         first, *others = super().side(True, question, runs)
         changed = np.arange(ROWS) < self.changed
         return (Rows(first.rows, np.where(changed, self.high if there else self.low, first.labels)), *others)
-
-    def statistic(self, question: PrivateQuestion) -> Statistic:
-        """The log likelihood ratio up to scale: by the distances to the sums without noise, or by their squares."""
-        asked = asked_of(question)
-        power = 2 if asked.mechanism().name.endswith("gaussian") else 1
-        here, there = (self._centre(side, asked) for side in (False, True))
-        return lambda seen: np.subtract(
-            *(np.linalg.norm(seen["sums"] - centre, axis=1) ** power for centre in (here, there))
-        )
-
-    def _exact(self, held: Rows, question: RowMomentsQuestion) -> np.ndarray:
-        """X'y alone, to which a row that is cut adds what one of less weight does."""
-        rows, labels = self._summed(held, question)
-        return np.asarray(labels @ rows)
 
 
 def worst_label_totals(units: int, public: PublicNumbers) -> WorstLabelTotals:

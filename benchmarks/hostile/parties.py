@@ -10,13 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.collectors.bags import BagAnswers
-from aggregator.collectors.collectors import Answers
-from aggregator.collectors.labels import LabelAnswers
-from aggregator.collectors.marginals import MarginalAnswers
+from aggregator.collectors.collectors import Answers, Kept, Summed
 from aggregator.collectors.robust_sums import Robustness
-from aggregator.collectors.row_sums import MomentAnswers
 from federation.contract.guarantee import Guarantee, Unit
+from federation.contract.honest import PartySize
 from federation.contract.query import PrivateQuestion, Question, Submission
 from federation.engines.codec import question_digest
 from federation.numerics.rows import within_norm
@@ -78,7 +75,7 @@ class _Sums(Target):
         return np.asarray(sent["sums"][:, 0].sum(axis=0))
 
     def collector(self) -> Answers:
-        return MomentAnswers(self._question, 1, promise_of(self._question), _AS_THEY_COME)
+        return Summed(self._question, 1, promise_of(self._question), _AS_THEY_COME)
 
     def nothing(self, own: Arrays) -> dict[str, np.ndarray]:
         found = {"size": np.full_like(own["size"], self._most[0]), "sums": np.zeros_like(own["sums"])}
@@ -110,7 +107,7 @@ class _Marginals(Target):
         return np.asarray((2 * sent["errors"] - sent["rows"]).sum(axis=0))
 
     def collector(self) -> Answers:
-        return MarginalAnswers(self._question, 1, self._largest, promise_of(self._question), _AS_THEY_COME)
+        return Summed(self._question, 1, promise_of(self._question), _AS_THEY_COME, PartySize(1, self._largest))
 
     def nothing(self, own: Arrays) -> dict[str, np.ndarray]:
         rows = own["rows"] if self._exact else np.full_like(own["rows"], float(self._largest))
@@ -134,7 +131,7 @@ class _LabelSums(Target):
         return np.asarray((sent["moment"][:, 0] - self._middle * sent["row_sum"]).sum(axis=0))
 
     def collector(self) -> Answers:
-        return LabelAnswers(self._question, 1, promise_of(self._question))
+        return Summed(self._question, 1, promise_of(self._question), _AS_THEY_COME)
 
     def nothing(self, own: Arrays) -> dict[str, np.ndarray]:
         self.deviation = float(np.sqrt(np.trace(own["covariance"][0]) / own["covariance"].shape[1]))
@@ -163,7 +160,7 @@ class _Counts(Target):
         return np.asarray(counts - counts.mean(axis=1, keepdims=True))
 
     def collector(self) -> Answers:
-        return BagAnswers(self._question, 1, self._largest, promise_of(self._question), _REACH * self.deviation)
+        return Kept(self._question, 1, promise_of(self._question), _AS_THEY_COME, PartySize(1, self._largest))
 
     def nothing(self, own: Arrays) -> dict[str, np.ndarray]:
         counts = np.broadcast_to(own["sizes"][:, None, :, None] / self._question.bags.classes, own["counts"].shape)

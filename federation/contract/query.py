@@ -30,6 +30,7 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import SEEDED, Guarantee, NoGuarantee, require_delta, require_epsilon
+from federation.contract.honest import Arrays, Honest, PartySize
 from federation.contract.validation import apart
 
 
@@ -199,6 +200,10 @@ class Question(ABC):
     def assumes(self) -> Declared:
         """What the question takes for granted of a party; nothing unless it says so."""
         return NOTHING
+
+    def honest(self, public: PartySize) -> Honest:
+        """Return what honest parties can send, from the query and these public numbers."""
+        return Honest()
 
     @property
     def times(self) -> int:
@@ -377,6 +382,8 @@ class PrivateQuestion(Question):
     the noise of one answer must not be paid for once and asked for often.
     """
 
+    kept: ClassVar[bool] = False  # whether each response is of use by itself, and not only their sum
+    mechanism: ClassVar[Callable[..., Any]]  # that of its noise; a method
     in_rounds: ClassVar[bool] = False  # whether its noise is for all queries of its release together
 
     noise: Noise
@@ -419,6 +426,24 @@ class PrivateQuestion(Question):
         A guarantee says one point of it, and with a `gaussian_mu` a bound on all. None where no more is known.
         """
         return None
+
+    @property
+    def noisy(self) -> tuple[str, ...]:
+        """Names of the fields that carry noise."""
+        return tuple(self.fields())
+
+    def log_ratio(self, seen: Arrays, here: Arrays, there: Arrays) -> np.ndarray:
+        """Return how much likelier each run that is `seen` is from the exact responses `there` than from `here`, (n,).
+
+        A logarithm, up to a positive factor: audits tell two neighbours apart by it. Arrays are by field, those that
+        are seen with the runs on their first axis, and exact ones with one run. By default the noise of `mechanism` is
+        additive, and on all `noisy` fields side by side.
+        """
+        released, before, after = (
+            np.concatenate([arrays[name].reshape(len(arrays[name]), -1) for name in self.noisy], axis=1)
+            for arrays in (seen, here, there)
+        )
+        return np.asarray(self.mechanism().log_ratio(released, before, after))
 
     @property
     def steps(self) -> Mapping[str, float]:

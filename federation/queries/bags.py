@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar, Literal
 
+import numpy as np
+
 from federation.contract.errors import InputError
 from federation.contract.guarantee import (
     UNTIMED,
@@ -30,6 +32,7 @@ from federation.contract.guarantee import (
     Unit,
     protected,
 )
+from federation.contract.honest import BEYOND, REACH, ROUNDING, Arrays, Honest, PartySize, Range
 from federation.contract.query import (
     MOST_BAGS,
     MOST_CLASSES,
@@ -47,13 +50,15 @@ from federation.contract.query import (
 )
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.accounting.composition import GaussianCurve
-from federation.mechanisms.counts.additive import CountMechanism
+from federation.mechanisms.counts.additive import AdditiveCounts, CountMechanism
 from federation.mechanisms.counts.calibration import CountNoise, published_guarantee
 from federation.mechanisms.counts.calibration import calibrate as calibrate_counts
 from federation.mechanisms.noise.additive import AdditiveMechanism, calibrate
+from federation.mechanisms.noise.reach import Tail, entry_reach, norm_reach
 from federation.mechanisms.sums import shared_sums as bag_totals
 from federation.mechanisms.sums import shares
 from federation.mechanisms.sums.shared_sums import SharedBagNoise
+from federation.numerics.rows import Booleans, Floats
 
 PUBLISHED = "published_dirichlet"  # not differentially private, and drawn by a function of its own
 LARGEST_COUNT = 2.0**40  # of rows in a bag, noise included
@@ -70,6 +75,10 @@ DIFFERENT_PEOPLE = Assumption(
 SHORT_ROWS = Assumption("rows behind the public feature map have norm at most 1", Check.ENFORCED)
 
 _counts = lru_cache(calibrate_counts)  # all parties of a release have the same
+_POINTS = 2**14  # of a tail, between which it is taken for what it is at the lower one
+_NEVER = 1e-30  # a probability
+_COUNT_GRID = 2.0**-20  # records
+_SIZE_ROUNDING = 1e-9  # of a bag's size: what counts in units of grid steps may miss in their sum
 _ROUNDING = 1e-6  # charged for, relative: norms and sums of rows, and products with the label weight, are rounded
 
 
@@ -123,9 +132,100 @@ class BagQuestion(Question):
 
     bags: Bags
 
+    def honest(self, public: PartySize) -> HonestBags | HonestTotals:
+        """What can be of bags of so many rows at most, without noise."""
+        return HonestBags(public.largest_bag)
+
     def assumes(self) -> Declared:
         """Classes, bags and persons."""
         return self.bags.assumes()
+
+
+class HonestBags(Honest):
+    """Responses about bags of at most `largest` rows each.
+
+    Noise takes a count at most `count_reach` below 0 or beyond its bag's size, and moves each entry of a sum of rows of
+    norm 1 by `sum_reach`. Counts within that, but further out than the noise of `mechanism` takes those of an honest
+    party in `bags` bags, are scaled.
+    """
+
+    def __init__(
+        self,
+        largest: int,
+        count_reach: float = 0.0,
+        sum_reach: float = 0.0,
+        mechanism: AdditiveCounts | None = None,
+        bags: int = 1,
+    ) -> None:
+        self._largest, self._count_reach, self._sum_reach = largest, count_reach, sum_reach
+        self._mechanism, self._bags = mechanism, bags
+        self.widths = {} if mechanism is None else {"counts": bags * mechanism.classes}
+
+    def plausible(self, arrays: Arrays) -> Booleans:
+        """Those whose sizes are whole numbers in range, one of them positive, and all else is possible with them."""
+        sizes = arrays["sizes"]
+        fine = (sizes == np.floor(sizes)).all(axis=1) & (sizes.max(axis=1) > 0) & (sizes.max(axis=1) <= self._largest)
+        if "counts" in arrays:
+            counts, whole = arrays["counts"], sizes[:, None, :]
+            rounding = _SIZE_ROUNDING * (1 + np.abs(counts).sum(axis=3))
+            reach = np.where(whole > 0, self._count_reach, 0.0) + rounding
+            fine &= (np.abs(counts.sum(axis=3) - whole) <= rounding).all(axis=(1, 2))
+            fine &= ((counts.min(axis=3) >= -reach) & (counts.max(axis=3) <= whole + reach)).all(axis=(1, 2))
+        if "means" in arrays:  # (P, B, D), or (P, draws, B, D) of noisy ones
+            norms = np.linalg.norm(arrays["means"], axis=-1)
+            norms = norms[:, None] if norms.ndim == 2 else norms
+            reach = self._sum_reach * np.sqrt(arrays["means"].shape[-1])
+            fine &= (sizes[:, None, :] * (norms - 1 - _SIZE_ROUNDING) <= reach).all(axis=(1, 2))
+        return np.asarray(fine)
+
+    def bounded(self, arrays: Arrays) -> tuple[dict[str, Floats], Booleans]:
+        """Counts within the range of the noise."""
+        assert self._mechanism is not None, "nothing is scaled without it"
+        counts, scaled = _count_range(self._mechanism, self._bags).bounded(arrays["counts"], arrays["sizes"])
+        return {"counts": counts}, scaled
+
+
+class CountRange:
+    """Of counts with the noise of `mechanism` in `bags` bags of a party.
+
+    A count is from 0 to the size m of its bag, so that it lies within m/2 of m/2 but for noise, and the counts of one
+    class in all bags, whose noise is independent, within the norm of all m/2.
+    """
+
+    def __init__(self, mechanism: AdditiveCounts, bags: int) -> None:
+        self._classes = mechanism.classes
+        beyond = BEYOND / 2 / mechanism.classes
+        tail = _tail(mechanism)
+        self._entry, self._norm = entry_reach(tail, beyond / bags), norm_reach(tail, bags, beyond)
+
+    def bounded(self, counts: Floats, sizes: Floats) -> tuple[Floats, Booleans]:
+        """Counts (P, draws, B, C) of bags of these sizes (P, B) within the range, and whose were not, (P,).
+
+        What is changed sums to the sizes again.
+        """
+        half = sizes[:, None, :] / 2
+        honest = Range(half.max(axis=(1, 2)) + self._entry, np.linalg.norm(half, axis=2)[:, 0] + self._norm)
+        found, changed = counts.copy(), np.zeros(len(counts), dtype=bool)
+        for label in range(self._classes):
+            kept, own = honest.bounded(counts[..., label] - half, _COUNT_GRID)
+            found[..., label], changed = np.where(own[:, None, None], kept + half, counts[..., label]), changed | own
+        excess = (found.sum(axis=3) - sizes[:, None, :]) / self._classes
+        there = changed[:, None, None] & (sizes[:, None, :] > 0)
+        return np.where(there[..., None], found - excess[..., None], counts), changed
+
+
+def _tail(mechanism: AdditiveCounts) -> Tail:
+    """Of how far a released count is from the true one."""
+    far = 1.0
+    while mechanism.escape(far) > _NEVER:
+        far *= 2
+    points = np.linspace(0.0, far, _POINTS)
+    known = np.minimum([2 * mechanism.escape(point) for point in points], 1.0)  # above as well as below
+    places = _POINTS - 1
+    return lambda r: np.where(r > far, 0.0, known[np.minimum(r / far * places, places).astype(np.int64)])
+
+
+_count_range = lru_cache(CountRange)  # variants that ask the same have the same
 
 
 @dataclass(frozen=True)
@@ -158,8 +258,19 @@ class CountsQuestion(BagQuestion, PrivateQuestion):
     """
 
     kind: ClassVar[str] = "counts"
+    kept: ClassVar[bool] = True
     noise: CountsNoise
     bags: Bags
+
+    def honest(self, public: PartySize) -> HonestBags:
+        """Counts as far from honest ones as noise may take them, and integer noise in all bags of a party."""
+        if self.noise.kind in (OFF, PUBLISHED):
+            return HonestBags(public.largest_bag)
+        mechanism = self.mechanism()
+        variance = mechanism.covariance(public.largest_bag)[0, 0]
+        reach = REACH * max(math.sqrt(variance), 1.0)  # whole records are many deviations of little noise
+        integers = mechanism if isinstance(mechanism, AdditiveCounts) else None
+        return HonestBags(public.largest_bag, reach, 0.0, integers, public.bags)
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
@@ -187,6 +298,10 @@ class CountsQuestion(BagQuestion, PrivateQuestion):
         noise, known = self.noise, {"floor": self.noise.floor, "pseudo_count": self.noise.pseudo_count}
         share = {name: number / self.bags.shares for name, number in noise.target.items()}
         return _counts(noise.kind, classes=self.bags.classes, **share, **known)
+
+    def log_ratio(self, seen: Arrays, here: Arrays, there: Arrays) -> Floats:
+        """That of the mechanism."""
+        return self.mechanism().log_ratio(seen["counts"], here["counts"][0], there["counts"][0])
 
     def curve(self) -> Curve | None:
         """That of the mechanism; of Gaussian noise in each of a person's bags that of all together.
@@ -230,9 +345,9 @@ class EmbeddingsQuestion(BagQuestion, PublicQuestion):
 
 @dataclass(frozen=True)
 class JointNoise(Noise):
-    """Gaussian noise on counts and embeddings together."""
+    """Gaussian noise on counts and embeddings together, or none."""
 
-    kind: Literal["gaussian"]
+    kind: Literal["gaussian", "off"]
 
 
 @dataclass(frozen=True)
@@ -253,10 +368,16 @@ class NoisyEmbeddingsQuestion(BagQuestion, PrivateQuestion):
     """
 
     kind: ClassVar[str] = "noisy_embeddings"
+    kept: ClassVar[bool] = True
     noise: JointNoise
     bags: Bags
     feature_map: FeatureMap
     label_weight: float
+
+    def honest(self, public: PartySize) -> HonestBags:
+        """Counts and sums of rows as far from honest ones as noise may take them."""
+        reach = REACH * float(self.mechanism().parameters["scale"]) if self.noise.aims else 0.0
+        return HonestBags(public.largest_bag, reach / self.label_weight, reach)
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
@@ -264,6 +385,11 @@ class NoisyEmbeddingsQuestion(BagQuestion, PrivateQuestion):
         counts = within(LARGEST_COUNT, *shape, self.bags.classes)
         means = within(LARGEST_COUNT, *shape, self.feature_map.dimension)
         return {**self.bags.fields(), "counts": counts, "means": means}
+
+    @property
+    def noisy(self) -> tuple[str, ...]:
+        """Counts and means."""
+        return "counts", "means"
 
     def work(self) -> int:
         """The noise of one bag in all draws."""
@@ -283,6 +409,14 @@ class NoisyEmbeddingsQuestion(BagQuestion, PrivateQuestion):
         known = {"dimension": self.bags.classes + self.feature_map.dimension}
         noise = self.noise
         return calibrate("gaussian", sensitivity=sensitivity, epsilon=noise.epsilon, delta=noise.delta, **known)
+
+    def log_ratio(self, seen: Arrays, here: Arrays, there: Arrays) -> Floats:
+        """That of the mechanism, by weighted counts beside sums of rows."""
+        weighted = (
+            {"counts": self.label_weight * side["counts"], "means": side["means"] * side["sizes"][:, None]}
+            for side in (seen, here, there)
+        )
+        return super().log_ratio(*weighted)
 
     def _promised(self) -> Guarantee:
         premises = (*counted_once(self.bags), _SIZES_PUBLIC, SHORT_ROWS, UNTIMED)
@@ -397,10 +531,19 @@ class BagTotalsQuestion(BagQuestion, PrivateQuestion):
         """How much one row adds to a number at most."""
         return 1.0
 
+    def honest(self, public: PartySize) -> HonestTotals:
+        """Numbers of bags of which a party has so many rows at most."""
+        return HonestTotals(self, public.largest_bag)
+
     def fields(self) -> dict[str, Field]:
         """The arrays of an answer: noisy counts of each draw, and where labels alone are protected rows of each bag."""
         counts = {"counts": within(LARGEST_COUNT, self.draws, self.bags.count, self.bags.classes)}
         return counts if self.protects_rows else {**self.bags.fields(), **counts}
+
+    @property
+    def noisy(self) -> tuple[str, ...]:
+        """The counts and, where rows are protected, the sums."""
+        return tuple(self.fields()) if self.protects_rows else ("counts",)
 
     def work(self) -> int:
         """The numbers of all bags."""
@@ -431,6 +574,20 @@ class BagTotalsQuestion(BagQuestion, PrivateQuestion):
         unit = Unit.PERSON if self.bags.rows_per_person else Unit.LABEL
         premises = (*counted_once(self.bags), _ALL_BAGS, _PUBLIC_BAGS)
         return self.mechanism().guarantee(unit, Adjacency.REPLACE, premises)
+
+
+class HonestTotals(Honest):
+    """Totals of each bag over parties that have at most `largest` rows of it."""
+
+    def __init__(self, query: BagTotalsQuestion, largest: int) -> None:
+        self._most = self.most = largest * query.longest
+        self.variance = query.mechanism().variance() if query.noise.aims else 0.0
+
+    def reachable(self, name: str, opened: Arrays, parties: int, wholes: float) -> tuple[float, float]:
+        """As far as all rows reach, and the noise of all shares; counts are not below 0 but for the noise."""
+        noise = REACH * math.sqrt(wholes * self.variance)
+        largest = parties * self._most * (1 + ROUNDING) + noise
+        return -largest if name == "sums" else -noise, largest
 
 
 @dataclass(frozen=True)

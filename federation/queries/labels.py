@@ -15,6 +15,7 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import HELD_ONCE, Adjacency, Guarantee, NoGuarantee, Unit
+from federation.contract.honest import BEYOND, REACH, ROUNDING, Arrays, Honest, PartySize
 from federation.contract.query import (
     MOST_BAGS,
     MOST_ROWS,
@@ -36,17 +37,26 @@ from federation.mechanisms.bag_sums.weighted_sums import RepairedBagSums
 from federation.mechanisms.labels.calibration import LabelNoise
 from federation.mechanisms.labels.calibration import calibrate as calibrate_labels
 from federation.mechanisms.labels.mechanism import LabelMechanism, LabelRange
+from federation.mechanisms.labels.randomised_response import BinnedResponse
 from federation.mechanisms.labels.shaped_gaussian import LabelSums, Shape, fit_shape
 from federation.mechanisms.labels.shaped_gaussian import calibrate as calibrate_sums
 from federation.mechanisms.labels.unbiased_response import UnbiasedResponse, Weights
 from federation.mechanisms.noise import gaussian
 from federation.mechanisms.noise.additive import NOISE_STEPS
+from federation.mechanisms.noise.reach import additive_reaches
+from federation.numerics.rows import Booleans, Floats
 from federation.queries.bags import DIFFERENT_PEOPLE, LARGEST_FEATURE
 
 DATA_DEPENDENT = "published"  # weighted sums without noise, whose delta depends on the data
 
 _LARGEST = 2.0**80  # of sums over a party's rows, noise included
 _LARGEST_WEIGHT = 9.0  # normal weights are drawn by 52 bits, and none is beyond 8.3
+_ROUNDING = 1e-9  # relative, of sums over the rows of a party
+_GRID = 1e-5  # of the range, times a bag's weights: noise of a bag is never finer than a small part of it
+_RIDGE = 1e-9  # of the square of an entry: directions that rows and noise lack have some, or nothing could be in them
+_SPLITS = np.geomspace(1e-3, 1e3, 61)  # between what rows and what noise reach
+_TRACE = 2.0  # noise in the best shape has at most this multiple of the variance of a ball, and mostly much less
+_FLAT = 1e-9  # of the largest variance of noise: directions with less have none
 _PREMISES = (HELD_ONCE, DIFFERENT_PEOPLE)
 _labels = lru_cache(calibrate_labels)  # all parties of a release have the same
 _unbiased = lru_cache(UnbiasedResponse)  # whose table is checked once
@@ -136,6 +146,12 @@ class BagSums:
         """How many rows of a party that forms so many bags take part."""
         return self.records or formed * self.size
 
+    @property
+    def rows_differ(self) -> bool:
+        """Whether rows of a bag fare differently: some with noise on their labels, some without."""
+        every = self.per_bag == self.size or self.noisy == self.records
+        return not every and not (self.weights == "signs" and bool(self.per_bag))
+
     def fields(self) -> dict[str, Field]:
         """How many bags there are; the others are filled up with zeros."""
         return {"formed": Field((), minimum=1.0, maximum=float(self.bags))}
@@ -150,6 +166,7 @@ class BagSums:
 class LabelQuestion(PrivateQuestion):
     """Base of the questions about real labels."""
 
+    kept: ClassVar[bool] = True
     rows: LabelledRows
     takes_features_as_public = True
 
@@ -189,6 +206,10 @@ class BagSumsQuestion(LabelQuestion):
     kind: ClassVar[str] = "bag_sums"
     noise: BagSumsNoise
     design: BagSums
+
+    def honest(self, public: PartySize) -> HonestBagSums:
+        """Sums that the published weights can give."""
+        return HonestBagSums(self)
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
@@ -254,6 +275,10 @@ class WeightedSumsQuestion(LabelQuestion):
     noise: WeightedSumsNoise
     design: BagSums
 
+    def honest(self, public: PartySize) -> HonestWeightedSums:
+        """Sums of labels under weights that are hardly ever large."""
+        return HonestWeightedSums(self)
+
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
         shape = (self.draws, self.design.bags)
@@ -308,6 +333,10 @@ class PrivateLabelsQuestion(LabelQuestion):
     kind: ClassVar[str] = "private_labels"
     noise: LabelsNoise
 
+    def honest(self, public: PartySize) -> HonestLabels:
+        """Labels where the mechanism can put them."""
+        return HonestLabels(self)
+
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
         rows = within(LARGEST_FEATURE, self.rows.most, self.rows.feature_map.dimension)
@@ -320,6 +349,13 @@ class PrivateLabelsQuestion(LabelQuestion):
             return _unbiased(labels, self.noise.epsilon, self.noise.outputs, self.noise.weights)
         known = {"label_range": self.rows.label_range, "outside": "clip", "debiased": self.noise.debiased}
         return _labels(self.noise.kind, **self.noise.target, **known)
+
+    def log_ratio(self, seen: Arrays, here: Arrays, there: Arrays) -> np.ndarray:
+        """That of the mechanism, of the rows that there are."""
+        size = int(seen["size"])
+        known = (side["labels"][:, :size] for side in (seen, here, there))
+        released, before, after = known
+        return self.mechanism().log_ratio(released, before[0], after[0])
 
     def _promised(self) -> Guarantee | NoGuarantee:
         return self.mechanism().guarantee(Unit.LABEL, Adjacency.REPLACE, _PREMISES)
@@ -347,8 +383,13 @@ class LabelSumsQuestion(LabelQuestion):
     """
 
     kind: ClassVar[str] = "label_sums"
+    kept: ClassVar[bool] = False
     noise: LabelSumsNoise
     shape: Literal["optimal", "whitened", "isotropic"]
+
+    def honest(self, public: PartySize) -> HonestMoments:
+        """Sums that X'X and the noise can reach."""
+        return HonestMoments(self)
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
@@ -362,6 +403,14 @@ class LabelSumsQuestion(LabelQuestion):
     def mechanism(self, rows: np.ndarray) -> LabelSums:
         """Noise on X'y for the public rows X (n, d) of a party. Raises `InputError`."""
         return self._shaped(fit_shape(rows, self.shape), len(rows))
+
+    def log_ratio(self, seen: Arrays, here: Arrays, there: Arrays) -> np.ndarray:
+        """That of the noise, in coordinates in which its covariance, which was sent, is that of unit rows."""
+        variances, axes = np.linalg.eigh(seen["covariance"])
+        held = variances > _FLAT * variances[-1]
+        noise = self.mechanism(np.eye(int(held.sum())))
+        inner = axes[:, held] * np.sqrt(noise.variance() / variances[held])
+        return noise.log_ratio(*(side["moment"] @ inner for side in (seen, here, there)))
 
     def _promised(self) -> Guarantee:
         """Without the numbers that each party's own rows decide: its noise has the shape of those."""
@@ -384,6 +433,193 @@ class LabelSumsQuestion(LabelQuestion):
         labels = LabelRange(self.rows.lowest, self.rows.highest, "clip")  # to which every party clips its labels
         target = {"epsilon": epsilon, "delta": 0.0 if pure else delta}
         return calibrate_sums(shape, "pure" if pure else "gaussian", rows=rows, labels=labels, **target)
+
+
+class HonestOfLabels(Honest):
+    """Base: public are the range of labels, the rows and weights that come with them, and the law of the noise.
+
+    What is said of labels can lie 40 standard deviations beyond the largest honest value, and no further.
+    """
+
+    def __init__(self, query: LabelQuestion) -> None:
+        low, high = query.rows.label_range
+        self._middle, self._half, self._largest = low + (high - low) / 2, (high - low) / 2, max(abs(low), abs(high))
+
+
+class HonestLabels(HonestOfLabels):
+    """Labels where the mechanism can put them, and zeros where there is no row."""
+
+    def __init__(self, query: PrivateLabelsQuestion) -> None:
+        super().__init__(query)
+        self._low, self._high = query.rows.label_range
+        mechanism = query.mechanism() if query.noise.aims else None
+        if isinstance(mechanism, BinnedResponse):
+            self._low, self._high = min(mechanism.values), max(mechanism.values)
+        elif mechanism is not None:
+            reach = REACH * float(np.max(mechanism.variance())) ** 0.5
+            self._low, self._high = self._low - reach, self._high + reach
+
+    def plausible(self, arrays: Arrays) -> Booleans:
+        """Those whose labels are in the mechanism's range."""
+        slack = _ROUNDING * self._largest
+        held = np.arange(arrays["labels"].shape[2]) < arrays["size"][:, None]
+        labels = arrays["labels"].swapaxes(0, 1)
+        inside = np.where(held, (labels >= self._low - slack) & (labels <= self._high + slack), labels == 0)
+        empty = (arrays["rows"] == 0).all(axis=2) | held
+        return np.asarray(_whole(arrays["size"]) & inside.all(axis=(0, 2)) & empty.all(axis=1))
+
+
+class HonestWeightedSums(HonestOfLabels):
+    """Sums of labels under secret weights; sums of rows have no such bound."""
+
+    def __init__(self, query: WeightedSumsQuestion) -> None:
+        super().__init__(query)
+        deviation = query.mechanism().tau if query.noise.aims else 0.0
+        self._spread = math.hypot(query.design.size**0.5 * self._largest, deviation)
+
+    def plausible(self, arrays: Arrays) -> Booleans:
+        """Those within 40 standard deviations of weights and noise."""
+        inside = (np.abs(arrays["label_sums"]) <= REACH * self._spread).all(axis=(1, 2))
+        return np.asarray(_whole(arrays["formed"]) & inside)
+
+
+class HonestBagSums(HonestOfLabels):
+    """Sums that the published weights can give."""
+
+    def __init__(self, query: BagSumsQuestion) -> None:
+        super().__init__(query)
+        self._signs, self._laplace = query.design.weights == "signs", query.noise.kind == "laplace"
+        bags = query.mechanism() if query.noise.aims else None
+        self._deviation = 0.0
+        if bags is not None:
+            self._deviation = 2**0.5 * bags.scale if isinstance(bags, LaplaceBagSums) else bags.sigma
+
+    def plausible(self, arrays: Arrays) -> Booleans:
+        """Those within 40 standard deviations of the noise on labels, or on sums."""
+        weights = arrays["weights"]
+        total, sizes = weights.sum(axis=3), np.abs(weights).sum(axis=3)
+        if self._laplace:
+            deviation = np.full(total.shape, self._deviation)
+        else:
+            deviation = self._deviation * np.sqrt(np.square(weights).sum(axis=3))
+        slack = (_GRID * self._half + _ROUNDING * self._largest) * sizes
+        beyond = np.abs(arrays["sums"] - self._middle * total) - self._half * sizes - slack
+        fine = (beyond <= REACH * deviation).all(axis=(1, 2))
+        formed = np.arange(weights.shape[2]) < arrays["formed"][:, None]
+        if self._signs:
+            fine &= (np.abs(weights) == formed[:, None, :, None]).all(axis=(1, 2, 3))
+        return np.asarray(fine & _whole(arrays["formed"]))
+
+
+class HonestMoments(HonestOfLabels):
+    """Sums over public rows X (n, d) with labels in the query's range, and noise of the covariance that is sent.
+
+    X'(y - middle) is from an ellipsoid of shape X'X, as |y - middle|² <= n half², and the noise but for its probability
+    from one of the shape of its covariance. A sum of two is in every ellipsoid of shape (1 + 1/t) A + (1 + t) B, t > 0.
+    Columns are bounded each by itself, too: by Cauchy and Schwarz, and by the law of one entry of the noise. Sums that
+    are longer than honest ones are by their noise are scaled to what those reach.
+    """
+
+    on_grid = False
+
+    def __init__(self, query: LabelSumsQuestion) -> None:
+        super().__init__(query)
+        self._query, dimension = query, query.rows.feature_map.dimension
+        self._known: dict[int, tuple[float, float]] = {}
+        self._deviation = 0.0
+        if query.noise.aims:  # as for rows in all directions: fewer have no more noise
+            self._deviation = query.mechanism(np.eye(dimension)).variance() ** 0.5
+            self.widths = {"moment": dimension}
+
+    def plausible(self, arrays: Arrays) -> Booleans:
+        """Those with an X'X that is one, and what can come with it: |x'y| <= |x| |y| for every column x."""
+        fine = (arrays["size"] == np.floor(arrays["size"])) & _second_moments(arrays["gram"])
+        squares = np.diagonal(arrays["gram"], axis1=1, axis2=2).clip(0.0)
+        norms, root = np.sqrt(squares), np.sqrt(arrays["size"])[:, None] * (1 + _ROUNDING)
+        if self._query.shape == "isotropic":
+            longest = np.sqrt(squares.sum(axis=1, keepdims=True))
+        else:
+            longest = np.sqrt(_TRACE * norms.shape[1]) * norms
+        deviation = self._deviation * longest
+        reach = root * self._largest * norms + REACH * deviation
+        reach += _ROUNDING * reach.max(axis=1, keepdims=True)  # noise comes back in all columns, those of zeros too
+        fine &= (np.abs(arrays["moment"]) <= reach[:, None]).all(axis=(1, 2))
+        if "covariance" not in arrays:
+            return np.asarray(fine)
+        deviation = deviation + _ROUNDING * deviation.max(axis=1, keepdims=True)
+        fine &= (np.diagonal(arrays["covariance"], axis1=1, axis2=2) <= deviation**2).all(axis=1)
+        fine &= (np.abs(arrays["row_sum"]) <= root * norms).all(axis=1)
+        return np.asarray(fine & _second_moments(arrays["covariance"]))
+
+    def _reaches(self, rank: int) -> tuple[float, float]:
+        """Of an entry and of the norm of noise of this rank, in standard deviations."""
+        if rank not in self._known:
+            noise = self._query.mechanism(np.eye(rank))
+            entry, norm = additive_reaches(noise.additive, BEYOND)
+            self._known[rank] = entry / noise.variance() ** 0.5, norm / noise.variance() ** 0.5
+        return self._known[rank]
+
+    def bounded(self, arrays: Arrays) -> tuple[dict[str, Floats], Booleans]:
+        """The sums X'y (P, draws, d), within the ellipsoids."""
+        moments, changed = arrays["moment"].copy(), np.zeros(len(arrays["moment"]), dtype=bool)
+        for party in range(len(moments)):
+            known = (arrays[name][party] for name in ("gram", "covariance", "size"))
+            surplus = moments[party] - self._middle * arrays["row_sum"][party]
+            kept = self._kept(surplus, *known)
+            own = (kept != surplus).any(axis=1)
+            moments[party, own] = (kept + self._middle * arrays["row_sum"][party])[own]
+            changed[party] = own.any()
+        return {"moment": moments}, changed
+
+    def _kept(self, surplus: Floats, gram: Floats, covariance: Floats, size: Floats) -> Floats:
+        """X'(y - middle) and noise (draws, d), no longer than that of honest parties."""
+        entry, norm = self._reaches(int(np.linalg.matrix_rank(covariance, hermitian=True)) or 1)
+        exact = self._half * np.sqrt(size)
+        own = exact * np.sqrt(np.diagonal(gram).clip(0.0)) + entry * np.sqrt(np.diagonal(covariance).clip(0.0))
+        reach = own * (1 + ROUNDING) + ROUNDING * own.max()
+        cut: Floats = np.clip(surplus, -reach, reach)
+        gauges = _gauges(cut, gram * exact**2, covariance * norm**2)
+        return np.where(gauges[:, None] > 1 + ROUNDING, cut / np.maximum(gauges, 1.0)[:, None], cut)
+
+
+def _gauges(vectors: Floats, *shapes: Floats) -> Floats:
+    """How far vectors (draws, d) are out in the sum of two ellipsoids of these shapes (d, d): 1 is at its border.
+
+    Of all ellipsoids around the sum the nearest on a grid, so that nothing in the sum is told to be out.
+    """
+    from scipy.linalg import eigh
+
+    scale = np.sqrt(sum((np.diagonal(shape).clip(0.0) for shape in shapes), np.zeros(vectors.shape[1])))
+    scale[scale == 0] = 1.0
+    first, second = (shape / scale[:, None] / scale for shape in shapes)
+    both = first + second
+    # Whoever sends shapes may leave them indefinite by as much as rounding does.
+    lengths, axes = eigh((both + both.T) / 2)
+    axes = axes / np.sqrt(lengths.clip(0.0) + _RIDGE)
+    inner = axes.T @ first @ axes
+    values, turned = eigh((inner + inner.T) / 2)
+    # In these coordinates the first shape is diag(values), and the second what is left to one.
+    values = values.clip(0.0, 1.0)
+    squares = np.square((vectors / scale) @ axes @ turned)
+    split = _SPLITS[:, None]
+    widths = (1 + 1 / split) * values + (1 + split) * (1 - values)
+    return np.asarray(np.sqrt((squares @ (1 / widths.T)).max(axis=1)))
+
+
+def _second_moments(matrices: Floats) -> Booleans:
+    """Which of (P, d, d) are symmetric and positive semidefinite but for rounding, in units of their diagonals."""
+    squares = np.diagonal(matrices, axis1=1, axis2=2)
+    scale = np.sqrt(np.where(squares > 0, squares, 1.0))
+    scaled = matrices / scale[:, :, None] / scale[:, None, :]
+    rounding = _ROUNDING * scaled.shape[1]
+    fine = (squares >= 0).all(axis=1) & (np.abs(scaled - scaled.swapaxes(1, 2)) <= rounding).all(axis=(1, 2))
+    fine &= (np.abs(scaled) <= 1 + rounding).all(axis=(1, 2))
+    fine[fine] = np.linalg.eigvalsh(scaled[fine])[:, 0] >= -rounding
+    return np.asarray(fine)
+
+
+def _whole(sizes: np.ndarray) -> np.ndarray:
+    return np.asarray(sizes == np.floor(sizes))
 
 
 def _real(*shape: int) -> Field:

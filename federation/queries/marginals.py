@@ -7,6 +7,7 @@ Nothing is ever unpickled: a hypothesis is a ReLU network, of which linear and c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -17,17 +18,29 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit, holding, protected
+from federation.contract.honest import BEYOND, REACH, Arrays, Honest, PartySize, Range, Spread
 from federation.contract.query import Declared, Field, Noise, PrivateQuestion, whole, within
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.marginals import shared_noise
 from federation.mechanisms.marginals.noise import MarginalNoise, calibrate
 from federation.mechanisms.marginals.published import PublishedRates
 from federation.mechanisms.marginals.shared_noise import SharedMarginalNoise
+from federation.mechanisms.noise.reach import (
+    entry_reach,
+    gaussian_pair_tail,
+    gaussian_tail,
+    laplace_pair_tail,
+    laplace_tail,
+    norm_reach,
+)
 from federation.mechanisms.sums import shares
 from federation.numerics.binning import Bins
+from federation.numerics.rows import Booleans, Floats
 from federation.queries.bags import LARGEST_COUNT
 
 _MOST_PARAMETERS = 2**24
+_GRID = 2.0**20  # published rates times rows are multiples of its inverse: their sum is the same in any order
+_HALVES = 0.5  # what is scaled is rounded to these
 _WIDEST = 2**12  # what a tile of rows needs in memory
 
 
@@ -210,6 +223,10 @@ class MarginalsQuestion(PrivateQuestion):
             return {}
         return {name: noise.step for name in self.fields() if name == "errors" or noise.unit is Unit.ROW}
 
+    def honest(self, public: PartySize) -> HonestMarginals:
+        """Counts of as many rows as a party has at most."""
+        return HonestMarginals(self, public.rows)
+
     def assumes(self) -> Declared:
         """How many parties share a noise."""
         return Declared(honest=self.contributors or None)
@@ -218,6 +235,18 @@ class MarginalsQuestion(PrivateQuestion):
         """The noise on each answer of the exchange. Raises `InputError` for numbers that it cannot work with."""
         known = (self.noise, len(self.bins.sizes), self.release.queries, self.protect, self.adjacency)
         return exchange_noise(*known, self.contributors)
+
+    def log_ratio(self, seen: Arrays, here: Arrays, there: Arrays) -> np.ndarray:
+        """That of the mechanism, of errors and, where these are private as well, correct rows in all cells."""
+        released, before, after = (
+            cells.reshape(len(cells), -1) for cells in (self._noisy_cells(side) for side in (seen, here, there))
+        )
+        return self.mechanism().log_ratio(released, before, after)
+
+    def _noisy_cells(self, arrays: Arrays) -> np.ndarray:
+        rows = arrays["rows"]
+        errors = np.rint(arrays["rates"] * rows) if "rates" in arrays else arrays["errors"]
+        return errors if self.takes_features_as_public else np.stack([errors, rows - errors], axis=-1)
 
     def _promised(self) -> Guarantee | NoGuarantee:
         """What this one answer promises."""
@@ -230,6 +259,109 @@ class MarginalsQuestion(PrivateQuestion):
     def _paid(self) -> Guarantee | NoGuarantee:
         """What all answers of the exchange promise together."""
         return self.mechanism().guarantee(holding(protected(self.protect)))
+
+
+class HonestMarginals(Honest):
+    """Numbers of errors and of rows per bin, of parties of at most `most` rows each.
+
+    Noise takes a number of errors, or of correct rows, 40 standard deviations further than an honest one at most.
+    Numbers of rows without noise are those of the same rows in the bins of every feature.
+
+    Where numbers of rows are public, `parts` is "surplus": errors less half the rows, whose entries lie within half the
+    rows of a bin without noise. Elsewhere errors and correct rows have independent noise, and parts are "surplus",
+    errors less correct rows, and "rows", both together: in each the noise of an entry is the sum of two. A party's rows
+    are in one bin of each feature, so that neither part is longer than `most` times the root of the number of features.
+    Published rates are clipped anyway, and have no parts.
+    """
+
+    def __init__(self, query: MarginalsQuestion, most: int) -> None:
+        self._query, self._most = query, most
+        self._public, features = query.takes_features_as_public, len(query.bins.sizes)
+        noise = query.mechanism() if query.noise.aims else None
+        self._reach = 0.0 if noise is None else REACH * noise.deviation
+        self.longest, self.most = math.sqrt(features), float(most)  # a row is in one bin of each feature
+        if isinstance(noise, SharedMarginalNoise):
+            self.variance = noise.deviation**2
+        if isinstance(noise, MarginalNoise):
+            self._noise, self._paired = noise, not self._public and query.asks == "errors"
+            surplus = ("surplus",) if query.asks == "errors" else ()
+            parts = (*surplus, *(() if self._public else ("rows",)))  # rows are public, or have noise
+            self.widths = dict.fromkeys(parts, query.bins.total)
+            self.variance = noise.deviation**2 * (2 if self._paired else 1)
+
+    def plausible(self, arrays: Arrays) -> Booleans:
+        """Those of whole numbers that so many rows and the noise can reach."""
+        rows, errors = arrays.get("rows"), arrays.get("errors")
+        fine = super().plausible(arrays)
+        if rows is not None and (self._public or not self._reach):
+            totals = np.add.reduceat(rows, self._query.bins.starts, axis=1)
+            fine &= ((totals == totals[:, :1]) & (totals <= self._most)).all(axis=1) & self._possible(rows, 0.0)
+        elif rows is not None and errors is None:
+            fine &= self._possible(rows, self._reach)
+        if rows is not None and errors is not None:
+            fine &= self._possible(errors, self._reach) & self._possible(rows - errors, self._reach)
+        return fine
+
+    def added(self, arrays: Arrays) -> Arrays:
+        """Numbers of errors in place of published rates, on a grid."""
+        if "rates" not in arrays:
+            return arrays
+        return {**arrays, "rates": np.rint(arrays["rates"] * arrays["rows"] * _GRID) / _GRID}
+
+    def bounded(self, arrays: Arrays) -> tuple[dict[str, Floats], Booleans]:
+        """The parts within the range of honest ones."""
+        rows, changed = arrays["rows"], np.zeros(len(arrays["rows"]), dtype=bool)
+        entry, norm = self._reaches
+        held = np.full(len(rows), self.most)
+        honest, found = Range(held + entry, held * self.longest + norm), {"rows": rows}
+        if self._paired:
+            found["surplus"] = 2 * arrays["errors"] - rows
+        elif self._public and "errors" in arrays:
+            found["surplus"] = arrays["errors"] - rows / 2
+            honest = Range(rows.max(axis=1) / 2 + entry, np.linalg.norm(rows, axis=1) / 2 + norm)
+        for part in self.widths:
+            kept, scaled = honest.bounded(found[part][:, None], _HALVES)
+            found[part], changed = kept[:, 0], changed | scaled
+        return found, changed
+
+    def joined(self, parts: Mapping[str, Floats]) -> dict[str, Floats]:
+        """Errors and rows from their parts, but rows that are public."""
+        if self._public:
+            return {} if "surplus" not in parts else {"errors": parts["surplus"] + parts.get("rows", 0.0) / 2}
+        if self._paired:
+            return {"errors": (parts["surplus"] + parts["rows"]) / 2, "rows": parts["rows"]}
+        return {"rows": parts["rows"]}
+
+    def spread(self, part: str, values: Floats, arrays: Arrays) -> Spread:
+        """All of them, in proportion to public numbers of rows, or alike."""
+        weights = np.full(len(values), self.most)
+        if self._public and "errors" in arrays:
+            weights = np.add.reduceat(arrays["rows"], self._query.bins.starts, axis=1)[:, 0]
+        return Spread(values[:, None], np.maximum(weights, 1.0), np.ones(len(values), dtype=bool))
+
+    def reachable(self, name: str, opened: Arrays, parties: int, wholes: float) -> tuple[float, float]:
+        """As far as all rows reach, and the noise of all shares: rows are errors and corrects, with noise of each."""
+        reach = REACH * math.sqrt(2 * wholes * self.variance)
+        return -reach, parties * self._most + reach
+
+    def _possible(self, counts: np.ndarray, reach: float) -> np.ndarray:
+        """Which parties' whole numbers (P, K) lie within `reach` of numbers of rows, (P,)."""
+        whole = counts == np.floor(counts)
+        return np.asarray((whole & (counts >= -reach) & (counts <= self._most + reach)).all(axis=1))
+
+    @property
+    def _reaches(self) -> tuple[float, float]:
+        """How far noise takes an entry of a part, and how far its norm."""
+        beyond = BEYOND / 2 / max(len(self.widths), 1)
+        return _reaches(self._noise, self._query.bins.total, beyond, paired=self._paired)
+
+
+@lru_cache  # all queries of an exchange have the same
+def _reaches(noise: MarginalNoise, cells: int, beyond: float, *, paired: bool) -> tuple[float, float]:
+    """How far noise takes one of so many cells, or sums of two, and how far their norm."""
+    single, pair = (gaussian_tail, gaussian_pair_tail) if noise.delta else (laplace_tail, laplace_pair_tail)
+    tail = (pair if paired else single)(noise.scale)
+    return entry_reach(tail, beyond / cells), norm_reach(tail, cells, beyond)
 
 
 @lru_cache  # all parties of an exchange have the same

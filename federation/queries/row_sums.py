@@ -7,10 +7,11 @@ Noise hides whole rows, in all three, or labels of public rows, in X'y alone.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -27,12 +28,15 @@ from federation.contract.guarantee import (
     holding,
     protected,
 )
+from federation.contract.honest import BEYOND, REACH, ROUNDING, Arrays, Honest, PartySize, Range, Spread
 from federation.contract.query import MOST_ROWS, OFF, Declared, Field, Noise, PrivateQuestion, whole, within
 from federation.features.feature_map import FeatureMap
+from federation.mechanisms.noise.reach import additive_reaches
 from federation.mechanisms.sums import row_sums as summed_response
 from federation.mechanisms.sums import shares
 from federation.mechanisms.sums.row_sums import RowStatistic, SummedResponse, SumNoise, SumNoiseKind
 from federation.mechanisms.sums.row_sums import calibrate_row_sums as calibrate
+from federation.numerics.rows import Booleans, Floats
 from federation.queries.labels import LabelledRows
 
 MomentKind = Literal[SumNoiseKind, "sums", "randomised_response", "off"]
@@ -42,6 +46,7 @@ RESPONSE: Literal["randomised_response"] = "randomised_response"
 _sum_noise = lru_cache(calibrate)  # all parties of a release have the same
 _response = lru_cache(summed_response.calibrate_summed_response)
 LARGEST_WEIGHT = 1e6
+_ROUNDED = 2.0**-25  # what parties may have rounded entries of public sums by
 _LARGEST = 2.0**80  # of a sum over a party's rows, noise included
 _SHORT_ROWS = Assumption(
     "rows behind the public feature map, their constant feature included, are cut to norm 1", Check.ENFORCED
@@ -110,15 +115,115 @@ class SummedQuestion(PrivateQuestion):
         """Randomised response of every label of one party. Raises `InputError`."""
         return _response(self.noise.epsilon)
 
+    def honest(self, public: PartySize) -> HonestSums:
+        """Sums of as many rows as a party says that it has."""
+        return HonestSums(self)
+
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry: the party's public number of rows, and a sum for each draw."""
         sums = within(_LARGEST, self.draws, self.numbers)
         return {"size": Field((), minimum=float(self.least_rows), maximum=float(self.most_rows)), "sums": sums}
 
     @property
+    def noisy(self) -> tuple[str, ...]:
+        """The sums."""
+        return ("sums",)
+
+    @property
     def steps(self) -> Mapping[str, float]:
         """That of the noise which is shared, if any is."""
         return {"sums": self.mechanism().additive.step} if self.contributors and self.noise.aims else {}
+
+
+class HonestSums(Honest):
+    """Sums over n rows which add a vector of norm `longest` each, beside the public number n.
+
+    Entries are at most n `longest`, and noise takes them 40 standard deviations further at most; with randomised
+    response they are at most n times a released label. Which of the two a party responds by follows from n. What is
+    within that, but longer than an honest sum is by its noise with probability 1e-6, is scaled.
+    """
+
+    def __init__(self, query: SummedQuestion) -> None:
+        self._query, self.longest = query, query.longest
+        self._noise, self._response = query.sum_noise(), query.label_noise()
+        self.variance = 0.0 if self._noise is None else self._noise.variance()
+        self.widths = {"sums": query.numbers} if query.noise.aims else {}
+
+    def plausible(self, arrays: Arrays) -> Booleans:
+        """Those of whole numbers of rows, with sums that these and the noise can reach."""
+        sizes = arrays["size"]
+        fine = np.asarray(sizes == np.floor(sizes))
+        if "sums" not in arrays:
+            return fine
+        responding = self._query.responding(sizes)
+        reach, spread = 1.0 if self._response is None else self._response.reach, REACH * np.sqrt(self.variance)
+        longest = self.longest * np.where(responding, reach, 1.0)
+        largest = sizes * (1 + ROUNDING) * longest + np.where(responding, 0.0, spread)
+        fine &= (np.abs(arrays["sums"]) <= largest[:, None, None]).all(axis=(1, 2))
+        return fine & (arrays["response"] == responding) if "response" in arrays else fine
+
+    def bounded(self, arrays: Arrays) -> tuple[dict[str, Floats], Booleans]:
+        """The sums, within the range of those of as many rows."""
+        sums, scaled = self.range_of(arrays["size"]).bounded(arrays["sums"], self.step)
+        return {"sums": sums}, scaled
+
+    def spread(self, part: str, values: Floats, arrays: Arrays) -> Spread:
+        """Those with noise on the sum, in proportion to rows."""
+        summing = ~self._query.responding(arrays["size"])
+        return Spread(values[summing], arrays["size"][summing], summing)
+
+    def counted(self, arrays: Arrays) -> dict[str, float]:
+        """How many parties add noise to their sums, and the rows of those that respond by randomised response."""
+        responding = self._query.responding(arrays["size"])
+        rows = float(arrays["size"][responding].sum())
+        return {"noises": float(np.count_nonzero(~responding)), "responding_rows": rows}
+
+    def reachable(self, name: str, opened: Arrays, parties: int, wholes: float) -> tuple[float, float]:
+        """As far as all rows reach, and the noise of all shares."""
+        largest = float(opened["size"]) * self.longest * (1 + ROUNDING) + REACH * math.sqrt(wholes * self.variance)
+        return -largest, largest
+
+    @property
+    def step(self) -> float:
+        """That of the grid of sums."""
+        noises = (None if self._noise is None else self._noise.additive, self._response)
+        return min(noise.step for noise in noises if noise is not None)
+
+    def range_of(self, rows: Floats) -> Range:
+        """Of parties with these numbers of rows (P,): each adds a vector of norm `longest` at most.
+
+        Noise on the sum goes as far as its law says, and randomised response as `SummedResponse.reaches` says.
+        """
+        exact = rows * self.longest * (1 + ROUNDING)
+        entries, norms = (exact + reach for reach in self._reaches)
+        if self._response is not None:
+            responding = self._query.responding(rows)
+            own = self._response.reaches(rows, self._query.numbers, BEYOND)
+            entries, norms = (
+                np.where(responding, reach * (1 + ROUNDING), other)
+                for reach, other in zip(own, (entries, norms), strict=True)
+            )
+        return Range(entries, norms)
+
+    @cached_property
+    def _reaches(self) -> tuple[float, float]:
+        return (0.0, 0.0) if self._noise is None else additive_reaches(self._noise.additive, BEYOND)
+
+
+class HonestLabelSums(HonestSums):
+    """As `HonestSums`; what each party says openly of its public rows is checked: X'X is one, of weights up to 1."""
+
+    def plausible(self, arrays: Arrays) -> Booleans:
+        """Those whose rows can be as they say."""
+        fine, size = super().plausible(arrays), arrays["size"] * (1 + ROUNDING)
+        fine &= (arrays["weight"] <= size) & (np.linalg.norm(arrays["row_sum"], axis=1) <= size)
+        gram = arrays["gram"]
+        fine &= (gram == gram.swapaxes(1, 2)).all(axis=(1, 2))
+        kept = np.flatnonzero(fine)
+        least = np.linalg.eigvalsh(gram[kept])[:, 0]
+        trace = np.trace(gram[kept], axis1=1, axis2=2)
+        fine[kept] = least >= -gram.shape[1] * (_ROUNDED + ROUNDING * trace)
+        return fine
 
 
 @dataclass(frozen=True)
@@ -236,6 +341,21 @@ class MomentQuestion(SummedQuestion):
         noise, known = self.noise, {"rows": self.most, "contributors": self.contributors}
         kind, dimension = "auto" if noise.kind == "sums" else noise.kind, self.feature_map.dimension
         return _sum_noise(kind, dimension=dimension, l1_bound=noise.l1_bound, **noise.target, **known)
+
+    def log_ratio(self, seen: Arrays, here: Arrays, there: Arrays) -> np.ndarray:
+        """As `PrivateQuestion.log_ratio`; where some answer by randomised response, by the `size` of each run's party.
+
+        Exact responses are those of as many parties as are seen by turns.
+        """
+        response, sums = self.label_noise(), seen["sums"]
+        if response is None:
+            return super().log_ratio(seen, here, there)
+        before, after = (np.resize(side["sums"], sums.shape) for side in (here, there))
+        few, found = self.responding(seen["size"]), np.empty(len(sums))
+        found[few] = response.log_ratio(sums[few], before[few], after[few], seen["size"][few])
+        if not few.all():
+            found[~few] = self.mechanism().log_ratio(sums[~few], before[~few], after[~few])
+        return found
 
     def _promised(self) -> Guarantee | NoGuarantee:
         """With contributors what the sum over all promises."""
@@ -361,6 +481,10 @@ class RowMomentsQuestion(SummedQuestion):
         weight = Field((), minimum=0.0, maximum=float(self.rows.most))
         public = {"gram": within(_LARGEST, width, width), "row_sum": within(_LARGEST, width), "weight": weight}
         return {**super().fields(), **public}
+
+    def honest(self, public: PartySize) -> HonestSums:
+        """Sums of as many rows as a party says that it has, and where features are public what these are."""
+        return HonestLabelSums(self) if self.labels_only else HonestSums(self)
 
     def work(self) -> int:
         """X'X, whole, and where the numbers of its triangle lie in it; of labels the features of all rows."""

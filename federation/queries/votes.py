@@ -8,6 +8,7 @@ it into a ball itself, and adds a share of the noise that hides all that one par
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -17,6 +18,7 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, Unit
+from federation.contract.honest import REACH, ROUNDING, Arrays, Honest, PartySize
 from federation.contract.query import (
     MOST_CLASSES,
     Declared,
@@ -244,6 +246,10 @@ class VectorSumQuestion(PrivateQuestion):
         [field] = self.asked.fields().values()
         return field.numbers
 
+    def honest(self, public: PartySize) -> HonestVectors:
+        """Vectors in the ball."""
+        return HonestVectors(self)
+
     def fields(self) -> dict[str, Field]:
         """The arrays an answer carries: for each draw the vector with a share of noise."""
         return {"vectors": within(_LARGEST, self.draws, self.numbers)}
@@ -275,6 +281,19 @@ class VectorSumQuestion(PrivateQuestion):
             Keeper.SITE,
         )
         return self.mechanism().guarantee(Unit.PARTY, Adjacency.REPLACE, (own,))
+
+
+class HonestVectors(Honest):
+    """Sums of vectors in a ball."""
+
+    def __init__(self, query: VectorSumQuestion) -> None:
+        self.longest = query.ball.norm
+        self.variance = shares.variance(query.mechanism().additive, query.contributors)
+
+    def reachable(self, name: str, opened: Arrays, parties: int, wholes: float) -> tuple[float, float]:
+        """As far as all vectors reach together, and the noise of all shares."""
+        largest = parties * self.longest * (1 + ROUNDING) + REACH * math.sqrt(wholes * self.variance)
+        return -largest, largest
 
 
 @dataclass(frozen=True)

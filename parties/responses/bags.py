@@ -180,7 +180,7 @@ def respond_noisy_embeddings(cohort: Cohort, question: NoisyEmbeddingsQuestion) 
     """
     if [step.kind for step in question.feature_map.steps[-1:]] != ["fourier"]:
         raise InputError("the noise of an embedding is for random Fourier features, whose rows have norm 1")
-    mechanism = question.mechanism()
+    mechanism = question.mechanism() if question.noise.aims else None
     classes, weight = question.bags.classes, question.label_weight
     most = largest_bag(rows_at_a_time(question.feature_map))
 
@@ -197,7 +197,10 @@ def respond_noisy_embeddings(cohort: Cohort, question: NoisyEmbeddingsQuestion) 
             total = np.zeros(question.feature_map.dimension)
             for tile in private_features(question.feature_map, rows):
                 total += tile.sum(axis=0)
-            noisy = mechanism.release(np.concatenate([weight * bags.counts[bag], total]), bits, question.draws)
+            exact = np.concatenate([weight * bags.counts[bag], total])
+            noisy = exact[None].repeat(question.draws, axis=0)
+            if mechanism is not None:
+                noisy = mechanism.release(exact, bits, question.draws)
             found = noisy[:, :classes] / weight
             # Moved alike, so that the counts of each draw sum to the public size.
             counts[:, bag] = found + (len(rows) - found.sum(axis=1, keepdims=True)) / classes

@@ -207,7 +207,7 @@ def sampler(worst: PrivateWorstCase, question: PrivateQuestion, name: str = "aud
         return worst.seen(submissions)
 
     without = replace(question.noise, kind=OFF)
-    statistic = worst.knowing(lambda there: seen(there, 1, without)).statistic(question)
+    statistic = worst.statistic(question, lambda there: seen(there, 1, without))
 
     def sample(there: bool, runs: int) -> np.ndarray:
         return statistic(seen(there, runs, question.noise))
@@ -376,14 +376,12 @@ def _submission(worst: TrustedWorstCase, there: bool, question: Question) -> Sub
 def _additive(purpose: str, pair: list[Perturbable], mechanism: AdditiveMechanism) -> Sampler:
     centres = [side.decode(side.value[None], mechanism).ravel() for side in pair]
     bits = [NoiseBits(1, f"audit|{purpose}", side) for side in (0, 1)]
-    power = 1 if mechanism.gaussian_mu is None else 2
 
     def sample(there: bool, count: int) -> np.ndarray:
         """How much nearer the released weights are to one neighbour's than to the other's."""
         side = pair[there]
         weights = side.decode(mechanism.release(side.value, bits[there], count), mechanism).reshape(count, -1)
-        far, near = (np.linalg.norm(weights - centre, axis=1) ** power for centre in centres)
-        return np.asarray(far - near)
+        return mechanism.log_ratio(weights, *centres)
 
     return sample
 

@@ -14,7 +14,7 @@ import numpy as np
 from flwr.app import Context, Message
 
 from aggregator.contract.protocol import Protocol, Requires
-from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, Statistic
+from aggregator.contract.worst_case import Exact, PrivateWorstCase, Rows, Seen, Statistic
 from aggregator.server.app import run_plan
 from aggregator.trial.plan import KnownNumbers, ReleasePlan, RunPlan, TaskPlan, TrialPlan, VariantPlan
 from federation.contract.errors import InputError
@@ -223,7 +223,7 @@ class GenericPair(PrivateWorstCase):
         flat = [array.reshape(len(sent.parties), -1).astype(np.float64) for array in sent.arrays.values()]
         return {"numbers": np.concatenate(flat, axis=1)}
 
-    def statistic(self, question: PrivateQuestion) -> Statistic:
+    def statistic(self, question: PrivateQuestion, exact: Exact) -> Statistic:
         """The projection; of training answers, all that is seen."""
         if self.direction is None:
             return lambda seen: seen["numbers"]

@@ -13,6 +13,7 @@ from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Unit
 from federation.mechanisms.counts.additive import AdditiveCounts
 from federation.mechanisms.noise.additive import calibrate
+from parties.responses import bags as bag_responses
 from parties.responses.bags import bags_of
 from scenarios.audits.auditor import cohort
 
@@ -151,9 +152,7 @@ def test_parties_that_mistake_what_a_row_moves_are_refuted(name, sensitivity, mo
 
 
 def test_parties_whose_rows_are_longer_than_one_are_refuted(monkeypatch):
-    from parties.responses import bags
-
-    real = bags.private_features
+    real = bag_responses.private_features
     longer = lambda *arguments: (2**0.5 * tile for tile in real(*arguments))  # noqa: E731
-    monkeypatch.setattr(bags, "private_features", longer)
+    monkeypatch.setattr(bag_responses, "private_features", longer)
     assert not audited(pair("row, little for labels"), RUNS).passed

@@ -105,8 +105,13 @@ def test_a_table_with_one_output_that_tells_too_much_is_refuted():
         replace(mechanism, weights=table)
     unchecked = copy.copy(mechanism)
     object.__setattr__(unchecked, "weights", table)
+    ends = np.array([[mechanism.labels.low], [mechanism.labels.high]])
     assert not audit(
-        *of_labels(unchecked.release, "loud"), mechanism.log_ratios, epsilon=EPSILON, runs=RUNS, confidence=0.999
+        *of_labels(unchecked.release, "loud"),
+        lambda labels: mechanism.log_ratio(labels[:, None], *ends),
+        epsilon=EPSILON,
+        runs=RUNS,
+        confidence=0.999,
     ).passed
 
 

@@ -17,7 +17,8 @@ from scipy.special import kve
 from support.two_class_questions import moment
 from support.worst_pairs import audited, pair_of, sum_of
 
-from aggregator.collectors.row_sums import MomentAnswers, SharedMoments
+from aggregator.collectors.collectors import Secure, Summed
+from aggregator.collectors.row_sums import RowTotals
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.plugins import Reference
 from federation.contract.query import Submission
@@ -135,16 +136,20 @@ def test_the_variance_that_is_reported_is_that_of_the_shares_that_came(noise, pr
     reference = Reference("support.two_class_parties:Parties", {"broken": list(range(present, PARTIES))})
     cohort = Cohort(reference.to_json(), 0, PARTIES, 3)
 
-    plan = SimpleNamespace(run=SimpleNamespace(summation=""), terms=TrustTerms(PARTIES, 0.5, 0.1))
+    plan = SimpleNamespace(
+        run=SimpleNamespace(summation=""),
+        public=SimpleNamespace(bags=1, largest_bag=100),
+        terms=TrustTerms(PARTIES, 0.5, 0.1),
+    )
 
     def asked(kind, draws):
         question = moment(kind, contributors=3)
         question = replace(question, most=100, draws=draws)
-        collected = SharedMoments(question, plan) if question.shared else MomentAnswers(question, PARTIES, None)
+        collected = Secure(question, plan) if question.shared else Summed(question, PARTIES, None)
         sent: Submission = answered(cohort, question)
         assert not collected.add(sent)
         assert collected.answered == present
-        return collected
+        return RowTotals(question, collected)
 
     noisy, exact = asked(noise, draws), asked("off", 1)
     spread = np.square(noisy.moments - exact.moments).mean(axis=0)

@@ -61,9 +61,6 @@ class OneMore(WorstExchange):
         return [replace(one, release=replace(one.release, queries=agreed(question))) for one in
                 super().asked(one_more(question), runs)]  # fmt: skip
 
-    def statistic(self, question):
-        return super().statistic(one_more(question))
-
 
 class OfThree(WorstExchange):
     """Three parties are summed, whatever they were told."""

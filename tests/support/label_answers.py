@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from support import linear_labels
 
-from aggregator.collectors.labels import LabelAnswers, LabelSumAnswers
+from aggregator.collectors.collectors import Kept, Summed
 from aggregator.trial.feature_fitting import fit
 from federation.contract.guarantee import Guarantee
 from federation.contract.plugins import Reference
 from federation.contract.query import ReleaseId
-from federation.queries.labels import LabelledRows, LabelSumsQuestion
+from federation.queries.labels import LabelledRows
 from parties.guard.answering import answered
 from parties.party_data.cohort import Cohort
 
@@ -28,7 +28,7 @@ def collected(options, epsilon=1.0, delta=1e-3, draws=1, broken=()):
     """Their answers, all of them well formed; `broken` parties give none."""
     asked = question(options, epsilon, delta, draws)
     promised = asked.promise()
-    collector = LabelSumAnswers if isinstance(asked, LabelSumsQuestion) else LabelAnswers
+    collector = Kept if asked.kept else Summed
     answers = collector(asked, PARTIES, promised if isinstance(promised, Guarantee) else None)
     holdings = Reference("support.linear_labels:Parties", {"broken": list(broken)}).to_json()
     assert answers.add(answered(Cohort(holdings, 0, PARTIES, 1), asked)) == {}

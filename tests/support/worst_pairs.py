@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from aggregator.contract.registry import protocol
-from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, WorstCase
+from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, Statistic, WorstCase
 from aggregator.protocols.mean_operator.session import WorstSums
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Guarantee
@@ -49,6 +49,11 @@ class Pair:
     def seen(self, there: bool, name: str, runs: int) -> Seen:
         """What is seen of that."""
         return self.worst.seen(self.answers(there, name, runs))
+
+    @property
+    def statistic(self) -> Statistic:
+        """By which audits tell both sides apart."""
+        return self.worst.statistic(self.question, lambda there: without_noise(self, 1, there))
 
     @property
     def claim(self) -> tuple[float, float]:

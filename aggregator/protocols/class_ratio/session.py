@@ -10,15 +10,13 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from typing import Any, Literal, cast
 
 import numpy as np
 
-from aggregator.collectors.bags import BagAnswers, CountRange, SharedBags, shared_bags
-from aggregator.collectors.collectors import SummedAnswers
-from aggregator.collectors.robust_sums import REACH, Changes
-from aggregator.contract.ledger import local_guarantee, summed
+from aggregator.collectors.collectors import Kept, Summed, asked_privately, party_size
+from aggregator.collectors.robust_sums import Changes
 from aggregator.contract.session import Asked, OneRound
 from aggregator.learners.class_ratios import catalogue
 from aggregator.learners.class_ratios.estimator import RatioEstimator
@@ -28,9 +26,9 @@ from aggregator.releases.models import Described
 from aggregator.trial.trial import World
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee
-from federation.contract.query import OFF, Noise, Question, ReleaseId
+from federation.contract.query import OFF, Noise, ReleaseId
 from federation.features.feature_map import FeatureMap, with_fourier
-from federation.mechanisms.counts.additive import AdditiveCounts, exchangeable
+from federation.mechanisms.counts.additive import exchangeable
 from federation.numerics.rows import Floats
 from federation.numerics.simplex import project
 from federation.queries.bags import (
@@ -150,7 +148,14 @@ class Fitting:
         return np.cov(features, rowvar=False)
 
 
-_count_range = lru_cache(CountRange)  # variants that ask the same have the same
+def shared_bags(*answers: Kept, least: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Party and number, (M,) each, of bags of `least` rows or more of which all answers say the same size; in order."""
+    sizes = np.stack([answer.array("sizes") for answer in answers])
+    found = (sizes[0] >= least) & (sizes == sizes[0]).all(axis=0)
+    party, number = np.nonzero(found)
+    return party, number
+
+
 _CHECKS = ("answers about bags were checked on arrival; those out of form were left out",)
 
 
@@ -179,11 +184,15 @@ class RatioSession(OneRound):
     def _ask(self, epsilon: float) -> tuple[list[Asked], Guarantee | NoGuarantee, ReleaseId]:
         """The questions with their collectors, what answers promise together, and the release of the noisy ones."""
         self._noised = self._noisy_question(epsilon)
-        promised = local_guarantee(self._world.plan, self._noised.promise())
-        asked = [self._collected(self._noised, promised)]
+        noisy, promised = asked_privately(self._noised, self._view.training, self._world.plan)
+        asked = [noisy]
         if not isinstance(self._noised, NoisyEmbeddingsQuestion):
-            asked.append(self._collected(self._unlabelled, None))
+            asked.append(self._ask_openly(self._unlabelled))
         return asked, promised, self._noised.release
+
+    def _ask_openly(self, question: EmbeddingsQuestion | RowsQuestion) -> Asked:
+        plan = self._world.plan
+        return Asked(question, self._view.training, Kept(question, plan.terms.parties, None, public=party_size(plan)))
 
     @property
     def _features(self) -> FeatureMap:
@@ -191,14 +200,14 @@ class RatioSession(OneRound):
         return self._world.once(("features", self._options), self._fit_features)
 
     @property
-    def _counts(self) -> BagAnswers:
-        found: BagAnswers = self.answers[0]
+    def _counts(self) -> Kept:
+        found: Kept = self.answers[0]
         return found
 
     @property
-    def _shapes(self) -> BagAnswers:
+    def _shapes(self) -> Kept:
         """What bags look like; in one with the counts where rows are protected."""
-        found: BagAnswers = self.answers[-1]
+        found: Kept = self.answers[-1]
         return found
 
     @property
@@ -268,38 +277,11 @@ class RatioSession(OneRound):
             return EmbeddingsQuestion(self._bags, self._features)
         return RowsQuestion(self._bags, self._features, self._world.plan.public.largest_bag)
 
-    def _collected(self, question: Question, guarantee: Guarantee | NoGuarantee | None) -> Asked:
-        plan = self._world.plan
-        promise = guarantee if isinstance(guarantee, Guarantee) else None
-        counts, sums = self._reaches(question)
-        known = self._range if question is self._noised else None
-        collector = BagAnswers(question, plan.terms.parties, plan.public.largest_bag, promise, counts, sums, known)
-        return Asked(question, self._view.training, collector)
-
-    @property
-    def _range(self) -> CountRange | None:
-        """What honest counts reach; None where their noise is none, that of rows, or of another law than integers'."""
-        question, plan = self._noised, self._world.plan
-        if not plan.task.robust or not isinstance(question, CountsQuestion) or self._options.noise in (OFF, PUBLISHED):
-            return None
-        mechanism = question.mechanism()
-        return _count_range(mechanism, plan.public.bags) if isinstance(mechanism, AdditiveCounts) else None
-
-    def _reaches(self, question: Question) -> tuple[float, float]:
-        """How far noise may take counts and sums of rows: as far as that of no honest party ever will."""
-        if isinstance(question, NoisyEmbeddingsQuestion):
-            deviation = float(question.mechanism().parameters["scale"])
-            return REACH * deviation / question.label_weight, REACH * deviation
-        if isinstance(question, CountsQuestion) and self._options.noise not in (OFF, PUBLISHED):
-            variance = question.mechanism().covariance(self._world.plan.public.largest_bag)[0, 0]
-            return REACH * max(math.sqrt(variance), 1.0), 0.0  # whole records are many deviations of little noise
-        return 0.0, 0.0
-
     @cached_property
     def _labelled(self) -> Labelled:
         """The bags of which everything is known, and that are large enough to learn from."""
         party, number = shared_bags(self._counts, self._shapes, least=least_rows(self._options))
-        sizes = self._counts.sizes[party, number]
+        sizes = self._counts.array("sizes")[party, number]
         counts = self._counts.array("counts").swapaxes(1, 2)[party, number].swapaxes(0, 1)
         covariance, variance = self._noise_of(sizes)
         return Labelled(
@@ -321,7 +303,7 @@ class RatioSession(OneRound):
     def _looks(self, party: np.ndarray, number: np.ndarray) -> list[Floats] | Floats:
         """Rows of each bag, or the means (draws or 1, M, D) of all."""
         if self._options.submit == "rows":
-            rows, sizes = self._shapes.array("rows"), self._shapes.sizes
+            rows, sizes = self._shapes.array("rows"), self._shapes.array("sizes")
             return [rows[k, b, : int(sizes[k, b])] for k, b in zip(party, number, strict=True)]
         means: Floats = self._shapes.array("means")
         if self._options.protect == "row":
@@ -367,26 +349,18 @@ class CommonSession(RatioSession):
     def _ask(self, epsilon: float) -> tuple[list[Asked], Guarantee | NoGuarantee, ReleaseId]:
         """The totals, and the parties' rows where these are sent."""
         plan, question = self._world.plan, self._totals_question(epsilon)
-        collector: SharedBags | SummedAnswers
-        if question.shared:
-            promised = local_guarantee(plan, question.promise(), summed(plan, question.mechanism().additive))
-            collector = SharedBags(question, plan)
-        else:
-            promised, collector = question.promise(), SummedAnswers(question, plan.terms.parties, None)
         self._totals = question
-        asked = [Asked(question, self._view.training, collector)]
+        totals, promised = asked_privately(question, self._view.training, plan)
+        asked = [totals]
         if self._options.submit == "rows":
-            rows = RowsQuestion(self._bags, self._features, plan.public.largest_bag)
-            asked.append(
-                Asked(rows, self._view.training, BagAnswers(rows, plan.terms.parties, plan.public.largest_bag, None))
-            )
+            asked.append(self._ask_openly(RowsQuestion(self._bags, self._features, plan.public.largest_bag)))
         return asked, promised, question.release
 
     @property
     def checks(self) -> tuple[str, ...]:
         """How the sum was made, and what was verified of it."""
         totals = self.answers[0]
-        if not isinstance(totals, SharedBags):
+        if isinstance(totals, Summed):
             return super(RatioSession, self).checks
         return (*totals.told, _ROWS_CHECKED) if self._options.submit == "rows" else totals.told
 
@@ -425,14 +399,14 @@ class CommonSession(RatioSession):
     @property
     def _variance(self) -> float:
         """Of the noise on each number."""
-        totals = self.answers[0]
-        return totals.variance if isinstance(totals, SharedBags) else 0.0
+        found: float = self.answers[0].variance
+        return found
 
     @cached_property
     def _held(self) -> list[Floats]:
         """The rows of each bag, of one party after another."""
         answers = self.answers[1]
-        rows, sizes = answers.array("rows"), answers.sizes.astype(np.int64)
+        rows, sizes = answers.array("rows"), answers.array("sizes").astype(np.int64)
         return [
             np.concatenate([rows[party, bag, : sizes[party, bag]] for party in range(len(sizes))])
             for bag in range(self._bags.count)

@@ -16,20 +16,16 @@ from aggregator.contract.worst_case import (
     PrivateWorstCase,
     Rows,
     Seen,
-    Statistic,
     SummedWorstCase,
-    additive_ratio,
     in_one_sum,
 )
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Guarantee
 from federation.contract.query import PrivateQuestion, Question, Submission
 from federation.features.feature_map import FeatureMap
-from federation.queries.bags import BagTotalsQuestion, CountsQuestion, EmbeddingTotalsQuestion, NoisyEmbeddingsQuestion
+from federation.queries.bags import BagTotalsQuestion, EmbeddingTotalsQuestion, NoisyEmbeddingsQuestion
 
 LEAST = 10  # rows of every class beside those that change
 ONE_FREQUENCY = 2  # random features: two rows can then be as far from each other as the sensitivity reckons
-_TINY = 1e-9  # of a record: what stands for a share that was rounded to 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,43 +53,6 @@ class WorstBags(PrivateWorstCase):
         numbers = np.repeat(np.arange(bags), len(labels))
         known = np.concatenate(people) if persons else None
         return (Rows(np.tile(rows, (bags, 1)), np.tile(labels, bags), numbers, known),)
-
-    def statistic(self, question: PrivateQuestion) -> Statistic:
-        """The log likelihood ratio up to scale for integer noise and, behind one sigma, Dirichlet shares."""
-        first, second = self.counts(False), self.counts(True)
-        if isinstance(question, NoisyEmbeddingsQuestion):
-            return self._joint(question, first, second)
-        if not isinstance(question, CountsQuestion):
-            raise InputError(f"the worst case of bags is for counts and embeddings, got '{question.kind}'")
-        promised = question.promise()
-        name = promised.mechanism if isinstance(promised, Guarantee) else ""
-        if name == "count_gaussian":
-            return lambda sent: np.tensordot(sent["counts"], first - second, 2)
-        if name in ("lattice_laplace", "count_laplace"):
-            return lambda sent: (np.abs(sent["counts"] - second) - np.abs(sent["counts"] - first)).sum(axis=(1, 2))
-        shift = question.noise.pseudo_count or 0
-        return lambda sent: np.tensordot(np.log(np.maximum(sent["counts"] + shift, _TINY)), first - second, 2)
-
-    def _joint(self, question: NoisyEmbeddingsQuestion, first: np.ndarray, second: np.ndarray) -> Statistic:
-        """By the inner product with the change of weighted counts and of sums of rows."""
-        sums = [
-            question.feature_map.transform(one.rows).sum(axis=0)[None]
-            for there in (False, True)
-            for one in self.side(there, question, 1)
-        ]
-        by_counts = question.label_weight**2 * (first - second)
-        by_means = first.sum(axis=1)[:, None] * (sums[0] - sums[1])
-
-        def ratio(sent: Seen) -> np.ndarray:
-            return np.asarray(np.tensordot(sent["counts"], by_counts, 2) + np.tensordot(sent["means"], by_means, 2))
-
-        return ratio
-
-    def counts(self, there: bool) -> np.ndarray:
-        """Rows that count, (bags, classes): of a person one in each bag, and in no more bags than are declared."""
-        counts = np.full((self.rows_per_person + 1, self.classes), float(self.least))
-        counts[: self.rows_per_person or 1, int(there)] += self.units
-        return counts
 
 
 def _farthest(question: Question) -> float:
@@ -130,37 +89,13 @@ class WorstCommon(SummedWorstCase):
         return self.added(question)
 
     def seen(self, submissions: Sequence[Submission]) -> Seen:
-        """The noisy totals of all bags, (runs, N)."""
-        [sent] = submissions
-        noisy = [array.sum(axis=0) for name, array in sorted(sent.arrays.items()) if array.ndim == 4]
-        return {"totals": np.concatenate([array.reshape(len(array), -1) for array in noisy], axis=1)}
-
-    def statistic(self, question: PrivateQuestion) -> Statistic:
-        """The log likelihood ratio up to scale."""
-        asked = _totals(question)
-        here, there = (self._centre(side, asked) for side in (False, True))
-        return lambda seen: additive_ratio(asked.mechanism().additive, seen["totals"], here, there)
+        """The totals of all bags."""
+        return {name: array.sum(axis=0) for name, array in submissions[0].arrays.items()}
 
     @property
     def _one(self) -> WorstBags:
         assert self.bags is not None, "made with a worst case of one party"
         return self.bags
-
-    def _centre(self, there: bool, question: BagTotalsQuestion) -> np.ndarray:
-        """The totals without noise (N,)."""
-        if self.answered is not None:
-            return np.asarray(self.answered(there)["totals"][0])
-        others, rows = self.added(question) - 1, self._one.side(there, question, 1)[0]
-        counts = np.zeros((question.bags.count, question.bags.classes))
-        own = self._one.counts(there)
-        counts[: len(own)] = own + others * self._one.counts(False)
-        if not isinstance(question, EmbeddingTotalsQuestion) or not question.protects_rows:
-            return counts.ravel()
-        sums = np.zeros((question.bags.count, question.feature_map.dimension))
-        alike = self._one.side(False, question, 1)[0]
-        for held, times in ((rows, 1), (alike, others)):
-            sums[0] += times * question.feature_map.transform(held.rows).sum(axis=0)
-        return np.concatenate([question.label_weight * counts.ravel(), sums.ravel()])
 
 
 def worst_common(one: WorstBags, *, missing: bool) -> WorstCommon:

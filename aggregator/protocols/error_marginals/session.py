@@ -14,12 +14,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from aggregator.collectors.collectors import CHECKED
-from aggregator.collectors.marginals import MarginalAnswers, SharedMarginals
-from aggregator.collectors.robust_sums import Changes, Robustness
+from aggregator.collectors.collectors import CHECKED, Secure, collector_of
+from aggregator.collectors.robust_sums import Changes
 from aggregator.contract.ledger import LOCAL, local_guarantee, summed
 from aggregator.contract.session import Asked, Session
-from aggregator.contract.worst_case import TWO_CLASSES, Rows, Seen, Statistic, SummedWorstCase, in_one_sum
+from aggregator.contract.worst_case import TWO_CLASSES, Rows, Seen, SummedWorstCase, in_one_sum
 from aggregator.learners.error_marginals.estimation import ExchangeSettings
 from aggregator.learners.error_marginals.learner import ErrorMarginalsLearner, ErrorQuery
 from aggregator.protocols.error_marginals.options import ExchangeOptions
@@ -42,8 +41,8 @@ class _Chain:
     name: str
     learner: ErrorMarginalsLearner
     asked: list[MarginalsQuestion] = field(default_factory=list)
-    answers: MarginalAnswers | SharedMarginals | None = None
-    collected: list[MarginalAnswers | SharedMarginals] = field(default_factory=list)
+    answers: Any | None = None
+    collected: list[Any] = field(default_factory=list)
 
 
 class ExchangeSession(Session):
@@ -84,7 +83,9 @@ class ExchangeSession(Session):
             if collected.answered < self._world.plan.terms.parties:
                 chain.learner.count_rows(self._summed_deviation(collected.answered))
             chain.collected.append(collected)
-            chain.learner.take(collected.errors, collected.rows)
+            fields = chain.asked[-1].fields()
+            errors = [collected.total(name) for name in ("errors", "rates") if name in fields]
+            chain.learner.take(errors[0] if errors else None, collected.total("rows"))
 
     @property
     def guarantee(self) -> Guarantee | NoGuarantee:
@@ -102,7 +103,7 @@ class ExchangeSession(Session):
         """
         asked = f"at most {self._most_asked} of the {self._settings.queries} queries agreed on were asked"
         collected = [one for chain in self._chains for one in chain.collected]
-        seen = collected[-1].told if isinstance(collected[-1], SharedMarginals) else (CHECKED,)
+        seen = collected[-1].told if isinstance(collected[-1], Secure) else (CHECKED,)
         return (*seen, asked, *Changes.of([one.changes for one in collected]))
 
     def learn(self, draw: int) -> Described:
@@ -162,18 +163,8 @@ class ExchangeSession(Session):
         plan = self._world.plan
         question = self._question(chain, query)
         chain.asked.append(question)
-        chain.answers = self._collector(question, plan.public.bags * plan.public.largest_bag)
+        chain.answers = collector_of(question, plan, question.promise())
         yield Asked(question, self._view.training, chain.answers, chain.draw)
-
-    def _collector(self, question: MarginalsQuestion, most: int) -> MarginalAnswers | SharedMarginals:
-        plan = self._world.plan
-        if question.shared:
-            return SharedMarginals(question, plan, most)
-        promised = question.promise()
-        promise = promised if isinstance(promised, Guarantee) else None
-        return MarginalAnswers(
-            question, plan.terms.parties, most, promise, Robustness(plan.task.robust, plan.task.alike)
-        )
 
     def _question(self, chain: _Chain, query: ErrorQuery | None) -> MarginalsQuestion:
         assert query is not None, "every exchange begins with a query"
@@ -257,36 +248,6 @@ class WorstExchange(SummedWorstCase):
 
         totals = [{name: array.sum(axis=0) for name, array in sent.arrays.items()} for sent in submissions]
         return {name: np.stack([pairs(total[name]) for total in totals], axis=1) for name in totals[0]}
-
-    def statistic(self, question: PrivateQuestion) -> Statistic:
-        """The log likelihood ratio up to scale, of all numbers that have noise."""
-        asked = _marginals(question)
-        promised = asked.payment()
-        power = 2 if isinstance(promised, Guarantee) and promised.mechanism.endswith("gaussian") else 1
-        exact = self.answered or (lambda there: self._exact(there, asked.release.queries))
-        centres = [self._noisy(exact(there), asked) for there in (False, True)]
-
-        def ratio(seen: Seen) -> np.ndarray:
-            noisy = self._noisy(seen, asked)
-            near, far = ((np.abs(noisy - centre) ** power).sum(axis=(1, 2, 3, 4)) for centre in centres)
-            return np.asarray(far - near)
-
-        return ratio
-
-    def _exact(self, there: bool, queries: int) -> Seen:
-        """Without noise, of one run."""
-        rows, errors = np.zeros((2, 1, queries, self.public.shape[1], 2))
-        if not (there and self.change == "add_remove"):
-            place = int(there and self.change == "replace")
-            rows[..., place] = self.changed
-            errors[:, :, :, place] = self.changed * np.not_equal(1 - np.arange(queries) % 2, int(there))[:, None]
-        return {"rows": rows, "errors": errors}
-
-    def _noisy(self, seen: Seen, question: MarginalsQuestion) -> np.ndarray:
-        """Errors, and corrects where they are private as well: (runs, queries, columns, 2, 1 or 2)."""
-        rows = seen["rows"]
-        errors = np.rint(seen["rates"] * rows) if "rates" in seen else seen["errors"]
-        return np.stack([errors] if question.protect == "label" else [errors, rows - errors], axis=-1)
 
 
 def worst_exchange(units: int, change: Change, *, shared: bool) -> WorstExchange:

@@ -15,17 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.collectors.bags import BagAnswers
-from aggregator.collectors.row_sums import MomentTotals, asked_moments
+from aggregator.collectors.collectors import Kept, asked_privately, party_size
+from aggregator.collectors.row_sums import RowTotals
 from aggregator.contract.session import Asked, OneRound
 from aggregator.contract.worst_case import (
     ROWS,
     TWO_CLASSES,
     Rows,
     Seen,
-    Statistic,
     SummedWorstCase,
-    additive_ratio,
     in_one_sum,
 )
 from aggregator.learners.kernels.exact import median_squared_distance
@@ -56,7 +54,7 @@ class Moments:
     errors: np.ndarray
 
 
-def of_sums(answers: MomentTotals, square: float = 1.0) -> Moments:
+def of_sums(answers: RowTotals, square: float = 1.0) -> Moments:
     """From noisy sums of y x, where rows x of those who answer by randomised response have this mean squared norm.
 
     Errors are those of the noise: public numbers, and the same for all draws.
@@ -66,7 +64,7 @@ def of_sums(answers: MomentTotals, square: float = 1.0) -> Moments:
     return Moments(estimates, np.full(len(estimates), variance))
 
 
-def denoised(answers: MomentTotals, rows: np.ndarray) -> Moments:
+def denoised(answers: RowTotals, rows: np.ndarray) -> Moments:
     """The same given the parties' own rows (n, d): what linear regression of y on x explains, shrunk by the noise.
 
     The mean of y x is that of f x, where f is the least-squares fit of y. The noise has the known covariance
@@ -104,7 +102,7 @@ class MomentSession(OneRound):
         self._most = world.plan.public.bags * world.plan.public.largest_bag
         self._view = world.views.at(OFF, math.inf)
         self._question = self._noisy_question(epsilon)
-        asked, promised = asked_moments(self._question, self._view.training, world.plan)
+        asked, promised = asked_privately(self._question, self._view.training, world.plan)
         super().__init__(self._features, [*self._ask_for_rows(), asked], promised, self._question.release)
 
     @property
@@ -121,9 +119,9 @@ class MomentSession(OneRound):
         return self._world.once(key, self._expanded)
 
     @property
-    def _rows(self) -> BagAnswers | None:
+    def _rows(self) -> Kept | None:
         """The parties' own rows, asked for before the sums; None where they are not used."""
-        found: BagAnswers | None = self.answers[0] if len(self.answers) > 1 else None
+        found: Kept | None = self.answers[0] if len(self.answers) > 1 else None
         return found
 
     def learn(self, draw: int) -> np.ndarray:
@@ -137,17 +135,22 @@ class MomentSession(OneRound):
         found = {"regularisation": float(self._strengths.mean()), "noise_norm": norm}
         return {**found, "predicted_accuracy": predicted_accuracy(norm)} if norm else found
 
+    @property
+    def _totals(self) -> RowTotals:
+        """The sums over all parties."""
+        return RowTotals(self._question, self.answers[-1])
+
     @cached_property
     def _noisy(self) -> Moments:
         """The mean of y x as the answers say it."""
         square = 1.0 if self._rows is None else float(np.square(self._unlabelled).sum(axis=1).mean())
-        return of_sums(self.answers[-1], square)
+        return of_sums(self._totals, square)
 
     @cached_property
     def _moments(self) -> Moments:
         """The mean of y x that is learned from."""
         if self._options.denoises and self._features.dimension <= _MOST_DENOISED:
-            return denoised(self.answers[-1], self._unlabelled)
+            return denoised(self._totals, self._unlabelled)
         return self._noisy
 
     @cached_property
@@ -188,7 +191,7 @@ class MomentSession(OneRound):
     def _even_rows(self) -> np.ndarray:
         if self._rows is None:
             return self._cut(self._features.transform(self._world.views.table.rows))
-        sizes = self._rows.sizes.astype(np.int64)
+        sizes = self._rows.array("sizes").astype(np.int64)
         held = np.arange(self._rows.array("rows").shape[2]) < sizes[:, :, None]
         return self._cut(self._rows.array("rows")[held])
 
@@ -202,11 +205,7 @@ class MomentSession(OneRound):
             return []
         plan = self._world.plan
         question = RowsQuestion(Bags(plan.public.bags, 2), self._features, plan.public.largest_bag)
-        return [
-            Asked(
-                question, self._view.training, BagAnswers(question, plan.terms.parties, plan.public.largest_bag, None)
-            )
-        ]
+        return [Asked(question, self._view.training, Kept(question, plan.terms.parties, None, public=party_size(plan)))]
 
     def _noisy_question(self, epsilon: float) -> MomentQuestion:
         plan, options = self._world.plan, self._options
@@ -291,46 +290,14 @@ class WorstSums(SummedWorstCase):
         return [replace(question, draws=-(-runs // turns))]
 
     def seen(self, submissions: Sequence[Submission]) -> Seen:
-        """The sums of shares (runs, d), or those of each party by turns, and whose turn it is (runs,)."""
+        """The sums of shares (runs, d), or those of each party by turns, and how many rows it has (runs,)."""
         [sent] = submissions
-        sums = sent.arrays["sums"]
+        sums, sizes = sent.arrays["sums"], sent.arrays["size"]
         if self.shared:
             sums = sums.sum(axis=0, keepdims=True)
-        turns, draws, width = sums.shape
-        return {"sums": sums.swapaxes(0, 1).reshape(-1, width), "turn": np.tile(np.arange(turns), draws)}
-
-    def statistic(self, question: PrivateQuestion) -> Statistic:
-        """The log likelihood ratio."""
-        asked = _moment(question)
-        centres = [self._centres(there, asked) for there in (False, True)]
-        ratios = [self._response if responds else self._noise for responds in self._responding(asked)]
-
-        def ratio(seen: Seen) -> np.ndarray:
-            found = np.empty(len(seen["sums"]))
-            for turn, (here, there, one) in enumerate(zip(*centres, ratios, strict=True)):
-                own = seen["turn"] == turn
-                found[own] = one(asked, seen["sums"][own], here, there)
-            return found
-
-        return ratio
-
-    @staticmethod
-    def _noise(question: MomentQuestion, sums: np.ndarray, here: np.ndarray, there: np.ndarray) -> np.ndarray:
-        """By the norms of the noise that sums (n, d) would have on either side."""
-        return additive_ratio(question.mechanism().additive, sums, here, there)
-
-    def _response(self, question: MomentQuestion, sums: np.ndarray, here: np.ndarray, there: np.ndarray) -> np.ndarray:
-        """By how many more labels of those that change, and of no others, came out as 1 than as -1."""
-        moved = there - here
-        surplus = 2 * self.changed / question.response().reach * (sums @ moved) / (moved @ moved)
-        return np.asarray(question.noise.epsilon * surplus)
-
-    def _centres(self, there: bool, question: MomentQuestion) -> np.ndarray:
-        """Sums without noise (turns, d)."""
-        if self.answered is not None:
-            return np.asarray(self.answered(there)["sums"])
-        exact = np.array([_exact(question, one) for one in self.side(there, question, 1)])
-        return exact.sum(axis=0, keepdims=True) if self.shared else exact
+            sizes = sizes[:1]  # no party adds noise by its size
+        _, draws, width = sums.shape
+        return {"sums": sums.swapaxes(0, 1).reshape(-1, width), "size": np.tile(sizes, draws)}
 
     def _held(self, row: np.ndarray, size: int, there: bool | None) -> Rows:
         """The rows of one party; None for one where nothing changes."""
@@ -345,9 +312,6 @@ class WorstSums(SummedWorstCase):
         below = question.response_below
         few = [self.changed] if self.changed < below else []
         return [*few, max(ROWS, below)] if below <= question.most else few
-
-    def _responding(self, question: MomentQuestion) -> list[bool]:
-        return [size < question.response_below for size in self._sizes(question)]
 
 
 def worst_sums(units: int, *, shared: bool, options: Mapping[str, Any]) -> WorstSums:
@@ -374,13 +338,6 @@ def worst_row(question: MomentQuestion) -> np.ndarray:
     order = 1 if summing and question.mechanism().name.endswith("laplace") else 2
     found: np.ndarray = rows[np.argmax(np.linalg.norm(cut, ord=order, axis=1))]
     return found
-
-
-def _exact(question: MomentQuestion, held: Rows) -> np.ndarray:
-    """The sum of one party without noise."""
-    features = within_norm(question.feature_map.transform(held.rows), question.noise.l1_bound)
-    total: np.ndarray = (2.0 * held.labels - 1.0) @ features
-    return total
 
 
 def _moment(question: Question) -> MomentQuestion:

@@ -105,6 +105,13 @@ class LaplaceBagSums(AlikeBags):
         self._require_shape(labels)
         return label_sums.laplace_sums(labels, weights, self.label_range, self.grid_scale, bits)
 
+    def log_ratio(self, released: Floats, here: Floats, there: Floats, variances: Floats | None = None) -> Floats:
+        """The log likelihood ratio of sums (n, m), exact sums `there` over `here`, (n, m) too, up to scale; (n,).
+
+        The noise of all sums is alike, whatever the `variances`.
+        """
+        return np.asarray((np.abs(released - here) - np.abs(released - there)).sum(axis=1))
+
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0: 0 from the claimed one on."""
         epsilon = require_epsilon_from_zero(epsilon)
@@ -210,6 +217,10 @@ class NoisyBagSums(Replacement):
             label_sums.require_signs(weights)
         scales = self.sigma * np.sqrt((weights**2 * noisy).sum(axis=-1))
         return label_sums.gaussian_sums(labels, weights, self.label_range, scales, bits)
+
+    def log_ratio(self, released: Floats, here: Floats, there: Floats, variances: Floats) -> Floats:
+        """As `LaplaceBagSums.log_ratio`; `variances` (n, m) or (m,) of the noise on each sum, up to scale."""
+        return np.asarray(((there - here) * (released - (here + there) / 2) / variances).sum(axis=1))
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0, its discretisation charged (about 1e-6 of it)."""

@@ -328,6 +328,10 @@ class RepairedBagSums(AlikeBags):
         scales = np.full(np.shape(labels)[:-1], self.tau)
         return label_sums.gaussian_sums(labels, weights, self.label_range, scales, bits)
 
+    def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
+        """The log likelihood ratio of sums (n, m), exact sums `there` over `here`, (n, m) too, up to scale; (n,)."""
+        return np.asarray(((there - here) * (released - (here + there) / 2)).sum(axis=1))
+
     def delta_at(self, epsilon: float) -> float:
         """The delta of one release at another epsilon >= 0 on the worst data, its discretisation charged."""
         return self.composed_delta(epsilon, 1)

@@ -48,6 +48,12 @@ class CountMechanism(Mechanism, Protocol):
         Rows and columns sum to zero.
         """
 
+    def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
+        """The logarithm of how much likelier releases (n, bags, C) are from counts `there` than from `here`, (n,).
+
+        Both are (bags, C). Up to a positive factor, and by the noise before centring.
+        """
+
 
 class CountReplacement(Replacement):
     """The guarantee of counts, also for all labels of a person who is in the bag with one record."""
@@ -140,6 +146,10 @@ class AdditiveCounts(CountReplacement, ABC):
     def covariance(self, size: int) -> Floats:
         """Covariance (C, C) of the released counts; the same for every bag."""
         return exchangeable(self.variance(), self.classes)
+
+    def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
+        """As `CountMechanism.log_ratio`, of Laplace noise."""
+        return np.asarray((np.abs(released - here) - np.abs(released - there)).sum(axis=(1, 2)) / float(self.scale))
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:

@@ -40,7 +40,14 @@ from federation.mechanisms.counts.additive import (
     exchangeable,
     smallest_scale,
 )
-from federation.mechanisms.counts.dirichlet import MOST_RUNS, MeasuredDelta, divergence, log_gamma, sample
+from federation.mechanisms.counts.dirichlet import (
+    MOST_RUNS,
+    MeasuredDelta,
+    divergence,
+    log_gamma,
+    log_shares_ratio,
+    sample,
+)
 from federation.mechanisms.counts.dirichlet_loss import delta_eq9, delta_eq9_limit, exceeds_eq9, require_level
 from federation.mechanisms.counts.exact_laws import CountGaussian, IndependentLaplace
 from federation.mechanisms.counts.exact_laws import discrete_gaussian_delta as exact_delta
@@ -137,6 +144,10 @@ class LaplacePrior(CountReplacement):
         shares: Floats = np.exp(log - log.max(axis=1, keepdims=True))
         total: Floats = shares.sum(axis=1, keepdims=True)
         return int(np.sum(counts)) * shares / total
+
+    def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
+        """A number that rises with the log likelihood ratio, as of Dirichlet shares of the exact counts."""
+        return log_shares_ratio(released, here, there)
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of the noisy counts at another epsilon >= 0; the draw can only lower it."""

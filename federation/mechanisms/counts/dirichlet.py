@@ -102,7 +102,13 @@ _REAL_LAW = Assumption(
     Keeper.SOFTWARE,
 )
 _VANISHING = 1e-300  # stands for a delta that underflows
+_TINY = 1e-9  # of a record
 _SAFE = 1e-7  # relative distance to the safe side of delta: covers the rounding of its computation
+
+
+def log_shares_ratio(released: Floats, here: Floats, there: Floats) -> Floats:
+    """By logarithms of counts (n, bags, C) that are Dirichlet shares: up to scale, and but for a constant, (n,)."""
+    return np.tensordot(np.log(np.maximum(released, _TINY)), there - here, 2)
 
 
 @dataclass(frozen=True)
@@ -171,6 +177,10 @@ class ScaledDirichlet(CountReplacement):
         """
         total, share = size + self.classes * self.pseudo_count, 1 / self.classes
         return exchangeable(total**2 * share * (1 - share) / (self.sigma * total + 1), self.classes)
+
+    def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
+        """As `CountMechanism.log_ratio`, but for a constant; shares that were rounded to 0 count as tiny ones."""
+        return self.sigma * log_shares_ratio(released + self.pseudo_count, here, there)
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:

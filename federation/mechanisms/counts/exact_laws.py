@@ -246,6 +246,10 @@ class CountGaussian(AdditiveCounts):
         epsilon = require_epsilon_from_zero(epsilon)
         return discrete_gaussian_delta(epsilon, float(self.scale))
 
+    def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
+        """As `CountMechanism.log_ratio`."""
+        return np.tensordot(released - (here + there) / 2, there - here, 2) / float(self.scale) ** 2
+
     def variance(self) -> float:
         """Of one released count: scale² (1 - 1/C), with the lattice's correction where it is not negligible."""
         sigma = float(self.scale)

@@ -78,6 +78,12 @@ class AdditiveLabels(LabelReplacement):
             return self._step / 2
         return self.labels.points(self.labels.positions(labels, STEPS), STEPS) - self.labels.checked(labels)
 
+    def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
+        """As `LabelMechanism.log_ratio`: the log likelihood ratio, up to scale."""
+        if self.delta:
+            return super().log_ratio(released, here, there)
+        return np.asarray((np.abs(released - here) - np.abs(released - there)).sum(axis=1))
+
     def delta_at(self, epsilon: float) -> float:
         """Delta of one release at another epsilon >= 0: exact, for Gaussian noise but for about 1e-9 of itself."""
         epsilon = require_epsilon_from_zero(epsilon)

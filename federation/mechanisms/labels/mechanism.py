@@ -140,11 +140,18 @@ class LabelMechanism(Mechanism, Protocol):
     def bias(self, labels: Floats | None = None) -> Floats | float:
         """E released - label, for each given label (n,); without labels the largest size that it has."""
 
+    def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
+        """A number that rises with how much likelier releases (n, k) are from labels `there` (k,) than from `here`."""
+
 
 class LabelReplacement(Replacement, ABC):
     """What every guarantee of private labels rests on, with what is particular to a mechanism in between."""
 
     labels: LabelRange
+
+    def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
+        """By how far released labels lie on the side of `there`: of Gaussian noise, and of one of two answers."""
+        return np.asarray((released - here) @ (there - here))
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:

@@ -127,10 +127,12 @@ class UnbiasedResponse(LabelReplacement):
         above = shares[:, None] - math.exp(min(epsilon, 700.0)) * shares[None]
         return float(np.maximum(above, 0.0).sum(axis=2).max())
 
-    def log_ratios(self, answers: Floats) -> Floats:
-        """The log likelihood ratio of each answer, the range's high end over its low end; shape as given."""
-        columns = np.searchsorted(self._values, answers)
-        return (np.log(self.weights[-1]) - np.log(self.weights[0]))[columns]
+    def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
+        """The log likelihood ratio of answers (n, k), labels `there` (k,) over labels `here`, (n,)."""
+        weights, columns = np.array(self.weights, dtype=np.float64), np.searchsorted(self._values, released)
+        (low, up), (low_there, up_there) = self._between(here), self._between(there)
+        before, after = _mixed(weights, low, up[:, None]), _mixed(weights, low_there, up_there[:, None])
+        return np.asarray((np.log(after) - np.log(before))[np.arange(len(here)), columns].sum(axis=1))
 
     @property
     def _own_assumptions(self) -> tuple[Assumption, ...]:

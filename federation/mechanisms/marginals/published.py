@@ -91,6 +91,10 @@ class PublishedRates:
         noisy = self.noise.release(errors, bits)
         return np.where(counts > 0, np.clip(noisy / np.maximum(counts, 1), 0.0, 1.0), EMPTY_RATE)
 
+    def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
+        """That of noisy numbers of errors, before rates are computed from them (`MarginalNoise.log_ratio`)."""
+        return self.noise.log_ratio(released, here, there)
+
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of the noisy errors of all Q answers at another epsilon >= 0; rates can only lower it."""
         epsilon = require_epsilon_from_zero(epsilon)

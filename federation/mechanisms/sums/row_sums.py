@@ -311,6 +311,16 @@ class SummedResponse:
         norm = rows + np.sqrt(rows * self.label_variance) + self.reach * root * math.sqrt(math.log(2 / beyond))
         return np.minimum(entry, most), np.minimum(norm, most)
 
+    def log_ratio(self, released: Floats, here: Floats, there: Floats, rows: Floats) -> Floats:
+        """The log likelihood ratio of sums (n, d), exact sums `there` over `here`, (n, d) too; (n,).
+
+        For parties of `rows` (n,) equal rows whose labels are all -1 here and all 1 there: by how many more of them
+        came out as 1 than as -1.
+        """
+        moved = there - here
+        surplus = 2 * rows / self.reach * (released * moved).sum(axis=1) / np.square(moved).sum(axis=1)
+        return np.asarray(self.labels.epsilon * surplus)
+
     def guarantee(self, unit: Unit, adjacency: Adjacency, further: tuple[Assumption, ...]) -> Guarantee:
         """Of one label, whatever becomes of the released ones. Raises `InputError` for another unit."""
         return self.labels.guarantee(unit, adjacency, further)

@@ -5,6 +5,7 @@ The noisy totals of bags that are the same at all parties: of all shares, and wi
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import replace
 from types import SimpleNamespace
@@ -15,10 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.questions import QUESTIONS
 
-from aggregator.collectors.bags import BagAnswers, CountRange, SharedBags, shared_bags
-from aggregator.collectors.robust_sums import REACH
+from aggregator.collectors.collectors import Kept, Secure
+from aggregator.protocols.class_ratio.session import shared_bags
 from federation.contract.errors import FederationError, InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
+from federation.contract.honest import REACH
 from federation.contract.query import ReleaseId, Submission
 from federation.contract.randomness import NoiseBits
 from federation.contract.trust import TrustTerms
@@ -28,9 +30,11 @@ from federation.mechanisms.counts.calibration import calibrate
 from federation.queries.bags import (
     LARGEST_COUNT,
     Bags,
+    CountRange,
     CountsNoise,
     CountsQuestion,
     EmbeddingsQuestion,
+    HonestBags,
     JointNoise,
     NoisyEmbeddingsQuestion,
 )
@@ -50,15 +54,22 @@ def good(party=0):
     return answer([party], [[4, 0]], [[[[1, 2, 1], [0, 0, 0]], [[-1, 4, 1], [0, 0, 0]]]])
 
 
+def kept(question, promise, *reaches):
+    """Collects answers of three parties with bags of 10 rows at most, and noise of such reaches."""
+    asked = copy.copy(question)
+    object.__setattr__(asked, "honest", lambda public: HonestBags(10, *reaches))
+    return Kept(asked, 3, promise)
+
+
 def collector():
-    return BagAnswers(COUNTS, 3, largest=10, promise=PROMISE, count_reach=2.0)
+    return kept(COUNTS, PROMISE, 2.0)
 
 
 def test_answers_of_the_declared_form_are_kept_whatever_their_noise():
     found = collector()
     assert found.add(good(2)) == {}
     assert found.answered == 1
-    assert found.sizes.tolist() == [[0, 0], [0, 0], [4, 0]]
+    assert found.array("sizes").tolist() == [[0, 0], [0, 0], [4, 0]]
     assert found.array("counts")[2, 1, 0].tolist() == [-1, 4, 1]
 
 
@@ -103,7 +114,7 @@ def test_an_answer_under_another_guarantee_is_refused(guarantee):
 
 
 def test_counts_out_of_a_bag_are_refused_without_noise():
-    exact = BagAnswers(COUNTS, 3, largest=10, promise=PROMISE)
+    exact = kept(COUNTS, PROMISE)
     assert exact.add(answer([1], [[4, 0]], [[[[0, 4, 0], [0, 0, 0]]] * 2])) == {}
     assert list(exact.add(good(0))) == [0]
     assert exact.add(answer([], np.zeros((0, 2)), np.zeros((0, 2, 2, 3)))) == {}
@@ -125,7 +136,7 @@ def test_means_longer_than_rows_can_be_are_refused(noisy):
         arrays = {"sizes": np.array([[4.0, 0]] * 2), "means": means}
         if noisy:
             arrays["counts"] = np.tile(good().arrays["counts"], (2, 1, 1, 1))
-        found = BagAnswers(question, 2, 10, None, count_reach=2.0, sum_reach=reach)
+        found = kept(question, None, 2.0, reach)
         assert list(found.add(Submission(question.kind, np.arange(2), arrays))) == refused
         assert found.add(Submission(question.kind, np.arange(0), {name: a[:0] for name, a in arrays.items()})) == {}
 
@@ -135,7 +146,7 @@ def test_bags_count_where_all_answers_agree_about_their_size():
     counts.add(good(0))
     counts.add(good(2))
     question = EmbeddingsQuestion(BAGS, FeatureMap(2, (UnitNorm(),)))
-    means = BagAnswers(question, 3, largest=10, promise=None)
+    means = kept(question, None)
     arrays = {"sizes": np.array([[4.0, 0], [4, 0], [5, 0]]), "means": np.zeros((3, 2, 2))}
     assert means.add(Submission("embeddings", np.arange(3), arrays)) == {}
     party, number = shared_bags(counts, means)
@@ -161,8 +172,8 @@ def test_no_honest_counts_are_changed(kind, classes):
         sent[0, :, bag] = mechanism.release(
             np.eye(classes, dtype=int)[0] * int(size), NoiseBits(1, "counts", bag), 3000
         )
-    kept, changed = RANGES[kind, classes].bounded(sent, SIZES)
-    np.testing.assert_array_equal(kept, sent)
+    found, changed = RANGES[kind, classes].bounded(sent, SIZES)
+    np.testing.assert_array_equal(found, sent)
     assert not changed.any()
 
 
@@ -172,16 +183,16 @@ def test_counts_far_out_come_near_and_sum_to_their_bags(key, seed, size):
     sent = size * np.random.default_rng(seed).normal(size=(1, 2, 3, classes))
     sent += (SIZES[0][:, None] - sent.sum(axis=3, keepdims=True)) / classes
     sent[:, :, 2] = 0.0
-    kept, changed = RANGES[key].bounded(sent, SIZES)
-    np.testing.assert_allclose(kept.sum(axis=3), np.broadcast_to(SIZES, (1, 2, 3)), atol=1e-6 * size)
-    assert np.abs(kept).max() <= 2 * (30 + 80 * 2 + 1)  # no law here has noise beyond 80
+    found, changed = RANGES[key].bounded(sent, SIZES)
+    np.testing.assert_allclose(found.sum(axis=3), np.broadcast_to(SIZES, (1, 2, 3)), atol=1e-6 * size)
+    assert np.abs(found).max() <= 2 * (30 + 80 * 2 + 1)  # no law here has noise beyond 80
     if not changed.any():
-        np.testing.assert_array_equal(kept, sent)
+        np.testing.assert_array_equal(found, sent)
 
 
 COUNTS_SHARED_BAGS, ROWS = (replace(QUESTIONS[kind], contributors=2) for kind in ("count_totals", "embedding_totals"))
 PLAN = SimpleNamespace(
-    run=SimpleNamespace(summation=""), terms=TrustTerms(4, 0.9, 0.1), public=SimpleNamespace(largest_bag=50)
+    run=SimpleNamespace(summation=""), terms=TrustTerms(4, 0.9, 0.1), public=SimpleNamespace(bags=2, largest_bag=50)
 )
 
 
@@ -190,7 +201,7 @@ def collected(question=COUNTS_SHARED_BAGS, plan=PLAN, parties=3, **changes):
     arrays = {name: np.ones((parties, *field.shape)) for name, field in question.fields().items()}
     for name, first in changes.items():
         arrays[name].reshape(parties, -1)[:, 0] = first
-    collector = SharedBags(question, plan)
+    collector = Secure(question, plan)
     collector.add(Submission(question.kind, np.arange(parties), arrays, question.promise()))
     return collector
 
@@ -235,9 +246,11 @@ def test_noise_reaches_forty_deviations_beyond_what_rows_can(question, name):
 
 
 def test_counts_that_might_wrap_around_are_refused_before_anybody_is_asked():
-    many = SimpleNamespace(**{**vars(PLAN), "terms": TrustTerms(10**6), "public": SimpleNamespace(largest_bag=10**9)})
+    many = SimpleNamespace(
+        **{**vars(PLAN), "terms": TrustTerms(10**6), "public": SimpleNamespace(bags=2, largest_bag=10**9)}
+    )
     with pytest.raises(InputError, match="does not fit into 64 bits"):
-        SharedBags(COUNTS_SHARED_BAGS, many)
+        Secure(COUNTS_SHARED_BAGS, many)
 
 
 def test_a_weighted_count_reaches_as_far_as_its_weight_says():

@@ -19,17 +19,15 @@ import pytest
 from support import linear_labels, two_class_parties
 from support.two_class_questions import marginals, moment
 
-from aggregator.collectors.bags import BagAnswers
-from aggregator.collectors.collectors import UNSEEN, Answers, LocalAnswers, SharedAnswers, SummedAnswers, summation_of
-from aggregator.collectors.labels import LabelAnswers, LabelSumAnswers
-from aggregator.collectors.marginals import MarginalAnswers
-from aggregator.collectors.row_sums import MomentAnswers
+from aggregator.collectors.collectors import UNSEEN, Answers, Secure, Summed, summation_of
+from aggregator.collectors.collectors import Kept as KeptAnswers
 from aggregator.collectors.vectors import VectorAnswers
 from aggregator.ensembles.output import ProbabilityTally, VoteTally
 from aggregator.server.app import IndividualScores
 from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.contract.honest import Honest, PartySize
 from federation.contract.plugins import Reference
 from federation.contract.query import Field, Question, ReleaseId, Submission
 from federation.contract.trust import TrustTerms
@@ -150,11 +148,11 @@ COLLECTORS = {
     "probabilities": lambda question: ProbabilityTally(question, DECLARED),
     "vectors": lambda question: VectorAnswers(question, DECLARED, Ball(1.0)),
     "scores": lambda question: IndividualScores(question, DECLARED),
-    "bags": lambda question: BagAnswers(question, DECLARED, ROWS_OF_A_BAG, question.promise(), 1e3),
-    "labels": lambda question: LabelAnswers(question, DECLARED, question.promise()),
-    "label sums": lambda question: LabelSumAnswers(question, DECLARED, question.promise()),
-    "moments": lambda question: MomentAnswers(question, DECLARED, question.promise()),
-    "marginals": lambda question: MarginalAnswers(question, DECLARED, 100, question.promise()),
+    "bags": lambda question: KeptAnswers(question, DECLARED, question.promise(), public=PartySize(2, ROWS_OF_A_BAG)),
+    "labels": lambda question: KeptAnswers(question, DECLARED, question.promise()),
+    "label sums": lambda question: Summed(question, DECLARED, question.promise()),
+    "moments": lambda question: Summed(question, DECLARED, question.promise()),
+    "marginals": lambda question: Summed(question, DECLARED, question.promise(), public=PartySize(1, 100)),
 }
 
 
@@ -208,16 +206,16 @@ def local_answers_sent(parties, numbers, sizes=None, guarantee=PROMISE):
     return Submission("pairs", np.array(parties), arrays, guarantee)
 
 
-class Even(LocalAnswers):
+class Even(Honest):
     """Honest parties have an even number of rows; only what is in range is looked at."""
 
-    def _well_formed(self, arrays):
+    def plausible(self, arrays):
         assert (arrays["size"] <= 9).all()
         assert np.isfinite(arrays["numbers"]).all()
         return arrays["size"] % 2 == 0
 
 
-@pytest.mark.parametrize("kind", [LocalAnswers, SummedAnswers])
+@pytest.mark.parametrize("kind", [KeptAnswers, Summed])
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -1.001])
 def test_an_answer_out_of_range_costs_its_own_party_only(kind, wrong):
     answers = kind(Pairs(), 3, PROMISE)
@@ -232,7 +230,7 @@ def test_an_answer_out_of_range_costs_its_own_party_only(kind, wrong):
     ids=lambda change: next(iter(change)),
 )
 def test_another_guarantee_than_the_one_asked_for_is_refused(change):
-    answers = LocalAnswers(Pairs(), 2, PROMISE)
+    answers = KeptAnswers(Pairs(), 2, PROMISE)
     assert answers.add(local_answers_sent([0], [[0.0, 0.0]], guarantee=replace(PROMISE, **change))) == {0: UNPROMISED}
     assert answers.add(local_answers_sent([0], [[0.0, 0.0]], guarantee=None)) == {0: UNPROMISED}
     assert answers.answered == 0
@@ -240,23 +238,24 @@ def test_another_guarantee_than_the_one_asked_for_is_refused(change):
 
 def test_numbers_and_premises_of_a_partys_own_are_no_other_guarantee():
     own = replace(PROMISE, parameters={"scale": 3.0}, assumptions=(Assumption("mine", Check.DECLARED),))
-    assert LocalAnswers(Pairs(), 2, PROMISE).add(local_answers_sent([0], [[0.0, 0.0]], guarantee=own)) == {}
+    assert KeptAnswers(Pairs(), 2, PROMISE).add(local_answers_sent([0], [[0.0, 0.0]], guarantee=own)) == {}
 
 
 def test_where_none_was_asked_for_any_will_do():
     for guarantee in (None, PROMISE):
-        assert LocalAnswers(Pairs(), 2, None).add(local_answers_sent([0], [[0.0, 0.0]], guarantee=guarantee)) == {}
+        assert KeptAnswers(Pairs(), 2, None).add(local_answers_sent([0], [[0.0, 0.0]], guarantee=guarantee)) == {}
 
 
-def test_what_no_honest_party_can_say_is_judged_of_answers_in_range_only():
-    answers = Even(Pairs(), 4, PROMISE)
+def test_what_no_honest_party_can_say_is_judged_of_answers_in_range_only(monkeypatch):
+    monkeypatch.setattr(Pairs, "honest", lambda self, public: Even())
+    answers = KeptAnswers(Pairs(), 4, PROMISE)
     refused = answers.add(local_answers_sent([0, 1, 2, 3], [[0, 0], [0, np.nan], [0, 0], [0, 0]], [2, 4, 3, 99]))
     assert refused == dict.fromkeys((1, 2, 3), OUT_OF_RANGE)
     assert answers.present.tolist() == [0]
 
 
 def test_every_answer_is_kept_by_itself_with_zeros_for_the_missing():
-    answers = LocalAnswers(Pairs(), 4, PROMISE)
+    answers = KeptAnswers(Pairs(), 4, PROMISE)
     answers.add(local_answers_sent([3, 1], [[0.25, 0.5], [-1.0, 1.0]], [7, 2]))
     np.testing.assert_array_equal(answers.array("numbers"), [[0, 0], [-1, 1], [0, 0], [0.25, 0.5]])
     np.testing.assert_array_equal(answers.array("size"), [0, 2, 0, 7])
@@ -264,9 +263,9 @@ def test_every_answer_is_kept_by_itself_with_zeros_for_the_missing():
 
 def test_sums_are_the_same_in_any_order_and_count_each_party_once(rng):
     numbers = rng.integers(-64, 65, size=(20, 2)) / 64
-    whole = SummedAnswers(Pairs(), 20, PROMISE)
+    whole = Summed(Pairs(), 20, PROMISE)
     whole.add(local_answers_sent(range(20), numbers))
-    parts = SummedAnswers(Pairs(), 20, PROMISE)
+    parts = Summed(Pairs(), 20, PROMISE)
     for chosen in np.array_split(rng.permutation(20), 6):
         parts.add(local_answers_sent(chosen, numbers[chosen]))
         parts.add(local_answers_sent(chosen[:1], numbers[chosen[:1]]))  # refused: it answered
@@ -302,7 +301,11 @@ class Recorded:
 
 
 def plan(summation: str = "") -> SimpleNamespace:
-    return SimpleNamespace(run=SimpleNamespace(summation=summation), terms=TrustTerms(4, 0.9, 0.1))
+    return SimpleNamespace(
+        run=SimpleNamespace(summation=summation),
+        public=SimpleNamespace(bags=1, largest_bag=50),
+        terms=TrustTerms(4, 0.9, 0.1),
+    )
 
 
 def shared_answers_sent(parties, steps, size=10.0) -> Submission:
@@ -313,7 +316,7 @@ def shared_answers_sent(parties, steps, size=10.0) -> Submission:
 
 def test_the_total_is_that_of_the_masked_sum_over_who_answered() -> None:
     SEEN.clear()
-    collector = SharedAnswers(QUESTION, plan(f"{__name__}:Recorded"))
+    collector = Secure(QUESTION, plan(f"{__name__}:Recorded"))
     assert collector.add(shared_answers_sent([0, 3], [[1, -2, 3, 4], [10, 20, 30, 40]])) == {}
     np.testing.assert_array_equal(collector.total("sums")[0], np.array([12, 19, 34, 45]) * STEP)
     assert collector.total("sums").shape == (QUESTION.draws, 4)
@@ -326,21 +329,21 @@ def test_the_total_is_that_of_the_masked_sum_over_who_answered() -> None:
 
 
 def test_a_sum_that_would_end_without_a_total_has_none() -> None:
-    collector = SharedAnswers(QUESTION, plan(f"{__name__}:Recorded"))
+    collector = Secure(QUESTION, plan(f"{__name__}:Recorded"))
     collector.add(shared_answers_sent([0], [[1, -2, 3, 4]]))
     with pytest.raises(QuorumError):
         collector.total("sums")
 
 
 def test_in_clear_the_total_is_the_plain_one() -> None:
-    collector = SharedAnswers(QUESTION, plan())
+    collector = Secure(QUESTION, plan())
     collector.add(shared_answers_sent([0, 3], [[1, -2, 3, 4], [10, 20, 30, 40]]))
     np.testing.assert_array_equal(collector.total("sums")[0], np.array([11, 18, 33, 44]) * STEP)
     assert collector.told == (UNSEEN,)
 
 
 def test_a_total_of_a_masked_sum_is_taken_as_it_is() -> None:
-    collector = SharedAnswers(QUESTION, plan())
+    collector = Secure(QUESTION, plan())
     opened = shared_answers_sent([1, 2], np.zeros((2, 4)))
     opened.arrays.pop("sums")
     whole = np.arange(QUESTION.draws * 4) - 3
@@ -353,12 +356,15 @@ def test_a_total_with_a_party_in_it_that_says_nonsense_is_refused() -> None:
     opened = shared_answers_sent([1, 2], np.zeros((2, 4)), size=1e9)
     opened.arrays.pop("sums")
     with pytest.raises(InputError, match="open answers are refused"):
-        SharedAnswers(QUESTION, plan()).take_total(opened, np.zeros(QUESTION.draws * 4, dtype=np.int64))
+        Secure(QUESTION, plan()).take_total(opened, np.zeros(QUESTION.draws * 4, dtype=np.int64))
 
 
 @pytest.mark.parametrize("name", ["", f"{__name__}:Recorded"])
-def test_a_hostile_party_moves_the_sum_by_anything_that_a_masked_sum_takes(name: str) -> None:
-    collector = SharedAnswers(QUESTION, plan(name))
+def test_a_hostile_party_moves_a_sum_without_honest_bounds_by_anything_that_a_masked_sum_takes(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(QUESTION), "honest", lambda self, public: Honest())
+    collector = Secure(QUESTION, plan(name))
     collector.add(shared_answers_sent([0, 1], [[2.0**50, -(2.0**80), 0, 0.4], [5, 0, 0, 0.2]]))
     extra = 1 if name else 0
     moved = np.array([2.0**50 + 5, -(2.0**62), 0, 0]) + extra
@@ -366,13 +372,13 @@ def test_a_hostile_party_moves_the_sum_by_anything_that_a_masked_sum_takes(name:
 
 
 def test_what_is_no_number_is_no_answer() -> None:
-    collector = SharedAnswers(QUESTION, plan())
+    collector = Secure(QUESTION, plan())
     assert list(collector.add(shared_answers_sent([0, 1], [[np.nan, 0, 0, 0], [1, 0, 0, 0]]))) == [0]
     assert collector.total("sums")[0, 0] == STEP
 
 
 def test_who_says_nonsense_openly_is_known_before_the_sum() -> None:
-    collector = SharedAnswers(QUESTION, plan())
+    collector = Secure(QUESTION, plan())
     said = Submission("mean_operator", np.array([0, 2]), {"size": np.array([10.0, -3.0])})
     assert [*collector.refused(said)] == [2]
     assert collector.answered == 0
@@ -381,7 +387,7 @@ def test_who_says_nonsense_openly_is_known_before_the_sum() -> None:
 
 
 def test_a_ledger_knows_what_the_total_of_real_parties_rests_on() -> None:
-    collector = SharedAnswers(QUESTION, plan())
+    collector = Secure(QUESTION, plan())
     assert collector.told == (UNSEEN,)
     opened = Submission("mean_operator", np.array([0, 2]), {"size": np.array([10.0, 3.0])})
     collector.take_total(opened, np.arange(collector.numbers))

@@ -21,8 +21,7 @@ from support.label_answers import PARTIES
 from support.label_answers import question as label_answers_question
 from support.linear_labels import RANGE
 
-from aggregator.collectors import labels as label_sum_range
-from aggregator.collectors.labels import ExactTotal, LabelAnswers, LabelSumAnswers, LabelSumRange, _gauges
+from aggregator.collectors.collectors import ExactTotal, Kept, Summed
 from aggregator.protocols.bag_regression import NoisyWeightedLLP, WeightedLBA
 from aggregator.protocols.label_sums import NoisyLabelSums
 from aggregator.protocols.private_labels import PrivateLabels
@@ -32,7 +31,8 @@ from federation.contract.query import ReleaseId, Submission
 from federation.contract.randomness import NoiseBits
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.labels.shaped_gaussian import fit_shape
-from federation.queries.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
+from federation.queries import labels as label_sum_range
+from federation.queries.labels import HonestMoments, LabelledRows, LabelSumsNoise, LabelSumsQuestion, _gauges
 from parties.guard.answering import answered
 from parties.party_data.cohort import Cohort
 
@@ -57,6 +57,12 @@ def sent(asked, moments):
     }
 
 
+def bounded(asked, arrays):
+    """The sums within the range of honest ones, and whose were not."""
+    parts, changed = HonestMoments(asked).bounded(arrays)
+    return parts["moment"], changed
+
+
 def longest(shape, direction):
     """The labels that take X'y furthest in a direction."""
     return np.where(ROWS @ direction > 0, 5.0, -1.0)
@@ -70,7 +76,7 @@ def test_no_honest_sum_is_changed(noise, shape):
     for key in range(4):
         labels = longest(shape, np.random.default_rng(key).normal(size=WIDTH))
         moments = mechanism.release(ROWS, labels, NoiseBits(key, "sums"), 500)
-        kept, changed = LabelSumRange(asked).bounded(sent(asked, moments))
+        kept, changed = bounded(asked, sent(asked, moments))
         np.testing.assert_array_equal(kept[0], moments)
         assert not changed.any()
 
@@ -79,7 +85,7 @@ def test_honest_sums_are_changed_as_often_as_may_be_at_most(monkeypatch):
     monkeypatch.setattr(label_sum_range, "BEYOND", 0.2)
     asked = question()
     moments = asked.mechanism(ROWS).release(ROWS, longest("optimal", np.eye(WIDTH)[1]), NoiseBits(1, "sums"), 3000)
-    kept, changed = LabelSumRange(asked).bounded(sent(asked, moments))
+    kept, changed = bounded(asked, sent(asked, moments))
     assert changed.all()
     share = (kept[0] != moments).any(axis=1).mean()
     assert 0.0 < share <= 0.2
@@ -89,13 +95,12 @@ def test_a_longer_sum_is_scaled_to_the_range_and_stays_there():
     asked = question()
     middle = 2.0 * ROWS.sum(axis=0)
     moments = middle + 1e6 * np.random.default_rng(1).normal(size=(5, WIDTH))
-    honest = LabelSumRange(asked)
-    kept, changed = honest.bounded(sent(asked, moments))
+    kept, changed = bounded(asked, sent(asked, moments))
     assert changed.all()
     deviations = np.sqrt(np.diagonal(asked.mechanism(ROWS).covariance()))
     largest = 3.0 * np.abs(ROWS).sum(axis=0) + 8 * deviations
     assert (np.abs(kept[0] - middle) <= 1.5 * largest).all()
-    again, changed = honest.bounded(sent(asked, kept[0]))
+    again, changed = bounded(asked, sent(asked, kept[0]))
     np.testing.assert_allclose(again, kept, rtol=1e-9)
 
 
@@ -136,11 +141,11 @@ def test_shapes_that_are_indefinite_by_rounding_cost_nobody_else_an_answer():
     bad = {**zeros, "size": np.array([float(SIZE)]), "gram": 10 * odd[None], "covariance": 1e-2 * odd[None]}
 
     def alone(arrays):
-        only = LabelSumAnswers(asked, 1, asked.promise())
+        only = Summed(asked, 1, asked.promise())
         assert only.add(Submission(asked.kind, np.array([0]), arrays, asked.promise())) == {}
         return only.total("moment")
 
-    answers = LabelSumAnswers(asked, 2, asked.promise())
+    answers = Summed(asked, 2, asked.promise())
     arrays = {name: np.concatenate([good[name], bad[name]]) for name in good}
     assert answers.add(Submission(asked.kind, np.array([0, 1]), arrays, asked.promise())) == {}
     assert np.isfinite(answers.total("moment")).all()
@@ -213,7 +218,7 @@ def causes(options, change=lambda arrays: None):
     arrays = {name: array.copy() for name, array in submission.arrays.items()}
     change({name: array[2] for name, array in arrays.items() if array.ndim > 1} | {"all": arrays})
     promised = asked.promise()
-    answers = LabelAnswers(asked, PARTIES, promised if isinstance(promised, Guarantee) else None)
+    answers = Kept(asked, PARTIES, promised if isinstance(promised, Guarantee) else None)
     found = answers.add(replace(submission, arrays=arrays))
     assert answers.answered == PARTIES - len(found)
     for name, array in arrays.items():
@@ -303,7 +308,7 @@ def test_honest_sums_of_rows_with_empty_equal_and_rare_columns_are_taken(shape, 
     assert fit_shape(rows, shape).transform.shape[1] < 8
     arrays = {"size": np.array([400.0]), "gram": (rows.T @ rows)[None], "moment": moment[None]}
     arrays |= {"row_sum": rows.sum(axis=0)[None], "covariance": mechanism.covariance()[None]}
-    answers = LabelSumAnswers(asked, 1, asked.promise())
+    answers = Summed(asked, 1, asked.promise())
     assert answers.add(Submission("label_sums", np.array([0]), arrays, asked.promise())) == {}
     assert answers.answered == 1
 
@@ -314,7 +319,7 @@ def test_the_sums_are_those_of_all_who_answered_whoever_answers_first_and_with_w
     sent = answered(cohort, asked)
     totals = []
     for groups in ([range(PARTIES)], [[4], [0, 5], [1, 2], [3]], [[one] for one in reversed(range(PARTIES))]):
-        answers = LabelSumAnswers(asked, PARTIES, asked.promise())
+        answers = Summed(asked, PARTIES, asked.promise())
         for group in groups:
             chosen = np.flatnonzero(np.isin(sent.parties, list(group)))
             arrays = {name: array[chosen] for name, array in sent.arrays.items()}

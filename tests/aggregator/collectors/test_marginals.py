@@ -15,15 +15,17 @@ import pytest
 from support.two_class_parties import Parties
 from support.two_class_questions import marginals
 
-from aggregator.collectors import marginals as marginal_range
-from aggregator.collectors.marginals import MarginalAnswers, MarginalRange, SharedMarginals
+from aggregator.collectors.collectors import Secure, Summed
 from aggregator.collectors.robust_sums import Robustness
 from federation.contract.errors import FederationError, InputError
 from federation.contract.guarantee import Guarantee
+from federation.contract.honest import PartySize
 from federation.contract.plugins import Reference
 from federation.contract.query import ReleaseId, Submission
 from federation.contract.randomness import NoiseBits
 from federation.contract.trust import TrustTerms
+from federation.queries import marginals as marginal_range
+from federation.queries.marginals import HonestMarginals
 from parties.guard import answering
 from parties.guard.answering import answered as answering_answered
 from parties.party_data.cohort import Cohort
@@ -55,15 +57,22 @@ def extreme(question, draws, wrong=True, noisy=True):
     return {"errors": 1.0 * said, "rows": 1.0 * (said + hidden(rows - errors))}
 
 
+def summed(question, parties, **options):
+    """The collector of the sum over parties of at most 60 rows."""
+    promised = question.promise()
+    promise = promised if isinstance(promised, Guarantee) else None
+    return Summed(question, parties, promise, public=PartySize(1, MOST), **options)
+
+
 @pytest.mark.parametrize("wrong", [True, False])
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_no_honest_answer_is_changed(name, wrong):
     question = QUESTIONS[name]
     sent = extreme(question, 4000, wrong)
-    honest = MarginalRange(question, MOST)
-    parts, changed, _ = honest.bounded(sent)
+    honest = HonestMarginals(question, MOST)
+    parts, changed = honest.bounded(sent)
     assert not changed.any()
-    for field, array in honest.arrays(parts).items():
+    for field, array in honest.joined(parts).items():
         np.testing.assert_array_equal(array, sent[field])
 
 
@@ -77,18 +86,18 @@ def test_honest_answers_are_changed_as_often_as_may_be_at_most(name, monkeypatch
         "errors": nothing["errors"] + drawn[0],
         "rows": nothing["rows"] + (drawn.sum(axis=0) if name != "label" else 0),
     }
-    changed = MarginalRange(QUESTIONS[name], 0).bounded(sent)[1]
+    changed = HonestMarginals(QUESTIONS[name], 0).bounded(sent)[1]
     assert 0.05 < changed.mean() <= 0.22
 
 
 @pytest.mark.parametrize("name", ["row", "pure", "gaussian label"])
 def test_a_long_answer_is_scaled_around_half_the_rows(name):
     question = QUESTIONS[name]
-    honest, sent = MarginalRange(question, MOST), extreme(question, 1, noisy=False)
+    honest, sent = HonestMarginals(question, MOST), extreme(question, 1, noisy=False)
     far = {**sent, "errors": sent["rows"] / 2 + 35 * question.mechanism().deviation * np.sign(np.arange(BINS) - 7.5)}
-    parts, changed, _ = honest.bounded(far)
+    parts, changed = honest.bounded(far)
     assert changed.all()
-    found = {**far, **honest.arrays(parts)}
+    found = {**far, **honest.joined(parts)}
     before, after = (one["errors"] - one["rows"] / 2 for one in (far, found))
     assert np.linalg.norm(after) < 0.4 * np.linalg.norm(before)
     np.testing.assert_allclose(after / np.linalg.norm(after), before / np.linalg.norm(before), atol=0.05)
@@ -105,9 +114,9 @@ def test_one_of_many_moves_no_sum_far_and_as_they_come_it_does(name):
     totals = {}
     for bounded in (True, False):
         for kind, sent in (("honest", honest), ("hostile", hostile)):
-            answers = MarginalAnswers(question, PARTIES, MOST, question.promise(), Robustness(bounded))
+            answers = summed(question, PARTIES, robustness=Robustness(bounded))
             assert answers.add(Submission(question.kind, np.arange(PARTIES), sent, question.promise())) == {}
-            totals[bounded, kind] = answers.errors - answers.rows / 2
+            totals[bounded, kind] = answers.total("errors") - answers.total("rows") / 2
             told = answers.changes
             assert (told is None) == (not bounded)
     assert told is None
@@ -123,16 +132,16 @@ def test_sums_do_not_depend_on_cohorts_and_rates_and_exact_answers_are_not_touch
     sent = extreme(question, PARTIES)
     sent["errors"][5] -= 3000.0 * np.sign(np.arange(BINS) - 7.5)
     sent["errors"][5] = np.clip(sent["errors"][5], -35 * question.mechanism().deviation, None).round()
-    whole, parts = (MarginalAnswers(question, PARTIES, MOST, question.promise()) for _ in range(2))
+    whole, parts = (summed(question, PARTIES) for _ in range(2))
     promise = question.promise()
     whole.add(Submission(question.kind, np.arange(PARTIES), sent, promise))
     for some in (np.arange(20, 30), np.arange(20)):
         parts.add(Submission(question.kind, some, {name: array[some] for name, array in sent.items()}, promise))
-    np.testing.assert_array_equal(whole.errors, parts.errors)
-    np.testing.assert_array_equal(whole.rows, parts.rows)
+    np.testing.assert_array_equal(whole.total("errors"), parts.total("errors"))
+    np.testing.assert_array_equal(whole.total("rows"), parts.total("rows"))
     for kind in ("off", "published"):
         other = marginals(kind, "label", "replace")
-        assert MarginalAnswers(other, PARTIES, MOST, None).changes is None
+        assert summed(other, PARTIES).changes is None
 
 
 QUESTIONS_MARGINAL_ANSWERS = {
@@ -148,9 +157,8 @@ FIRST_BINS = [0, 5]  # of the first two features, five bins each
 
 def collected(question, arrays):
     """Causes of refusal, and the collector, after the answer of one of the parties with at most 60 rows."""
-    promised = question.promise()
+    collector, promised = summed(question, 1), question.promise()
     promise = promised if isinstance(promised, Guarantee) else None
-    collector = MarginalAnswers(question, 1, 60, promise)
     return collector.add(Submission(question.kind, np.zeros(1, dtype=np.int64), arrays, promise)), collector
 
 
@@ -183,7 +191,7 @@ def test_numbers_of_rows_without_noise_are_those_of_rows(name, kind):
         rows[0, FIRST_BINS] += 0.5
         rows[0, [1, 6]] -= 0.5
     refused, collector = collected(QUESTIONS_MARGINAL_ANSWERS[name], arrays)
-    assert (list(refused), collector.rows.any()) == ([0], False)
+    assert (list(refused), collector.total("rows").any()) == ([0], False)
 
 
 @pytest.mark.parametrize("name", ["row", "label", "off"])
@@ -201,8 +209,9 @@ def test_errors_and_corrects_lie_within_the_reach_of_noise(name, sign):
 MOST_SHARED_MARGINALS = 100
 
 
-def plan(summation="", parties=6):
-    return SimpleNamespace(run=SimpleNamespace(summation=summation), terms=TrustTerms(parties, 0.7, 0.1, "two"))
+def plan(summation="", parties=6, largest_bag=MOST_SHARED_MARGINALS):
+    terms, public = TrustTerms(parties, 0.7, 0.1, "two"), SimpleNamespace(bags=1, largest_bag=largest_bag)
+    return SimpleNamespace(run=SimpleNamespace(summation=summation), terms=terms, public=public)
 
 
 def node():
@@ -210,7 +219,7 @@ def node():
 
 
 def counted(question, summation=""):
-    collector = SharedMarginals(question, plan(summation), MOST_SHARED_MARGINALS)
+    collector = Secure(question, plan(summation))
     assert collector.add(answering_answered(node(), question)) == {}
     return collector
 
@@ -227,12 +236,11 @@ def test_a_masked_sum_gives_the_total_of_plain_addition(noise, protect, asks):
         return
     clear = counted(question)
     masked = counted(question, "scenarios.simulated.secure_aggregation:SimulatedSummation")
-    np.testing.assert_array_equal(clear.rows, masked.rows)
-    assert (clear.errors is None) == (asks == "rows")
+    np.testing.assert_array_equal(clear.total("rows"), masked.total("rows"))
     if asks == "errors":
-        np.testing.assert_array_equal(clear.errors, masked.errors)
+        np.testing.assert_array_equal(clear.total("errors"), masked.total("errors"))
     sent = answering_answered(node(), question).arrays
-    np.testing.assert_array_equal(clear.rows, sent["rows"].sum(axis=0))
+    np.testing.assert_array_equal(clear.total("rows"), sent["rows"].sum(axis=0))
     assert clear.wholes == 6 / 4
     assert "masked sum" in masked.told[1]
 
@@ -246,13 +254,13 @@ def test_counts_beyond_honest_ones_are_refused_and_smaller_lies_are_not():
     question = marginals("pure", contributors=4)
     bins = question.bins.total
     for lie, refused in ((2.0**30, True), (-(2.0**30), True), (MOST_SHARED_MARGINALS, False)):
-        collector = SharedMarginals(question, plan(), MOST_SHARED_MARGINALS)
+        collector = Secure(question, plan())
         collector.add(sent([lie] * bins, [MOST_SHARED_MARGINALS] * bins, question))
         if refused:
             with pytest.raises(FederationError, match="beyond what honest ones can have"):
-                _ = collector.errors
+                _ = collector.total("errors")
         else:
-            assert collector.errors is not None
+            assert collector.total("errors").any()
 
 
 def test_public_numbers_of_rows_are_checked_of_each_party():
@@ -260,10 +268,10 @@ def test_public_numbers_of_rows_are_checked_of_each_party():
     sizes = question.bins.sizes
     fair = np.concatenate([[10, *[0] * (size - 1)] for size in sizes])
     for rows, refused in ((fair, 0), (fair + np.eye(len(fair))[0], 1), (fair * MOST_SHARED_MARGINALS, 1)):
-        collector = SharedMarginals(question, plan(), MOST_SHARED_MARGINALS)
+        collector = Secure(question, plan())
         assert len(collector.add(sent(np.zeros(len(fair)), rows, question))) == refused
 
 
 def test_counts_that_might_wrap_around_are_refused_before_anybody_is_asked():
     with pytest.raises(InputError, match="does not fit into 64 bits"):
-        SharedMarginals(marginals("pure", contributors=4, epsilon=100.0), plan(parties=10**6), 10**9)
+        Secure(marginals("pure", contributors=4, epsilon=100.0), plan(parties=10**6, largest_bag=10**9))

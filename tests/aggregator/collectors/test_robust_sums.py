@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from support.two_class_questions import moment, row_moments
 
 from aggregator.collectors import robust_sums
-from aggregator.collectors import robust_sums as honest_range
-from aggregator.collectors.robust_sums import BEYOND, Changes, GatedSum, Range, SumRange, _median, gated
+from aggregator.collectors.robust_sums import Changes, GatedSum, _median, gated
+from federation.contract.honest import BEYOND, Range
 from federation.contract.randomness import NoiseBits
+from federation.queries import row_sums as honest_range
+from federation.queries.row_sums import HonestSums
 
 PARTIES, DRAWS, WIDTH = 40, 2, 6
 
@@ -125,8 +127,8 @@ def test_no_honest_answer_is_changed(noise):
         sums = question.response().release(sent, np.ones(rows), NoiseBits(1, "range"), 20_000)
     else:
         sums = question.mechanism().release(sent.sum(axis=0), NoiseBits(1, "range"), 20_000)
-    honest = SumRange(question)
-    kept, changed = honest.of(np.array([float(rows)])).bounded(sums[None], honest.step)
+    honest = HonestSums(question)
+    kept, changed = honest.range_of(np.array([float(rows)])).bounded(sums[None], honest.step)
     np.testing.assert_array_equal(kept[0], sums)
     assert not changed.any()
 
@@ -137,8 +139,8 @@ def test_as_many_honest_answers_are_changed_as_may_be_and_no_more(noise, monkeyp
     monkeypatch.setattr(honest_range, "BEYOND", 0.1)
     question = moment(noise=noise)
     sums = question.mechanism().release(np.zeros(question.numbers), NoiseBits(1, "range"), 4000)
-    honest = SumRange(question)
-    changed = honest.of(np.zeros(4000)).bounded(sums[:, None], honest.step)[1]
+    honest = HonestSums(question)
+    changed = honest.range_of(np.zeros(4000)).bounded(sums[:, None], honest.step)[1]
     assert 0.04 < changed.mean() <= 0.11  # a fifth less where the two rules see the same
 
 
@@ -146,7 +148,7 @@ def test_randomised_response_and_noise_on_the_sum_have_a_range_each():
     question = moment(noise="auto")
     below = float(question.response_below)
     few, many = below - 1, below
-    found = SumRange(question).of(np.array([few, many]))
+    found = HonestSums(question).range_of(np.array([few, many]))
     assert found.norms[0] == pytest.approx(question.response().reaches(np.array([few]), 4, BEYOND)[1][0], rel=1e-5)
     deviation = question.mechanism().variance() ** 0.5
     assert many + 2 * deviation < found.norms[1] < many + 16 * deviation  # pure noise reaches far
@@ -154,7 +156,7 @@ def test_randomised_response_and_noise_on_the_sum_have_a_range_each():
 
 def test_rows_that_add_longer_vectors_reach_further():
     question = row_moments()
-    found = SumRange(question).of(np.array([10.0, 20.0]))
+    found = HonestSums(question).range_of(np.array([10.0, 20.0]))
     np.testing.assert_allclose(np.diff(found.norms), 10 * question.longest, rtol=1e-5)
 
 

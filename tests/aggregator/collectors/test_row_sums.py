@@ -16,8 +16,9 @@ import pytest
 from support.two_class_cohorts import cohort
 from support.two_class_questions import moment, row_moments
 
+from aggregator.collectors.collectors import Secure, Summed, asked_privately
 from aggregator.collectors.robust_sums import BOUNDED, Robustness
-from aggregator.collectors.row_sums import MomentAnswers, SharedLabelSums, SharedMoments, asked_moments
+from aggregator.collectors.row_sums import RowTotals
 from aggregator.contract.ledger import LOCAL, summed
 from federation.contract.errors import FederationError
 from federation.contract.guarantee import Guarantee, NoGuarantee
@@ -29,7 +30,7 @@ from parties.guard.answering import answered
 
 def answers(parties=4, robustness=BOUNDED, **options):
     question = moment(**options)
-    return MomentAnswers(question, parties, question.promise() if question.noise.aims else None, robustness)
+    return Summed(question, parties, question.promise() if question.noise.aims else None, robustness)
 
 
 def sent(collector, parties, sums, sizes, said=None):
@@ -45,20 +46,24 @@ def sent(collector, parties, sums, sizes, said=None):
     return collector.add(Submission("mean_operator", np.array(parties), arrays, promise))
 
 
+def totals(collector):
+    return RowTotals(collector.question, collector)
+
+
 def test_the_estimate_is_the_mean_over_the_rows_of_those_who_answered():
     collector = answers(noise="off")
     sums = np.array([[1.0, 2.0, 0.0, 5.0], [-3.0, 0.0, 1.0, 5.0]])
     assert sent(collector, [0, 3], sums, [10, 30]) == {}
-    assert collector.rows == 40
-    np.testing.assert_array_equal(collector.moments, sums.sum(axis=0)[None] / 40)
-    assert collector.noise_variance == 0
+    assert totals(collector).rows == 40
+    np.testing.assert_array_equal(totals(collector).moments, sums.sum(axis=0)[None] / 40)
+    assert totals(collector).noise_variance == 0
 
 
 def test_noise_of_all_parties_adds_up():
     own = answers()
     sent(own, [0, 1, 2], np.zeros((3, 4)), [10, 20, 20])
     alone = own.question.mechanism().variance()
-    assert own.noise_variance == pytest.approx(3 * alone / 50**2)
+    assert totals(own).noise_variance == pytest.approx(3 * alone / 50**2)
 
 
 @pytest.mark.parametrize(("largest", "taken"), [(10.0, True), (-10.0, True), (10.001, False), (-10.001, False)])
@@ -79,7 +84,7 @@ def test_noise_may_take_an_entry_forty_deviations_further():
 def test_numbers_of_rows_are_whole_and_in_range(size):
     collector = answers(noise="off")
     assert list(sent(collector, [0, 1], np.zeros((2, 4)), [size, 3])) == [0]
-    assert collector.rows == 3
+    assert totals(collector).rows == 3
 
 
 def test_errors_are_those_of_the_parties_that_answered():
@@ -88,8 +93,8 @@ def test_errors_are_those_of_the_parties_that_answered():
     sizes = [below - 1, below, 50]
     assert sent(collector, [0, 1, 3], np.zeros((3, 4)), sizes) == {}
     labels, sums = collector.question.response().label_variance, collector.question.mechanism().variance()
-    assert collector.noise_variance == pytest.approx(2 * sums / sum(sizes) ** 2)
-    assert collector.response_variance == pytest.approx((below - 1) * labels / sum(sizes) ** 2)
+    assert totals(collector).noise_variance == pytest.approx(2 * sums / sum(sizes) ** 2)
+    assert totals(collector).response_variance == pytest.approx((below - 1) * labels / sum(sizes) ** 2)
 
 
 def test_a_party_that_says_another_noise_than_its_rows_call_for_is_refused():
@@ -115,7 +120,7 @@ class TestPrivateRows:
     @staticmethod
     def answers(**options):
         question = row_moments(**options)
-        return MomentAnswers(question, 4, question.promise() if question.noise.aims else None)
+        return Summed(question, 4, question.promise() if question.noise.aims else None)
 
     @staticmethod
     def sent(collector, parties, last, sizes):
@@ -130,13 +135,13 @@ class TestPrivateRows:
     def test_sums_and_rows_are_those_of_the_parties_that_answered(self):
         collector = self.answers(noise="off")
         assert self.sent(collector, [0, 3], [4.0, 6.0], [10, 30]) == {}
-        assert (collector.rows, collector.total("sums")[0, -1], collector.summed_variance) == (40, 10.0, 0.0)
+        assert (totals(collector).rows, collector.total("sums")[0, -1], collector.variance) == (40, 10.0, 0.0)
 
     def test_noise_of_all_parties_adds_up(self):
         collector = self.answers()
         self.sent(collector, [0, 1, 2], [0.0, 0.0, 0.0], [10, 20, 20])
-        assert collector.summed_variance == pytest.approx(3 * collector.question.mechanism().variance())
-        assert collector.response_variance == 0
+        assert collector.variance == pytest.approx(3 * collector.question.mechanism().variance())
+        assert totals(collector).response_variance == 0
 
     @pytest.mark.parametrize(("largest", "taken"), [(26.45, True), (-26.45, True), (26.5, False)])
     def test_without_noise_no_entry_exceeds_what_the_rows_can_add(self, largest, taken):
@@ -154,7 +159,7 @@ class TestPrivateRows:
     def test_numbers_of_rows_are_whole_and_in_range(self, size):
         collector = self.answers(noise="off")
         assert list(self.sent(collector, [0, 1], [0.0, 0.0], [size, 3])) == [0]
-        assert collector.rows == 3
+        assert totals(collector).rows == 3
 
 
 def noisy(question, parties, hostile=()):
@@ -201,10 +206,10 @@ def test_a_response_is_scaled_by_what_responses_reach_and_not_by_noise_on_the_su
     assert np.linalg.norm(collector.total("sums")) <= size * collector.question.response().reach * (1 + 1e-5)
 
 
-@pytest.mark.parametrize(("contributors", "collector"), [(0, MomentAnswers), (2, SharedMoments)])
+@pytest.mark.parametrize(("contributors", "collector"), [(0, Summed), (2, Secure)])
 def test_noise_is_each_partys_or_shared(make_plan, contributors, collector):
     plan, question = make_plan(parties=4, quorum=0.9), moment("gaussian", contributors=contributors)
-    asked, promised = asked_moments(question, None, plan)
+    asked, promised = asked_privately(question, None, plan)
     assert asked.question is question
     assert type(asked.collector) is collector
     assert isinstance(promised, Guarantee)
@@ -213,17 +218,19 @@ def test_noise_is_each_partys_or_shared(make_plan, contributors, collector):
 
 
 def test_without_noise_answers_are_summed_as_they_come_and_promise_nothing(make_plan):
-    asked, promised = asked_moments(moment("off"), None, make_plan(parties=4))
+    asked, promised = asked_privately(moment("off"), None, make_plan(parties=4))
     assert isinstance(promised, NoGuarantee)
-    assert type(asked.collector) is MomentAnswers
+    assert type(asked.collector) is Summed
 
 
-PLAN = SimpleNamespace(run=SimpleNamespace(summation=""), terms=TrustTerms(6, 0.9, 0.1))
+PLAN = SimpleNamespace(
+    run=SimpleNamespace(summation=""), public=SimpleNamespace(bags=1, largest_bag=67), terms=TrustTerms(6, 0.9, 0.1)
+)
 QUESTION = row_moments(contributors=4, second=False, protect="label")
 
 
 def collected(change=None):
-    collector, sent = SharedLabelSums(QUESTION, PLAN), answered(cohort(count=3), QUESTION)
+    collector, sent = Secure(QUESTION, PLAN), answered(cohort(count=3), QUESTION)
     if change is not None:
         change(sent.arrays)
     return collector, collector.add(sent), sent
@@ -234,9 +241,9 @@ def test_open_sums_and_shares_are_added():
     assert refused == {}
     for name in ("gram", "row_sum", "weight", "size", "sums"):
         np.testing.assert_array_equal(collector.total(name), sent.arrays[name].sum(axis=0))
-    assert 0 < collector.weight <= collector.rows
+    assert 0 < collector.total("weight") <= totals(collector).rows
     assert collector.answered == 2  # one of three has texts for labels
-    assert collector.summed_variance == pytest.approx(2 / 4 * QUESTION.mechanism().variance())
+    assert collector.variance == pytest.approx(2 / 4 * QUESTION.mechanism().variance())
 
 
 def lopsided(arrays):
@@ -263,11 +270,13 @@ def test_what_no_rows_can_say_is_refused(change):
 
 QUESTION_SHARED_MOMENTS = moment("gaussian", contributors=2)
 STEP = QUESTION_SHARED_MOMENTS.mechanism().additive.step
-PLAN_SHARED_MOMENTS = SimpleNamespace(run=SimpleNamespace(summation=""), terms=TrustTerms(4, 0.9, 0.1))
+PLAN_SHARED_MOMENTS = SimpleNamespace(
+    run=SimpleNamespace(summation=""), public=SimpleNamespace(bags=1, largest_bag=67), terms=TrustTerms(4, 0.9, 0.1)
+)
 
 
-def shared_moments_collected(steps, sizes=10.0) -> SharedMoments:
-    collector = SharedMoments(QUESTION_SHARED_MOMENTS, PLAN_SHARED_MOMENTS)
+def shared_moments_collected(steps, sizes=10.0) -> Secure:
+    collector = Secure(QUESTION_SHARED_MOMENTS, PLAN_SHARED_MOMENTS)
     steps = np.asarray(steps, dtype=float)
     sums = np.repeat(steps[:, None, :] * STEP, QUESTION_SHARED_MOMENTS.draws, axis=1)
     arrays = {"size": np.broadcast_to(np.asarray(sizes), len(steps)).astype(float), "sums": sums}
@@ -277,10 +286,10 @@ def shared_moments_collected(steps, sizes=10.0) -> SharedMoments:
 
 def test_means_and_the_variance_of_all_shares() -> None:
     found = shared_moments_collected([[1, 2, 3, 4]] * 3)
-    np.testing.assert_allclose(found.moments[0], np.array([3, 6, 9, 12]) * STEP / 30)
-    assert found.summed_variance == pytest.approx(3 / 2 * QUESTION_SHARED_MOMENTS.mechanism().variance())
-    assert found.noise_variance == pytest.approx(found.summed_variance / 30**2)
-    assert found.response_variance == 0
+    np.testing.assert_allclose(totals(found).moments[0], np.array([3, 6, 9, 12]) * STEP / 30)
+    assert found.variance == pytest.approx(3 / 2 * QUESTION_SHARED_MOMENTS.mechanism().variance())
+    assert totals(found).noise_variance == pytest.approx(found.variance / 30**2)
+    assert totals(found).response_variance == 0
 
 
 def test_a_total_that_no_honest_parties_have_is_refused_and_a_smaller_lie_is_not() -> None:

@@ -17,9 +17,6 @@ class Private(PrivateWorstCase):
     def side(self, there, question, runs):
         return HELD[:1] if there else HELD
 
-    def statistic(self, question):
-        return lambda seen: seen["sums"].sum(axis=1)
-
 
 class Trusted(TrustedWorstCase):
     def side(self, there, question, runs):
@@ -38,12 +35,14 @@ def test_what_is_seen_are_the_draws_of_the_first_party():
     worst, sums = Private("one party", PUBLIC, 100), np.arange(24.0).reshape(2, 4, 3)
     seen = worst.seen([Submission("mean_operator", np.array([0, 1]), {"sums": sums})])
     np.testing.assert_array_equal(seen["sums"], sums[0])
-    assert worst.statistic(moment())(seen).shape == (4,)  # one number for each run
 
 
-def test_knowing_the_exact_answers_changes_nothing_by_default():
-    worst = Private("one party", PUBLIC, 100)
-    assert worst.knowing(lambda there: pytest.fail("nobody need know")) is worst
+def test_sides_are_told_apart_by_the_likelihood_ratio_of_their_exact_responses():
+    worst, sides = Private("one party", PUBLIC, 100), np.array([[[-1.0, 0.0]], [[1.0, 0.0]]])
+    question = moment(noise="laplace")
+    ratio = worst.statistic(question, lambda there: {"sums": sides[int(there)]})
+    found = ratio({"sums": np.array([[-3.0, 0.0], [0.0, 5.0], [0.5, 0.0]])})
+    np.testing.assert_allclose(found * question.mechanism().additive.scale, [-2.0, 0.0, 1.0])
 
 
 def test_where_noise_is_the_aggregators_parties_answer_by_themselves():

@@ -255,7 +255,7 @@ def test_the_sides_are_as_far_apart_as_is_charged(name):
     pair = pair_of(kind, {**options, "trust": "secure"}, PUBLIC)
     assert isinstance(pair.worst, SummedWorstCase)
     assert pair.question.contributors == len(pair.held(False)) == 3
-    here, there = (without_noise(pair, 1, side)["sums"] for side in (False, True))
+    here, there = (without_noise(pair, 1, side)["vectors"] for side in (False, True))
     assert np.linalg.norm(here - there) == pytest.approx(2 * pair.question.ball.norm, rel=1e-5)
     assert not pair.worst.loose
 
@@ -281,5 +281,3 @@ def test_other_questions_are_none_of_its_kind():
     worst = worst_shares(1)
     with pytest.raises(InputError, match="for sums of them"):
         worst.parties(QUESTIONS["counts"], 1)
-    with pytest.raises(InputError, match="say what that is"):
-        worst.statistic(QUESTIONS["statistic_sum"])

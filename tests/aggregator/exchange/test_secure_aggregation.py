@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support.summing_sites import town
 
-from aggregator.collectors.row_sums import SharedMoments
+from aggregator.collectors.collectors import Secure
 from aggregator.exchange import secure_aggregation as sums
 from aggregator.exchange.app import run_exchange
 from aggregator.exchange.exchange import JOURNALS, Spent
@@ -35,9 +35,9 @@ def three(tmp_path, monkeypatch, flower_process):
 def totals(monkeypatch):
     """What collectors take."""
     found = []
-    real = SharedMoments.take_total
+    real = Secure.take_total
     monkeypatch.setattr(
-        SharedMoments,
+        Secure,
         "take_total",
         lambda self, opened, whole: (found.append((opened, whole)), real(self, opened, whole))[1],
     )
@@ -232,9 +232,9 @@ def five(tmp_path, monkeypatch, flower_process):
 @pytest.fixture
 def second_server_totals(monkeypatch):
     """What collectors take."""
-    found, real = [], SharedMoments.take_total
+    found, real = [], Secure.take_total
     monkeypatch.setattr(
-        SharedMoments, "take_total", lambda self, opened, whole: (found.append(whole), real(self, opened, whole))[1]
+        Secure, "take_total", lambda self, opened, whole: (found.append(whole), real(self, opened, whole))[1]
     )
     return found
 

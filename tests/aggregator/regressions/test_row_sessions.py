@@ -149,10 +149,10 @@ def test_noise_is_that_of_the_parties_that_answered(world):
     session = begun(world({}))
     learned(session, parties=range(4))
     [asked] = [session.answers[0]]
-    assert asked.summed_variance == pytest.approx(4 * asked.question.mechanism().variance())
+    assert asked.variance == pytest.approx(4 * asked.question.mechanism().variance())
     shared = begun(world({"trust": "secure"}))
     learned(shared)
-    assert shared.answers[0].summed_variance == pytest.approx(6 / 3 * shared.answers[0].question.mechanism().variance())
+    assert shared.answers[0].variance == pytest.approx(6 / 3 * shared.answers[0].question.mechanism().variance())
 
 
 def test_shares_count_on_a_quorum_less_those_that_may_collude(world):
@@ -267,7 +267,7 @@ def test_the_spread_of_weights_is_that_of_the_shares_that_came(label_totals_sess
     inverse = np.linalg.inv(answers.total("gram"))
     learned_weights = np.array([session.learn(draw)[1]["weights"] for draw in range(draws)])
     spread = np.cov(learned_weights, rowvar=False)
-    expected = 10.0**2 * answers.summed_variance * inverse @ inverse
+    expected = 10.0**2 * answers.variance * inverse @ inverse
     assert np.trace(spread) == pytest.approx(np.trace(expected), rel=6 / draws**0.5)
 
 

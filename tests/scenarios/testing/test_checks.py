@@ -76,5 +76,5 @@ def test_a_worst_case_without_any_difference_has_no_power(monkeypatch):
         _audit(Checked(NoisyLabelSums, "label_sums", {}))
 
 
-def test_private_worst_cases_need_a_statistic():
-    assert PrivateWorstCase.__abstractmethods__ == {"side", "statistic"}
+def test_private_worst_cases_need_two_sides_and_nothing_else():
+    assert PrivateWorstCase.__abstractmethods__ == {"side"}

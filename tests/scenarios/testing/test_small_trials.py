@@ -163,7 +163,7 @@ class Own(PrivateWorstCase):
     def side(self, there, question, runs):
         return (Rows(self.rows, self.further if there else self.labels), Rows(self.rows, self.labels))
 
-    def statistic(self, question):
+    def statistic(self, question, exact):
         raise AssertionError("the auditor's pair has a statistic of its own")
 
 
@@ -224,5 +224,5 @@ def test_every_run_is_a_party_whose_whole_answer_is_seen():
     arrays = {"sums": np.array([[[1, 2]], [[3, 4]]]), "size": np.array([5, 6])}
     seen = found.seen([Submission("x", np.arange(2), arrays)])
     assert seen["numbers"].tolist() == [[1, 2, 5], [3, 4, 6]]
-    assert found.statistic(question)(seen).tolist() == [-4, -3]
-    assert pair(Unit.LABEL).statistic(question)(seen) is seen["numbers"]  # of training runs
+    assert found.statistic(question, pytest.fail)(seen).tolist() == [-4, -3]
+    assert pair(Unit.LABEL).statistic(question, pytest.fail)(seen) is seen["numbers"]  # of training runs

@@ -17,11 +17,12 @@ from support.two_class_questions import ROWS
 from support.worlds import run
 from support.worst_pairs import pair_of, without_noise
 
-from aggregator.collectors.row_sums import MomentAnswers
+from aggregator.collectors.collectors import Summed
+from aggregator.collectors.row_sums import RowTotals
 from aggregator.learners.mean_operators.accuracy import predicted_accuracy
 from aggregator.protocols.mean_operator import session as moment_session
 from aggregator.protocols.mean_operator.mean_operator import MeanOperator
-from aggregator.protocols.mean_operator.session import WorstSums, _exact, denoised, of_sums, worst_row
+from aggregator.protocols.mean_operator.session import WorstSums, denoised, of_sums, worst_row
 from aggregator.releases.models import ReleasedModels
 from aggregator.trial.feature_fitting import fit
 from aggregator.trial.plan import PublicNumbers, VariantPlan
@@ -180,12 +181,12 @@ def collected(noise, epsilon):
     """What three parties of 60, 67 and 60 rows answer, the third of them broken, and what the others hold."""
     asked = MomentNoise(noise, epsilon, 1e-5)
     question = MomentQuestion(asked, MAP, 60, 70, "label", 0, release=ReleaseId("a"), draws=RUNS, seeded=True)
-    answers = MomentAnswers(question, 3, question.promise())
+    answers = Summed(question, 3, question.promise())
     holdings = Reference("support.two_class_parties:Parties", {"broken": [2]}).to_json()
     assert answers.add(answered(Cohort(holdings, 0, 3, 1), question)) == {}
     assert answers.present.tolist() == [0, 1]
     rows, labels = (np.concatenate(parts) for parts in zip(draw(0, 60), draw(1, 67), strict=True))
-    return answers, MAP.transform(rows), 2 * labels - 1
+    return RowTotals(question, answers), MAP.transform(rows), 2 * labels - 1
 
 
 @pytest.mark.parametrize(
@@ -266,6 +267,12 @@ def test_the_worst_row_is_as_long_as_rows_get(options, longest):
     assert np.linalg.norm(cut[0], ord=order) == pytest.approx(longest, rel=1e-6)
 
 
+def exact_sum(question, held):
+    """The sum of y x of one party without noise."""
+    rows = within_norm(question.feature_map.transform(held.rows), question.noise.l1_bound)
+    return (2.0 * held.labels - 1.0) @ rows
+
+
 @pytest.mark.parametrize("changed", [1, 2])
 def test_neighbours_of_a_sum_differ_in_the_rows_that_change(changed):
     pair = sums(units=changed)
@@ -285,7 +292,7 @@ def test_of_randomised_response_nothing_but_what_changes_is_seen(units):
     pair = sums(units=units, noise="randomised_response")
     [held] = pair.held(True)
     assert held.labels.tolist() == [1] * units
-    told = pair.worst.statistic(pair.question)(pair.seen(True, "told", 1000))
+    told = pair.statistic(pair.seen(True, "told", 1000))
     np.testing.assert_allclose(np.unique(told.round(6)), {1: [-1, 1], 2: [-2, 0, 2]}[units])  # of epsilon 1
 
 
@@ -293,10 +300,11 @@ def test_of_randomised_response_nothing_but_what_changes_is_seen(units):
 def test_every_run_is_of_one_party_by_turns(turns):
     pair = sums(noise="auto" if turns == 2 else "pure")
     seen = pair.seen(False, "turns", 6)
-    assert seen["turn"].tolist() == ([0, 1] * 3 if turns == 2 else [0] * 6)
-    exact = [_exact(pair.question, held) for held in pair.held(False)]
+    sizes = [len(held.labels) for held in pair.held(False)]
+    assert seen["size"].tolist() == sizes * (6 // turns)
+    exact = [exact_sum(pair.question, held) for held in pair.held(False)]
     for turn in range(turns):
-        own = seen["sums"][seen["turn"] == turn]
+        own = seen["sums"][turn::turns]
         spread = (
             12 * pair.question.mechanism().variance() ** 0.5
             if turn or turns == 1
@@ -333,13 +341,13 @@ def test_neighbours_of_a_sum_of_shares_differ_at_the_first_party_only(units):
 )
 def test_its_sums_are_those_that_parties_answer_without_noise(options, units, there):
     pair = sums(units=units, **options)
-    exact = sum(_exact(pair.question, held) for held in pair.held(there))
+    exact = sum(exact_sum(pair.question, held) for held in pair.held(there))
     seen = without_noise(pair, 2, there)["sums"]
     np.testing.assert_allclose(seen, np.tile(exact, (2, 1)), atol=len(pair.held(there)) * 2.0**-26)  # of the grid
-    assert np.linalg.norm(exact - sum(_exact(pair.question, held) for held in pair.held(not there))) > 1
+    assert np.linalg.norm(exact - sum(exact_sum(pair.question, held) for held in pair.held(not there))) > 1
 
 
 def test_questions_about_anything_else_are_refused():
     labels = pair_of("private_labels", {}, PublicNumbers(1e-3, label_range=(0.0, 1.0))).question
     with pytest.raises(InputError, match="for the mean operator, got 'private_labels'"):
-        WorstSums("", np.eye(2), 1).statistic(labels)
+        WorstSums("", np.eye(2), 1).side(False, labels, 1)

@@ -169,7 +169,10 @@ def test_the_largest_bias_is_that_of_the_worst_label(mechanism):
 
 def test_the_likelihood_ratio_of_an_answer_is_that_of_the_ends():
     values = RANGE.middle + RANGE.width / 2 * np.array([OUTPUTS, OUTPUTS[::-1]])
-    np.testing.assert_allclose(KEPT.log_ratios(values), np.log([[1 / 3, 3], [3, 1 / 3]]))
+    low, high, middle = (np.full(2, label) for label in (RANGE.low, RANGE.high, RANGE.middle))
+    ratios = KEPT.log_ratio(np.column_stack([values.ravel(), np.full(4, values[0, 0])]), low, high)
+    np.testing.assert_allclose(ratios, np.log([1 / 9, 1, 1, 1 / 9]), atol=1e-12)
+    assert not KEPT.log_ratio(values, middle, middle).any()
 
 
 def test_the_guarantee_is_pure_names_its_table_and_is_for_replaced_labels_only():

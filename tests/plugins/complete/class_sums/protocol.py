@@ -9,7 +9,7 @@ import numpy as np
 
 from aggregator.collectors.one_query import OneQueryProtocol
 from aggregator.contract.protocol import Requires, Rule
-from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, Statistic
+from aggregator.contract.worst_case import PrivateWorstCase, Rows
 from aggregator.trial.trial import World
 from class_sums.model import described
 from class_sums.question import ClassSumsQuestion
@@ -63,17 +63,3 @@ class WorstClassSums(PrivateWorstCase):
     def side(self, there: bool, question: Any, runs: int) -> tuple[Rows, ...]:
         labels = ((np.arange(2) < self.units) & there).astype(np.int64)
         return (Rows(np.ones((2, 1)), labels),)
-
-    def statistic(self, question: Any) -> Statistic:
-        centres = []
-        for there in (False, True):
-            [held] = self.side(there, question, 1)
-            rows = np.column_stack([question.feature_map.transform(held.rows), np.ones(2)])
-            centres.append(np.concatenate([rows[held.labels == label].sum(axis=0) for label in (0, 1)]))
-        power = 2 if question.noise.kind == "gaussian" else 1
-
-        def ratio(seen: Seen) -> np.ndarray:
-            near, far = (np.linalg.norm(seen["vector"] - centre, axis=1) ** power for centre in centres)
-            return far - near
-
-        return ratio

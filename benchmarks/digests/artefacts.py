@@ -20,7 +20,7 @@ Artefacts = dict[str, list[str]]
 """Lines by the name of an artefact, which ends with its part: `values` or `texts`."""
 
 VALUES, TEXTS = "values", "texts"
-_VOLATILE = {"seconds", "peak_memory_mebibytes", "versions", "closing", "waiting"}  # keys of JSON
+_VOLATILE = re.compile(r"(\w+_)?seconds|peak_memory_mebibytes|versions|closing|waiting")  # keys of JSON
 _PATTERNS = (
     r"-----BEGIN CERTIFICATE.*?END CERTIFICATE-----",
     r"(ssh-ed25519|ecdsa-sha2-\w+) [A-Za-z0-9+/=]+",
@@ -107,7 +107,7 @@ def _flat(value: object, path: str = "") -> Iterator[tuple[str, bool]]:
         with contextlib.suppress(ValueError):
             value = json.loads(value)
     if isinstance(value, dict) and value:
-        pairs = [(str(key), part) for key, part in value.items() if key not in _VOLATILE]
+        pairs = [(str(key), part) for key, part in value.items() if not _VOLATILE.fullmatch(str(key))]
     elif isinstance(value, list) and value:
         pairs = [(str(place), part) for place, part in enumerate(value)]
     else:

@@ -33,6 +33,69 @@ from federation.queries.votes import Training
 from federation.secure_aggregation.masks import MOST_STEPS, require_room
 from federation.secure_aggregation.plan import SAID
 
+_BITS = 24  # of a place: 2^(53 - 24) arrays can be added before a place would round
+_TOGETHER = 1 << 16  # numbers that are taken apart at once: they stay in cache
+_LOWEST = -40  # the last place; what lies below 2^-960 is left out
+
+
+class ExactTotal:
+    """The sum of arrays of one shape, held in a few arrays of whole numbers, whatever the number of arrays.
+
+    Every number is taken apart at fixed places, multiples of 2^24b for whole b, so its parts do not depend on the
+    others; whole numbers below 2^53 add without rounding (the bins of Demmel and Nguyen 2013, fixed beforehand). For
+    numbers below 2^990 and at most 2^29 arrays.
+
+    Examples:
+        >>> total = ExactTotal((2,))
+        >>> total.add(np.array([[1e20, 0.5], [1.0, 0.25]]))
+        >>> total.add(np.array([[-1e20, 0.125]]))
+        >>> total.value
+        array([1.   , 0.875])
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self._shape = shape
+        self._places: dict[int, Floats] = {}
+
+    def add(self, arrays: Floats) -> None:
+        """Add arrays (P, *shape), finite."""
+        step = max(1, _TOGETHER // max(1, math.prod(self._shape)))
+        for start in range(0, len(arrays), step):
+            self._add(np.array(arrays[start : start + step], dtype=np.float64))
+
+    def _add(self, rest: Floats) -> None:
+        while (place := _place(float(np.abs(rest).max(initial=0.0)))) >= _LOWEST:
+            unit = 2.0 ** (_BITS * place)
+            whole = np.trunc(rest / unit)
+            held = self._places.setdefault(place, np.zeros(self._shape))
+            held += whole.sum(axis=0)
+            whole *= unit
+            rest -= whole
+
+    @property
+    def value(self) -> Floats:
+        """The sum, rounded where the places are added, the smallest first."""
+        found = np.zeros(self._shape)
+        for place in sorted(self._places):
+            found += self._places[place] * 2.0 ** (_BITS * place)
+        return found
+
+
+def _place(size: float) -> int:
+    """The place of the leading bit of a number above 0, one below the last for 0."""
+    return int(np.frexp(size)[1] - 1) // _BITS if size else _LOWEST - 1
+
+
+class GridTotal:
+    """The sum of arrays of one shape whose entries are multiples of one step, a power of two; hence exact."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.value = np.zeros(shape)
+
+    def add(self, arrays: Floats) -> None:
+        """Add arrays (P, *shape)."""
+        self.value += arrays.sum(axis=0)
+
 
 class Answers(ABC):
     """Answers of the declared parties 0..K-1 to one question, K = `parties`; one byte for each party.
@@ -84,12 +147,6 @@ class Answers(ABC):
     @abstractmethod
     def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
         """Take in the accepted answers of parties (P,)."""
-
-
-CHECKED = "answers were checked on arrival; those out of form were left out"  # as a ledger puts it
-_REFUSED = "answer refused: values outside the declared range"
-_UNPROMISED = "answer refused: it lacks the guarantee asked for"
-_PROMISED = ("epsilon", "delta", "unit", "adjacency", "mechanism")
 
 
 class CheckedAnswers(Answers):
@@ -157,70 +214,6 @@ class CheckedAnswers(Answers):
     def _well_formed(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
         """Which parties' answers, in range as they are, can be those of honest parties."""
         return self._honest.plausible(arrays)
-
-
-_BITS = 24  # of a place: 2^(53 - 24) arrays can be added before a place would round
-_TOGETHER = 1 << 16  # numbers that are taken apart at once: they stay in cache
-_LOWEST = -40  # the last place; what lies below 2^-960 is left out
-
-
-class ExactTotal:
-    """The sum of arrays of one shape, held in a few arrays of whole numbers, whatever the number of arrays.
-
-    Every number is taken apart at fixed places, multiples of 2^24b for whole b, so its parts do not depend on the
-    others; whole numbers below 2^53 add without rounding (the bins of Demmel and Nguyen 2013, fixed beforehand). For
-    numbers below 2^990 and at most 2^29 arrays.
-
-    Examples:
-        >>> total = ExactTotal((2,))
-        >>> total.add(np.array([[1e20, 0.5], [1.0, 0.25]]))
-        >>> total.add(np.array([[-1e20, 0.125]]))
-        >>> total.value
-        array([1.   , 0.875])
-    """
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self._shape = shape
-        self._places: dict[int, Floats] = {}
-
-    def add(self, arrays: Floats) -> None:
-        """Add arrays (P, *shape), finite."""
-        step = max(1, _TOGETHER // max(1, math.prod(self._shape)))
-        for start in range(0, len(arrays), step):
-            self._add(np.array(arrays[start : start + step], dtype=np.float64))
-
-    def _add(self, rest: Floats) -> None:
-        while (place := _place(float(np.abs(rest).max(initial=0.0)))) >= _LOWEST:
-            unit = 2.0 ** (_BITS * place)
-            whole = np.trunc(rest / unit)
-            held = self._places.setdefault(place, np.zeros(self._shape))
-            held += whole.sum(axis=0)
-            whole *= unit
-            rest -= whole
-
-    @property
-    def value(self) -> Floats:
-        """The sum, rounded where the places are added, the smallest first."""
-        found = np.zeros(self._shape)
-        for place in sorted(self._places):
-            found += self._places[place] * 2.0 ** (_BITS * place)
-        return found
-
-
-def _place(size: float) -> int:
-    """The place of the leading bit of a number above 0, one below the last for 0."""
-    return int(np.frexp(size)[1] - 1) // _BITS if size else _LOWEST - 1
-
-
-class GridTotal:
-    """The sum of arrays of one shape whose entries are multiples of one step, a power of two; hence exact."""
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.value = np.zeros(shape)
-
-    def add(self, arrays: Floats) -> None:
-        """Add arrays (P, *shape)."""
-        self.value += arrays.sum(axis=0)
 
 
 class Kept(CheckedAnswers):
@@ -303,49 +296,6 @@ class Summed(CheckedAnswers):
         arrays = dict(self._honest.added(arrays))
         for name, total in self._totals.items():
             total.add(arrays[name])
-
-
-def _same(guarantee: Guarantee | None, promise: Guarantee) -> bool:
-    return guarantee is not None and all(getattr(guarantee, name) == getattr(promise, name) for name in _PROMISED)
-
-
-class Summation(Protocol):
-    """Carries out one sum of simulated parties; whoever simulates them names it in the plan."""
-
-    @property
-    def masked(self) -> bool:
-        """Whether it takes all parts and adds them through a masked sum."""
-        ...
-
-    def require(self, answered: Booleans) -> None:
-        """Raises `QuorumError` where a masked sum of those who have answered would end without a total."""
-        ...
-
-    def total(self, parts: Integers, answered: Booleans) -> Integers:
-        """The sum (d,) of the parts (K, d), whole numbers of grid steps, of those who have `answered`, (K,).
-
-        Raises `QuorumError` where too few have for a masked sum.
-        """
-        ...
-
-    def told(self, answered: Booleans) -> str:
-        """How the sum was made and what it would cost, in public words, for the ledger."""
-        ...
-
-
-def summation_of(plan: TrialPlan, question: PrivateQuestion, numbers: int) -> Summation | None:
-    """What carries out the sum of so many numbers of each party; None where the plan names nothing.
-
-    Raises `InputError` where no masked sum of the plan's parties can be.
-    """
-    if not plan.run.summation:
-        return None
-    arguments = {
-        "question": hashlib.sha256(repr(question.release).encode()).hexdigest(),
-        "terms": plan.terms,
-        "numbers": numbers,
-    }
-    return cast(Summation, Reference(plan.run.summation, arguments).call())
 
 
 # As a ledger puts it.
@@ -504,3 +454,52 @@ def _words(steps: np.ndarray) -> Integers:
     """Whole numbers of steps as a masked sum takes them; a hostile party's as large as they may be."""
     words: Integers = np.clip(np.rint(steps), -MOST_STEPS, MOST_STEPS).astype(np.int64)
     return words
+
+
+class Summation(Protocol):
+    """Carries out one sum of simulated parties; whoever simulates them names it in the plan."""
+
+    @property
+    def masked(self) -> bool:
+        """Whether it takes all parts and adds them through a masked sum."""
+        ...
+
+    def require(self, answered: Booleans) -> None:
+        """Raises `QuorumError` where a masked sum of those who have answered would end without a total."""
+        ...
+
+    def total(self, parts: Integers, answered: Booleans) -> Integers:
+        """The sum (d,) of the parts (K, d), whole numbers of grid steps, of those who have `answered`, (K,).
+
+        Raises `QuorumError` where too few have for a masked sum.
+        """
+        ...
+
+    def told(self, answered: Booleans) -> str:
+        """How the sum was made and what it would cost, in public words, for the ledger."""
+        ...
+
+
+def summation_of(plan: TrialPlan, question: PrivateQuestion, numbers: int) -> Summation | None:
+    """What carries out the sum of so many numbers of each party; None where the plan names nothing.
+
+    Raises `InputError` where no masked sum of the plan's parties can be.
+    """
+    if not plan.run.summation:
+        return None
+    arguments = {
+        "question": hashlib.sha256(repr(question.release).encode()).hexdigest(),
+        "terms": plan.terms,
+        "numbers": numbers,
+    }
+    return cast(Summation, Reference(plan.run.summation, arguments).call())
+
+
+CHECKED = "answers were checked on arrival; those out of form were left out"  # as a ledger puts it
+_REFUSED = "answer refused: values outside the declared range"
+_UNPROMISED = "answer refused: it lacks the guarantee asked for"
+_PROMISED = ("epsilon", "delta", "unit", "adjacency", "mechanism")
+
+
+def _same(guarantee: Guarantee | None, promise: Guarantee) -> bool:
+    return guarantee is not None and all(getattr(guarantee, name) == getattr(promise, name) for name in _PROMISED)

@@ -17,89 +17,6 @@ import numpy as np
 
 from federation.numerics.rows import Booleans, Floats, Integers
 
-LEAST_PARTIES = 8  # of fewer no middle half tells anything
-MOST_NUMBERS = 2**23  # of all answers together: 64 MiB are kept until a question closes
-MOST_DIRECTIONS = 512  # of answers: the work grows with the cube
-_EDGE = 1.1  # of the largest variance that noise alone shows
-_UNLIKE = 2.0  # deviations of noise: where the middle half spreads further, parties differ
-_KEPT = 1.5  # deviations from the median that a score may lie
-_MAD = 1.4826  # of normal scores: deviation over the median of their distances to the median
-_AGAIN, _MOST_ROUNDS = 3, 100  # times the number of directions, and in all: a coalition of m parties spans m of them
-
-
-def gated(answers: Floats, weights: Floats, variance: float) -> tuple[Floats, Booleans]:
-    """Answers (K, D) with scores clipped, and which answers those are, (K,).
-
-    An honest answer is its weight (K,), 1 on average and above 0, times one vector, more or less, and noise of this
-    `variance` > 0 in each entry. Equal arguments give equal bits on one machine.
-
-    Examples:
-        >>> noise = np.random.default_rng(0).normal(size=(50, 4))
-        >>> noise[0] = [0.0, 30.0, 0.0, 0.0]
-        >>> found, clipped = gated(noise, np.ones(50), 1.0)
-        >>> int(clipped.sum()), found[0].round(1)
-        (3, array([-0. ,  1.7, -0.1, -0.1]))
-    """
-    centre = weights[:, None] * _median(answers / weights[:, None], weights)
-    shares = np.maximum(weights / np.median(weights), 1.0)
-    residuals, changed = answers - centre, np.zeros(len(answers), dtype=bool)
-    count, width = answers.shape
-    edge = _EDGE * variance * (1 + np.sqrt(width / count)) ** 2
-    for _ in range(min(_AGAIN * min(width, count), _MOST_ROUNDS)):
-        clipped = _clip_one(residuals, edge, variance, shares)
-        if clipped is None:
-            break
-        changed |= clipped
-    return np.where(changed[:, None], residuals + centre, answers), changed
-
-
-def _median(ratios: Floats, weights: Floats) -> Floats:
-    """Of each column of (K, D) the c with the least sum of weight times |ratio - c|, in the middle of all such.
-
-    Of ratios of answers to weights it is the regression of least deviations: the largest parties tell most, and those
-    of less than half of all weight cannot take it anywhere.
-    """
-    order = np.argsort(ratios, axis=0)
-    below = np.cumsum(weights[order], axis=0)
-    ends = ((below >= below[-1] / 2).argmax(axis=0), (below > below[-1] / 2).argmax(axis=0))
-    columns = np.arange(ratios.shape[1])
-    low, high = (ratios[order[end, columns], columns] for end in ends)
-    return np.asarray(low / 2 + high / 2)
-
-
-def _clip_one(residuals: Floats, edge: float, variance: float, shares: Floats) -> Booleans | None:
-    """Clip in place along the first direction where that is due; whose scores were, None where it is due in none."""
-    for direction in _directions(residuals, edge):
-        scores: Floats = residuals @ direction
-        inside = _winsorised(scores, variance, shares)
-        if inside is not None and not np.array_equal(inside, scores):
-            moved = np.asarray(scores != inside)
-            residuals[moved] += np.outer((inside - scores)[moved], direction)
-            return moved
-    return None
-
-
-def _directions(residuals: Floats, edge: float) -> Floats:
-    """Right singular vectors (r, D) of the centred residuals whose variance is above `edge`, the largest first."""
-    centred = residuals - residuals.mean(axis=0)
-    _, lengths, directions = np.linalg.svd(centred, full_matrices=False)
-    found: Floats = directions[np.square(lengths) / len(residuals) > edge]
-    return found
-
-
-def _winsorised(scores: Floats, variance: float, shares: Floats) -> Floats | None:
-    """Scores (K,) brought near their median, in proportion to `shares` (K,), which are 1 or more.
-
-    None where their middle half spreads further than noise.
-    """
-    deviation, median = np.sqrt(variance), np.median(scores)
-    spread = _MAD * np.median(np.abs(scores - median))
-    if spread > _UNLIKE * deviation:
-        return None
-    reach = _KEPT * max(deviation, spread) * shares
-    return np.clip(scores, median - reach, median + reach)
-
-
 # Of the second moment of vectors of norm 1, in a direction: what one row adds to the variance of honest sums.
 _SAMPLED = 0.3
 
@@ -193,3 +110,86 @@ class Changes:
             f"of {answered} answers {scaled} scaled to what honest ones reach, {clipped} clipped where all spread more "
             "than noise",
         )
+
+
+LEAST_PARTIES = 8  # of fewer no middle half tells anything
+MOST_NUMBERS = 2**23  # of all answers together: 64 MiB are kept until a question closes
+MOST_DIRECTIONS = 512  # of answers: the work grows with the cube
+_EDGE = 1.1  # of the largest variance that noise alone shows
+_UNLIKE = 2.0  # deviations of noise: where the middle half spreads further, parties differ
+_KEPT = 1.5  # deviations from the median that a score may lie
+_MAD = 1.4826  # of normal scores: deviation over the median of their distances to the median
+_AGAIN, _MOST_ROUNDS = 3, 100  # times the number of directions, and in all: a coalition of m parties spans m of them
+
+
+def gated(answers: Floats, weights: Floats, variance: float) -> tuple[Floats, Booleans]:
+    """Answers (K, D) with scores clipped, and which answers those are, (K,).
+
+    An honest answer is its weight (K,), 1 on average and above 0, times one vector, more or less, and noise of this
+    `variance` > 0 in each entry. Equal arguments give equal bits on one machine.
+
+    Examples:
+        >>> noise = np.random.default_rng(0).normal(size=(50, 4))
+        >>> noise[0] = [0.0, 30.0, 0.0, 0.0]
+        >>> found, clipped = gated(noise, np.ones(50), 1.0)
+        >>> int(clipped.sum()), found[0].round(1)
+        (3, array([-0. ,  1.7, -0.1, -0.1]))
+    """
+    centre = weights[:, None] * _median(answers / weights[:, None], weights)
+    shares = np.maximum(weights / np.median(weights), 1.0)
+    residuals, changed = answers - centre, np.zeros(len(answers), dtype=bool)
+    count, width = answers.shape
+    edge = _EDGE * variance * (1 + np.sqrt(width / count)) ** 2
+    for _ in range(min(_AGAIN * min(width, count), _MOST_ROUNDS)):
+        clipped = _clip_one(residuals, edge, variance, shares)
+        if clipped is None:
+            break
+        changed |= clipped
+    return np.where(changed[:, None], residuals + centre, answers), changed
+
+
+def _median(ratios: Floats, weights: Floats) -> Floats:
+    """Of each column of (K, D) the c with the least sum of weight times |ratio - c|, in the middle of all such.
+
+    Of ratios of answers to weights it is the regression of least deviations: the largest parties tell most, and those
+    of less than half of all weight cannot take it anywhere.
+    """
+    order = np.argsort(ratios, axis=0)
+    below = np.cumsum(weights[order], axis=0)
+    ends = ((below >= below[-1] / 2).argmax(axis=0), (below > below[-1] / 2).argmax(axis=0))
+    columns = np.arange(ratios.shape[1])
+    low, high = (ratios[order[end, columns], columns] for end in ends)
+    return np.asarray(low / 2 + high / 2)
+
+
+def _clip_one(residuals: Floats, edge: float, variance: float, shares: Floats) -> Booleans | None:
+    """Clip in place along the first direction where that is due; whose scores were, None where it is due in none."""
+    for direction in _directions(residuals, edge):
+        scores: Floats = residuals @ direction
+        inside = _winsorised(scores, variance, shares)
+        if inside is not None and not np.array_equal(inside, scores):
+            moved = np.asarray(scores != inside)
+            residuals[moved] += np.outer((inside - scores)[moved], direction)
+            return moved
+    return None
+
+
+def _directions(residuals: Floats, edge: float) -> Floats:
+    """Right singular vectors (r, D) of the centred residuals whose variance is above `edge`, the largest first."""
+    centred = residuals - residuals.mean(axis=0)
+    _, lengths, directions = np.linalg.svd(centred, full_matrices=False)
+    found: Floats = directions[np.square(lengths) / len(residuals) > edge]
+    return found
+
+
+def _winsorised(scores: Floats, variance: float, shares: Floats) -> Floats | None:
+    """Scores (K,) brought near their median, in proportion to `shares` (K,), which are 1 or more.
+
+    None where their middle half spreads further than noise.
+    """
+    deviation, median = np.sqrt(variance), np.median(scores)
+    spread = _MAD * np.median(np.abs(scores - median))
+    if spread > _UNLIKE * deviation:
+        return None
+    reach = _KEPT * max(deviation, spread) * shares
+    return np.clip(scores, median - reach, median + reach)

@@ -29,95 +29,6 @@ from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.mechanisms.noise.additive import AdditiveMechanism
 
-Basis = Literal["exact", "measured", "guess"]
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What a release may be expected to miss, in the measure of its protocol's task: the smaller, the better.
-
-    error: the share of rows that are told wrongly (`classification`), the mean squared error beyond that of the best
-        linear model (`regression`), or the summed error of a set's class ratios (`class_ratio`).
-    noise: the size of the noise as a share of the largest signal that the rows can give; None where that is not known.
-    basis: whether the formula is `exact`, rests on what was `measured` of other releases, or is a `guess`.
-    assuming: what it takes for granted, in words that go behind "if".
-    constant: the same error of the best answer that is the same for all rows; None where public numbers do not tell it.
-
-    Raises `InputError` for an error or noise below 0, or not a number.
-
-    Examples:
-        >>> Expected(0.2, 0.1, "measured", "nine in ten rows can be told without noise").loss
-        'visible'
-    """
-
-    error: float
-    noise: float | None
-    basis: Basis
-    assuming: str
-    constant: float | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("error", "noise", "constant"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < math.inf:
-                raise InputError(f"{name} of an Expected must be a finite number of at least 0, got {value}")
-
-    @property
-    def loss(self) -> str:
-        """The loss by the noise in a word; empty where it is not known."""
-        return "" if self.noise is None else loss_in_words(self.noise)
-
-    @property
-    def hopeless(self) -> bool:
-        """Whether the answer that is the same for all rows is expected to be as good."""
-        return self.constant is not None and self.error >= self.constant
-
-
-def expected_accuracy(noise: float, public: PublicNumbers, basis: Basis, caveat: str = "") -> Expected:
-    """The share of rows that are told wrongly, by `predicted_accuracy`, beside that of the most frequent class.
-
-    `noise` is relative to the largest signal, as b is. `caveat` says what else is taken for granted.
-
-    Examples:
-        >>> found = expected_accuracy(0.05, PublicNumbers(1e-6, classes=2, majority=0.6), "measured")
-        >>> round(found.error, 2), found.constant, found.assuming
-        (0.16, 0.4, '0.9 can be had without noise')
-    """
-    without = USUAL if public.attainable is None else public.attainable
-    chance = min(1 / (public.classes or 2), without)
-    assuming = f"{without:g} can be had without noise{caveat and ' and '}{caveat}"
-    return Expected(1 - predicted_accuracy(noise, without, chance), noise, basis, assuming, _constant(public))
-
-
-def expected_of_means(
-    noise: float, public: PublicNumbers, basis: Basis, caveat: str = "", *, responses: bool, shrunk: bool
-) -> Expected:
-    """The same of two classes that are told by the mean of y x, whose noise has this norm, by `noisy_accuracies`.
-
-    `public` tells how many features rows have, and perhaps their spectrum, which else is the typical one. Between which
-    accuracies the unknown alignment of classes lets it be is said behind what is taken for granted.
-
-    Examples:
-        >>> known = PublicNumbers(1e-6, features=20, majority=0.6)
-        >>> found = expected_of_means(0.05, known, "measured", responses=True, shrunk=True)
-        >>> round(found.error, 2), found.assuming
-        (0.12, '0.9 can be had without noise and classes differ as on usual tables')
-    """
-    without = USUAL if public.attainable is None else public.attainable
-    spectrum = np.array(public.spectrum) if public.spectrum else typical_spectrum(public.features or 1)
-    majority = 0.5 if public.majority is None else max(public.majority, 1 - public.majority)
-    found = noisy_accuracies(spectrum, noise, without, majority, responses=responses, shrunk=shrunk)
-    assuming = f"{without:g} can be had without noise{caveat and ', '}{caveat} and classes differ as on usual tables"
-    least, most = (f"{one:.2f}" for one in (found.min(), found.max()))
-    if least != most:
-        assuming += f", else {least} to {most}"
-    return Expected(float(1 - found.mean()), noise, basis, assuming, _constant(public))
-
-
-def _constant(public: PublicNumbers) -> float | None:
-    return None if public.majority is None else 1 - public.majority
-
-
 _SMOOTHNESS = 0.25  # c: the logistic loss has a c-Lipschitz derivative
 _NODES = 32  # of the Gauss-Hermite rule
 _ROWS = 512  # auxiliary rows that the agreement is averaged over, evenly spaced: more would not change two digits
@@ -240,3 +151,92 @@ def _normal_nodes() -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights (_NODES,) of the mean over a standard normal variable."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
     return nodes, weights / weights.sum()
+
+
+def expected_accuracy(noise: float, public: PublicNumbers, basis: Basis, caveat: str = "") -> Expected:
+    """The share of rows that are told wrongly, by `predicted_accuracy`, beside that of the most frequent class.
+
+    `noise` is relative to the largest signal, as b is. `caveat` says what else is taken for granted.
+
+    Examples:
+        >>> found = expected_accuracy(0.05, PublicNumbers(1e-6, classes=2, majority=0.6), "measured")
+        >>> round(found.error, 2), found.constant, found.assuming
+        (0.16, 0.4, '0.9 can be had without noise')
+    """
+    without = USUAL if public.attainable is None else public.attainable
+    chance = min(1 / (public.classes or 2), without)
+    assuming = f"{without:g} can be had without noise{caveat and ' and '}{caveat}"
+    return Expected(1 - predicted_accuracy(noise, without, chance), noise, basis, assuming, _constant(public))
+
+
+def expected_of_means(
+    noise: float, public: PublicNumbers, basis: Basis, caveat: str = "", *, responses: bool, shrunk: bool
+) -> Expected:
+    """The same of two classes that are told by the mean of y x, whose noise has this norm, by `noisy_accuracies`.
+
+    `public` tells how many features rows have, and perhaps their spectrum, which else is the typical one. Between which
+    accuracies the unknown alignment of classes lets it be is said behind what is taken for granted.
+
+    Examples:
+        >>> known = PublicNumbers(1e-6, features=20, majority=0.6)
+        >>> found = expected_of_means(0.05, known, "measured", responses=True, shrunk=True)
+        >>> round(found.error, 2), found.assuming
+        (0.12, '0.9 can be had without noise and classes differ as on usual tables')
+    """
+    without = USUAL if public.attainable is None else public.attainable
+    spectrum = np.array(public.spectrum) if public.spectrum else typical_spectrum(public.features or 1)
+    majority = 0.5 if public.majority is None else max(public.majority, 1 - public.majority)
+    found = noisy_accuracies(spectrum, noise, without, majority, responses=responses, shrunk=shrunk)
+    assuming = f"{without:g} can be had without noise{caveat and ', '}{caveat} and classes differ as on usual tables"
+    least, most = (f"{one:.2f}" for one in (found.min(), found.max()))
+    if least != most:
+        assuming += f", else {least} to {most}"
+    return Expected(float(1 - found.mean()), noise, basis, assuming, _constant(public))
+
+
+def _constant(public: PublicNumbers) -> float | None:
+    return None if public.majority is None else 1 - public.majority
+
+
+Basis = Literal["exact", "measured", "guess"]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a release may be expected to miss, in the measure of its protocol's task: the smaller, the better.
+
+    error: the share of rows that are told wrongly (`classification`), the mean squared error beyond that of the best
+        linear model (`regression`), or the summed error of a set's class ratios (`class_ratio`).
+    noise: the size of the noise as a share of the largest signal that the rows can give; None where that is not known.
+    basis: whether the formula is `exact`, rests on what was `measured` of other releases, or is a `guess`.
+    assuming: what it takes for granted, in words that go behind "if".
+    constant: the same error of the best answer that is the same for all rows; None where public numbers do not tell it.
+
+    Raises `InputError` for an error or noise below 0, or not a number.
+
+    Examples:
+        >>> Expected(0.2, 0.1, "measured", "nine in ten rows can be told without noise").loss
+        'visible'
+    """
+
+    error: float
+    noise: float | None
+    basis: Basis
+    assuming: str
+    constant: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("error", "noise", "constant"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < math.inf:
+                raise InputError(f"{name} of an Expected must be a finite number of at least 0, got {value}")
+
+    @property
+    def loss(self) -> str:
+        """The loss by the noise in a word; empty where it is not known."""
+        return "" if self.noise is None else loss_in_words(self.noise)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether the answer that is the same for all rows is expected to be as good."""
+        return self.constant is not None and self.error >= self.constant

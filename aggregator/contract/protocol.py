@@ -29,117 +29,6 @@ if TYPE_CHECKING:
     from aggregator.trial.trial import World
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A metric by which variants are compared: `name` in results.csv, `several` of them in a sentence.
-
-    `label` is its name in words, as on the axis of a figure; `bounds` the least and the largest value it can have.
-    """
-
-    name: str
-    several: str
-    higher_is_better: bool
-    label: str
-    bounds: tuple[float, float] = (-math.inf, math.inf)
-
-    @property
-    def mean(self) -> str:
-        """The mean over releases, in a sentence."""
-        return f"mean {self.label.removeprefix('mean ')}"
-
-    def better(self, value: float, other: float) -> bool:
-        """Whether a value is better than another."""
-        return value > other if self.higher_is_better else value < other
-
-
-@dataclass(frozen=True)
-class Task:
-    """A task of protocols, installed under its name by an entry point `federation.tasks`.
-
-    labels: class names, or real numbers with a declared range.
-    metric: by which variants are compared.
-    scoring: `module:attribute` of what scores releases on rows that neither app sees (`scenarios.scores.scoring`).
-    baselines: the NON-PRIVATE references that have a meaning for it.
-    targets: its releases are scored on sets of unlabelled rows.
-    """
-
-    name: str
-    labels: Literal["classes", "real"]
-    metric: Metric
-    scoring: str
-    baselines: frozenset[str] = field(default_factory=lambda: frozenset({"pooled"}))
-    targets: bool = False
-
-
-@dataclass(frozen=True)
-class Sent:
-    """One thing that leaves a party, in words: how many numbers it is, None where that is not known yet.
-
-    `private` says that it carries noise of its own; else whoever gets it sees it as it is.
-    """
-
-    what: str
-    numbers: int | None
-    private: bool
-
-
-@dataclass(frozen=True)
-class Promise:
-    """What a release will spend at most, before anything is asked, and what leaves a party for it.
-
-    `spends` has the unit, the adjacency and upper bounds of epsilon and delta, or says why nothing is promised. Where
-    public numbers on which it depends are not known it is the least that it can be.
-    """
-
-    spends: Guarantee | NoGuarantee
-    sends: tuple[Sent, ...]
-
-
-def require_positive(name: str, value: float) -> None:
-    """Raises `InputError` unless `value` is positive and finite.
-
-    Examples:
-        >>> require_positive("ridge", -1.0)
-        Traceback (most recent call last):
-        federation.contract.errors.InputError: ridge must be a positive number, got -1.0
-    """
-    if not 0 < value < math.inf:
-        raise InputError(f"{name} must be a positive number, got {value}")
-
-
-def refuse_misplaced(options: Any, names: tuple[str, ...], home: str, at_home: bool) -> None:
-    """Refuse options that differ from their defaults where they mean nothing.
-
-    `options` is a dataclass of options, `names` some of its fields, `home` the option under which they count, in
-    words, and `at_home` whether that is chosen. Raises `InputError`.
-
-    Examples:
-        >>> from aggregator.protocols.soft_vote.soft_vote import SoftVote
-        >>> SoftVote(perturb="output", shrinkage=0.5)
-        Traceback (most recent call last):
-        federation.contract.errors.InputError: shrinkage belongs to decoder: least_squares; remove it or choose that
-    """
-    defaults = {field.name: field.default for field in dataclasses.fields(options)}
-    strays = [name for name in names if _plain(getattr(options, name)) != _plain(defaults[name])]
-    if strays and not at_home:
-        verb, them = ("belongs", "it") if len(strays) == 1 else ("belong", "them")
-        raise InputError(f"{' and '.join(strays)} {verb} to {home}; remove {them} or choose that")
-
-
-def _plain(value: Any) -> Any:
-    """A list for a tuple, as JSON has it: scenarios and plans give options so."""
-    return list(value) if isinstance(value, tuple) else value
-
-
-def refuse_public_reach(sensitivity: str, protect: str) -> None:
-    """Refuse a sensitivity that is a function of rows which are to be protected. Raises `InputError`."""
-    if sensitivity == "public_features" and protect != "party":
-        raise InputError(
-            "sensitivity: public_features is a function of the auxiliary rows, one of which protect: "
-            f"{protect} covers; use tight or diameter, or protect: party"
-        )
-
-
 class Trust(StrEnum):
     """Whom parties trust, the most first; the values of the option `trust` that every protocol has."""
 
@@ -296,3 +185,114 @@ class Protocol(ABC):
     def why_refused(cls, option: str, value: str) -> str | None:
         """Why a word is not among those that an option allows, where there is more to say; None elsewhere."""
         return None
+
+
+def require_positive(name: str, value: float) -> None:
+    """Raises `InputError` unless `value` is positive and finite.
+
+    Examples:
+        >>> require_positive("ridge", -1.0)
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: ridge must be a positive number, got -1.0
+    """
+    if not 0 < value < math.inf:
+        raise InputError(f"{name} must be a positive number, got {value}")
+
+
+def refuse_misplaced(options: Any, names: tuple[str, ...], home: str, at_home: bool) -> None:
+    """Refuse options that differ from their defaults where they mean nothing.
+
+    `options` is a dataclass of options, `names` some of its fields, `home` the option under which they count, in
+    words, and `at_home` whether that is chosen. Raises `InputError`.
+
+    Examples:
+        >>> from aggregator.protocols.soft_vote.soft_vote import SoftVote
+        >>> SoftVote(perturb="output", shrinkage=0.5)
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: shrinkage belongs to decoder: least_squares; remove it or choose that
+    """
+    defaults = {field.name: field.default for field in dataclasses.fields(options)}
+    strays = [name for name in names if _plain(getattr(options, name)) != _plain(defaults[name])]
+    if strays and not at_home:
+        verb, them = ("belongs", "it") if len(strays) == 1 else ("belong", "them")
+        raise InputError(f"{' and '.join(strays)} {verb} to {home}; remove {them} or choose that")
+
+
+def _plain(value: Any) -> Any:
+    """A list for a tuple, as JSON has it: scenarios and plans give options so."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def refuse_public_reach(sensitivity: str, protect: str) -> None:
+    """Refuse a sensitivity that is a function of rows which are to be protected. Raises `InputError`."""
+    if sensitivity == "public_features" and protect != "party":
+        raise InputError(
+            "sensitivity: public_features is a function of the auxiliary rows, one of which protect: "
+            f"{protect} covers; use tight or diameter, or protect: party"
+        )
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One thing that leaves a party, in words: how many numbers it is, None where that is not known yet.
+
+    `private` says that it carries noise of its own; else whoever gets it sees it as it is.
+    """
+
+    what: str
+    numbers: int | None
+    private: bool
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a release will spend at most, before anything is asked, and what leaves a party for it.
+
+    `spends` has the unit, the adjacency and upper bounds of epsilon and delta, or says why nothing is promised. Where
+    public numbers on which it depends are not known it is the least that it can be.
+    """
+
+    spends: Guarantee | NoGuarantee
+    sends: tuple[Sent, ...]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric by which variants are compared: `name` in results.csv, `several` of them in a sentence.
+
+    `label` is its name in words, as on the axis of a figure; `bounds` the least and the largest value it can have.
+    """
+
+    name: str
+    several: str
+    higher_is_better: bool
+    label: str
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+
+    @property
+    def mean(self) -> str:
+        """The mean over releases, in a sentence."""
+        return f"mean {self.label.removeprefix('mean ')}"
+
+    def better(self, value: float, other: float) -> bool:
+        """Whether a value is better than another."""
+        return value > other if self.higher_is_better else value < other
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task of protocols, installed under its name by an entry point `federation.tasks`.
+
+    labels: class names, or real numbers with a declared range.
+    metric: by which variants are compared.
+    scoring: `module:attribute` of what scores releases on rows that neither app sees (`scenarios.scores.scoring`).
+    baselines: the NON-PRIVATE references that have a meaning for it.
+    targets: its releases are scored on sets of unlabelled rows.
+    """
+
+    name: str
+    labels: Literal["classes", "real"]
+    metric: Metric
+    scoring: str
+    baselines: frozenset[str] = field(default_factory=lambda: frozenset({"pooled"}))
+    targets: bool = False

@@ -21,102 +21,6 @@ from federation.features.feature_map import FeatureMap
 from federation.mechanisms.noise.additive import AdditiveMechanism, Noise, calibrate
 from federation.queries.votes import Training
 
-USEFUL = 4.0  # signal over noise from which a release is hardly ever worse than a constant answer
-_HOPELESS = 1.0
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """The largest signal that the declared parties can give over the expected noise, and how many parties would do."""
-
-    signal_to_noise: float
-    parties_needed: int
-
-
-def told(outlooks: Mapping[str, Mapping[float, Outlook]], parties: int) -> Iterator[str]:
-    """One line for the variants of which the same is to be said; `outlooks` by variant and epsilon.
-
-    Examples:
-        >>> few = {0.1: Outlook(0.4, 1000), 1.0: Outlook(3.0, 100)}
-        >>> print(*told({"soft_vote": few, "parameter_average": few}, parties=70))
-        soft_vote, parameter_average: at epsilon 0.1 the noise is louder than all that 70 parties can say (signal to
-        noise 0.4): it may hide most of that, and a constant answer may be as good; to count on more it takes about
-        1000 parties; at epsilon 1 a constant answer may be as good (signal to noise 3); to count on more it takes about
-        100 parties
-    """
-    alike: dict[tuple[tuple[float, Outlook], ...], list[str]] = {}
-    for variant, by_epsilon in outlooks.items():
-        alike.setdefault(tuple(by_epsilon.items()), []).append(variant)
-    for found, variants in alike.items():
-        few = [(epsilon, one) for epsilon, one in found if one.signal_to_noise < _HOPELESS]
-        some = [(epsilon, one) for epsilon, one in found if _HOPELESS <= one.signal_to_noise < USEFUL]
-        lines = []
-        if few:
-            louder = f"the noise is louder than all that {parties} parties can say ({_ratios(few)})"
-            feared = "it may hide most of that, and a constant answer may be as good"
-            lines.append(f"at epsilon {_epsilons(few)} {louder}: {feared}; {_needed(few)}")
-        if some:
-            equal = f"a constant answer may be as good ({_ratios(some)})"
-            lines.append(f"at epsilon {_epsilons(some)} {equal}; {_needed(some)}")
-        if lines:
-            yield f"{', '.join(variants)}: {'; '.join(lines)}"
-
-
-def _epsilons(found: Sequence[tuple[float, Outlook]]) -> str:
-    return ", ".join(f"{epsilon:g}" for epsilon, _ in found)
-
-
-def _ratios(found: Sequence[tuple[float, Outlook]]) -> str:
-    return f"signal to noise {', '.join(f'{one.signal_to_noise:.2g}' for _, one in found)}"
-
-
-def _needed(found: Sequence[tuple[float, Outlook]]) -> str:
-    return f"to count on more it takes about {', '.join(str(one.parties_needed) for _, one in found)} parties"
-
-
-Decode = Callable[[np.ndarray, AdditiveMechanism | None], np.ndarray]
-
-
-@dataclass(frozen=True, eq=False)
-class LinearScores:
-    """Class scores of the auxiliary rows as a linear function of the perturbed vector, seen as blocks of r coordinates.
-
-    `of` maps one noisy vector (D,) to scores (N, C), of which the largest in a row is the predicted class. `spread`
-    maps noise variances (r,) of a block's coordinates, the same in all blocks, to (N,): the differences of row i's
-    scores then vary like those of independent noise of that standard deviation in each class. `profile` (r,) says how
-    the variance of the value itself may be expected to go over the coordinates, up to a factor.
-    """
-
-    of: Callable[[np.ndarray], np.ndarray]
-    spread: Callable[[np.ndarray], np.ndarray]
-    profile: np.ndarray
-
-    @classmethod
-    def of_features(cls, features: np.ndarray, mixing: np.ndarray, profile: np.ndarray) -> LinearScores:
-        """Scores F V' M' of values V (blocks, r) for features F (N, r) and an M (C, blocks).
-
-        Rows of M must differ from each other by the same distance; class contrasts differ by sqrt(2).
-        """
-        apart = float(np.linalg.norm(mixing[0] - mixing[1])) / np.sqrt(2)
-        squares = features**2
-
-        def of(value: np.ndarray) -> np.ndarray:
-            return np.asarray(features @ value.reshape(-1, features.shape[1]).T @ mixing.T)
-
-        return cls(of, lambda variances: apart * np.sqrt(squares @ variances), profile)
-
-
-@dataclass(frozen=True, eq=False)
-class Decoder:
-    """What turns noisy values (draws, D) into models, and what diagnostics know of the value without noise.
-
-    As for `Perturbable`, whose value nobody has here: parties made the noise.
-    """
-
-    decode: Decode
-    scores: LinearScores | None = None
-    largest_norm: float | None = None
-
 
 @dataclass(frozen=True)
 class RoundsOfNoise:
@@ -154,31 +58,6 @@ class RoundValue:
 
     value: np.ndarray
     sensitivity: float
-
-
-@dataclass(frozen=True)
-class Perturbable(RoundValue):
-    """A private vector, how far one unit can move it, the law of its noise, and what turns noisy copies into models.
-
-    `value` (D,) has L2 sensitivity `sensitivity` when one `unit` is replaced. `decode` maps noisy values (draws, D),
-    with the mechanism that made them (None without noise), to weights (draws, C, d); it sees public data only
-    (for a protected auxiliary row, its own arguments only). For diagnostics: `largest_norm` is the largest norm that
-    any votes can give the value, of a mean over the declared parties only, whose noise falls as their number grows;
-    `scores` is its linear effect on the auxiliary rows where there is one.
-    """
-
-    decode: Decode
-    assumptions: tuple[Assumption, ...]
-    checks: tuple[str, ...]
-    unit: Unit = Unit.PARTY
-    largest_norm: float | None = None
-    scores: LinearScores | None = None
-    noise: Noise = "pure"
-
-    @property
-    def planned(self) -> RoundsOfNoise:
-        """Its noise, which is added in one round."""
-        return RoundsOfNoise(1, self.sensitivity, len(self.value), self.assumptions, self.unit, self.noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,3 +217,125 @@ class OneRound(Session):
     def source(self) -> str | None:
         """The release that parties made: what else is learned from it is paid for with it."""
         return None if self._release is None else self._release.name
+
+
+Decode = Callable[[np.ndarray, AdditiveMechanism | None], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearScores:
+    """Class scores of the auxiliary rows as a linear function of the perturbed vector, seen as blocks of r coordinates.
+
+    `of` maps one noisy vector (D,) to scores (N, C), of which the largest in a row is the predicted class. `spread`
+    maps noise variances (r,) of a block's coordinates, the same in all blocks, to (N,): the differences of row i's
+    scores then vary like those of independent noise of that standard deviation in each class. `profile` (r,) says how
+    the variance of the value itself may be expected to go over the coordinates, up to a factor.
+    """
+
+    of: Callable[[np.ndarray], np.ndarray]
+    spread: Callable[[np.ndarray], np.ndarray]
+    profile: np.ndarray
+
+    @classmethod
+    def of_features(cls, features: np.ndarray, mixing: np.ndarray, profile: np.ndarray) -> LinearScores:
+        """Scores F V' M' of values V (blocks, r) for features F (N, r) and an M (C, blocks).
+
+        Rows of M must differ from each other by the same distance; class contrasts differ by sqrt(2).
+        """
+        apart = float(np.linalg.norm(mixing[0] - mixing[1])) / np.sqrt(2)
+        squares = features**2
+
+        def of(value: np.ndarray) -> np.ndarray:
+            return np.asarray(features @ value.reshape(-1, features.shape[1]).T @ mixing.T)
+
+        return cls(of, lambda variances: apart * np.sqrt(squares @ variances), profile)
+
+
+@dataclass(frozen=True, eq=False)
+class Decoder:
+    """What turns noisy values (draws, D) into models, and what diagnostics know of the value without noise.
+
+    As for `Perturbable`, whose value nobody has here: parties made the noise.
+    """
+
+    decode: Decode
+    scores: LinearScores | None = None
+    largest_norm: float | None = None
+
+
+@dataclass(frozen=True)
+class Perturbable(RoundValue):
+    """A private vector, how far one unit can move it, the law of its noise, and what turns noisy copies into models.
+
+    `value` (D,) has L2 sensitivity `sensitivity` when one `unit` is replaced. `decode` maps noisy values (draws, D),
+    with the mechanism that made them (None without noise), to weights (draws, C, d); it sees public data only
+    (for a protected auxiliary row, its own arguments only). For diagnostics: `largest_norm` is the largest norm that
+    any votes can give the value, of a mean over the declared parties only, whose noise falls as their number grows;
+    `scores` is its linear effect on the auxiliary rows where there is one.
+    """
+
+    decode: Decode
+    assumptions: tuple[Assumption, ...]
+    checks: tuple[str, ...]
+    unit: Unit = Unit.PARTY
+    largest_norm: float | None = None
+    scores: LinearScores | None = None
+    noise: Noise = "pure"
+
+    @property
+    def planned(self) -> RoundsOfNoise:
+        """Its noise, which is added in one round."""
+        return RoundsOfNoise(1, self.sensitivity, len(self.value), self.assumptions, self.unit, self.noise)
+
+
+USEFUL = 4.0  # signal over noise from which a release is hardly ever worse than a constant answer
+_HOPELESS = 1.0
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """The largest signal that the declared parties can give over the expected noise, and how many parties would do."""
+
+    signal_to_noise: float
+    parties_needed: int
+
+
+def told(outlooks: Mapping[str, Mapping[float, Outlook]], parties: int) -> Iterator[str]:
+    """One line for the variants of which the same is to be said; `outlooks` by variant and epsilon.
+
+    Examples:
+        >>> few = {0.1: Outlook(0.4, 1000), 1.0: Outlook(3.0, 100)}
+        >>> print(*told({"soft_vote": few, "parameter_average": few}, parties=70))
+        soft_vote, parameter_average: at epsilon 0.1 the noise is louder than all that 70 parties can say (signal to
+        noise 0.4): it may hide most of that, and a constant answer may be as good; to count on more it takes about
+        1000 parties; at epsilon 1 a constant answer may be as good (signal to noise 3); to count on more it takes about
+        100 parties
+    """
+    alike: dict[tuple[tuple[float, Outlook], ...], list[str]] = {}
+    for variant, by_epsilon in outlooks.items():
+        alike.setdefault(tuple(by_epsilon.items()), []).append(variant)
+    for found, variants in alike.items():
+        few = [(epsilon, one) for epsilon, one in found if one.signal_to_noise < _HOPELESS]
+        some = [(epsilon, one) for epsilon, one in found if _HOPELESS <= one.signal_to_noise < USEFUL]
+        lines = []
+        if few:
+            louder = f"the noise is louder than all that {parties} parties can say ({_ratios(few)})"
+            feared = "it may hide most of that, and a constant answer may be as good"
+            lines.append(f"at epsilon {_epsilons(few)} {louder}: {feared}; {_needed(few)}")
+        if some:
+            equal = f"a constant answer may be as good ({_ratios(some)})"
+            lines.append(f"at epsilon {_epsilons(some)} {equal}; {_needed(some)}")
+        if lines:
+            yield f"{', '.join(variants)}: {'; '.join(lines)}"
+
+
+def _epsilons(found: Sequence[tuple[float, Outlook]]) -> str:
+    return ", ".join(f"{epsilon:g}" for epsilon, _ in found)
+
+
+def _ratios(found: Sequence[tuple[float, Outlook]]) -> str:
+    return f"signal to noise {', '.join(f'{one.signal_to_noise:.2g}' for _, one in found)}"
+
+
+def _needed(found: Sequence[tuple[float, Outlook]]) -> str:
+    return f"to count on more it takes about {', '.join(str(one.parties_needed) for _, one in found)} parties"

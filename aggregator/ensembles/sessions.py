@@ -44,212 +44,6 @@ from federation.mechanisms.noise.additive import AdditiveMechanism
 from federation.mechanisms.sums import shares
 from federation.queries.votes import ClassifierQuestion, Training, VectorNoise, VectorSumQuestion
 
-_MOST_PARTIES = 10**9
-_BEYOND = 1e18  # parties: where noise is so loud that more are needed, there is no point in counting them
-
-
-@dataclass(frozen=True)
-class Aim:
-    """A release at `epsilon` with noise "pure" or "gaussian"; `delta` is for Gaussian noise only."""
-
-    noise: str
-    epsilon: float
-    delta: float
-
-    def signal_to_noise(self, dimension: int, parties: int) -> float:
-        """rho of so many numbers about so many parties.
-
-        Examples:
-            >>> Aim("pure", epsilon=1.0, delta=0.0).signal_to_noise(dimension=25, parties=100)
-            2.0
-        """
-        if self.noise == "pure":
-            return parties * self.epsilon / (2 * dimension)
-        return parties * gaussian.mu(self.epsilon, self.delta) / (2 * math.sqrt(dimension))
-
-    def parties_needed(self, classes: int, width: int, parties: int, spectrum: Spectrum | None) -> int:
-        """The smallest number of parties from which on rho stays at `USEFUL` or above.
-
-        `width` numbers per class contrast are released about `parties`. With a spectrum the dimensions among them grow
-        with the parties (`aggregator.trial.trial.affordable`), and rho falls where they do.
-
-        Examples:
-            >>> Aim("pure", epsilon=1.0, delta=0.0).parties_needed(classes=2, width=25, parties=100, spectrum=None)
-            200
-        """
-
-        def enough(numbers: int) -> int:
-            rho = self.signal_to_noise((classes - 1) * numbers, 1)
-            return math.ceil(USEFUL / max(rho, USEFUL / _BEYOND) * (1 - 1e-12))
-
-        if spectrum is None:
-            return enough(width)
-
-        def dimensions(parties: int) -> int:
-            return affordable(
-                self.noise, spectrum, classes=classes, parties=parties, epsilon=self.epsilon, delta=self.delta
-            )
-
-        beside = max(0, width - dimensions(parties))
-        fewest, most = dimensions(1), dimensions(_MOST_PARTIES)
-        for size in sorted({size for size in (*SIZES, most) if fewest <= size <= most}, reverse=True):
-            first = bisect_left(range(_MOST_PARTIES), size, lo=1, key=dimensions)
-            if size == fewest or enough(size + beside) > first:
-                break
-        return max(first, enough(size + beside))
-
-    def outlook(
-        self, classes: int, width: int, parties: int, spectrum: Spectrum | None, louder: float = 1.0
-    ) -> Outlook | None:
-        """What is to be said of such a release, whose noise has `louder` times the least deviation; None if nothing."""
-        rho = self.signal_to_noise((classes - 1) * width, parties) / louder
-        if rho >= USEFUL:
-            return None
-        return Outlook(rho, math.ceil(louder * self.parties_needed(classes, width, parties, spectrum)))
-
-
-@dataclass(frozen=True, eq=False)
-class Refinement:
-    """Nothing becomes of them; a protocol that knows more derives from this class.
-
-    `asked` are the public rows behind the map that parties were asked about. It sees noisy values and public data only.
-    """
-
-    asked: PublicRows
-
-    @property
-    def feature_map(self) -> FeatureMap:
-        """What raw rows pass before a released model."""
-        return self.asked.feature_map
-
-    @property
-    def checks(self) -> tuple[str, ...]:
-        """What was done, in public words, for the ledger."""
-        return ()
-
-    def refined(self, decode: Decode) -> Decode:
-        """Decodes noisy values to what is released."""
-        return decode
-
-
-VOTE_ASSUMPTIONS = (
-    Assumption("every party casts one vote on every auxiliary row, for one of the declared classes or a distribution "
-               "over them; an answer that does not is replaced by the uniform vote", Check.ENFORCED),
-    COUNTED_ONCE,
-    Assumption("sensitivities use the declared number of parties; a missing party is a uniform vote, "
-               "and a party that fails costs no other party its vote", Check.ENFORCED),
-    ATTENDANCE,
-)  # fmt: skip
-PUBLIC_ROWS = Assumption(
-    "auxiliary rows are public whoever they come from, and with the feature map and all options "
-    "were chosen without private data",
-    Check.DECLARED,
-    Keeper.COORDINATOR,
-)
-VOTE_CHECKS = ("votes were checked on arrival; refused and missing ones count as uniform",)
-
-
-def two_rows(weights: np.ndarray) -> np.ndarray:
-    """Binary weights (..., d) as one row per class (..., 2, d), with the same decisions.
-
-    Examples:
-        >>> two_rows(np.array([2.0, -4.0]))
-        array([[-1.,  2.],
-               [ 1., -2.]])
-    """
-    return np.stack([-weights / 2, weights / 2], axis=-2)
-
-
-@dataclass(frozen=True, eq=False)
-class Summand:
-    """What parties add up: the vector that answers `asked`, brought into the `ball`, by a `question` of this class.
-
-    `decoder` is for the mean of so many noisy vectors, and `width` how many numbers it has per class contrast.
-    """
-
-    question: type[VectorSumQuestion]
-    asked: ClassifierQuestion
-    ball: Ball
-    decoder: Decoder
-    width: int
-
-
-def louder(terms: TrustTerms) -> float:
-    """How many times as loud as the whole noise is that of all parties' shares, if all answer.
-
-    Raises `InputError` where no honest party can be counted on.
-
-    Examples:
-        >>> round(louder(TrustTerms(1000, quorum=0.9)), 3)
-        1.118
-    """
-    return math.sqrt(terms.parties / terms.honest)
-
-
-class SummedSession(OneRound):
-    """Asks once for each epsilon, as every one has noise of its own; the vectors are the same."""
-
-    def __init__(self, world: World, summand: Summand, refinement: Refinement, noise: VectorNoise, draws: int) -> None:
-        plan = self._plan = world.plan
-        self._summand, self._refinement, self._noise = summand, refinement, noise
-        self._spectrum = world.views.spectrum
-        contributors = plan.terms.honest
-        question = summand.question(
-            noise,
-            summand.asked,
-            summand.ball,
-            contributors,
-            release=world.release(noise, (question_digest(summand.asked), summand.ball, contributors)),
-            draws=draws,
-            seeded=plan.run.noise_seed is not None,
-        )
-        self._question = question
-        further = (PUBLIC_ROWS, *large_delta(plan, noise.kind))
-        asked, promised = asked_privately(question, summand.asked.training, plan, *further)
-        super().__init__(refinement.feature_map, [asked], promised, question.release)
-
-    def outlook(self) -> Outlook | None:
-        """How loud the noise of all shares will be, of which more come than are needed; None where that is little."""
-        plan, noise = self._plan, self._noise
-        return Aim(noise.kind, noise.epsilon, noise.delta).outlook(
-            len(plan.task.classes),
-            self._summand.width,
-            plan.terms.parties,
-            self._spectrum,
-            louder=louder(plan.terms),
-        )
-
-    @property
-    def checks(self) -> tuple[str, ...]:
-        """How the sum was made, and what became of the models."""
-        return (*self.answers[0].told, *self._refinement.checks)
-
-    def learn(self, draw: int) -> np.ndarray:
-        """The weights (C, d) of one noise draw."""
-        weights: np.ndarray = self._weights[draw]
-        return weights
-
-    def diagnostics(self) -> dict[str, float]:
-        """How much of the first draw is signal."""
-        return diagnose(self._summand.decoder, self._mechanism, self._means[0])
-
-    @property
-    def _mechanism(self) -> AdditiveMechanism:
-        """The noise that is in the mean: more shares come than are needed, as a rule."""
-        question = self._question
-        return shares.in_mean(question.mechanism().additive, question.contributors, self.answers[0].answered)
-
-    @cached_property
-    def _means(self) -> np.ndarray:
-        """The mean over the parties that answered, in each noise draw, (draws, D)."""
-        return np.asarray(self.answers[0].total("vectors") / self.answers[0].answered)
-
-    @cached_property
-    def _weights(self) -> np.ndarray:
-        decode = self._refinement.refined(self._summand.decoder.decode)
-        return decode(self._means, self._mechanism)
-
-
 _PLENTY = 10_000  # public rows, where nobody says how many there are
 
 
@@ -410,3 +204,209 @@ class CollectedSession(OneRound):
         exact = self.perturbable()
         weights: np.ndarray = exact.decode(exact.value[None, :], None)[0]
         return weights
+
+
+@dataclass(frozen=True, eq=False)
+class Summand:
+    """What parties add up: the vector that answers `asked`, brought into the `ball`, by a `question` of this class.
+
+    `decoder` is for the mean of so many noisy vectors, and `width` how many numbers it has per class contrast.
+    """
+
+    question: type[VectorSumQuestion]
+    asked: ClassifierQuestion
+    ball: Ball
+    decoder: Decoder
+    width: int
+
+
+def louder(terms: TrustTerms) -> float:
+    """How many times as loud as the whole noise is that of all parties' shares, if all answer.
+
+    Raises `InputError` where no honest party can be counted on.
+
+    Examples:
+        >>> round(louder(TrustTerms(1000, quorum=0.9)), 3)
+        1.118
+    """
+    return math.sqrt(terms.parties / terms.honest)
+
+
+class SummedSession(OneRound):
+    """Asks once for each epsilon, as every one has noise of its own; the vectors are the same."""
+
+    def __init__(self, world: World, summand: Summand, refinement: Refinement, noise: VectorNoise, draws: int) -> None:
+        plan = self._plan = world.plan
+        self._summand, self._refinement, self._noise = summand, refinement, noise
+        self._spectrum = world.views.spectrum
+        contributors = plan.terms.honest
+        question = summand.question(
+            noise,
+            summand.asked,
+            summand.ball,
+            contributors,
+            release=world.release(noise, (question_digest(summand.asked), summand.ball, contributors)),
+            draws=draws,
+            seeded=plan.run.noise_seed is not None,
+        )
+        self._question = question
+        further = (PUBLIC_ROWS, *large_delta(plan, noise.kind))
+        asked, promised = asked_privately(question, summand.asked.training, plan, *further)
+        super().__init__(refinement.feature_map, [asked], promised, question.release)
+
+    def outlook(self) -> Outlook | None:
+        """How loud the noise of all shares will be, of which more come than are needed; None where that is little."""
+        plan, noise = self._plan, self._noise
+        return Aim(noise.kind, noise.epsilon, noise.delta).outlook(
+            len(plan.task.classes),
+            self._summand.width,
+            plan.terms.parties,
+            self._spectrum,
+            louder=louder(plan.terms),
+        )
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """How the sum was made, and what became of the models."""
+        return (*self.answers[0].told, *self._refinement.checks)
+
+    def learn(self, draw: int) -> np.ndarray:
+        """The weights (C, d) of one noise draw."""
+        weights: np.ndarray = self._weights[draw]
+        return weights
+
+    def diagnostics(self) -> dict[str, float]:
+        """How much of the first draw is signal."""
+        return diagnose(self._summand.decoder, self._mechanism, self._means[0])
+
+    @property
+    def _mechanism(self) -> AdditiveMechanism:
+        """The noise that is in the mean: more shares come than are needed, as a rule."""
+        question = self._question
+        return shares.in_mean(question.mechanism().additive, question.contributors, self.answers[0].answered)
+
+    @cached_property
+    def _means(self) -> np.ndarray:
+        """The mean over the parties that answered, in each noise draw, (draws, D)."""
+        return np.asarray(self.answers[0].total("vectors") / self.answers[0].answered)
+
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        decode = self._refinement.refined(self._summand.decoder.decode)
+        return decode(self._means, self._mechanism)
+
+
+VOTE_ASSUMPTIONS = (
+    Assumption("every party casts one vote on every auxiliary row, for one of the declared classes or a distribution "
+               "over them; an answer that does not is replaced by the uniform vote", Check.ENFORCED),
+    COUNTED_ONCE,
+    Assumption("sensitivities use the declared number of parties; a missing party is a uniform vote, "
+               "and a party that fails costs no other party its vote", Check.ENFORCED),
+    ATTENDANCE,
+)  # fmt: skip
+PUBLIC_ROWS = Assumption(
+    "auxiliary rows are public whoever they come from, and with the feature map and all options "
+    "were chosen without private data",
+    Check.DECLARED,
+    Keeper.COORDINATOR,
+)
+VOTE_CHECKS = ("votes were checked on arrival; refused and missing ones count as uniform",)
+
+
+def two_rows(weights: np.ndarray) -> np.ndarray:
+    """Binary weights (..., d) as one row per class (..., 2, d), with the same decisions.
+
+    Examples:
+        >>> two_rows(np.array([2.0, -4.0]))
+        array([[-1.,  2.],
+               [ 1., -2.]])
+    """
+    return np.stack([-weights / 2, weights / 2], axis=-2)
+
+
+@dataclass(frozen=True, eq=False)
+class Refinement:
+    """Nothing becomes of them; a protocol that knows more derives from this class.
+
+    `asked` are the public rows behind the map that parties were asked about. It sees noisy values and public data only.
+    """
+
+    asked: PublicRows
+
+    @property
+    def feature_map(self) -> FeatureMap:
+        """What raw rows pass before a released model."""
+        return self.asked.feature_map
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """What was done, in public words, for the ledger."""
+        return ()
+
+    def refined(self, decode: Decode) -> Decode:
+        """Decodes noisy values to what is released."""
+        return decode
+
+
+_MOST_PARTIES = 10**9
+_BEYOND = 1e18  # parties: where noise is so loud that more are needed, there is no point in counting them
+
+
+@dataclass(frozen=True)
+class Aim:
+    """A release at `epsilon` with noise "pure" or "gaussian"; `delta` is for Gaussian noise only."""
+
+    noise: str
+    epsilon: float
+    delta: float
+
+    def signal_to_noise(self, dimension: int, parties: int) -> float:
+        """rho of so many numbers about so many parties.
+
+        Examples:
+            >>> Aim("pure", epsilon=1.0, delta=0.0).signal_to_noise(dimension=25, parties=100)
+            2.0
+        """
+        if self.noise == "pure":
+            return parties * self.epsilon / (2 * dimension)
+        return parties * gaussian.mu(self.epsilon, self.delta) / (2 * math.sqrt(dimension))
+
+    def parties_needed(self, classes: int, width: int, parties: int, spectrum: Spectrum | None) -> int:
+        """The smallest number of parties from which on rho stays at `USEFUL` or above.
+
+        `width` numbers per class contrast are released about `parties`. With a spectrum the dimensions among them grow
+        with the parties (`aggregator.trial.trial.affordable`), and rho falls where they do.
+
+        Examples:
+            >>> Aim("pure", epsilon=1.0, delta=0.0).parties_needed(classes=2, width=25, parties=100, spectrum=None)
+            200
+        """
+
+        def enough(numbers: int) -> int:
+            rho = self.signal_to_noise((classes - 1) * numbers, 1)
+            return math.ceil(USEFUL / max(rho, USEFUL / _BEYOND) * (1 - 1e-12))
+
+        if spectrum is None:
+            return enough(width)
+
+        def dimensions(parties: int) -> int:
+            return affordable(
+                self.noise, spectrum, classes=classes, parties=parties, epsilon=self.epsilon, delta=self.delta
+            )
+
+        beside = max(0, width - dimensions(parties))
+        fewest, most = dimensions(1), dimensions(_MOST_PARTIES)
+        for size in sorted({size for size in (*SIZES, most) if fewest <= size <= most}, reverse=True):
+            first = bisect_left(range(_MOST_PARTIES), size, lo=1, key=dimensions)
+            if size == fewest or enough(size + beside) > first:
+                break
+        return max(first, enough(size + beside))
+
+    def outlook(
+        self, classes: int, width: int, parties: int, spectrum: Spectrum | None, louder: float = 1.0
+    ) -> Outlook | None:
+        """What is to be said of such a release, whose noise has `louder` times the least deviation; None if nothing."""
+        rho = self.signal_to_noise((classes - 1) * width, parties) / louder
+        if rho >= USEFUL:
+            return None
+        return Outlook(rho, math.ceil(louder * self.parties_needed(classes, width, parties, spectrum)))

@@ -139,12 +139,7 @@ def _asked(question: PrivateQuestion) -> BagSumsQuestion:
     return question
 
 
-ROW_RUNS = 200_000
-CHANGE = "one row turns into its opposite with the same label"
-
-FAR = 1e6  # so far from the public rows a row is as long as any, and the constant behind it nothing
-_MANY = 10**9  # rows, as it is said: of so many X'X is asked for, too
-_PUBLIC = np.linspace(-1.0, 1.0, 20)[:, None]
+LABEL_CHANGE = "one label moves from one end of its declared range to the other"
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +171,31 @@ class WorstRows(SummedWorstCase):
         return {"sums": submissions[0].arrays["sums"].sum(axis=0)}
 
 
+@dataclass(frozen=True, eq=False)
+class WorstLabelTotals(WorstRows):
+    """As `WorstRows`, but far rows are the same on both sides: their labels are the lowest here, the highest there."""
+
+    def side(self, there: bool, question: Question, runs: int) -> tuple[Rows, ...]:
+        """All parties that are summed."""
+        first, *others = super().side(True, question, runs)
+        changed = np.arange(ROWS) < self.changed
+        return (Rows(first.rows, np.where(changed, self.high if there else self.low, first.labels)), *others)
+
+
+def worst_label_totals(units: int, public: PublicNumbers) -> WorstLabelTotals:
+    """Of sums of shares; for two units half of the shares are missing."""
+    known = vars(worst_rows(units, public, shared=True))
+    return WorstLabelTotals(**{**known, "described": in_one_sum(LABEL_CHANGE)})
+
+
+ROW_RUNS = 200_000
+CHANGE = "one row turns into its opposite with the same label"
+
+FAR = 1e6  # so far from the public rows a row is as long as any, and the constant behind it nothing
+_MANY = 10**9  # rows, as it is said: of so many X'X is asked for, too
+_PUBLIC = np.linspace(-1.0, 1.0, 20)[:, None]
+
+
 def worst_rows(units: int, public: PublicNumbers, *, shared: bool) -> WorstRows:
     """Of a party's own sums, or of sums of shares; for two units two rows change, or half of the shares are missing."""
     low, high = public.label_range or (0.0, 1.0)
@@ -205,23 +225,3 @@ def asked_of(question: Question) -> RowMomentsQuestion:
     if not isinstance(question, RowMomentsQuestion):
         raise InputError(f"the worst case of rows is for X'X, X'y and y'y, got '{question.kind}'")
     return question
-
-
-LABEL_CHANGE = "one label moves from one end of its declared range to the other"
-
-
-@dataclass(frozen=True, eq=False)
-class WorstLabelTotals(WorstRows):
-    """As `WorstRows`, but far rows are the same on both sides: their labels are the lowest here, the highest there."""
-
-    def side(self, there: bool, question: Question, runs: int) -> tuple[Rows, ...]:
-        """All parties that are summed."""
-        first, *others = super().side(True, question, runs)
-        changed = np.arange(ROWS) < self.changed
-        return (Rows(first.rows, np.where(changed, self.high if there else self.low, first.labels)), *others)
-
-
-def worst_label_totals(units: int, public: PublicNumbers) -> WorstLabelTotals:
-    """Of sums of shares; for two units half of the shares are missing."""
-    known = vars(worst_rows(units, public, shared=True))
-    return WorstLabelTotals(**{**known, "described": in_one_sum(LABEL_CHANGE)})

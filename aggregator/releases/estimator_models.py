@@ -14,34 +14,6 @@ from aggregator.releases.models import Described, ReleasedEstimators
 from federation.contract.errors import InputError
 
 
-class ReleasedRatios(ReleasedEstimators):
-    """Estimators as `RatioEstimator.to_arrays` describes them."""
-
-    kind: ClassVar[str] = "class_ratio"
-    what: ClassVar[str] = "a released estimator of class ratios"
-    predicts: ClassVar[Literal["classes", "numbers", "ratios"]] = "ratios"
-
-    def predicted(self, release: int, draw: int, rows: np.ndarray) -> np.ndarray:
-        """Class ratios (C,) of a set of raw rows (n, columns)."""
-        return self.estimator(release, draw).predict(self.feature_maps[release].transform(rows))
-
-    def intervals(self, release: int, draw: int, rows: np.ndarray, level: float) -> np.ndarray | None:
-        """Intervals (C, 2) of the ratios, of estimators that know their errors."""
-        from aggregator.learners.class_ratios.drift import intervals
-
-        estimator = self.estimator(release, draw)
-        if not isinstance(estimator, ClassMeans):
-            return None
-        try:
-            return intervals(estimator, self.feature_maps[release].transform(rows), level=level)
-        except InputError:  # too little is known of the errors
-            return None
-
-    def estimator(self, release: int, draw: int) -> RatioEstimator:
-        """The estimator of one draw; it takes rows behind the release's feature map."""
-        return catalogue.load(*self.releases[release][draw])
-
-
 class ReleasedRegressions(ReleasedEstimators):
     """Linear models as `linear` describes them, networks as `neural` does."""
 
@@ -81,3 +53,31 @@ def neural(network: BagNetwork) -> Described:
     """A fitted network."""
     description, arrays = network.to_arrays()
     return {**description, "learner": BagNetwork.name}, arrays
+
+
+class ReleasedRatios(ReleasedEstimators):
+    """Estimators as `RatioEstimator.to_arrays` describes them."""
+
+    kind: ClassVar[str] = "class_ratio"
+    what: ClassVar[str] = "a released estimator of class ratios"
+    predicts: ClassVar[Literal["classes", "numbers", "ratios"]] = "ratios"
+
+    def predicted(self, release: int, draw: int, rows: np.ndarray) -> np.ndarray:
+        """Class ratios (C,) of a set of raw rows (n, columns)."""
+        return self.estimator(release, draw).predict(self.feature_maps[release].transform(rows))
+
+    def intervals(self, release: int, draw: int, rows: np.ndarray, level: float) -> np.ndarray | None:
+        """Intervals (C, 2) of the ratios, of estimators that know their errors."""
+        from aggregator.learners.class_ratios.drift import intervals
+
+        estimator = self.estimator(release, draw)
+        if not isinstance(estimator, ClassMeans):
+            return None
+        try:
+            return intervals(estimator, self.feature_maps[release].transform(rows), level=level)
+        except InputError:  # too little is known of the errors
+            return None
+
+    def estimator(self, release: int, draw: int) -> RatioEstimator:
+        """The estimator of one draw; it takes rows behind the release's feature map."""
+        return catalogue.load(*self.releases[release][draw])

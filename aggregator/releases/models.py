@@ -94,6 +94,9 @@ def _proper(name: str) -> SymmetricProper:
     return found
 
 
+_LEARNER = "network"
+_CLASSES = 2
+_ASIDE = 0  # the number of a chosen hypothesis that no round has learned, such as a constant
 Described = tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
@@ -130,11 +133,6 @@ class ReleasedEstimators(ReleasedFile[tuple[Described, ...]]):
             return known, {name: arrays[f"array_{number}"] for name, number in draw["arrays"].items()}
 
         return tuple(tuple(map(described, draws)) for draws in description["releases"])
-
-
-_LEARNER = "network"
-_CLASSES = 2
-_ASIDE = 0  # the number of a chosen hypothesis that no round has learned, such as a constant
 
 
 class ReleasedClassifiers(ReleasedEstimators):

@@ -27,59 +27,6 @@ from federation.contract.validation import apart
 from federation.engines.codec import question_digest
 from federation.queries.votes import Training
 
-C = TypeVar("C", bound=Collector)
-
-
-class Inquiry:
-    """Questions, those with equal training next to each other, so that parties need to train once for all of them.
-
-    They are asked in rounds: `close` ends one, and what is added afterwards is asked in the next.
-    """
-
-    def __init__(self) -> None:
-        self._asked: dict[str, tuple[Question, dict[tuple[type, tuple[Any, ...]], Any]]] = {}
-        self._closed: set[str] = set()
-        self._trainings: dict[int, int] = {}
-        self._releases: dict[ReleaseId, str] = {}
-
-    def add(self, question: Question, training: Training, collector: C) -> C:
-        """The collector that takes the answers: `collector`, or an equal one of the same question.
-
-        A question of an earlier round is not asked again: raises `InputError` for a new collector of its answers.
-        """
-        self._trainings.setdefault(id(training), len(self._trainings))
-        contents = question_digest(question)
-        name = f"{self._trainings[id(training)]:06d}|{contents}"
-        if isinstance(question, PrivateQuestion):
-            self._require_own_name(question, contents)
-        _, collectors = self._asked.setdefault(name, (question, {}))
-        kept: C = collectors.setdefault((type(collector), collector.recipe), collector)
-        if kept is collector and name in self._closed:
-            raise InputError(f"the question '{question.kind}' has been answered; collect its answers in one round")
-        return kept
-
-    def _require_own_name(self, question: PrivateQuestion, contents: str) -> None:
-        """Refuse two different questions under one name: equal noise would cancel between their answers."""
-        if self._releases.setdefault(question.release, contents) != contents:
-            raise InputError(
-                f"two different questions '{question.kind}' share the release '{question.release.name}', and so their "
-                "noise; the protocol must name all that it depends on"
-            )
-
-    def questions(self) -> list[tuple[Question, list[Collector]]]:
-        """What to ask in this round, in an order that does not depend on who asked first within one training."""
-        due = ((name, asked) for name, asked in sorted(self._asked.items()) if name not in self._closed)
-        return [(question, list(collectors.values())) for _, (question, collectors) in due]
-
-    def close(self) -> None:
-        """The questions of this round are answered."""
-        self._closed.update(self._asked)
-
-    def collectors(self) -> Iterator[Collector]:
-        """The collectors of all rounds."""
-        for _, collectors in self._asked.values():
-            yield from collectors.values()
-
 
 @dataclass(frozen=True)
 class Release:
@@ -202,3 +149,57 @@ def release(
     noisy = noise.add(perturbable, ledger, perturbable.checks)
     diagnostics = diagnose(perturbable, noise.mechanism, noisy[0])
     return Release(variant, perturbable.decode(noisy, noise.mechanism), noise.guarantee, diagnostics)
+
+
+C = TypeVar("C", bound=Collector)
+
+
+class Inquiry:
+    """Questions, those with equal training next to each other, so that parties need to train once for all of them.
+
+    They are asked in rounds: `close` ends one, and what is added afterwards is asked in the next.
+    """
+
+    def __init__(self) -> None:
+        self._asked: dict[str, tuple[Question, dict[tuple[type, tuple[Any, ...]], Any]]] = {}
+        self._closed: set[str] = set()
+        self._trainings: dict[int, int] = {}
+        self._releases: dict[ReleaseId, str] = {}
+
+    def add(self, question: Question, training: Training, collector: C) -> C:
+        """The collector that takes the answers: `collector`, or an equal one of the same question.
+
+        A question of an earlier round is not asked again: raises `InputError` for a new collector of its answers.
+        """
+        self._trainings.setdefault(id(training), len(self._trainings))
+        contents = question_digest(question)
+        name = f"{self._trainings[id(training)]:06d}|{contents}"
+        if isinstance(question, PrivateQuestion):
+            self._require_own_name(question, contents)
+        _, collectors = self._asked.setdefault(name, (question, {}))
+        kept: C = collectors.setdefault((type(collector), collector.recipe), collector)
+        if kept is collector and name in self._closed:
+            raise InputError(f"the question '{question.kind}' has been answered; collect its answers in one round")
+        return kept
+
+    def _require_own_name(self, question: PrivateQuestion, contents: str) -> None:
+        """Refuse two different questions under one name: equal noise would cancel between their answers."""
+        if self._releases.setdefault(question.release, contents) != contents:
+            raise InputError(
+                f"two different questions '{question.kind}' share the release '{question.release.name}', and so their "
+                "noise; the protocol must name all that it depends on"
+            )
+
+    def questions(self) -> list[tuple[Question, list[Collector]]]:
+        """What to ask in this round, in an order that does not depend on who asked first within one training."""
+        due = ((name, asked) for name, asked in sorted(self._asked.items()) if name not in self._closed)
+        return [(question, list(collectors.values())) for _, (question, collectors) in due]
+
+    def close(self) -> None:
+        """The questions of this round are answered."""
+        self._closed.update(self._asked)
+
+    def collectors(self) -> Iterator[Collector]:
+        """The collectors of all rounds."""
+        for _, collectors in self._asked.values():
+            yield from collectors.values()

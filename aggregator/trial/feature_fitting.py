@@ -38,134 +38,6 @@ from federation.features.steps import (
 )
 from federation.numerics.rows import Floats
 
-_IDENTIFIER = re.compile(r"(^|[^a-z])(id|ids|key|index|uuid|nr|number|row)([^a-z]|$)|^unnamed|^rownum")
-ROWS_OF_IDENTIFIERS = 20  # in fewer, different whole numbers may be anything
-_FIRST = 1 << 16  # rows that most columns need not be read beyond
-
-
-def names_somebody(column: str) -> bool:
-    """Whether a column bears the name of an identifier.
-
-    Examples:
-        >>> [names_somebody(name) for name in ("patient_id", "ID", "Unnamed: 0", "width", "idle")]
-        [True, True, True, False, False]
-    """
-    return _IDENTIFIER.search(column.lower()) is not None
-
-
-def are_identifiers(name: str, cells: Floats) -> bool:
-    """Whether the numbers (n,) of a column are all different and whole, and numbered through or so named.
-
-    Examples:
-        >>> are_identifiers("x", np.arange(20.0)), are_identifiers("x", 1e6 * np.arange(20))
-        (True, False)
-        >>> are_identifiers("Patient ID", 1e6 * np.arange(20)), are_identifiers("x", np.arange(19.0))
-        (True, False)
-    """
-
-    def differ(some: Floats) -> bool:
-        return bool((some == np.floor(some)).all()) and len(np.unique(some)) == len(some)  # no missing ones, either
-
-    first = cells[:_FIRST]
-    if len(cells) < ROWS_OF_IDENTIFIERS or not differ(first) or (len(first) < len(cells) and not differ(cells)):
-        return False
-    return bool(np.ptp(cells) < 2 * len(cells)) or names_somebody(name)
-
-
-def identifiers(table: PublicTable) -> tuple[int, ...]:
-    """The columns that are so named, and hold whole numbers of which no two public rows share one."""
-    return tuple(
-        i
-        for i in _numbers(table)
-        if names_somebody(table.columns[i]) and are_identifiers(table.columns[i], table.rows[:, i])
-    )
-
-
-def remarks(table: PublicTable, features: Sequence[str | Mapping[str, Any]], mixed: bool) -> Iterator[str]:
-    """A sentence for each column of numbers that is left out, or is the same to a map of these stages whatever it says.
-
-    `mixed`: the columns do not share a unit. Where they do, as pixels, many may have one value, and none is scaled.
-    """
-    left_out = identifiers(table)
-    for i in left_out:
-        yield (
-            f"the column '{table.columns[i]}' is left out: it is named as an identifier, and no two of the "
-            f"{len(table.rows)} public rows share a number in it; if it says whose row it is, name it in data.person, "
-            "and rename it to keep it"
-        )
-    if "standardise" in features or (mixed and "scale" in features):
-        for i in (i for i in _numbers(table) if i not in left_out):
-            cells = table.rows[:, i]
-            if (cells == cells[0]).all():
-                yield (
-                    f"the column '{table.columns[i]}' says nothing: it is {cells[0]:g} in all {len(cells)} public "
-                    "rows, so that nobody knows its scale; to use it, use more public rows (data.auxiliary)"
-                )
-
-
-def _numbers(table: PublicTable) -> list[int]:
-    return [i for i in range(table.rows.shape[1]) if i not in table.text_columns]
-
-
-# A text column with more values is a key or free text, not a category.
-LARGEST_VOCABULARY = 1000
-# Texts with more values than this and than half of the public rows tell these rows apart, and nothing else.
-_FEW, _SHARE = 20, 1 / 2
-
-
-def indicators(rows: np.ndarray, text_columns: Sequence[int], left_out: Sequence[int] = ()) -> OneHot:
-    """The step that turns text columns of public rows (N, d) into indicators of the texts seen in them.
-
-    A column whose public texts are all the same, or nearly all different (more than 20 and than half of the rows), gets
-    no indicators, and neither do the columns `left_out`, whatever they hold. Raises `InputError` for columns that there
-    are not, for more than 1,000 different texts in a column that stays, and where no column would be left.
-
-    Examples:
-        >>> colours, places = [1.0, 2.0, 1.0], [5.0, 5.0, 5.0]
-        >>> indicators(np.array([colours, places]).T, [0, 1]).codes
-        array([1., 2.])
-    """
-    columns = np.array([*text_columns, *left_out], dtype=np.int64)
-    if columns.min() < 0 or columns.max() >= rows.shape[1]:
-        raise InputError(f"text columns must lie in 0..{rows.shape[1] - 1}, got {columns.tolist()}")
-    vocabularies = [np.unique(rows[:, column]) for column in columns]
-    kept = [np.empty(0) if _why_useless(len(found), len(rows)) else found for found in vocabularies]
-    kept[len(text_columns) :] = [np.empty(0) for _ in left_out]
-    for column, vocabulary in zip(columns, kept, strict=True):
-        if len(vocabulary) > LARGEST_VOCABULARY:
-            raise InputError(
-                f"text column {column} (counted from 0) has {len(vocabulary)} different texts in the public "
-                f"rows, at most {LARGEST_VOCABULARY} are allowed; leave it out with data.drop or make it a number"
-            )
-    if len(columns) == rows.shape[1] and not any(map(len, kept)):
-        raise InputError(
-            f"the {len(rows)} public rows have no column that tells anything: in every one the texts are all the same "
-            "or nearly all different, or it is an identifier; raise data.auxiliary or add a column"
-        )
-    starts = np.cumsum([0, *map(len, kept)]).astype(np.int64)
-    return OneHot(columns, np.concatenate(kept), starts)
-
-
-def text_column_remarks(table: PublicTable) -> Iterator[str]:
-    """A sentence for every text column that gets no indicators, and how it would."""
-    for column in table.text_columns:
-        different = len(np.unique(table.rows[:, column]))
-        if why := _why_useless(different, len(table.rows)):
-            yield (
-                f"the text column '{table.columns[column]}' is left out: {why}; to keep it, use more public rows "
-                "(data.auxiliary), or write fewer different texts or a number in it"
-            )
-
-
-def _why_useless(different: int, rows: int) -> str | None:
-    """Why a column with so many different texts in the public rows says nothing; None for one that does."""
-    if different == 1:
-        return f"its texts are the same in all {rows} public rows"
-    if different > max(_FEW, rows * _SHARE):
-        return f"it has {different} different texts in {rows} public rows"
-    return None
-
-
 # Columns whose largest range is beyond this many lower-quartile ranges do not share a unit. Data sets in one
 # unit (pixels, HAR, iris) stay below 5, those in many (KDD-99, cardiotocography, wine) are above 75.
 MIXED_UNITS_RATIO = 30.0
@@ -496,3 +368,131 @@ def _fitters(stage: str | Mapping[str, Any], mixed: bool, flags: int) -> Sequenc
     if not allowed(value):
         raise InputError(f"features: {name} needs {needed}, got {value!r}")
     return [lambda rows: fitter(rows, value)]
+
+
+# A text column with more values is a key or free text, not a category.
+LARGEST_VOCABULARY = 1000
+# Texts with more values than this and than half of the public rows tell these rows apart, and nothing else.
+_FEW, _SHARE = 20, 1 / 2
+
+
+def indicators(rows: np.ndarray, text_columns: Sequence[int], left_out: Sequence[int] = ()) -> OneHot:
+    """The step that turns text columns of public rows (N, d) into indicators of the texts seen in them.
+
+    A column whose public texts are all the same, or nearly all different (more than 20 and than half of the rows), gets
+    no indicators, and neither do the columns `left_out`, whatever they hold. Raises `InputError` for columns that there
+    are not, for more than 1,000 different texts in a column that stays, and where no column would be left.
+
+    Examples:
+        >>> colours, places = [1.0, 2.0, 1.0], [5.0, 5.0, 5.0]
+        >>> indicators(np.array([colours, places]).T, [0, 1]).codes
+        array([1., 2.])
+    """
+    columns = np.array([*text_columns, *left_out], dtype=np.int64)
+    if columns.min() < 0 or columns.max() >= rows.shape[1]:
+        raise InputError(f"text columns must lie in 0..{rows.shape[1] - 1}, got {columns.tolist()}")
+    vocabularies = [np.unique(rows[:, column]) for column in columns]
+    kept = [np.empty(0) if _why_useless(len(found), len(rows)) else found for found in vocabularies]
+    kept[len(text_columns) :] = [np.empty(0) for _ in left_out]
+    for column, vocabulary in zip(columns, kept, strict=True):
+        if len(vocabulary) > LARGEST_VOCABULARY:
+            raise InputError(
+                f"text column {column} (counted from 0) has {len(vocabulary)} different texts in the public "
+                f"rows, at most {LARGEST_VOCABULARY} are allowed; leave it out with data.drop or make it a number"
+            )
+    if len(columns) == rows.shape[1] and not any(map(len, kept)):
+        raise InputError(
+            f"the {len(rows)} public rows have no column that tells anything: in every one the texts are all the same "
+            "or nearly all different, or it is an identifier; raise data.auxiliary or add a column"
+        )
+    starts = np.cumsum([0, *map(len, kept)]).astype(np.int64)
+    return OneHot(columns, np.concatenate(kept), starts)
+
+
+def text_column_remarks(table: PublicTable) -> Iterator[str]:
+    """A sentence for every text column that gets no indicators, and how it would."""
+    for column in table.text_columns:
+        different = len(np.unique(table.rows[:, column]))
+        if why := _why_useless(different, len(table.rows)):
+            yield (
+                f"the text column '{table.columns[column]}' is left out: {why}; to keep it, use more public rows "
+                "(data.auxiliary), or write fewer different texts or a number in it"
+            )
+
+
+def _why_useless(different: int, rows: int) -> str | None:
+    """Why a column with so many different texts in the public rows says nothing; None for one that does."""
+    if different == 1:
+        return f"its texts are the same in all {rows} public rows"
+    if different > max(_FEW, rows * _SHARE):
+        return f"it has {different} different texts in {rows} public rows"
+    return None
+
+
+_IDENTIFIER = re.compile(r"(^|[^a-z])(id|ids|key|index|uuid|nr|number|row)([^a-z]|$)|^unnamed|^rownum")
+ROWS_OF_IDENTIFIERS = 20  # in fewer, different whole numbers may be anything
+_FIRST = 1 << 16  # rows that most columns need not be read beyond
+
+
+def names_somebody(column: str) -> bool:
+    """Whether a column bears the name of an identifier.
+
+    Examples:
+        >>> [names_somebody(name) for name in ("patient_id", "ID", "Unnamed: 0", "width", "idle")]
+        [True, True, True, False, False]
+    """
+    return _IDENTIFIER.search(column.lower()) is not None
+
+
+def are_identifiers(name: str, cells: Floats) -> bool:
+    """Whether the numbers (n,) of a column are all different and whole, and numbered through or so named.
+
+    Examples:
+        >>> are_identifiers("x", np.arange(20.0)), are_identifiers("x", 1e6 * np.arange(20))
+        (True, False)
+        >>> are_identifiers("Patient ID", 1e6 * np.arange(20)), are_identifiers("x", np.arange(19.0))
+        (True, False)
+    """
+
+    def differ(some: Floats) -> bool:
+        return bool((some == np.floor(some)).all()) and len(np.unique(some)) == len(some)  # no missing ones, either
+
+    first = cells[:_FIRST]
+    if len(cells) < ROWS_OF_IDENTIFIERS or not differ(first) or (len(first) < len(cells) and not differ(cells)):
+        return False
+    return bool(np.ptp(cells) < 2 * len(cells)) or names_somebody(name)
+
+
+def identifiers(table: PublicTable) -> tuple[int, ...]:
+    """The columns that are so named, and hold whole numbers of which no two public rows share one."""
+    return tuple(
+        i
+        for i in _numbers(table)
+        if names_somebody(table.columns[i]) and are_identifiers(table.columns[i], table.rows[:, i])
+    )
+
+
+def remarks(table: PublicTable, features: Sequence[str | Mapping[str, Any]], mixed: bool) -> Iterator[str]:
+    """A sentence for each column of numbers that is left out, or is the same to a map of these stages whatever it says.
+
+    `mixed`: the columns do not share a unit. Where they do, as pixels, many may have one value, and none is scaled.
+    """
+    left_out = identifiers(table)
+    for i in left_out:
+        yield (
+            f"the column '{table.columns[i]}' is left out: it is named as an identifier, and no two of the "
+            f"{len(table.rows)} public rows share a number in it; if it says whose row it is, name it in data.person, "
+            "and rename it to keep it"
+        )
+    if "standardise" in features or (mixed and "scale" in features):
+        for i in (i for i in _numbers(table) if i not in left_out):
+            cells = table.rows[:, i]
+            if (cells == cells[0]).all():
+                yield (
+                    f"the column '{table.columns[i]}' says nothing: it is {cells[0]:g} in all {len(cells)} public "
+                    "rows, so that nobody knows its scale; to use it, use more public rows (data.auxiliary)"
+                )
+
+
+def _numbers(table: PublicTable) -> list[int]:
+    return [i for i in range(table.rows.shape[1]) if i not in table.text_columns]

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 
+_ONE = TrustTerms(1)
+
+
 @dataclass(frozen=True)
 class PublicNumbers:
     """What is known without a look at private data; None where it is not known yet, as before any data is read.
@@ -67,9 +70,6 @@ class PublicNumbers:
         return None if self.terms is None else self.terms.parties
 
 
-_ONE = TrustTerms(1)
-
-
 @dataclass(frozen=True)
 class KnownNumbers(PublicNumbers):
     """The public numbers of a trial: `bags` is the most bags of a party, or with `common_bags` how many there are.
@@ -84,21 +84,6 @@ class KnownNumbers(PublicNumbers):
     smallest_bag: int = 0
     largest_bag: int = 0
     common_bags: bool = False
-
-
-def product(*sizes: int | None) -> int | None:
-    """The product of sizes, None where one is not known.
-
-    Examples:
-        >>> product(3, 512), product(3, None)
-        (1536, None)
-    """
-    whole = 1
-    for size in sizes:
-        if size is None:
-            return None
-        whole *= size
-    return whole
 
 
 T = TypeVar("T")
@@ -384,3 +369,18 @@ def _part(part: type, values: dict[str, Any], but: Collection[str] = ()) -> dict
 def _taken(part: P, values: dict[str, Any], but: Collection[str] = ()) -> P:
     """Return a part with what it has fields for, which is taken out of `values`."""
     return replace(part, **_part(type(part), values, but))
+
+
+def product(*sizes: int | None) -> int | None:
+    """The product of sizes, None where one is not known.
+
+    Examples:
+        >>> product(3, 512), product(3, None)
+        (1536, None)
+    """
+    whole = 1
+    for size in sizes:
+        if size is None:
+            return None
+        whole *= size
+    return whole

@@ -33,97 +33,6 @@ from federation.contract.guarantee import SEEDED, Guarantee, NoGuarantee, requir
 from federation.contract.honest import Arrays, Honest, PartySize
 from federation.contract.validation import apart
 
-
-@dataclass(frozen=True)
-class Declared:
-    """Public facts; None where nothing is said.
-
-    most_rows: rows of a party at most. A question about at most fewer is refused where the party may hold more.
-    label_range: [lo, hi] of real labels.
-    classes, bags, rows_per_person: as in `federation.queries.bags.Bags`; a question may count on more bags.
-    honest: so many parties add their shares of a noise that none hides by itself, colluders not counted; a question
-        whose shares are sized for more of them would leave too little noise.
-
-    Examples:
-        >>> site = Declared(label_range=(0.0, 5.0), most_rows=40)
-        >>> site.require(Declared(most_rows=100))
-        >>> site.require(Declared(label_range=(0.0, 1.0)))
-        Traceback (most recent call last):
-        federation.contract.errors.InputError: the question takes label_range to be (0.0, 1.0), this side declares
-        (0.0, 5.0); whoever asks and this site must agree on it before anything is paid
-    """
-
-    most_rows: int | None = None
-    label_range: tuple[float, float] | None = None
-    classes: int | None = None
-    bags: int | None = None
-    rows_per_person: int | None = None
-    honest: int | None = None
-
-    def require(self, assumed: Declared) -> None:
-        """Refuse what contradicts this. Raises `InputError` that names both sides' numbers."""
-        for declared in fields(self):
-            own, theirs = getattr(self, declared.name), getattr(assumed, declared.name)
-            if own is not None and theirs is not None and not _AGREES.get(declared.name, eq)(theirs, own):
-                raise InputError(
-                    f"the question takes {declared.name} to be {theirs}, this side declares {own}; whoever asks and "
-                    "this site must agree on it before anything is paid"
-                )
-
-
-# How what a question assumes must stand to what a side declares; where nothing is said, it must be equal.
-_AGREES = {"most_rows": ge, "bags": ge, "honest": le}
-
-NOTHING = Declared()
-
-
-MOST_CONFIGURED = 2**31  # numbers that a site may allow
-MOST_FEATURES = 100_000  # that a map makes of a row, and between its steps
-MOST_COLUMNS = 2**24  # of raw rows
-MOST_CLASSES = 2**16
-MOST_BAGS = 2**20  # of a party, and cells of classes in its bags
-MOST_STEPS = 64  # of a feature map
-MOST_EPSILON = 1e100  # beyond it double precision overflows in the accountants
-MOST_ROWS = 10**9  # of parties, and parties; a public guess of them, too
-MOST_DRAWS = 10**6
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How many `numbers` a party may answer with, or hold at a time for an answer; a number has 8 bytes.
-
-    Raises `InputError` for anything but 1 to 2^31 of them.
-
-    Examples:
-        >>> Limits().numbers
-        33554432
-    """
-
-    numbers: int = 2**25
-
-    def __post_init__(self) -> None:
-        whole("numbers of a node's limits", self.numbers, 1, MOST_CONFIGURED)
-
-
-def whole(name: str, value: Any, least: int, most: int | None = None) -> None:
-    """Raises `InputError` unless `value` is a whole number (no boolean) from `least` to `most`.
-
-    Examples:
-        >>> whole("rows", 10, 1, 10)
-        >>> whole("rows", True, 1, 10)
-        Traceback (most recent call last):
-        federation.contract.errors.InputError: rows must be a whole number from 1 to 10, got True
-    """
-    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
-        upto = "" if most is None else f" to {most}"
-        shown = f"{value!r:.40}" if not isinstance(value, int) or abs(value) < 10**18 else "one of more than 18 digits"
-        raise InputError(f"{name} must be a whole number from {least}{upto}, got {shown}")
-
-
-CODE = Limits()  # what holds where a site says nothing
-SIMULATED = Limits(2**28)  # in a simulation, whose user pays for its memory
-
-
 OFF = "off"  # the kind of noise that is none
 _LONGEST_NAME = 1000
 
@@ -371,6 +280,49 @@ class Noise:
         return (self.kind, self.epsilon, self.delta) if self.aims else (self.kind,)
 
 
+@dataclass(frozen=True)
+class Declared:
+    """Public facts; None where nothing is said.
+
+    most_rows: rows of a party at most. A question about at most fewer is refused where the party may hold more.
+    label_range: [lo, hi] of real labels.
+    classes, bags, rows_per_person: as in `federation.queries.bags.Bags`; a question may count on more bags.
+    honest: so many parties add their shares of a noise that none hides by itself, colluders not counted; a question
+        whose shares are sized for more of them would leave too little noise.
+
+    Examples:
+        >>> site = Declared(label_range=(0.0, 5.0), most_rows=40)
+        >>> site.require(Declared(most_rows=100))
+        >>> site.require(Declared(label_range=(0.0, 1.0)))
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: the question takes label_range to be (0.0, 1.0), this side declares
+        (0.0, 5.0); whoever asks and this site must agree on it before anything is paid
+    """
+
+    most_rows: int | None = None
+    label_range: tuple[float, float] | None = None
+    classes: int | None = None
+    bags: int | None = None
+    rows_per_person: int | None = None
+    honest: int | None = None
+
+    def require(self, assumed: Declared) -> None:
+        """Refuse what contradicts this. Raises `InputError` that names both sides' numbers."""
+        for declared in fields(self):
+            own, theirs = getattr(self, declared.name), getattr(assumed, declared.name)
+            if own is not None and theirs is not None and not _AGREES.get(declared.name, eq)(theirs, own):
+                raise InputError(
+                    f"the question takes {declared.name} to be {theirs}, this side declares {own}; whoever asks and "
+                    "this site must agree on it before anything is paid"
+                )
+
+
+# How what a question assumes must stand to what a side declares; where nothing is said, it must be equal.
+_AGREES = {"most_rows": ge, "bags": ge, "honest": le}
+
+NOTHING = Declared()
+
+
 @dataclass(frozen=True, kw_only=True)
 class PrivateQuestion(Question):
     """Answers get noise at the party, which pays for them before it computes anything from a row.
@@ -509,6 +461,40 @@ class PrivateQuestion(Question):
         return replace(promised, parameters=parameters, assumptions=assumptions)
 
 
+MOST_BINS = 10_000  # of one feature
+MOST_WIDTH = 2**12  # of a hidden layer, as of a hypothesis (`federation.queries.marginals`)
+MOST_EPOCHS = 100_000
+MOST_ROUNDS = 10_000
+MOST_TRIALS = 100_000  # splits, or noise draws of a release
+
+
+def require_waves(dimensions: int) -> None:
+    """Raises `InputError` unless `dimensions` is an even number of random features: a cosine and a sine each."""
+    if not 2 <= dimensions <= MOST_FEATURES or dimensions % 2:
+        raise InputError(f"dimensions must be an even number from 2 to {MOST_FEATURES}, got {dimensions}")
+
+
+class Collector(Protocol):
+    """Takes answers in as they arrive, whoever answers first.
+
+    Collectors of one type that have equal `recipe`s make the same of the same answers; an aggregator keeps one of them.
+    """
+
+    @property
+    def recipe(self) -> tuple[Any, ...]:
+        """What it does with answers, beside its type and its question; mostly nothing."""
+        ...
+
+    @property
+    def answered(self) -> int:
+        """Number of parties whose answer was accepted."""
+        ...
+
+    def add(self, submission: Submission) -> dict[int, str]:
+        """Take a submission in; returns the refused parties and why."""
+        ...
+
+
 @dataclass(frozen=True)
 class Submission:
     """The answers of some parties to one question.
@@ -553,35 +539,48 @@ def check_submission(question: Question, submission: Submission) -> None:
             )
 
 
-class Collector(Protocol):
-    """Takes answers in as they arrive, whoever answers first.
+MOST_CONFIGURED = 2**31  # numbers that a site may allow
+MOST_FEATURES = 100_000  # that a map makes of a row, and between its steps
+MOST_COLUMNS = 2**24  # of raw rows
+MOST_CLASSES = 2**16
+MOST_BAGS = 2**20  # of a party, and cells of classes in its bags
+MOST_STEPS = 64  # of a feature map
+MOST_EPSILON = 1e100  # beyond it double precision overflows in the accountants
+MOST_ROWS = 10**9  # of parties, and parties; a public guess of them, too
+MOST_DRAWS = 10**6
 
-    Collectors of one type that have equal `recipe`s make the same of the same answers; an aggregator keeps one of them.
+
+@dataclass(frozen=True)
+class Limits:
+    """How many `numbers` a party may answer with, or hold at a time for an answer; a number has 8 bytes.
+
+    Raises `InputError` for anything but 1 to 2^31 of them.
+
+    Examples:
+        >>> Limits().numbers
+        33554432
     """
 
-    @property
-    def recipe(self) -> tuple[Any, ...]:
-        """What it does with answers, beside its type and its question; mostly nothing."""
-        ...
+    numbers: int = 2**25
 
-    @property
-    def answered(self) -> int:
-        """Number of parties whose answer was accepted."""
-        ...
-
-    def add(self, submission: Submission) -> dict[int, str]:
-        """Take a submission in; returns the refused parties and why."""
-        ...
+    def __post_init__(self) -> None:
+        whole("numbers of a node's limits", self.numbers, 1, MOST_CONFIGURED)
 
 
-MOST_BINS = 10_000  # of one feature
-MOST_WIDTH = 2**12  # of a hidden layer, as of a hypothesis (`federation.queries.marginals`)
-MOST_EPOCHS = 100_000
-MOST_ROUNDS = 10_000
-MOST_TRIALS = 100_000  # splits, or noise draws of a release
+def whole(name: str, value: Any, least: int, most: int | None = None) -> None:
+    """Raises `InputError` unless `value` is a whole number (no boolean) from `least` to `most`.
+
+    Examples:
+        >>> whole("rows", 10, 1, 10)
+        >>> whole("rows", True, 1, 10)
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: rows must be a whole number from 1 to 10, got True
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
+        upto = "" if most is None else f" to {most}"
+        shown = f"{value!r:.40}" if not isinstance(value, int) or abs(value) < 10**18 else "one of more than 18 digits"
+        raise InputError(f"{name} must be a whole number from {least}{upto}, got {shown}")
 
 
-def require_waves(dimensions: int) -> None:
-    """Raises `InputError` unless `dimensions` is an even number of random features: a cosine and a sine each."""
-    if not 2 <= dimensions <= MOST_FEATURES or dimensions % 2:
-        raise InputError(f"dimensions must be an even number from 2 to {MOST_FEATURES}, got {dimensions}")
+CODE = Limits()  # what holds where a site says nothing
+SIMULATED = Limits(2**28)  # in a simulation, whose user pays for its memory

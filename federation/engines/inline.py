@@ -35,6 +35,32 @@ class InlineGrid(QueueGrid):
         """Nothing is held that would have to be released."""
 
 
+CLIENT_APP = "parties.app:app"
+
+
+def open_grid(
+    kind: Literal["inline", "ray", "flower"],
+    *,
+    workers: int | None = None,
+    address: str | None = None,
+    on_reply: Progress | None = None,
+) -> SimulationGrid:
+    """A grid with no nodes yet: `assign` a placement world by world, and close the grid after use.
+
+    `workers` (one per processor when None) is for `ray` and `flower`, `address` for `ray`. Raises `InputError` when
+    Ray cannot be used.
+    """
+    if kind == "inline":
+        return InlineGrid(CLIENT_APP, on_reply)
+    if kind == "flower":
+        from federation.engines.flower import FlowerGrid
+
+        return FlowerGrid(CLIENT_APP, workers, on_reply)
+    from federation.engines.ray import RayGrid
+
+    return RayGrid(CLIENT_APP, workers, address, on_reply)
+
+
 class MeasuredGrid(InlineGrid):
     """An inline grid that adds up what answering takes.
 
@@ -70,29 +96,3 @@ def _bytes(content: RecordDict) -> int:
     """Of the arrays; the few other values of a message weigh nothing beside them."""
     values = (value for record in content.values() for value in record.values())
     return sum(len(value.data) for value in values if isinstance(value, Array))
-
-
-CLIENT_APP = "parties.app:app"
-
-
-def open_grid(
-    kind: Literal["inline", "ray", "flower"],
-    *,
-    workers: int | None = None,
-    address: str | None = None,
-    on_reply: Progress | None = None,
-) -> SimulationGrid:
-    """A grid with no nodes yet: `assign` a placement world by world, and close the grid after use.
-
-    `workers` (one per processor when None) is for `ray` and `flower`, `address` for `ray`. Raises `InputError` when
-    Ray cannot be used.
-    """
-    if kind == "inline":
-        return InlineGrid(CLIENT_APP, on_reply)
-    if kind == "flower":
-        from federation.engines.flower import FlowerGrid
-
-        return FlowerGrid(CLIENT_APP, workers, on_reply)
-    from federation.engines.ray import RayGrid
-
-    return RayGrid(CLIENT_APP, workers, address, on_reply)

@@ -162,7 +162,26 @@ def halves(context: Context) -> list[Context]:
     ]
 
 
-Progress = Callable[[int, int], None]
+ROLL_CALL = "roll_call"  # the query that `present` answers
+_PATIENCE = 120.0  # seconds for a node to join and to say which partition it is
+_PAUSE = 0.1  # seconds between pulls that brought nothing, as in Flower's own loop
+_DEATHS = ("ActorDiedError", "ActorUnavailableError", "RayActorError")
+DIED = "the worker process died, and Flower's simulation does not replace it; --engine ray does"
+
+
+def present(message: Message, context: Context) -> Message:
+    """Answers a roll call: which partition this node is, and how many there are where its configuration says so.
+
+    Raises `InputError` when the configuration has no partition number, or one that is none.
+    """
+    if "partition-id" not in context.node_config:
+        raise InputError("the node's configuration lacks 'partition-id'; number the nodes from 0")
+    own = context.node_config
+    try:
+        known = {name: int(own[name]) for name in ("partition-id", "num-partitions") if name in own}
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError("partition-id and num-partitions of a node must be whole numbers; correct them") from error
+    return Message(RecordDict({"node": ConfigRecord(known)}), reply_to=message)
 
 
 class SimulationGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not typed
@@ -205,137 +224,6 @@ class SimulationGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not 
     @abstractmethod
     def close(self) -> None:
         """End what this grid started."""
-
-
-PREPARE = "prepare"  # the query with which a grid asks a process to load what a node serves, ahead of any question
-
-
-def failed(message: Message, error: Exception) -> Message:
-    """The reply of a node that could not answer, with the error's text: no more than a simulation's user may read."""
-    reason = str(error) if isinstance(error, FederationError) else f"{type(error).__name__}: {error}".splitlines()[0]
-    return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason), reply_to=message)
-
-
-def handle(app: ClientApp, message: Message, context: Context) -> Message:
-    """The app's reply; an exception becomes an error reply, as in a deployment."""
-    try:
-        return app(message, context)
-    except Exception as error:  # a party's app may fail in any way; the aggregator must hear of it
-        return failed(message, error)
-
-
-_TOGETHER = 64  # parties that small nodes make up together in one call, as each call and each training has its price
-_SHARES = 8  # calls that a process has before it at least, where several nodes go to it together
-
-
-class QueueGrid(SimulationGrid):
-    """A Flower grid in this process."""
-
-    def __init__(self, on_reply: Progress | None = None) -> None:
-        super().__init__(on_reply)
-        self._run: Run | None = None
-        self._reset({})
-
-    def assign(self, placement: Placement) -> None:
-        """Serve this placement from now on, as when a new world begins; what was under way is forgotten."""
-        self._reset({context.node_id: context for context in placement.contexts()})
-
-    def _reset(self, nodes: dict[int, Context]) -> None:
-        self.nodes = nodes
-        self._queue: dict[int, list[Message]] = {}
-        self._replies: dict[str, Message] = {}
-        self._made = self._sent = self._answered = 0
-
-    def set_run(self, run: Run) -> None:
-        """Keep the run's description."""
-        self._run = run
-
-    @property
-    def run(self) -> Run:
-        """The run's description; `RuntimeError` when none was set."""
-        if self._run is None:
-            raise RuntimeError("this grid serves a local run, which has no description")
-        return self._run
-
-    def create_message(
-        self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
-    ) -> Message:
-        """A message from the aggregator to one node."""
-        self._made += 1
-        metadata = Metadata(
-            run_id=1,
-            message_id=str(self._made),
-            src_node_id=0,  # the aggregator
-            dst_node_id=dst_node_id,
-            reply_to_message_id="",
-            group_id=group_id,
-            created_at=time.time(),
-            ttl=ttl or DEFAULT_TTL,
-            message_type=message_type,
-        )
-        return Message(content=content, metadata=metadata)
-
-    def get_node_ids(self) -> Iterable[int]:
-        """Ids of all nodes."""
-        return list(self.nodes)
-
-    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        """Queue messages; nothing runs before replies are pulled."""
-        ids = []
-        for message in messages:
-            self._queue.setdefault(message.metadata.dst_node_id, []).append(message)
-            ids.append(message.metadata.message_id)
-        self._sent += len(ids)
-        return ids
-
-    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        """Replies that are ready, after a short wait for the next one when there is none."""
-        wanted = message_ids if isinstance(message_ids, Set) else set(message_ids)
-        if self._replies.keys().isdisjoint(wanted):
-            self._advance()
-        return [self._replies.pop(identifier) for identifier in list(self._replies) if identifier in wanted]
-
-    def _accept(self, replies: Iterable[Message]) -> None:
-        for reply in replies:
-            self._replies[reply.metadata.reply_to_message_id] = reply
-            self._heard()
-
-    def _next(self) -> tuple[int, list[Message]]:
-        """The node that has waited longest, and all its messages, taken off the queue."""
-        node = next(iter(self._queue))
-        return node, self._queue.pop(node)
-
-    def _next_few(self, busy: int) -> list[tuple[int, list[Message]]]:
-        """The next nodes for one of `busy` processes: one, or several small ones while there are many."""
-        each = int(self.nodes[next(iter(self._queue))].node_config["parties"])
-        together = min(_TOGETHER // each, (len(self._queue) - 1) // (_SHARES * busy))
-        return [self._next() for _ in range(max(1, together))]
-
-    @abstractmethod
-    def _advance(self) -> None:
-        """Bring in some replies, or return after a short wait."""
-
-
-ROLL_CALL = "roll_call"  # the query that `present` answers
-_PATIENCE = 120.0  # seconds for a node to join and to say which partition it is
-_PAUSE = 0.1  # seconds between pulls that brought nothing, as in Flower's own loop
-_DEATHS = ("ActorDiedError", "ActorUnavailableError", "RayActorError")
-DIED = "the worker process died, and Flower's simulation does not replace it; --engine ray does"
-
-
-def present(message: Message, context: Context) -> Message:
-    """Answers a roll call: which partition this node is, and how many there are where its configuration says so.
-
-    Raises `InputError` when the configuration has no partition number, or one that is none.
-    """
-    if "partition-id" not in context.node_config:
-        raise InputError("the node's configuration lacks 'partition-id'; number the nodes from 0")
-    own = context.node_config
-    try:
-        known = {name: int(own[name]) for name in ("partition-id", "num-partitions") if name in own}
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError("partition-id and num-partitions of a node must be whole numbers; correct them") from error
-    return Message(RecordDict({"node": ConfigRecord(known)}), reply_to=message)
 
 
 class StockGrid(SimulationGrid):
@@ -459,3 +347,115 @@ class StockGrid(SimulationGrid):
         """Withdraw what was published for the nodes."""
         if self._published is not None:
             self._published.unlink(missing_ok=True)
+
+
+_TOGETHER = 64  # parties that small nodes make up together in one call, as each call and each training has its price
+_SHARES = 8  # calls that a process has before it at least, where several nodes go to it together
+
+
+class QueueGrid(SimulationGrid):
+    """A Flower grid in this process."""
+
+    def __init__(self, on_reply: Progress | None = None) -> None:
+        super().__init__(on_reply)
+        self._run: Run | None = None
+        self._reset({})
+
+    def assign(self, placement: Placement) -> None:
+        """Serve this placement from now on, as when a new world begins; what was under way is forgotten."""
+        self._reset({context.node_id: context for context in placement.contexts()})
+
+    def _reset(self, nodes: dict[int, Context]) -> None:
+        self.nodes = nodes
+        self._queue: dict[int, list[Message]] = {}
+        self._replies: dict[str, Message] = {}
+        self._made = self._sent = self._answered = 0
+
+    def set_run(self, run: Run) -> None:
+        """Keep the run's description."""
+        self._run = run
+
+    @property
+    def run(self) -> Run:
+        """The run's description; `RuntimeError` when none was set."""
+        if self._run is None:
+            raise RuntimeError("this grid serves a local run, which has no description")
+        return self._run
+
+    def create_message(
+        self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
+    ) -> Message:
+        """A message from the aggregator to one node."""
+        self._made += 1
+        metadata = Metadata(
+            run_id=1,
+            message_id=str(self._made),
+            src_node_id=0,  # the aggregator
+            dst_node_id=dst_node_id,
+            reply_to_message_id="",
+            group_id=group_id,
+            created_at=time.time(),
+            ttl=ttl or DEFAULT_TTL,
+            message_type=message_type,
+        )
+        return Message(content=content, metadata=metadata)
+
+    def get_node_ids(self) -> Iterable[int]:
+        """Ids of all nodes."""
+        return list(self.nodes)
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        """Queue messages; nothing runs before replies are pulled."""
+        ids = []
+        for message in messages:
+            self._queue.setdefault(message.metadata.dst_node_id, []).append(message)
+            ids.append(message.metadata.message_id)
+        self._sent += len(ids)
+        return ids
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+        """Replies that are ready, after a short wait for the next one when there is none."""
+        wanted = message_ids if isinstance(message_ids, Set) else set(message_ids)
+        if self._replies.keys().isdisjoint(wanted):
+            self._advance()
+        return [self._replies.pop(identifier) for identifier in list(self._replies) if identifier in wanted]
+
+    def _accept(self, replies: Iterable[Message]) -> None:
+        for reply in replies:
+            self._replies[reply.metadata.reply_to_message_id] = reply
+            self._heard()
+
+    def _next(self) -> tuple[int, list[Message]]:
+        """The node that has waited longest, and all its messages, taken off the queue."""
+        node = next(iter(self._queue))
+        return node, self._queue.pop(node)
+
+    def _next_few(self, busy: int) -> list[tuple[int, list[Message]]]:
+        """The next nodes for one of `busy` processes: one, or several small ones while there are many."""
+        each = int(self.nodes[next(iter(self._queue))].node_config["parties"])
+        together = min(_TOGETHER // each, (len(self._queue) - 1) // (_SHARES * busy))
+        return [self._next() for _ in range(max(1, together))]
+
+    @abstractmethod
+    def _advance(self) -> None:
+        """Bring in some replies, or return after a short wait."""
+
+
+PREPARE = "prepare"  # the query with which a grid asks a process to load what a node serves, ahead of any question
+
+
+def failed(message: Message, error: Exception) -> Message:
+    """The reply of a node that could not answer, with the error's text: no more than a simulation's user may read."""
+    reason = str(error) if isinstance(error, FederationError) else f"{type(error).__name__}: {error}".splitlines()[0]
+    return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason), reply_to=message)
+
+
+def handle(app: ClientApp, message: Message, context: Context) -> Message:
+    """The app's reply; an exception becomes an error reply, as in a deployment."""
+    try:
+        return app(message, context)
+    except Exception as error:  # a party's app may fail in any way; the aggregator must hear of it
+        return failed(message, error)
+
+
+Progress = Callable[[int, int], None]

@@ -36,53 +36,6 @@ from federation.engines.codec import merge_submissions
 from federation.engines.nodes import PREPARE, Placement, Progress, QueueGrid, halves, handle, in_company
 from federation.engines.ray_cluster import Head, connect
 
-DIED = "the worker process died while serving this party"
-
-
-@dataclass
-class Recovery:
-    """Collects the replies to one node's messages until no part is outstanding."""
-
-    messages: list[Message]
-    outstanding: int = 1
-    divided: bool = False
-    _parts: list[list[Message]] = field(default_factory=list)
-    _failures: dict[int, str] = field(default_factory=dict)
-
-    def divide(self, context: Context) -> list[Context]:
-        """The halves to serve instead of `context`, none when its only party is lost for good."""
-        parts, self.divided = halves(context), True
-        self.outstanding += len(parts) - 1
-        if not parts:
-            self._lose(context, DIED)
-        return parts
-
-    def add(self, context: Context, replies: list[Message]) -> None:
-        """Keep one part's replies; of a divided node an error loses the parties of the part."""
-        self.outstanding -= 1
-        error = next((reply.error for reply in replies if reply.has_error()), None)
-        if self.divided and error is not None:
-            self._lose(context, str(error.reason))
-        else:
-            self._parts.append(replies)
-
-    def replies(self) -> list[Message]:
-        """One reply per message, once nothing is outstanding; those of an undivided node as they are."""
-        if not self.divided:
-            return self._parts[0]
-        if not self._parts:
-            error = Error(ErrorCode.CLIENT_APP_CRASHED, next(iter(self._failures.values())))
-            return [Message(error, reply_to=message) for message in self.messages]
-        return [
-            Message(merge_submissions([part[number].content for part in self._parts], self._failures), reply_to=message)
-            for number, message in enumerate(self.messages)
-        ]
-
-    def _lose(self, context: Context, reason: str) -> None:
-        first, count = int(context.node_config["first-party"]), int(context.node_config["parties"])
-        self._failures.update(dict.fromkeys(range(first, first + count), reason))
-
-
 _AHEAD = 2  # bundles of works in flight per worker: one running, one waiting
 _MOST_DEATHS = 200  # of workers in one world, before it is given up
 _LATE = 3  # times what bundles usually take, after which an idle worker gets a copy
@@ -369,3 +322,50 @@ class RayGrid(QueueGrid):
             ray.shutdown()
             self._owns_ray = False
         self._head.release()
+
+
+DIED = "the worker process died while serving this party"
+
+
+@dataclass
+class Recovery:
+    """Collects the replies to one node's messages until no part is outstanding."""
+
+    messages: list[Message]
+    outstanding: int = 1
+    divided: bool = False
+    _parts: list[list[Message]] = field(default_factory=list)
+    _failures: dict[int, str] = field(default_factory=dict)
+
+    def divide(self, context: Context) -> list[Context]:
+        """The halves to serve instead of `context`, none when its only party is lost for good."""
+        parts, self.divided = halves(context), True
+        self.outstanding += len(parts) - 1
+        if not parts:
+            self._lose(context, DIED)
+        return parts
+
+    def add(self, context: Context, replies: list[Message]) -> None:
+        """Keep one part's replies; of a divided node an error loses the parties of the part."""
+        self.outstanding -= 1
+        error = next((reply.error for reply in replies if reply.has_error()), None)
+        if self.divided and error is not None:
+            self._lose(context, str(error.reason))
+        else:
+            self._parts.append(replies)
+
+    def replies(self) -> list[Message]:
+        """One reply per message, once nothing is outstanding; those of an undivided node as they are."""
+        if not self.divided:
+            return self._parts[0]
+        if not self._parts:
+            error = Error(ErrorCode.CLIENT_APP_CRASHED, next(iter(self._failures.values())))
+            return [Message(error, reply_to=message) for message in self.messages]
+        return [
+            Message(merge_submissions([part[number].content for part in self._parts], self._failures), reply_to=message)
+            for number, message in enumerate(self.messages)
+        ]
+
+    def _lose(self, context: Context, reason: str) -> None:
+        first, count = int(context.node_config["first-party"]), int(context.node_config["parties"])
+        self._failures.update(dict.fromkeys(range(first, first + count), reason))

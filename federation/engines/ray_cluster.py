@@ -23,45 +23,6 @@ from federation.contract.errors import FederationError, InputError
 from federation.engines.last_words import LastWords, answers
 from federation.engines.nodes import processors
 
-NOTHING = logging.CRITICAL + 1
-
-
-def hush(name: str, level: int = NOTHING) -> Callable[[], None]:
-    """Handlers of the logger `name` that write to this process's output or errors show nothing below `level`.
-
-    Others, which may be what somebody listens by, are left alone.
-
-    Gives what makes them as they were.
-
-    Examples:
-        >>> import sys
-        >>> logger, console = logging.getLogger("loud"), logging.StreamHandler(sys.stdout)
-        >>> logger.addHandler(console)
-        >>> restore = hush("loud")
-        >>> logger.error("not shown")
-        >>> restore()
-        >>> logger.error("shown")
-        shown
-        >>> logger.removeHandler(console)
-    """
-    consoles = [each for each in logging.getLogger(name).handlers if _is_console(each)]
-    before = [console.level for console in consoles]
-    for console in consoles:
-        console.setLevel(level)
-
-    def restore() -> None:
-        for console, each in zip(consoles, before, strict=True):
-            console.setLevel(each)
-
-    return restore
-
-
-def _is_console(handler: logging.Handler) -> bool:
-    # A progress bar stands in for the outputs while it is shown; handlers made before it keep the first ones.
-    outputs = (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)
-    return isinstance(handler, logging.StreamHandler) and handler.stream in outputs
-
-
 _OBJECT_STORE = 1 << 30  # bytes; Ray's default takes a third of the machine
 _REACHABLE = 5.0  # seconds for a cluster's port to answer; Ray itself tries for minutes and then ends the process
 _LOOK = 0.05  # seconds between looks at a cluster, each of which is two connections
@@ -174,3 +135,42 @@ class Head:
 
 def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+NOTHING = logging.CRITICAL + 1
+
+
+def hush(name: str, level: int = NOTHING) -> Callable[[], None]:
+    """Handlers of the logger `name` that write to this process's output or errors show nothing below `level`.
+
+    Others, which may be what somebody listens by, are left alone.
+
+    Gives what makes them as they were.
+
+    Examples:
+        >>> import sys
+        >>> logger, console = logging.getLogger("loud"), logging.StreamHandler(sys.stdout)
+        >>> logger.addHandler(console)
+        >>> restore = hush("loud")
+        >>> logger.error("not shown")
+        >>> restore()
+        >>> logger.error("shown")
+        shown
+        >>> logger.removeHandler(console)
+    """
+    consoles = [each for each in logging.getLogger(name).handlers if _is_console(each)]
+    before = [console.level for console in consoles]
+    for console in consoles:
+        console.setLevel(level)
+
+    def restore() -> None:
+        for console, each in zip(consoles, before, strict=True):
+            console.setLevel(each)
+
+    return restore
+
+
+def _is_console(handler: logging.Handler) -> bool:
+    # A progress bar stands in for the outputs while it is shown; handlers made before it keep the first ones.
+    outputs = (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)
+    return isinstance(handler, logging.StreamHandler) and handler.stream in outputs

@@ -18,82 +18,6 @@ from numpy.typing import NDArray
 
 from federation.contract.errors import InputError
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
-
-
-def numbers(values: Any, what: str) -> Floats:
-    """`values` as float64, of whatever shape. Raises `InputError` (naming them as `what`) unless they are numbers.
-
-    Examples:
-        >>> numbers([1, 2], "rows")
-        array([1., 2.])
-    """
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{what} must be numbers: {error}") from error
-
-
-def all_finite(values: Floats) -> bool:
-    """Whether all of `values` are finite, in one pass over them; False, too, where their squares overflow.
-
-    Examples:
-        >>> all_finite(np.array([1.0, 2.0])), all_finite(np.array([1.0, np.nan])), all_finite(np.array([1e200]))
-        (True, False, False)
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(np.vdot(values, values)))
-
-
-def require_finite(rows: Floats, what: str, first: int = 0, *, missing: bool = False) -> None:
-    """Raises `InputError` unless all of `rows` (n, d) is finite, or NaN if cells may be `missing`.
-
-    The message counts rows from `first`.
-    """
-    if all_finite(rows):
-        return
-    allowed = ~np.isinf(rows) if missing else np.isfinite(rows)
-    if not allowed.all():
-        row, column = np.argwhere(~allowed)[0]
-        wanted = "finite, or missing" if missing else "finite"
-        raise InputError(
-            f"{what} must be {wanted}: row {first + row}, column {column} (counted from 0) is {rows[row, column]}; "
-            "remove or replace such values"
-        )
-
-
-def within_norm(rows: Floats, l1_bound: float | None = None) -> Floats:
-    """Rows (n, d) with those longer than 1 cut to norm 1, and where there is a bound to that L1 norm as well.
-
-    Examples:
-        >>> within_norm(np.array([[3.0, 4.0], [0.3, 0.4]]))
-        array([[0.6, 0.8],
-               [0.3, 0.4]])
-    """
-    with np.errstate(over="ignore"):  # a row of infinite norm becomes zeros
-        longer = np.maximum(np.sqrt(np.einsum("nd,nd->n", rows, rows)), 1.0)
-        if l1_bound is not None:
-            longer = np.maximum(longer, np.abs(rows).sum(axis=1) / l1_bound)
-    shortened: Floats = rows / longer[:, None]
-    return shortened
-
-
-_LARGEST = (32 << 20) - (64 << 10)  # just below what glibc takes into account
-
-
-@cache
-def keep_freed_memory() -> None:
-    """Let this process reuse the memory of arrays up to 32 MiB that it has freed, up to twice as much at a time.
-
-    By default glibc returns large freed blocks to the system at once, and fetching their pages again can cost several
-    times what is done with the votes in them. It raises its thresholds to the largest block that it has seen freed
-    (mallopt(3), "dynamic mmap threshold"): this frees one that was never touched. Elsewhere it does nothing.
-    """
-    np.empty(_LARGEST, dtype=np.uint8)
-
-
 _SHIFT, _SPREAD = np.uint64(33), np.uint64(0xFF51AFD7ED558CCD)  # of the last step of MurmurHash3
 _BLOCK_BYTES = 1 << 18  # of rows that are looked at together, so that they stay in cache
 
@@ -138,6 +62,29 @@ def _keys(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.asarray(mixed @ factors)
 
 
+_RANK_CUT = 1e-12  # of the largest eigenvalue of X'X with columns of norm 1: the rest is rounding
+
+
+def whitening(moments: Floats) -> tuple[Floats, Floats]:
+    """W and V, (d, r), with W' moments W = 1 and V W' = 1 on the span of the rows; `moments` (d, d) has rank r.
+
+    Columns are scaled to norm 1 first, so that units do not decide which directions are rounding errors. W W' is the
+    pseudo-inverse of least norm in units of each column's.
+
+    Examples:
+        >>> rows = np.random.default_rng(0).normal(size=(9, 2)) @ [[1.0, 0.0, 2.0], [0.0, 30.0, 0.0]]  # of rank 2
+        >>> whiten, unwhiten = whitening(rows.T @ rows)
+        >>> whiten.shape, np.allclose(rows @ whiten @ unwhiten.T, rows)
+        ((3, 2), True)
+    """
+    norms = np.sqrt(np.maximum(np.diag(moments), 0.0))
+    scale = np.where(norms > 0, norms, 1.0)
+    values, vectors = np.linalg.eigh(moments / np.outer(scale, scale))
+    kept = values > _RANK_CUT * values[-1]
+    root = np.sqrt(values[kept])
+    return vectors[:, kept] / root / scale[:, None], vectors[:, kept] * root * scale[:, None]
+
+
 def contrasts(classes: int) -> Floats:
     """Basis B, shape (C, C-1), of the vectors that sum to zero: B'B = I, B'1 = 0, B B' = I - 11'/C.
 
@@ -167,24 +114,77 @@ def contrast_rounding(classes: int) -> float:
     return (classes + 8) * math.sqrt(classes) * 2.0**-53
 
 
-_RANK_CUT = 1e-12  # of the largest eigenvalue of X'X with columns of norm 1: the rest is rounding
+_LARGEST = (32 << 20) - (64 << 10)  # just below what glibc takes into account
 
 
-def whitening(moments: Floats) -> tuple[Floats, Floats]:
-    """W and V, (d, r), with W' moments W = 1 and V W' = 1 on the span of the rows; `moments` (d, d) has rank r.
+@cache
+def keep_freed_memory() -> None:
+    """Let this process reuse the memory of arrays up to 32 MiB that it has freed, up to twice as much at a time.
 
-    Columns are scaled to norm 1 first, so that units do not decide which directions are rounding errors. W W' is the
-    pseudo-inverse of least norm in units of each column's.
+    By default glibc returns large freed blocks to the system at once, and fetching their pages again can cost several
+    times what is done with the votes in them. It raises its thresholds to the largest block that it has seen freed
+    (mallopt(3), "dynamic mmap threshold"): this frees one that was never touched. Elsewhere it does nothing.
+    """
+    np.empty(_LARGEST, dtype=np.uint8)
+
+
+def within_norm(rows: Floats, l1_bound: float | None = None) -> Floats:
+    """Rows (n, d) with those longer than 1 cut to norm 1, and where there is a bound to that L1 norm as well.
 
     Examples:
-        >>> rows = np.random.default_rng(0).normal(size=(9, 2)) @ [[1.0, 0.0, 2.0], [0.0, 30.0, 0.0]]  # of rank 2
-        >>> whiten, unwhiten = whitening(rows.T @ rows)
-        >>> whiten.shape, np.allclose(rows @ whiten @ unwhiten.T, rows)
-        ((3, 2), True)
+        >>> within_norm(np.array([[3.0, 4.0], [0.3, 0.4]]))
+        array([[0.6, 0.8],
+               [0.3, 0.4]])
     """
-    norms = np.sqrt(np.maximum(np.diag(moments), 0.0))
-    scale = np.where(norms > 0, norms, 1.0)
-    values, vectors = np.linalg.eigh(moments / np.outer(scale, scale))
-    kept = values > _RANK_CUT * values[-1]
-    root = np.sqrt(values[kept])
-    return vectors[:, kept] / root / scale[:, None], vectors[:, kept] * root * scale[:, None]
+    with np.errstate(over="ignore"):  # a row of infinite norm becomes zeros
+        longer = np.maximum(np.sqrt(np.einsum("nd,nd->n", rows, rows)), 1.0)
+        if l1_bound is not None:
+            longer = np.maximum(longer, np.abs(rows).sum(axis=1) / l1_bound)
+    shortened: Floats = rows / longer[:, None]
+    return shortened
+
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+
+
+def numbers(values: Any, what: str) -> Floats:
+    """`values` as float64, of whatever shape. Raises `InputError` (naming them as `what`) unless they are numbers.
+
+    Examples:
+        >>> numbers([1, 2], "rows")
+        array([1., 2.])
+    """
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{what} must be numbers: {error}") from error
+
+
+def all_finite(values: Floats) -> bool:
+    """Whether all of `values` are finite, in one pass over them; False, too, where their squares overflow.
+
+    Examples:
+        >>> all_finite(np.array([1.0, 2.0])), all_finite(np.array([1.0, np.nan])), all_finite(np.array([1e200]))
+        (True, False, False)
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(np.vdot(values, values)))
+
+
+def require_finite(rows: Floats, what: str, first: int = 0, *, missing: bool = False) -> None:
+    """Raises `InputError` unless all of `rows` (n, d) is finite, or NaN if cells may be `missing`.
+
+    The message counts rows from `first`.
+    """
+    if all_finite(rows):
+        return
+    allowed = ~np.isinf(rows) if missing else np.isfinite(rows)
+    if not allowed.all():
+        row, column = np.argwhere(~allowed)[0]
+        wanted = "finite, or missing" if missing else "finite"
+        raise InputError(
+            f"{what} must be {wanted}: row {first + row}, column {column} (counted from 0) is {rows[row, column]}; "
+            "remove or replace such values"
+        )

@@ -480,6 +480,20 @@ def _of_all_bags(guarantee: Guarantee, bags: Bags) -> Guarantee:
     return replace(guarantee, epsilon=epsilon, delta=delta, parameters=parameters, gaussian_mu=None)
 
 
+class HonestTotals(Honest):
+    """Totals of each bag over parties that have at most `largest` rows of it."""
+
+    def __init__(self, query: BagTotalsQuestion, largest: int) -> None:
+        self._most = self.most = largest * query.longest
+        self.variance = query.mechanism().variance() if query.noise.aims else 0.0
+
+    def reachable(self, name: str, opened: Arrays, parties: int, wholes: float) -> tuple[float, float]:
+        """As far as all rows reach, and the noise of all shares; counts are not below 0 but for the noise."""
+        noise = REACH * math.sqrt(wholes * self.variance)
+        largest = parties * self._most * (1 + ROUNDING) + noise
+        return -largest if name == "sums" else -noise, largest
+
+
 SUM_STEP = 2.0**-26  # of sums of rows without noise: their total over the parties is exact, in any order
 
 _calibrated_counts = lru_cache(bag_totals.calibrate_bag_totals)  # all parties of a release have the same
@@ -574,20 +588,6 @@ class BagTotalsQuestion(BagQuestion, PrivateQuestion):
         unit = Unit.PERSON if self.bags.rows_per_person else Unit.LABEL
         premises = (*counted_once(self.bags), _ALL_BAGS, _PUBLIC_BAGS)
         return self.mechanism().guarantee(unit, Adjacency.REPLACE, premises)
-
-
-class HonestTotals(Honest):
-    """Totals of each bag over parties that have at most `largest` rows of it."""
-
-    def __init__(self, query: BagTotalsQuestion, largest: int) -> None:
-        self._most = self.most = largest * query.longest
-        self.variance = query.mechanism().variance() if query.noise.aims else 0.0
-
-    def reachable(self, name: str, opened: Arrays, parties: int, wholes: float) -> tuple[float, float]:
-        """As far as all rows reach, and the noise of all shares; counts are not below 0 but for the noise."""
-        noise = REACH * math.sqrt(wholes * self.variance)
-        largest = parties * self._most * (1 + ROUNDING) + noise
-        return -largest if name == "sums" else -noise, largest
 
 
 @dataclass(frozen=True)

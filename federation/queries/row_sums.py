@@ -47,7 +47,6 @@ _sum_noise = lru_cache(calibrate)  # all parties of a release have the same
 _response = lru_cache(summed_response.calibrate_summed_response)
 LARGEST_WEIGHT = 1e6
 _ROUNDED = 2.0**-25  # what parties may have rounded entries of public sums by
-_LARGEST = 2.0**80  # of a sum over a party's rows, noise included
 _SHORT_ROWS = Assumption(
     "rows behind the public feature map, their constant feature included, are cut to norm 1", Check.ENFORCED
 )
@@ -373,6 +372,7 @@ class MomentQuestion(SummedQuestion):
         return replace(found, mechanism="sum_or_response", parameters=parameters, assumptions=either, gaussian_mu=None)
 
 
+_LARGEST = 2.0**80  # of a sum over a party's rows, noise included
 _noise = lru_cache(RowStatistic.noise)  # all parties of a release have the same
 _label_noise = lru_cache(calibrate)
 # of a sum over a party's public rows

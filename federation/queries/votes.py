@@ -213,6 +213,19 @@ class IndividualQuestion(ClassifierQuestion):
         return {name: Field((), minimum=0.0, maximum=1.0) for name in ("accuracy", "balanced_accuracy", *ordering)}
 
 
+class HonestVectors(Honest):
+    """Sums of vectors in a ball."""
+
+    def __init__(self, query: VectorSumQuestion) -> None:
+        self.longest = query.ball.norm
+        self.variance = shares.variance(query.mechanism().additive, query.contributors)
+
+    def reachable(self, name: str, opened: Arrays, parties: int, wholes: float) -> tuple[float, float]:
+        """As far as all vectors reach together, and the noise of all shares."""
+        largest = parties * self.longest * (1 + ROUNDING) + REACH * math.sqrt(wholes * self.variance)
+        return -largest, largest
+
+
 _calibrated = lru_cache(vector_sums.calibrate_vector_sums)  # all parties of a release have the same
 _LARGEST = 2.0**80  # of an entry, noise included
 
@@ -281,19 +294,6 @@ class VectorSumQuestion(PrivateQuestion):
             Keeper.SITE,
         )
         return self.mechanism().guarantee(Unit.PARTY, Adjacency.REPLACE, (own,))
-
-
-class HonestVectors(Honest):
-    """Sums of vectors in a ball."""
-
-    def __init__(self, query: VectorSumQuestion) -> None:
-        self.longest = query.ball.norm
-        self.variance = shares.variance(query.mechanism().additive, query.contributors)
-
-    def reachable(self, name: str, opened: Arrays, parties: int, wholes: float) -> tuple[float, float]:
-        """As far as all vectors reach together, and the noise of all shares."""
-        largest = parties * self.longest * (1 + ROUNDING) + REACH * math.sqrt(wholes * self.variance)
-        return -largest, largest
 
 
 @dataclass(frozen=True)

@@ -26,59 +26,6 @@ from federation.queries.additive import AdditiveQuestion
 from parties.party_data.cohort import Cohort
 from parties.party_data.isolation import alone
 
-GROUP = "federation.queries"
-_KINDS = (PrivateQuestion, PublicQuestion, TrustedQuestion)
-
-
-def kinds() -> list[str]:
-    """The kinds of question that something is installed for, sorted.
-
-    Examples:
-        >>> kinds()[:3]
-        ['bag_sums', 'count_totals', 'counts']
-    """
-    return list(installed(GROUP))
-
-
-def answerer(kind: str) -> Callable[..., Any]:
-    """The function that answers questions of a kind, as `parties.guard.answering.answered` describes it.
-
-    Raises `InputError` if there is none, and one that names the package where it cannot be imported or called.
-    """
-    entry = find(GROUP, "question", kind)
-    found: Callable[..., Any] = entry.load()
-    if not callable(found):
-        raise InputError(f"{entry.described} is no function; its package must be repaired")
-    return found
-
-
-def question_type(kind: str) -> type[Question]:
-    """The class of the questions of a kind, by the type of the argument `question` of what answers them.
-
-    Raises `InputError` as `answerer`, and for a function that does not name one, one that does not say what its answers
-    are for, or one of another kind than the entry point.
-    """
-    entry = find(GROUP, "question", kind)
-    try:
-        hint = _question_hint(answerer(kind))
-    except NameError as error:
-        raise InputError(f"{entry.described} has a type that cannot be read: {error}") from error
-    if not (isinstance(hint, type) and issubclass(hint, _KINDS)):
-        raise InputError(
-            f"{entry.described} must have an argument 'question' whose type derives from "
-            f"{' or '.join(kind.__name__ for kind in _KINDS)}, got {hint}; its package must be repaired"
-        )
-    if hint.kind != kind:
-        raise InputError(f"{entry.described} answers questions of the kind '{hint.kind}'; rename either")
-    return hint
-
-
-@cache
-def _question_hint(answers: Callable[..., Any]) -> Any:
-    """What the argument `question` of a function is declared to be; every message asks for it."""
-    return get_type_hints(answers).get("question")
-
-
 Arrays: TypeAlias = Mapping[str, np.ndarray]
 NoisyAct: TypeAlias = Callable[[int, NoiseBits], Arrays]  # of a party and the bits of its noise
 PlainAct: TypeAlias = Callable[[int], Arrays]
@@ -171,3 +118,56 @@ def _require_deployable(cohort: Cohort, question: PrivateQuestion, promise: Guar
         raise InputError(why)
     if question.seeded or question.draws != 1:
         raise InputError("outside a simulation noise has no seed, and every answer is given once")
+
+
+GROUP = "federation.queries"
+_KINDS = (PrivateQuestion, PublicQuestion, TrustedQuestion)
+
+
+def kinds() -> list[str]:
+    """The kinds of question that something is installed for, sorted.
+
+    Examples:
+        >>> kinds()[:3]
+        ['bag_sums', 'count_totals', 'counts']
+    """
+    return list(installed(GROUP))
+
+
+def answerer(kind: str) -> Callable[..., Any]:
+    """The function that answers questions of a kind, as `parties.guard.answering.answered` describes it.
+
+    Raises `InputError` if there is none, and one that names the package where it cannot be imported or called.
+    """
+    entry = find(GROUP, "question", kind)
+    found: Callable[..., Any] = entry.load()
+    if not callable(found):
+        raise InputError(f"{entry.described} is no function; its package must be repaired")
+    return found
+
+
+def question_type(kind: str) -> type[Question]:
+    """The class of the questions of a kind, by the type of the argument `question` of what answers them.
+
+    Raises `InputError` as `answerer`, and for a function that does not name one, one that does not say what its answers
+    are for, or one of another kind than the entry point.
+    """
+    entry = find(GROUP, "question", kind)
+    try:
+        hint = _question_hint(answerer(kind))
+    except NameError as error:
+        raise InputError(f"{entry.described} has a type that cannot be read: {error}") from error
+    if not (isinstance(hint, type) and issubclass(hint, _KINDS)):
+        raise InputError(
+            f"{entry.described} must have an argument 'question' whose type derives from "
+            f"{' or '.join(kind.__name__ for kind in _KINDS)}, got {hint}; its package must be repaired"
+        )
+    if hint.kind != kind:
+        raise InputError(f"{entry.described} answers questions of the kind '{hint.kind}'; rename either")
+    return hint
+
+
+@cache
+def _question_hint(answers: Callable[..., Any]) -> Any:
+    """What the argument `question` of a function is declared to be; every message asks for it."""
+    return get_type_hints(answers).get("question")

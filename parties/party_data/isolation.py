@@ -19,8 +19,6 @@ _log = logging.getLogger(__name__)
 _LONGEST_REASON = 200
 DROPPED_OUT = "dropped out"  # why a party of a simulation did not answer
 
-T = TypeVar("T")
-
 
 class FailedBefore(Exception):
     """Raised for a party that could not answer before; its text is the cause that `alone` gave then."""
@@ -70,6 +68,9 @@ def jointly(
     positions = dict(zip(parties.tolist(), everyone[:, None], strict=True))
     results, failures = alone(cohort, positions, lambda party: act(positions[party]))
     return [(positions[party], result) for party, result in results.items()], failures
+
+
+T = TypeVar("T")
 
 
 class Group(Protocol):

@@ -138,26 +138,57 @@ def _counted(holdings: Holdings, owner: np.ndarray, rows_per_person: int) -> np.
     return np.arange(len(owner))
 
 
-def respond_counts(cohort: Cohort, question: CountsQuestion) -> NoisyAct:
-    """Estimates of the label counts of every bag, private on arrival; zeros for bags that a party does not have."""
-    noise, draws = question.noise, question.draws
-    mechanism = None if noise.kind in (OFF, PUBLISHED) else question.mechanism()
-
-    def release(counts: np.ndarray, bits: NoiseBits) -> np.ndarray:
-        """Counts (C,) to estimates (draws, C)."""
-        if noise.kind == PUBLISHED:
-            return published_release(counts, noise.epsilon, noise.delta, bits, draws)
-        exact = np.repeat(counts[None].astype(np.float64), draws, axis=0)
-        return exact if mechanism is None else mechanism.release(counts, bits, draws)
+def respond_count_totals(cohort: Cohort, question: CountTotalsQuestion) -> NoisyAct:
+    """Rows and label counts of every bag, with a share of the noise on the counts."""
 
     def act(party: int, bits: NoiseBits) -> Arrays:
         bags = bags_of(cohort, party, question.bags)
-        estimates = np.zeros(question.fields()["counts"].shape)
-        for bag, _ in bags.each():
-            estimates[:, bag] = release(bags.counts[bag], bits)
-        return {"sizes": bags.sizes, "counts": estimates}
+        return {"sizes": bags.sizes, "counts": _noisy(question, bags.counts, bits)}
 
     return act
+
+
+def respond_embedding_totals(cohort: Cohort, question: EmbeddingTotalsQuestion) -> NoisyAct:
+    """The same beside the sum of every bag's rows; where rows are protected, with shares of noise on all of it.
+
+    Raises `InputError` for rows protected behind a feature map that does not bound their norms.
+    """
+    if question.protects_rows and [step.kind for step in question.feature_map.steps[-1:]] != ["fourier"]:
+        raise InputError("the noise of an embedding is for random Fourier features, whose rows have norm 1")
+    most = largest_bag(rows_at_a_time(question.feature_map))
+
+    def act(party: int, bits: NoiseBits) -> Arrays:
+        hidden = question.protects_rows
+        bags = bags_of(cohort, party, question.bags, private_rows=hidden, private_bags=hidden)
+        if len(bags.labels) > most:
+            raise InputError(
+                f"a party has more than {most} rows in bags; the noise covers the rounding of sums over so many "
+                "behind this feature map: divide the party, or make fewer features"
+            )
+        if not question.protects_rows:
+            sums = np.rint(_sums(question, bags) / SUM_STEP) * SUM_STEP
+            return {"sizes": bags.sizes, "counts": _noisy(question, bags.counts, bits), "sums": sums}
+        both = _noisy(question, np.hstack([question.label_weight * bags.counts, _sums(question, bags)]), bits)
+        return {"counts": both[..., : question.bags.classes], "sums": both[..., question.bags.classes :]}
+
+    return act
+
+
+def _sums(question: EmbeddingTotalsQuestion, bags: PartyBags) -> Floats:
+    """Of every bag's rows behind the feature map (B, D)."""
+    found = np.zeros((question.bags.count, question.feature_map.dimension))
+    for bag, rows in bags.each():
+        for tile in private_features(question.feature_map, rows):
+            found[bag] += tile.sum(axis=0)
+    return found
+
+
+def _noisy(question: BagTotalsQuestion, values: np.ndarray, bits: NoiseBits) -> Floats:
+    """Numbers of all bags (B, N) with shares of noise (draws, B, N), or as they are where it is off."""
+    if question.noise.kind == OFF:
+        return np.repeat(np.rint(values / SUM_STEP)[None] * SUM_STEP, question.draws, axis=0)
+    drawn = question.mechanism().release(values.ravel(), bits, question.draws)
+    return drawn.reshape(question.draws, *values.shape)
 
 
 def respond_embeddings(cohort: Cohort, question: EmbeddingsQuestion) -> PlainAct:
@@ -226,54 +257,23 @@ def respond_rows(cohort: Cohort, question: RowsQuestion) -> PlainAct:
     return act
 
 
-def respond_count_totals(cohort: Cohort, question: CountTotalsQuestion) -> NoisyAct:
-    """Rows and label counts of every bag, with a share of the noise on the counts."""
+def respond_counts(cohort: Cohort, question: CountsQuestion) -> NoisyAct:
+    """Estimates of the label counts of every bag, private on arrival; zeros for bags that a party does not have."""
+    noise, draws = question.noise, question.draws
+    mechanism = None if noise.kind in (OFF, PUBLISHED) else question.mechanism()
+
+    def release(counts: np.ndarray, bits: NoiseBits) -> np.ndarray:
+        """Counts (C,) to estimates (draws, C)."""
+        if noise.kind == PUBLISHED:
+            return published_release(counts, noise.epsilon, noise.delta, bits, draws)
+        exact = np.repeat(counts[None].astype(np.float64), draws, axis=0)
+        return exact if mechanism is None else mechanism.release(counts, bits, draws)
 
     def act(party: int, bits: NoiseBits) -> Arrays:
         bags = bags_of(cohort, party, question.bags)
-        return {"sizes": bags.sizes, "counts": _noisy(question, bags.counts, bits)}
+        estimates = np.zeros(question.fields()["counts"].shape)
+        for bag, _ in bags.each():
+            estimates[:, bag] = release(bags.counts[bag], bits)
+        return {"sizes": bags.sizes, "counts": estimates}
 
     return act
-
-
-def respond_embedding_totals(cohort: Cohort, question: EmbeddingTotalsQuestion) -> NoisyAct:
-    """The same beside the sum of every bag's rows; where rows are protected, with shares of noise on all of it.
-
-    Raises `InputError` for rows protected behind a feature map that does not bound their norms.
-    """
-    if question.protects_rows and [step.kind for step in question.feature_map.steps[-1:]] != ["fourier"]:
-        raise InputError("the noise of an embedding is for random Fourier features, whose rows have norm 1")
-    most = largest_bag(rows_at_a_time(question.feature_map))
-
-    def act(party: int, bits: NoiseBits) -> Arrays:
-        hidden = question.protects_rows
-        bags = bags_of(cohort, party, question.bags, private_rows=hidden, private_bags=hidden)
-        if len(bags.labels) > most:
-            raise InputError(
-                f"a party has more than {most} rows in bags; the noise covers the rounding of sums over so many "
-                "behind this feature map: divide the party, or make fewer features"
-            )
-        if not question.protects_rows:
-            sums = np.rint(_sums(question, bags) / SUM_STEP) * SUM_STEP
-            return {"sizes": bags.sizes, "counts": _noisy(question, bags.counts, bits), "sums": sums}
-        both = _noisy(question, np.hstack([question.label_weight * bags.counts, _sums(question, bags)]), bits)
-        return {"counts": both[..., : question.bags.classes], "sums": both[..., question.bags.classes :]}
-
-    return act
-
-
-def _sums(question: EmbeddingTotalsQuestion, bags: PartyBags) -> Floats:
-    """Of every bag's rows behind the feature map (B, D)."""
-    found = np.zeros((question.bags.count, question.feature_map.dimension))
-    for bag, rows in bags.each():
-        for tile in private_features(question.feature_map, rows):
-            found[bag] += tile.sum(axis=0)
-    return found
-
-
-def _noisy(question: BagTotalsQuestion, values: np.ndarray, bits: NoiseBits) -> Floats:
-    """Numbers of all bags (B, N) with shares of noise (draws, B, N), or as they are where it is off."""
-    if question.noise.kind == OFF:
-        return np.repeat(np.rint(values / SUM_STEP)[None] * SUM_STEP, question.draws, axis=0)
-    drawn = question.mechanism().release(values.ravel(), bits, question.draws)
-    return drawn.reshape(question.draws, *values.shape)

@@ -156,6 +156,37 @@ def _require_finite(sums: Floats, rows: Floats, labels: Floats, bags: Integers) 
     raise InputError(f"rows and labels must be finite: row {members[~finite][0]} is not; remove or replace such values")
 
 
+def respond_private_labels(cohort: Cohort, question: PrivateLabelsQuestion) -> NoisyAct:
+    """All rows of every party with a private label each; zeros where there is no row."""
+    mechanism = None if question.noise.kind == OFF else question.mechanism()
+
+    def act(party: int, bits: NoiseBits) -> Arrays:
+        rows, labels = labelled(cohort, party, question.rows)
+        fields, size = question.fields(), len(rows)
+        sent = {name: np.zeros(declared.shape) for name, declared in fields.items()}
+        sent["size"], sent["rows"][:size] = np.asarray(float(size)), rows
+        for draw in range(question.draws):
+            sent["labels"][draw, :size] = labels if mechanism is None else mechanism.release(labels, bits)
+        return sent
+
+    return act
+
+
+def respond_label_sums(cohort: Cohort, question: LabelSumsQuestion) -> NoisyAct:
+    """X'X and noisy X'y of every party, whose noise is shaped by its own public rows, and what is known of it."""
+
+    def act(party: int, bits: NoiseBits) -> Arrays:
+        rows, labels = labelled(cohort, party, question.rows)
+        sent = {"size": np.asarray(float(len(rows))), "gram": rows.T @ rows}
+        if question.noise.kind == OFF:
+            return {**sent, "moment": np.tile(rows.T @ labels, (question.draws, 1))}
+        mechanism = question.mechanism(rows)
+        moment = mechanism.release(rows, labels, bits, question.draws)
+        return {**sent, "moment": moment, "row_sum": rows.sum(axis=0), "covariance": mechanism.covariance()}
+
+    return act
+
+
 _AT_A_TIME = 1 << 14  # rows in bags, of all draws that are made together: so many or those of one draw
 
 
@@ -270,34 +301,3 @@ def _filled_up(
         place = (slice(formed),) if name == "rows" else (slice(None), slice(formed))
         sent[name][place] = array
     return sent
-
-
-def respond_private_labels(cohort: Cohort, question: PrivateLabelsQuestion) -> NoisyAct:
-    """All rows of every party with a private label each; zeros where there is no row."""
-    mechanism = None if question.noise.kind == OFF else question.mechanism()
-
-    def act(party: int, bits: NoiseBits) -> Arrays:
-        rows, labels = labelled(cohort, party, question.rows)
-        fields, size = question.fields(), len(rows)
-        sent = {name: np.zeros(declared.shape) for name, declared in fields.items()}
-        sent["size"], sent["rows"][:size] = np.asarray(float(size)), rows
-        for draw in range(question.draws):
-            sent["labels"][draw, :size] = labels if mechanism is None else mechanism.release(labels, bits)
-        return sent
-
-    return act
-
-
-def respond_label_sums(cohort: Cohort, question: LabelSumsQuestion) -> NoisyAct:
-    """X'X and noisy X'y of every party, whose noise is shaped by its own public rows, and what is known of it."""
-
-    def act(party: int, bits: NoiseBits) -> Arrays:
-        rows, labels = labelled(cohort, party, question.rows)
-        sent = {"size": np.asarray(float(len(rows))), "gram": rows.T @ rows}
-        if question.noise.kind == OFF:
-            return {**sent, "moment": np.tile(rows.T @ labels, (question.draws, 1))}
-        mechanism = question.mechanism(rows)
-        moment = mechanism.release(rows, labels, bits, question.draws)
-        return {**sent, "moment": moment, "row_sum": rows.sum(axis=0), "covariance": mechanism.covariance()}
-
-    return act

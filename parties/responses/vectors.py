@@ -35,29 +35,6 @@ from parties.training.classifiers import DEFAULT_REGULARISATION, LOGISTIC, requi
 from parties.training.linear import fit
 from parties.training.training import load, world_key
 
-
-def respond_parameters(cohort: Cohort, question: ParametersQuestion) -> Submission:
-    """The minimiser of every party, of shape (1, d) or as contrasts (C-1, d); a trusted-only submission.
-
-    A class that a party has not seen counts like any other: the risk is over all declared classes. A party whose
-    data or training fails is named among the failures, and costs no other party.
-    """
-    training = question.training
-    require_form(training.classifier)
-    if training.classifier["name"] != LOGISTIC:
-        raise InputError(f"only a logistic regression has parameters, got {training.classifier['name']!r:.100}")
-    loaded, failures = load(cohort, training)
-
-    def minimisers(positions: np.ndarray) -> np.ndarray:
-        regularisation = training.classifier["parameters"].get("regularisation", DEFAULT_REGULARISATION)
-        weights = fit(loaded.part(positions), training.classes, regularisation, question.gradient_tolerance)
-        return weights if training.classes == 2 else contrasts(training.classes).T @ weights
-
-    fitted, failed = jointly(cohort, loaded.parties, minimisers)
-    parts = [(loaded.parties[positions], {"parameters": found}) for positions, found in fitted]
-    return stacked(question, parts, failures | failed)
-
-
 Q = TypeVar("Q", bound=ClassifierQuestion)
 
 # By question, of the latest cohort and training only: a grid puts all questions of a world to one cohort in a row.
@@ -110,3 +87,25 @@ def _vector(answers: Submission, party: int) -> np.ndarray:
     [array] = answers.arrays.values()
     vector = array[answers.parties == party].reshape(-1)
     return vector if np.isfinite(vector).all() else np.zeros_like(vector)
+
+
+def respond_parameters(cohort: Cohort, question: ParametersQuestion) -> Submission:
+    """The minimiser of every party, of shape (1, d) or as contrasts (C-1, d); a trusted-only submission.
+
+    A class that a party has not seen counts like any other: the risk is over all declared classes. A party whose
+    data or training fails is named among the failures, and costs no other party.
+    """
+    training = question.training
+    require_form(training.classifier)
+    if training.classifier["name"] != LOGISTIC:
+        raise InputError(f"only a logistic regression has parameters, got {training.classifier['name']!r:.100}")
+    loaded, failures = load(cohort, training)
+
+    def minimisers(positions: np.ndarray) -> np.ndarray:
+        regularisation = training.classifier["parameters"].get("regularisation", DEFAULT_REGULARISATION)
+        weights = fit(loaded.part(positions), training.classes, regularisation, question.gradient_tolerance)
+        return weights if training.classes == 2 else contrasts(training.classes).T @ weights
+
+    fitted, failed = jointly(cohort, loaded.parties, minimisers)
+    parts = [(loaded.parties[positions], {"parameters": found}) for positions, found in fitted]
+    return stacked(question, parts, failures | failed)

@@ -47,89 +47,101 @@ def respond_votes(cohort: Cohort, question: VotesQuestion) -> Submission:
     return answered_by_groups(cohort, question, lambda group: {"votes": group.votes(question.rows)})
 
 
-_TILE_ENTRIES = 1 << 12  # probabilities of one party at a time
+_EVALUATED = 20_000  # evaluation rows at most, in the proportions of the classes: an error of .003 in a split
+_ORDERED = 500  # evaluation rows of a class at most whose order is scored: an error of .01 in a split, and much faster
+_BLOCK = 1 << 22  # votes at a time; a group of one party, whose classifier may be slow to start, gets all rows at once
 
 
-def respond_probabilities(cohort: Cohort, question: ProbabilitiesQuestion) -> Submission:
-    """Every party's distributions in whole parts, for the aggregator's eyes only (Hamm et al. 2016, Sec. 3.3)."""
-    rows, classes, declared = question.rows, question.training.classes, question.fields()["parts"]
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Evaluation rows (n, d) behind the feature map, sorted by class; class c fills rows ends[c-1]:ends[c]."""
 
-    def cast(group: Group) -> dict[str, np.ndarray]:
-        parts = np.empty((len(group.parties), len(rows), classes - 1), declared.dtype)
-        for tile in row_tiles(len(rows), classes):
-            parts[:, tile] = whole_parts(group.probabilities(rows[tile]), BALLOT_PARTS)[..., :-1]
-        return {"parts": parts}
+    rows: np.ndarray
+    labels: np.ndarray
+    ends: np.ndarray
 
-    return answered_by_groups(cohort, question, cast)
+    def scores(self, group: Group) -> dict[str, np.ndarray]:
+        """Accuracy, mean recall of the classes that occur, and of two classes AUC, of each party: (P,) of each."""
+        hits = self._hits(group)
+        sizes = np.diff(self.ends, prepend=0)
+        occurring = np.flatnonzero(sizes)
+        # One class after another: a fixed order of addition, whatever the number of parties.
+        recall = sum((hits[:, c] / sizes[c] for c in occurring), start=np.zeros(len(hits))) / len(occurring)
+        found = {"accuracy": hits.sum(axis=1) / len(self.labels), "balanced_accuracy": recall}
+        if len(self.ends) == 2:
+            found["auc"] = self._auc(group) if len(occurring) == 2 and group.gives_probabilities else recall
+        return found
+
+    def _auc(self, group: Group) -> np.ndarray:
+        """Of each party's probabilities (P,), by evenly spaced rows; without these votes order rows, by the recall."""
+        sides = []
+        for start, end in ((0, self.ends[0]), tuple(self.ends)):
+            rows = self.rows[start : end : max(1, -(-(end - start) // _ORDERED))]
+            step = max(1, _BLOCK // (2 * len(group.parties)))
+            blocks = [group.probabilities(rows[i : i + step])[:, :, 1] for i in range(0, len(rows), step)]
+            sides.append(np.concatenate(blocks, axis=1))
+        return np.array([auc(*pair) for pair in zip(*sides, strict=True)])
+
+    def _hits(self, group: Group) -> np.ndarray:
+        """Right votes of each party by class, (P, C)."""
+        hits = np.zeros((len(group.parties), len(self.ends)), dtype=np.int64)
+        step = len(self.rows) if len(group.parties) == 1 else max(1, _BLOCK // len(group.parties))
+        for start in range(0, len(self.rows), step):
+            hit = group.votes(self.rows[start : start + step]) == self.labels[start : start + step]
+            starts = np.clip([0, *self.ends[:-1]], start, start + hit.shape[1]) - start
+            ends = np.clip(self.ends, start, start + hit.shape[1]) - start
+            for label in np.flatnonzero(ends > starts):
+                hits[:, label] += [np.count_nonzero(one) for one in hit[:, starts[label] : ends[label]]]
+        return hits
 
 
-def row_tiles(rows: int, classes: int, entries: int | None = None) -> list[slice]:
-    """Slices of the rows with so many probabilities of a party, by default few; the same whoever shares a group."""
-    step = max(1, (_TILE_ENTRIES if entries is None else entries) // classes)
-    return [slice(start, start + step) for start in range(0, rows, step)]
+# By provider, and by world and feature map: the cohorts of a world are asked behind all its maps in turn.
+_chosen: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+_known: dict[str, Evaluation] = {}
+_MOST_KNOWN = 16
 
 
-def whole_parts(shares: np.ndarray, total: int) -> np.ndarray:
-    """Distributions (..., C) as integers that add up to `total` exactly, by largest remainders (Hamilton's method).
+def _evaluation(cohort: Cohort, training: Training) -> Evaluation:
+    key = world_key(cohort, training)
+    if key not in _known:
+        rows, labels = _evaluated(cohort)
+        ends = np.cumsum(np.bincount(labels, minlength=training.classes))
+        smallest = np.min_scalar_type(training.classes - 1)
+        while len(_known) >= _MOST_KNOWN:
+            _known.pop(next(iter(_known)))
+        _known[key] = Evaluation(training.feature_map.transform(rows), labels.astype(smallest), ends)
+    return _known[key]
 
-    Every class gets the whole parts of total * share; parts that are left go to the largest remainders, one each,
-    the smallest index first among equals. Off by less than one part per class.
 
-    Examples:
-        >>> whole_parts(np.array([0.5, 0.3, 0.2]), 255)
-        array([128,  76,  51])
+def _evaluated(cohort: Cohort) -> tuple[np.ndarray, np.ndarray]:
+    """Raw evaluation rows and labels sorted by class, at most 20,000, evenly spaced. Raises `InputError` for none."""
+    if cohort.reference not in _chosen:
+        found = cohort.provider.evaluation()
+        if found is None:
+            raise InputError("individual accuracies are a simulation's baseline; this node has no evaluation rows")
+        rows, labels = found
+        order = np.argsort(labels, kind="stable")
+        order = order[:: -(-len(order) // _EVALUATED)]
+        _chosen.clear()
+        _chosen[cohort.reference] = rows[order], labels[order]
+    return _chosen[cohort.reference]
+
+
+def respond_individual(cohort: Cohort, question: IndividualQuestion) -> Submission:
+    """Accuracy and balanced accuracy of the parties with an id below `question.first`; NON-PRIVATE.
+
+    Raises `InputError` where the node has no evaluation rows, as in every deployment.
     """
-    exact = shares * (total / shares.sum(axis=-1, keepdims=True))
-    parts = np.floor(exact).astype(np.int64)
-    order = np.argsort(parts - exact, axis=-1, kind="stable")
-    rank = np.empty_like(order)
-    np.put_along_axis(rank, order, np.broadcast_to(np.arange(shares.shape[-1]), order.shape), axis=-1)
-    return np.asarray(parts + (rank < total - parts.sum(axis=-1, keepdims=True)))
-
-
-_TILE = 8  # rows in one product, which the innermost loop of a matrix product takes together
-
-
-def row_products(rows: Floats, factor: Floats) -> Floats:
-    """`rows` (n, d) @ `factor` (d, D), float64.
-
-    How a product rounds depends on its shape, so every product here has the same: 8 rows, filled up with zeros. That
-    it does not depend on the place of a row either is checked once for every shape of the factor; where it does, rows
-    are multiplied one by one, which takes about twice as long.
-
-    Examples:
-        >>> row_products(np.array([[1.0, 2.0], [0.5, 0.0]]), np.array([[1.0], [10.0]]))
-        array([[21. ],
-               [ 0.5]])
-    """
-    count = len(rows)
-    if not _same_everywhere(*factor.shape, factor.flags.f_contiguous):
-        return np.asarray(np.matmul(rows[:, None, :], factor)[:, 0, :])
-    out, whole = np.empty((count, factor.shape[1])), count - count % _TILE
-    tiles, filled = (array[:whole].reshape(whole // _TILE, _TILE, array.shape[1]) for array in (rows, out))
-    np.matmul(tiles, factor, out=filled)  # tile by tile
-    if whole < count:
-        last = np.zeros((_TILE, rows.shape[1]))
-        last[: count - whole] = rows[whole:]
-        out[whole:] = np.matmul(last, factor)[: count - whole]
-    return out
-
-
-@lru_cache(maxsize=256)
-def _same_everywhere(width: int, columns: int, by_column: bool) -> bool:
-    """Whether a row's product with such a factor has the same bits at each of the 8 places, among whatever rows."""
-    random = generator(0, "row products")
-    factor = random.standard_normal((width, columns))
-    factor = np.asarray(factor, order="F" if by_column else "C")
-    rows = random.standard_normal((_TILE, width))
-    expected = np.matmul(rows, factor)
-    turned = all(
-        np.array_equal(np.matmul(np.roll(rows, turn, axis=0), factor), np.roll(expected, turn, axis=0))
-        for turn in range(1, _TILE)
-    )
-    alone = np.zeros_like(rows)
-    alone[0] = rows[0]
-    return turned and np.array_equal(np.matmul(alone, factor)[0], expected[0])
+    if cohort.first >= question.first:
+        return stacked(question, [], {})
+    evaluation = _evaluation(cohort, question.training)
+    outcome = trained(cohort, question.training)
+    groups = [group for group in outcome.groups if (group.parties < question.first).any()]
+    scored, failures = asked(cohort, groups, evaluation.scores)
+    found = stacked(question, scored, outcome.failures | failures)
+    first = found.parties < question.first
+    arrays = {name: array[first] for name, array in found.arrays.items()}
+    return replace(found, parties=found.parties[first], arrays=arrays)
 
 
 _LEAST = 0.01  # added to probabilities before the logarithm
@@ -248,98 +260,86 @@ def _direction(shares: Floats) -> Floats:
     return UnitNorm().apply(np.where(usable[:, None], flat, 0.0)).reshape(shares.shape)
 
 
-_EVALUATED = 20_000  # evaluation rows at most, in the proportions of the classes: an error of .003 in a split
-_ORDERED = 500  # evaluation rows of a class at most whose order is scored: an error of .01 in a split, and much faster
-_BLOCK = 1 << 22  # votes at a time; a group of one party, whose classifier may be slow to start, gets all rows at once
+_TILE = 8  # rows in one product, which the innermost loop of a matrix product takes together
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """Evaluation rows (n, d) behind the feature map, sorted by class; class c fills rows ends[c-1]:ends[c]."""
+def row_products(rows: Floats, factor: Floats) -> Floats:
+    """`rows` (n, d) @ `factor` (d, D), float64.
 
-    rows: np.ndarray
-    labels: np.ndarray
-    ends: np.ndarray
+    How a product rounds depends on its shape, so every product here has the same: 8 rows, filled up with zeros. That
+    it does not depend on the place of a row either is checked once for every shape of the factor; where it does, rows
+    are multiplied one by one, which takes about twice as long.
 
-    def scores(self, group: Group) -> dict[str, np.ndarray]:
-        """Accuracy, mean recall of the classes that occur, and of two classes AUC, of each party: (P,) of each."""
-        hits = self._hits(group)
-        sizes = np.diff(self.ends, prepend=0)
-        occurring = np.flatnonzero(sizes)
-        # One class after another: a fixed order of addition, whatever the number of parties.
-        recall = sum((hits[:, c] / sizes[c] for c in occurring), start=np.zeros(len(hits))) / len(occurring)
-        found = {"accuracy": hits.sum(axis=1) / len(self.labels), "balanced_accuracy": recall}
-        if len(self.ends) == 2:
-            found["auc"] = self._auc(group) if len(occurring) == 2 and group.gives_probabilities else recall
-        return found
-
-    def _auc(self, group: Group) -> np.ndarray:
-        """Of each party's probabilities (P,), by evenly spaced rows; without these votes order rows, by the recall."""
-        sides = []
-        for start, end in ((0, self.ends[0]), tuple(self.ends)):
-            rows = self.rows[start : end : max(1, -(-(end - start) // _ORDERED))]
-            step = max(1, _BLOCK // (2 * len(group.parties)))
-            blocks = [group.probabilities(rows[i : i + step])[:, :, 1] for i in range(0, len(rows), step)]
-            sides.append(np.concatenate(blocks, axis=1))
-        return np.array([auc(*pair) for pair in zip(*sides, strict=True)])
-
-    def _hits(self, group: Group) -> np.ndarray:
-        """Right votes of each party by class, (P, C)."""
-        hits = np.zeros((len(group.parties), len(self.ends)), dtype=np.int64)
-        step = len(self.rows) if len(group.parties) == 1 else max(1, _BLOCK // len(group.parties))
-        for start in range(0, len(self.rows), step):
-            hit = group.votes(self.rows[start : start + step]) == self.labels[start : start + step]
-            starts = np.clip([0, *self.ends[:-1]], start, start + hit.shape[1]) - start
-            ends = np.clip(self.ends, start, start + hit.shape[1]) - start
-            for label in np.flatnonzero(ends > starts):
-                hits[:, label] += [np.count_nonzero(one) for one in hit[:, starts[label] : ends[label]]]
-        return hits
-
-
-# By provider, and by world and feature map: the cohorts of a world are asked behind all its maps in turn.
-_chosen: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-_known: dict[str, Evaluation] = {}
-_MOST_KNOWN = 16
-
-
-def _evaluation(cohort: Cohort, training: Training) -> Evaluation:
-    key = world_key(cohort, training)
-    if key not in _known:
-        rows, labels = _evaluated(cohort)
-        ends = np.cumsum(np.bincount(labels, minlength=training.classes))
-        smallest = np.min_scalar_type(training.classes - 1)
-        while len(_known) >= _MOST_KNOWN:
-            _known.pop(next(iter(_known)))
-        _known[key] = Evaluation(training.feature_map.transform(rows), labels.astype(smallest), ends)
-    return _known[key]
-
-
-def _evaluated(cohort: Cohort) -> tuple[np.ndarray, np.ndarray]:
-    """Raw evaluation rows and labels sorted by class, at most 20,000, evenly spaced. Raises `InputError` for none."""
-    if cohort.reference not in _chosen:
-        found = cohort.provider.evaluation()
-        if found is None:
-            raise InputError("individual accuracies are a simulation's baseline; this node has no evaluation rows")
-        rows, labels = found
-        order = np.argsort(labels, kind="stable")
-        order = order[:: -(-len(order) // _EVALUATED)]
-        _chosen.clear()
-        _chosen[cohort.reference] = rows[order], labels[order]
-    return _chosen[cohort.reference]
-
-
-def respond_individual(cohort: Cohort, question: IndividualQuestion) -> Submission:
-    """Accuracy and balanced accuracy of the parties with an id below `question.first`; NON-PRIVATE.
-
-    Raises `InputError` where the node has no evaluation rows, as in every deployment.
+    Examples:
+        >>> row_products(np.array([[1.0, 2.0], [0.5, 0.0]]), np.array([[1.0], [10.0]]))
+        array([[21. ],
+               [ 0.5]])
     """
-    if cohort.first >= question.first:
-        return stacked(question, [], {})
-    evaluation = _evaluation(cohort, question.training)
-    outcome = trained(cohort, question.training)
-    groups = [group for group in outcome.groups if (group.parties < question.first).any()]
-    scored, failures = asked(cohort, groups, evaluation.scores)
-    found = stacked(question, scored, outcome.failures | failures)
-    first = found.parties < question.first
-    arrays = {name: array[first] for name, array in found.arrays.items()}
-    return replace(found, parties=found.parties[first], arrays=arrays)
+    count = len(rows)
+    if not _same_everywhere(*factor.shape, factor.flags.f_contiguous):
+        return np.asarray(np.matmul(rows[:, None, :], factor)[:, 0, :])
+    out, whole = np.empty((count, factor.shape[1])), count - count % _TILE
+    tiles, filled = (array[:whole].reshape(whole // _TILE, _TILE, array.shape[1]) for array in (rows, out))
+    np.matmul(tiles, factor, out=filled)  # tile by tile
+    if whole < count:
+        last = np.zeros((_TILE, rows.shape[1]))
+        last[: count - whole] = rows[whole:]
+        out[whole:] = np.matmul(last, factor)[: count - whole]
+    return out
+
+
+@lru_cache(maxsize=256)
+def _same_everywhere(width: int, columns: int, by_column: bool) -> bool:
+    """Whether a row's product with such a factor has the same bits at each of the 8 places, among whatever rows."""
+    random = generator(0, "row products")
+    factor = random.standard_normal((width, columns))
+    factor = np.asarray(factor, order="F" if by_column else "C")
+    rows = random.standard_normal((_TILE, width))
+    expected = np.matmul(rows, factor)
+    turned = all(
+        np.array_equal(np.matmul(np.roll(rows, turn, axis=0), factor), np.roll(expected, turn, axis=0))
+        for turn in range(1, _TILE)
+    )
+    alone = np.zeros_like(rows)
+    alone[0] = rows[0]
+    return turned and np.array_equal(np.matmul(alone, factor)[0], expected[0])
+
+
+_TILE_ENTRIES = 1 << 12  # probabilities of one party at a time
+
+
+def respond_probabilities(cohort: Cohort, question: ProbabilitiesQuestion) -> Submission:
+    """Every party's distributions in whole parts, for the aggregator's eyes only (Hamm et al. 2016, Sec. 3.3)."""
+    rows, classes, declared = question.rows, question.training.classes, question.fields()["parts"]
+
+    def cast(group: Group) -> dict[str, np.ndarray]:
+        parts = np.empty((len(group.parties), len(rows), classes - 1), declared.dtype)
+        for tile in row_tiles(len(rows), classes):
+            parts[:, tile] = whole_parts(group.probabilities(rows[tile]), BALLOT_PARTS)[..., :-1]
+        return {"parts": parts}
+
+    return answered_by_groups(cohort, question, cast)
+
+
+def row_tiles(rows: int, classes: int, entries: int | None = None) -> list[slice]:
+    """Slices of the rows with so many probabilities of a party, by default few; the same whoever shares a group."""
+    step = max(1, (_TILE_ENTRIES if entries is None else entries) // classes)
+    return [slice(start, start + step) for start in range(0, rows, step)]
+
+
+def whole_parts(shares: np.ndarray, total: int) -> np.ndarray:
+    """Distributions (..., C) as integers that add up to `total` exactly, by largest remainders (Hamilton's method).
+
+    Every class gets the whole parts of total * share; parts that are left go to the largest remainders, one each,
+    the smallest index first among equals. Off by less than one part per class.
+
+    Examples:
+        >>> whole_parts(np.array([0.5, 0.3, 0.2]), 255)
+        array([128,  76,  51])
+    """
+    exact = shares * (total / shares.sum(axis=-1, keepdims=True))
+    parts = np.floor(exact).astype(np.int64)
+    order = np.argsort(parts - exact, axis=-1, kind="stable")
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.broadcast_to(np.arange(shares.shape[-1]), order.shape), axis=-1)
+    return np.asarray(parts + (rank < total - parts.sum(axis=-1, keepdims=True)))

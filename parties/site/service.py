@@ -40,8 +40,32 @@ from parties.site.settings import MARGIN, SecondSettings, Settings
 from parties.site.state import Contents, Identity, State, contents
 from parties.site.worker import Means
 
-_PAUSE = 0.5  # seconds between looks into an empty mail box
 _log = logging.getLogger(__name__)
+_DAY = 86_400.0  # seconds
+_SHARE_FOR_ROWS = 0.5  # of a question's time, at most, that it may take to read the rows
+_NEVER_READ = object()  # the version of no table
+_LOOKS, _LONGEST_LOOK = 3, 60  # at the table, one of which must be quick enough, and seconds that each may take
+
+
+class NotYet(InputError):
+    """The table takes too long to read, or is away, now at least."""
+
+
+class Table(Protocol):
+    """A site's rows, wherever they are: `reference` is that of a provider of them, for a process of its own."""
+
+    @property
+    def reference(self) -> str:
+        """Of a provider of this site's rows."""
+        ...
+
+    def version(self) -> object:
+        """What is another where the rows may be others."""
+        ...
+
+    def read(self) -> tuple[Holdings | None, list[str]]:
+        """The rows, None where they cannot be used; and all that is to be said of them."""
+        ...
 
 
 class Serving(ABC):
@@ -149,58 +173,6 @@ class Serving(ABC):
             else:
                 self.journal.add(decision.state, id=decision.id, by=decision.by, at=decision.time)
         return decision
-
-
-@contextmanager
-def _stopping(mailbox: Mailbox) -> Iterator[None]:
-    """Signals that close the mail box, whatever a process was started by; the second ends it as it ends any process.
-
-    Who waits for a SuperLink that answers a byte at a time may do so for ever, and to be killed costs a site nothing.
-    """
-
-    def close(*_: object) -> None:
-        _log.info("stopping; a second signal ends it at once")
-        mailbox.closing.set()
-        restore()
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
-    for number in before:
-        signal.signal(number, close)
-    try:
-        yield
-    finally:
-        restore()
-
-
-_DAY = 86_400.0  # seconds
-_SHARE_FOR_ROWS = 0.5  # of a question's time, at most, that it may take to read the rows
-_NEVER_READ = object()  # the version of no table
-_LOOKS, _LONGEST_LOOK = 3, 60  # at the table, one of which must be quick enough, and seconds that each may take
-
-
-class NotYet(InputError):
-    """The table takes too long to read, or is away, now at least."""
-
-
-class Table(Protocol):
-    """A site's rows, wherever they are: `reference` is that of a provider of them, for a process of its own."""
-
-    @property
-    def reference(self) -> str:
-        """Of a provider of this site's rows."""
-        ...
-
-    def version(self) -> object:
-        """What is another where the rows may be others."""
-        ...
-
-    def read(self) -> tuple[Holdings | None, list[str]]:
-        """The rows, None where they cannot be used; and all that is to be said of them."""
-        ...
 
 
 @dataclass
@@ -382,3 +354,31 @@ def run(settings: Settings, agreement: Agreement, table: Table) -> None:
             _log.error("not ready yet: %s", error)
         state_now = "ready" if service.ready else "NOT ready"
         service.run(f"site '{settings.name}' of the plan '{agreement.name}': {state_now}", table=settings.data.table)
+
+
+_PAUSE = 0.5  # seconds between looks into an empty mail box
+
+
+@contextmanager
+def _stopping(mailbox: Mailbox) -> Iterator[None]:
+    """Signals that close the mail box, whatever a process was started by; the second ends it as it ends any process.
+
+    Who waits for a SuperLink that answers a byte at a time may do so for ever, and to be killed costs a site nothing.
+    """
+
+    def close(*_: object) -> None:
+        _log.info("stopping; a second signal ends it at once")
+        mailbox.closing.set()
+        restore()
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    for number in before:
+        signal.signal(number, close)
+    try:
+        yield
+    finally:
+        restore()

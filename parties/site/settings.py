@@ -29,56 +29,6 @@ from federation.signed_messages.keys import require_private
 from parties.site.accounts import Account, Allowances
 from parties.site.worker import Means
 
-_RISK: dict[Servers, str] = {
-    "one": "",
-    "one_semi_honest": ": a coordinator that cheats in the sum could read this site's part",
-    "two": ": the coordinator and the second server could together read this site's part",
-}
-
-
-@dataclass(frozen=True)
-class Belief:
-    """`colluding` is the largest share of the sites that may collude with whoever asks: secure sums must hide this
-    site's part from them all. `servers` are the kinds of servers that may add up, and `seconds` the keys of second
-    servers, as hexadecimal digits, that are known to be those of somebody else than the coordinator.
-    """
-
-    colluding: float = COLLUDING
-    servers: tuple[Servers, ...] = ("one",)
-    seconds: tuple[str, ...] = ()
-
-    def objections(self, agreement: Agreement) -> Iterator[str]:
-        """Why the servers of a plan's secure sums are not believed, in sentences; nothing where they are."""
-        if agreement.servers not in self.servers:
-            allowed = ", ".join(f'"{one}"' for one in self.servers)
-            yield (
-                f"the plan's secure sums are added up by {SAID[agreement.servers]}{_RISK[agreement.servers]}; "
-                f'policy.servers allows {allowed}: write "{agreement.servers}" there, too, if this site believes that, '
-                "or do not serve this plan"
-            )
-        second = agreement.second
-        if second is not None and second.masks and second.masks not in self.seconds:
-            name = second.name
-            yield (
-                f"the plan's second server '{name}' has the key {second.masks}, which is not in "
-                f"policy.second-servers; compare it by telephone with '{name}', not with the coordinator, and write it "
-                "there if it is theirs"
-            )
-
-    def terms(self, agreement: Agreement) -> SumTerms:
-        """What this site insists on in every sum of a plan, if its servers are believed.
-
-        Raises `InputError` where the plan lacks keys of sites.
-        """
-        trust = replace(agreement.terms, colluding=self.colluding)
-        return SumTerms(roster_of(agreement), trust, masks_for(agreement))
-
-    def require(self, agreement: Agreement) -> None:
-        """Raises `InputError` for servers that are not believed."""
-        if why := next(self.objections(agreement), ""):
-            raise InputError(why)
-
-
 MARGIN = 2  # seconds of a question's time that are kept for sealing and storing its answer
 
 _ROLE = "role"  # a key that the configuration of a second server has
@@ -155,6 +105,49 @@ class Table(_Closed):
         if (self.file is None) == (self.query is None) or (self.query is None) != (self.url is None):
             raise _rule("must name a file, or a query and the url of its data base")
         return self
+
+
+@dataclass(frozen=True)
+class Belief:
+    """`colluding` is the largest share of the sites that may collude with whoever asks: secure sums must hide this
+    site's part from them all. `servers` are the kinds of servers that may add up, and `seconds` the keys of second
+    servers, as hexadecimal digits, that are known to be those of somebody else than the coordinator.
+    """
+
+    colluding: float = COLLUDING
+    servers: tuple[Servers, ...] = ("one",)
+    seconds: tuple[str, ...] = ()
+
+    def objections(self, agreement: Agreement) -> Iterator[str]:
+        """Why the servers of a plan's secure sums are not believed, in sentences; nothing where they are."""
+        if agreement.servers not in self.servers:
+            allowed = ", ".join(f'"{one}"' for one in self.servers)
+            yield (
+                f"the plan's secure sums are added up by {SAID[agreement.servers]}{_RISK[agreement.servers]}; "
+                f'policy.servers allows {allowed}: write "{agreement.servers}" there, too, if this site believes that, '
+                "or do not serve this plan"
+            )
+        second = agreement.second
+        if second is not None and second.masks and second.masks not in self.seconds:
+            name = second.name
+            yield (
+                f"the plan's second server '{name}' has the key {second.masks}, which is not in "
+                f"policy.second-servers; compare it by telephone with '{name}', not with the coordinator, and write it "
+                "there if it is theirs"
+            )
+
+    def terms(self, agreement: Agreement) -> SumTerms:
+        """What this site insists on in every sum of a plan, if its servers are believed.
+
+        Raises `InputError` where the plan lacks keys of sites.
+        """
+        trust = replace(agreement.terms, colluding=self.colluding)
+        return SumTerms(roster_of(agreement), trust, masks_for(agreement))
+
+    def require(self, agreement: Agreement) -> None:
+        """Raises `InputError` for servers that are not believed."""
+        if why := next(self.objections(agreement), ""):
+            raise InputError(why)
 
 
 class Policy(_Closed):
@@ -392,3 +385,10 @@ def _keys(place: list[Any], root: type[BaseModel]) -> list[str]:
         models = [one for one in (found, *get_args(found)) if isinstance(one, type) and issubclass(one, BaseModel)]
         section = models[0] if models else (Source if key == "columns" else section)
     return [] if section is None else [str(field.alias) for field in section.model_fields.values()]
+
+
+_RISK: dict[Servers, str] = {
+    "one": "",
+    "one_semi_honest": ": a coordinator that cheats in the sum could read this site's part",
+    "two": ": the coordinator and the second server could together read this site's part",
+}

@@ -22,32 +22,6 @@ from numpy.typing import NDArray
 from federation.numerics.label_losses import Logistic
 from federation.numerics.rows import Floats, Integers
 
-NEWTON_STEPS = 60
-TRIALS = 20  # of a length
-SLOPE_REDUCTION = 0.5
-LIVE_SHARE = 0.75  # a batch is packed when no more of it than this still works
-
-
-def further(
-    lengths: Floats, slopes: Floats, curvatures: Floats, low: Floats, high: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """The next lengths (T,) to try after those at which the slopes and second derivatives of the risk are known.
-
-    The root lies between `low` and `high` (T,), which come back nearer to it. A Newton step on the slope is taken where
-    it stays between them, half the way elsewhere, and never more than four times the length.
-
-    Examples:
-        >>> slopes, curvatures, nowhere = np.array([-1.0, 0.2]), np.array([0.4, 0.4]), np.full(2, np.inf)
-        >>> further(np.ones(2), slopes, curvatures, np.zeros(2), nowhere)
-        (array([3.5, 0.5]), array([1., 0.]), array([inf,  1.]))
-    """
-    below, above = np.where(slopes < 0, lengths, low), np.where(slopes > 0, lengths, high)
-    newton = lengths - slopes / curvatures
-    middle = (below + np.minimum(above, 4 * below + 1)) / 2
-    tried = np.minimum(np.where((below < newton) & (newton < above), newton, middle), 4 * lengths)
-    return tried, below, above
-
-
 Array = NDArray[Any]  # of numbers, or of places or marks of parties
 _LINK = Logistic()
 _MOST_UNKNOWNS, _MOST_NUMBERS = 12, 256  # up to which elimination is faster than conjugate gradients
@@ -229,3 +203,29 @@ def _sums(values: Floats) -> Floats:
 def _products(matrices: Floats, vectors: Floats) -> Floats:
     """Products (n, T) of matrices (n, m, T) and vectors (m, T)."""
     return np.asarray(np.add.reduce(matrices * vectors, axis=1))
+
+
+NEWTON_STEPS = 60
+TRIALS = 20  # of a length
+SLOPE_REDUCTION = 0.5
+LIVE_SHARE = 0.75  # a batch is packed when no more of it than this still works
+
+
+def further(
+    lengths: Floats, slopes: Floats, curvatures: Floats, low: Floats, high: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """The next lengths (T,) to try after those at which the slopes and second derivatives of the risk are known.
+
+    The root lies between `low` and `high` (T,), which come back nearer to it. A Newton step on the slope is taken where
+    it stays between them, half the way elsewhere, and never more than four times the length.
+
+    Examples:
+        >>> slopes, curvatures, nowhere = np.array([-1.0, 0.2]), np.array([0.4, 0.4]), np.full(2, np.inf)
+        >>> further(np.ones(2), slopes, curvatures, np.zeros(2), nowhere)
+        (array([3.5, 0.5]), array([1., 0.]), array([inf,  1.]))
+    """
+    below, above = np.where(slopes < 0, lengths, low), np.where(slopes > 0, lengths, high)
+    newton = lengths - slopes / curvatures
+    middle = (below + np.minimum(above, 4 * below + 1)) / 2
+    tried = np.minimum(np.where((below < newton) & (newton < above), newton, middle), 4 * lengths)
+    return tried, below, above

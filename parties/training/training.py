@@ -35,120 +35,6 @@ from parties.training.classifiers import (
     require_form,
 )
 
-_log = logging.getLogger(__name__)
-# The raw rows of the latest cohort of a simulation: a grid puts all questions of a world to one cohort in a row, and
-# those of several feature maps read the same rows.
-_latest_held: dict[tuple[str, int, int, int], tuple[Held, Mapping[int, str]]] = {}
-
-
-class _Raw(NamedTuple):
-    """Usable parties (P,), the raw rows of those at some positions, class codes (R,) and rows of each (P,)."""
-
-    parties: np.ndarray
-    rows_at: Callable[[np.ndarray], np.ndarray]
-    labels: np.ndarray
-    counts: np.ndarray
-
-
-def load(cohort: Cohort, training: Training) -> tuple[Held, dict[int, str]]:
-    """Features (R, d), float64, and class codes (R,), int64, of the parties of a cohort; why the others have none.
-
-    A party's features are the same bits whoever is loaded with it.
-    """
-    raw, failures = _together(cohort, training.classes) or _one_by_one(cohort, training.classes)
-
-    def transform(positions: np.ndarray) -> np.ndarray:
-        return training.feature_map.transform(raw.rows_at(positions))
-
-    features, refused = jointly(cohort, raw.parties, transform)
-    kept = np.concatenate([np.empty(0, np.intp), *(positions for positions, _ in features)])
-    rows = [rows for _, rows in features] or [np.empty((0, training.feature_map.dimension))]
-    usable = Held(raw.parties, raw.labels, raw.labels, raw.counts).part(kept)
-    behind = rows[0] if len(rows) == 1 else np.concatenate(rows)
-    return Held(usable.parties, behind, usable.labels, usable.counts), {**failures, **refused}
-
-
-def _together(cohort: Cohort, classes: int) -> tuple[_Raw, Mapping[int, str]] | None:
-    """What a provider of many hands over, where `Holdings` and cohort would take all of it."""
-    if cohort.seed is None:  # a site's provider serves one party, whose failures must not look different
-        return None
-    key = cohort.reference, cohort.first, cohort.count, classes
-    if key not in _latest_held:
-        try:
-            provider = cohort.provider
-            if not isinstance(provider, ManyHoldings):
-                return None
-            found = provider.held(cohort.parties)
-        except Exception:
-            _log.debug("%d parties could not be read at once", cohort.count, exc_info=True)
-            return None
-        if not _all_usable(found[0], classes):
-            return None
-        _latest_held.clear()
-        _latest_held[key] = found
-    held, absent = _latest_held[key]
-    return _Raw(held.parties, lambda positions: held.part(positions).rows, held.labels, held.counts), absent
-
-
-def _all_usable(held: Held, classes: int) -> bool:
-    """Whether `Holdings` would take the rows of every party, and their labels as codes of so many classes."""
-    labels, sizes = held.labels, held.counts
-    codes = len(sizes) > 0 and sizes.min() > 0 and labels.dtype == np.int64
-    usable = codes and 0 <= labels.min() <= labels.max() < classes
-    return bool(usable and (all_finite(held.rows) or not np.isinf(held.rows).any()))
-
-
-def _one_by_one(cohort: Cohort, classes: int) -> tuple[_Raw, Mapping[int, str]]:
-    """The same by asking for each party alone: what is wrong with one costs no other."""
-    found, failures = alone(cohort, cohort.parties, lambda party: _usable(cohort, party, classes))
-    held = list(found.values())
-
-    def rows_at(positions: np.ndarray) -> np.ndarray:
-        return np.concatenate([np.asarray(held[position].rows, dtype=np.float64) for position in positions])
-
-    # Cast, as labels of several integer types would otherwise all become floats.
-    labels = np.concatenate([np.empty(0), *(one.labels for one in held)], dtype=np.int64, casting="unsafe")
-    counts = np.array([len(one.labels) for one in held], dtype=np.int64)
-    return _Raw(np.array(list(found), dtype=np.int64), rows_at, labels, counts), failures
-
-
-def _usable(cohort: Cohort, party: int, classes: int) -> Holdings:
-    holdings = cohort.holdings(party)
-    holdings.class_codes(classes)
-    return holdings
-
-
-Copies = NDArray[np.int64]
-
-
-def auc(lower: NDArray[np.float64], upper: NDArray[np.float64], copies: tuple[Copies, Copies] | None = None) -> float:
-    """Probability that a score of `upper` (n,) is above one of `lower` (m,), ties counting half (Mann, Whitney 1947).
-
-    Neither may be empty, nor hold NaN. `copies` (m,) and (n,) say how often each score is there, by default once.
-
-    Examples:
-        >>> auc(np.array([0.1, 0.4]), np.array([0.4, 0.9]))
-        0.875
-        >>> auc(np.array([0.1, 0.4]), np.array([0.4, 0.9]), (np.array([1, 1]), np.array([1, 3])))
-        0.9375
-    """
-    # Both sides sorted, and the smaller one looked up in the larger: that keeps the search in the cache.
-    sides = [_sorted(*side) for side in zip((lower, upper), copies or (None, None), strict=True)]
-    (few, often, counts), (many, _, before) = sorted(sides, key=lambda side: int(side[2][-1]))
-    below = (often * (before[np.searchsorted(many, few, "left")] + before[np.searchsorted(many, few, "right")])).sum()
-    share = float(below) / (2 * int(counts[-1]) * int(before[-1]))
-    return 1 - share if few is sides[0][0] else share
-
-
-def _sorted(
-    scores: NDArray[np.float64], copies: Copies | None
-) -> tuple[NDArray[np.float64], Copies | int, NDArray[np.int64]]:
-    """Scores (n,) in order, how often each is there, and how many stand before each and at the end, (n + 1,)."""
-    if copies is None:
-        return np.sort(scores), 1, np.arange(len(scores) + 1)
-    order = np.argsort(scores)
-    return scores[order], copies[order], np.concatenate([[0], np.cumsum(copies[order])])
-
 
 @dataclass(frozen=True)
 class Trained:
@@ -262,3 +148,118 @@ def answered_by_groups(
     outcome = trained(cohort, question.training)
     parts, failures = asked(cohort, outcome.groups, act)
     return stacked(question, parts, outcome.failures | failures)
+
+
+Copies = NDArray[np.int64]
+
+
+def auc(lower: NDArray[np.float64], upper: NDArray[np.float64], copies: tuple[Copies, Copies] | None = None) -> float:
+    """Probability that a score of `upper` (n,) is above one of `lower` (m,), ties counting half (Mann, Whitney 1947).
+
+    Neither may be empty, nor hold NaN. `copies` (m,) and (n,) say how often each score is there, by default once.
+
+    Examples:
+        >>> auc(np.array([0.1, 0.4]), np.array([0.4, 0.9]))
+        0.875
+        >>> auc(np.array([0.1, 0.4]), np.array([0.4, 0.9]), (np.array([1, 1]), np.array([1, 3])))
+        0.9375
+    """
+    # Both sides sorted, and the smaller one looked up in the larger: that keeps the search in the cache.
+    sides = [_sorted(*side) for side in zip((lower, upper), copies or (None, None), strict=True)]
+    (few, often, counts), (many, _, before) = sorted(sides, key=lambda side: int(side[2][-1]))
+    below = (often * (before[np.searchsorted(many, few, "left")] + before[np.searchsorted(many, few, "right")])).sum()
+    share = float(below) / (2 * int(counts[-1]) * int(before[-1]))
+    return 1 - share if few is sides[0][0] else share
+
+
+def _sorted(
+    scores: NDArray[np.float64], copies: Copies | None
+) -> tuple[NDArray[np.float64], Copies | int, NDArray[np.int64]]:
+    """Scores (n,) in order, how often each is there, and how many stand before each and at the end, (n + 1,)."""
+    if copies is None:
+        return np.sort(scores), 1, np.arange(len(scores) + 1)
+    order = np.argsort(scores)
+    return scores[order], copies[order], np.concatenate([[0], np.cumsum(copies[order])])
+
+
+_log = logging.getLogger(__name__)
+# The raw rows of the latest cohort of a simulation: a grid puts all questions of a world to one cohort in a row, and
+# those of several feature maps read the same rows.
+_latest_held: dict[tuple[str, int, int, int], tuple[Held, Mapping[int, str]]] = {}
+
+
+class _Raw(NamedTuple):
+    """Usable parties (P,), the raw rows of those at some positions, class codes (R,) and rows of each (P,)."""
+
+    parties: np.ndarray
+    rows_at: Callable[[np.ndarray], np.ndarray]
+    labels: np.ndarray
+    counts: np.ndarray
+
+
+def load(cohort: Cohort, training: Training) -> tuple[Held, dict[int, str]]:
+    """Features (R, d), float64, and class codes (R,), int64, of the parties of a cohort; why the others have none.
+
+    A party's features are the same bits whoever is loaded with it.
+    """
+    raw, failures = _together(cohort, training.classes) or _one_by_one(cohort, training.classes)
+
+    def transform(positions: np.ndarray) -> np.ndarray:
+        return training.feature_map.transform(raw.rows_at(positions))
+
+    features, refused = jointly(cohort, raw.parties, transform)
+    kept = np.concatenate([np.empty(0, np.intp), *(positions for positions, _ in features)])
+    rows = [rows for _, rows in features] or [np.empty((0, training.feature_map.dimension))]
+    usable = Held(raw.parties, raw.labels, raw.labels, raw.counts).part(kept)
+    behind = rows[0] if len(rows) == 1 else np.concatenate(rows)
+    return Held(usable.parties, behind, usable.labels, usable.counts), {**failures, **refused}
+
+
+def _together(cohort: Cohort, classes: int) -> tuple[_Raw, Mapping[int, str]] | None:
+    """What a provider of many hands over, where `Holdings` and cohort would take all of it."""
+    if cohort.seed is None:  # a site's provider serves one party, whose failures must not look different
+        return None
+    key = cohort.reference, cohort.first, cohort.count, classes
+    if key not in _latest_held:
+        try:
+            provider = cohort.provider
+            if not isinstance(provider, ManyHoldings):
+                return None
+            found = provider.held(cohort.parties)
+        except Exception:
+            _log.debug("%d parties could not be read at once", cohort.count, exc_info=True)
+            return None
+        if not _all_usable(found[0], classes):
+            return None
+        _latest_held.clear()
+        _latest_held[key] = found
+    held, absent = _latest_held[key]
+    return _Raw(held.parties, lambda positions: held.part(positions).rows, held.labels, held.counts), absent
+
+
+def _all_usable(held: Held, classes: int) -> bool:
+    """Whether `Holdings` would take the rows of every party, and their labels as codes of so many classes."""
+    labels, sizes = held.labels, held.counts
+    codes = len(sizes) > 0 and sizes.min() > 0 and labels.dtype == np.int64
+    usable = codes and 0 <= labels.min() <= labels.max() < classes
+    return bool(usable and (all_finite(held.rows) or not np.isinf(held.rows).any()))
+
+
+def _one_by_one(cohort: Cohort, classes: int) -> tuple[_Raw, Mapping[int, str]]:
+    """The same by asking for each party alone: what is wrong with one costs no other."""
+    found, failures = alone(cohort, cohort.parties, lambda party: _usable(cohort, party, classes))
+    held = list(found.values())
+
+    def rows_at(positions: np.ndarray) -> np.ndarray:
+        return np.concatenate([np.asarray(held[position].rows, dtype=np.float64) for position in positions])
+
+    # Cast, as labels of several integer types would otherwise all become floats.
+    labels = np.concatenate([np.empty(0), *(one.labels for one in held)], dtype=np.int64, casting="unsafe")
+    counts = np.array([len(one.labels) for one in held], dtype=np.int64)
+    return _Raw(np.array(list(found), dtype=np.int64), rows_at, labels, counts), failures
+
+
+def _usable(cohort: Cohort, party: int, classes: int) -> Holdings:
+    holdings = cohort.holdings(party)
+    holdings.class_codes(classes)
+    return holdings

@@ -49,72 +49,6 @@ from scenarios.settings.schema import Scenario, resolve
 from scenarios.settings.sweep import Variant, expand, variants
 from scenarios.simulated.simulation import PublicRows
 
-SEED = 1
-
-_held: dict[int, Sequence[Rows]] = {}  # by number; the parties of an audit are in this process
-_numbers = itertools.count()
-
-
-def public_table(rows: list[list[float]]) -> PublicRows:
-    """Of columns that are called by their numbers."""
-    values = np.array(rows, dtype=np.float64)
-    return PublicRows(values, tuple(map(str, range(values.shape[1]))), ())
-
-
-class HeldRows:
-    """Parties that hold rows by turns (`parties.party_data.cohort.Provider`)."""
-
-    def __init__(self, number: int) -> None:
-        self._rows = _held[number]
-
-    def holdings(self, party: int) -> Holdings:
-        """The rows of one party."""
-        held = self._rows[party % len(self._rows)]
-        return Holdings(party, held.rows, held.labels, held.bags, held.persons)
-
-    def evaluation(self) -> None:
-        """Nothing to evaluate on."""
-        return None
-
-
-@contextmanager
-def cohort(rows: Sequence[Rows], parties: int) -> Iterator[Cohort]:
-    """A simulation's node with so many parties that hold `rows` by turns."""
-    number = next(_numbers)
-    _held[number] = rows
-    try:
-        yield Cohort(Reference("scenarios.audits.auditor:HeldRows", {"number": number}).to_json(), 0, parties, SEED)
-    finally:
-        del _held[number]
-
-
-def plan(worst: WorstCase, variant: Variant, epsilon: float, delta: float, there: bool) -> TrialPlan:
-    """The plan of a worst case's world with one variant; noise is seeded, so that an audit finds the same each time."""
-    public = worst.public_there if there and worst.public_there is not None else worst.public
-    table = Reference("scenarios.audits.auditor:public_table", {"rows": public.tolist()})
-    made = TrialPlan(
-        f"audit|{variant.name}",
-        KnownNumbers(delta, terms=TrustTerms(1, quorum=1.0)),
-        TaskPlan(table, (), ("0", "1"), "", {"name": LOGISTIC, "parameters": {}}),
-        (VariantPlan(variant.name, variant.kind, variant.options),),
-        ReleasePlan((epsilon,)),
-        RunPlan("", simulation=True, noise_seed=SEED),
-    )
-    return made.changed(**worst.world)
-
-
-def begun(worst: WorstCase, variant: Variant, epsilon: float, delta: float, there: bool = False) -> Session:
-    """The session of a variant in the world of a worst case, with the options that make it small."""
-    small = replace(variant, options={**variant.options, **worst.options})
-    world = plan(worst, small, epsilon, delta, there)
-    return chosen_of(small).begin(World(world, Views(world)).of(world.variants[0]), epsilon, 1)
-
-
-def chosen_of(variant: Variant) -> Protocol:
-    """The protocol with a variant's options. Raises `InputError`."""
-    return protocol(variant.kind)(**variant.options)
-
-
 CONFIDENCE = 0.999
 
 Sampler = Callable[[bool, int], np.ndarray]  # of one side, so many runs: one number each
@@ -529,3 +463,69 @@ def _tested(point: CurvePoint | None) -> str:
     if point is None:
         return ""
     return f"{point.lower_bound:.2g} of {point.claimed:.2g}\nat {point.epsilon:.2f}"
+
+
+SEED = 1
+
+_held: dict[int, Sequence[Rows]] = {}  # by number; the parties of an audit are in this process
+_numbers = itertools.count()
+
+
+def public_table(rows: list[list[float]]) -> PublicRows:
+    """Of columns that are called by their numbers."""
+    values = np.array(rows, dtype=np.float64)
+    return PublicRows(values, tuple(map(str, range(values.shape[1]))), ())
+
+
+class HeldRows:
+    """Parties that hold rows by turns (`parties.party_data.cohort.Provider`)."""
+
+    def __init__(self, number: int) -> None:
+        self._rows = _held[number]
+
+    def holdings(self, party: int) -> Holdings:
+        """The rows of one party."""
+        held = self._rows[party % len(self._rows)]
+        return Holdings(party, held.rows, held.labels, held.bags, held.persons)
+
+    def evaluation(self) -> None:
+        """Nothing to evaluate on."""
+        return None
+
+
+@contextmanager
+def cohort(rows: Sequence[Rows], parties: int) -> Iterator[Cohort]:
+    """A simulation's node with so many parties that hold `rows` by turns."""
+    number = next(_numbers)
+    _held[number] = rows
+    try:
+        yield Cohort(Reference("scenarios.audits.auditor:HeldRows", {"number": number}).to_json(), 0, parties, SEED)
+    finally:
+        del _held[number]
+
+
+def plan(worst: WorstCase, variant: Variant, epsilon: float, delta: float, there: bool) -> TrialPlan:
+    """The plan of a worst case's world with one variant; noise is seeded, so that an audit finds the same each time."""
+    public = worst.public_there if there and worst.public_there is not None else worst.public
+    table = Reference("scenarios.audits.auditor:public_table", {"rows": public.tolist()})
+    made = TrialPlan(
+        f"audit|{variant.name}",
+        KnownNumbers(delta, terms=TrustTerms(1, quorum=1.0)),
+        TaskPlan(table, (), ("0", "1"), "", {"name": LOGISTIC, "parameters": {}}),
+        (VariantPlan(variant.name, variant.kind, variant.options),),
+        ReleasePlan((epsilon,)),
+        RunPlan("", simulation=True, noise_seed=SEED),
+    )
+    return made.changed(**worst.world)
+
+
+def begun(worst: WorstCase, variant: Variant, epsilon: float, delta: float, there: bool = False) -> Session:
+    """The session of a variant in the world of a worst case, with the options that make it small."""
+    small = replace(variant, options={**variant.options, **worst.options})
+    world = plan(worst, small, epsilon, delta, there)
+    return chosen_of(small).begin(World(world, Views(world)).of(world.variants[0]), epsilon, 1)
+
+
+def chosen_of(variant: Variant) -> Protocol:
+    """The protocol with a variant's options. Raises `InputError`."""
+    return protocol(variant.kind)(**variant.options)

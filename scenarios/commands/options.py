@@ -14,16 +14,52 @@ from typer import Argument, Option
 from federation.contract.errors import InputError
 from federation.contract.plugins import installed
 
+
+def scenarios(incomplete: str) -> list[str]:
+    """Library scenarios, scenario files and folders that begin so."""
+    return _beginning(incomplete, _library()) + _files(incomplete)
+
+
+ScenarioName = Annotated[
+    str,
+    Argument(
+        metavar="SCENARIO",
+        help="A scenario file, or the name of a library scenario.",
+        autocompletion=scenarios,
+    ),
+]
+Settings = Annotated[
+    list[str],
+    Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario, such as trials.splits=2; repeatable."),
+]
+DataDirectory = Annotated[
+    Path | None, Option("--data-dir", metavar="DIR", help="Folder of data files; default: FEDERATION_DATA.")
+]
+AsJson = Annotated[bool, Option("--json", help="Print JSON instead of text.")]
+RANGE = Option("--range", metavar="LOW,HIGH", help="The public range of labels; never taken from data.")
+
+
+def parsed_range(text: str) -> tuple[float, float]:
+    """LOW,HIGH as two numbers. Raises `InputError` for anything else.
+
+    Examples:
+        >>> parsed_range("0,1e3")
+        (0.0, 1000.0)
+    """
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"--range must be two numbers with a comma between, such as 0,1; got '{text}'") from None
+    if not low < high:
+        raise InputError(f"--range must name the lower number first, got '{text}'")
+    return low, high
+
+
 MECHANISMS = ("discrete_laplace", "l2_gamma", "discrete_gaussian", "lattice_laplace", "count_gaussian")
 _PROTOCOLS = "federation.protocols"
 _FILES = (".yaml", ".yml")
 
 Completed = Callable[[str], list[str]]
-
-
-def scenarios(incomplete: str) -> list[str]:
-    """Library scenarios, scenario files and folders that begin so."""
-    return _beginning(incomplete, _library()) + _files(incomplete)
 
 
 def scenarios_and_protocols(incomplete: str) -> list[str]:
@@ -64,38 +100,3 @@ def _files(incomplete: str) -> list[str]:
         return []
     folders = [f"{shown}{each.name}/" for each in found if each.is_dir() and not each.name.startswith(".")]
     return [f"{shown}{each.name}" for each in found if each.suffix in _FILES] + (folders if begin or shown else [])
-
-
-ScenarioName = Annotated[
-    str,
-    Argument(
-        metavar="SCENARIO",
-        help="A scenario file, or the name of a library scenario.",
-        autocompletion=scenarios,
-    ),
-]
-Settings = Annotated[
-    list[str],
-    Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario, such as trials.splits=2; repeatable."),
-]
-DataDirectory = Annotated[
-    Path | None, Option("--data-dir", metavar="DIR", help="Folder of data files; default: FEDERATION_DATA.")
-]
-AsJson = Annotated[bool, Option("--json", help="Print JSON instead of text.")]
-RANGE = Option("--range", metavar="LOW,HIGH", help="The public range of labels; never taken from data.")
-
-
-def parsed_range(text: str) -> tuple[float, float]:
-    """LOW,HIGH as two numbers. Raises `InputError` for anything else.
-
-    Examples:
-        >>> parsed_range("0,1e3")
-        (0.0, 1000.0)
-    """
-    try:
-        low, high = (float(part) for part in text.split(","))
-    except ValueError:
-        raise InputError(f"--range must be two numbers with a comma between, such as 0,1; got '{text}'") from None
-    if not low < high:
-        raise InputError(f"--range must name the lower number first, got '{text}'")
-    return low, high

@@ -23,74 +23,6 @@ from rich.table import Table
 
 from federation.contract.errors import writing
 
-_LEAST = 20  # columns: in narrower terminals everything breaks anyway
-_NARROW = 4  # columns that later lines are moved in where there is little room
-
-
-def fitted(text: str, stream: TextIO, hanging: int | None = None) -> str:
-    """The text in lines of whole words where `stream` is a terminal.
-
-    All lines but the first begin `hanging` columns in, or where the text itself begins. Names, options and paths stay
-    whole, so that they can be copied.
-
-    Examples:
-        >>> import io
-        >>> fitted("hint: choose up to 6 of them with --only", io.StringIO())
-        'hint: choose up to 6 of them with --only'
-    """
-    if not stream.isatty():
-        return text
-    width = max(_LEAST, shutil.get_terminal_size().columns)
-    begin = text[: len(text) - len(text.lstrip())]
-    if hanging is None or hanging > width // 2:  # names take so much of it that no room would be left beside them
-        hanging = len(begin) if hanging is None else _NARROW
-    return textwrap.fill(
-        text.lstrip(),
-        width,
-        initial_indent=begin,
-        subsequent_indent=" " * hanging,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def remark(text: str) -> None:
-    """A line on standard error."""
-    print(fitted(text, sys.stderr), file=sys.stderr)
-
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
-
-
-def csv_lines(rows: Sequence[Mapping[str, object]]) -> str:
-    """Rows of equal keys, one at least, below a line that names them; formulas are made texts, as `plain` does.
-
-    Examples:
-        >>> print(csv_lines([{"row": 0, "prediction": "=1+1"}, {"row": 1, "prediction": "-7"}]), end="")
-        row,prediction
-        0,'=1+1
-        1,-7
-    """
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    for cells in (rows[0], *(row.values() for row in rows)):
-        writer.writerow([plain(cell) if isinstance(cell, str) else cell for cell in cells])
-    return table.getvalue()
-
-
-def plain(text: str) -> str:
-    """A text behind an apostrophe if it begins with = + - @, a tab or a carriage return; numbers stay as they are.
-
-    Spreadsheets show what follows the apostrophe as text (OWASP, "CSV Injection").
-
-    Examples:
-        >>> plain("@SUM(A1)"), plain("-1.5e3"), plain("-1+cmd"), plain("red")
-        ("'@SUM(A1)", '-1.5e3', "'-1+cmd", 'red')
-    """
-    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
-
-
 _ENDLESS = 10_000  # columns of a terminal in which everything fits
 _WIDE = 6  # columns from which on they stand closer, to fit a terminal of 80 characters
 
@@ -172,3 +104,71 @@ def save(option: str, path: Path, text: str) -> None:
     """Write a file that `option` names. Raises `InputError` where that is not possible."""
     with writing(f"to {option} {path}", "name another file"):
         path.write_text(text, encoding="utf-8", newline="")
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
+
+
+def csv_lines(rows: Sequence[Mapping[str, object]]) -> str:
+    """Rows of equal keys, one at least, below a line that names them; formulas are made texts, as `plain` does.
+
+    Examples:
+        >>> print(csv_lines([{"row": 0, "prediction": "=1+1"}, {"row": 1, "prediction": "-7"}]), end="")
+        row,prediction
+        0,'=1+1
+        1,-7
+    """
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    for cells in (rows[0], *(row.values() for row in rows)):
+        writer.writerow([plain(cell) if isinstance(cell, str) else cell for cell in cells])
+    return table.getvalue()
+
+
+def plain(text: str) -> str:
+    """A text behind an apostrophe if it begins with = + - @, a tab or a carriage return; numbers stay as they are.
+
+    Spreadsheets show what follows the apostrophe as text (OWASP, "CSV Injection").
+
+    Examples:
+        >>> plain("@SUM(A1)"), plain("-1.5e3"), plain("-1+cmd"), plain("red")
+        ("'@SUM(A1)", '-1.5e3', "'-1+cmd", 'red')
+    """
+    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
+
+
+_LEAST = 20  # columns: in narrower terminals everything breaks anyway
+_NARROW = 4  # columns that later lines are moved in where there is little room
+
+
+def fitted(text: str, stream: TextIO, hanging: int | None = None) -> str:
+    """The text in lines of whole words where `stream` is a terminal.
+
+    All lines but the first begin `hanging` columns in, or where the text itself begins. Names, options and paths stay
+    whole, so that they can be copied.
+
+    Examples:
+        >>> import io
+        >>> fitted("hint: choose up to 6 of them with --only", io.StringIO())
+        'hint: choose up to 6 of them with --only'
+    """
+    if not stream.isatty():
+        return text
+    width = max(_LEAST, shutil.get_terminal_size().columns)
+    begin = text[: len(text) - len(text.lstrip())]
+    if hanging is None or hanging > width // 2:  # names take so much of it that no room would be left beside them
+        hanging = len(begin) if hanging is None else _NARROW
+    return textwrap.fill(
+        text.lstrip(),
+        width,
+        initial_indent=begin,
+        subsequent_indent=" " * hanging,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def remark(text: str) -> None:
+    """A line on standard error."""
+    print(fitted(text, sys.stderr), file=sys.stderr)

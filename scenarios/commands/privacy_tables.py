@@ -29,131 +29,6 @@ from federation.secure_aggregation import masks as keys
 from federation.secure_aggregation.plan import BITS, KEY, SAID, Roster, SumPlan, neighbourhood, planned
 from scenarios.simulated.secure_aggregation import seconds, sum_costs, timed
 
-RESPONSE = "randomised_response"
-_KINDS: tuple[SumNoiseKind, ...] = ("pure", "laplace", "gaussian", "published_laplace")
-
-
-def moment_noises(
-    *,
-    rows: int,
-    dimension: int,
-    epsilon: float,
-    delta: float,
-    parties: int,
-    shares: int,
-    l1_bound: float | None,
-    weight: float,
-) -> tuple[dict[str, Any], list[str]]:
-    """A record with a row for each mechanism, and what to say of it.
-
-    `rows` of norm 1 lie at `parties` parties, as many at each, who add noise of their own, or where `shares` is not 0
-    share one noise, which so many of them make up. `weight` is how much an error of randomised response counts against
-    one of noise on a sum that is as large. Raises `InputError` for numbers that no mechanism works with.
-    """
-    public: dict[str, Any] = {"dimension": dimension, "epsilon": epsilon, "delta": delta}
-    given = {**public, "rows": rows, "l1_bound": l1_bound, "contributors": shares}
-    noises = {kind: calibrate(kind, **given) for kind in _KINDS if delta or kind != "gaussian"}
-    least, response = calibrate("auto", **given), summed_response.calibrate_summed_response(epsilon)
-    wholes, of_labels = parties / shares if shares else parties, rows * response.label_variance
-    below = response.rows_for(least, weight)
-    responds = weight * of_labels < wholes * least.noise_norm() ** 2
-
-    def row(name: str, promise: Any, square: float, chosen: bool) -> dict[str, Any]:
-        norm = math.sqrt(square) / rows
-        known = {"noise": name, "mechanism": promise.name, "epsilon": promise.epsilon, "delta": promise.delta}
-        known |= {"deviation": norm / math.sqrt(dimension), "noise_norm": norm, "loss": loss_in_words(norm)}
-        return known | {"regularisation": regularisation(norm**2), "auto": chosen}
-
-    squares = {kind: wholes * noise.noise_norm() ** 2 for kind, noise in noises.items()}
-    found = [row(kind, noise, squares[kind], noise == least and not responds) for kind, noise in noises.items()]
-    found.append(row(RESPONSE, response.labels, of_labels, responds))
-    text = [
-        "Noise is that on the mean of y x, whose norm is at most 1: the standard deviation of one coordinate, and the "
-        "root mean square norm. One label, or one row, may be replaced; randomised_response is for labels alone. "
-        "published_laplace is meant for rows of L1 norm 1 and claims epsilon "
-        f"{epsilon:g}; shown is what it gives.",
-        "auto takes the smallest norm of noise on the sum, or randomised_response where labels alone are protected and "
-        f"parties send their rows, which are public: {_where(shares, below, weight)}.",
-    ]
-    if shares:
-        text.append(
-            f"Noise on the sum holds while at least {shares} parties add their shares and tell nobody: a quorum of "
-            f"{parties} parties, less those that may collude. Shown is the noise of all shares."
-        )
-    elif parties > 1:
-        text.append(f"Each of {parties} parties adds noise of its own.")
-    if min(*squares.values(), of_labels) > rows**2:
-        text.append("The noise is longer than any mean can be: take more rows, a larger epsilon or fewer features.")
-    record = {**public, "rows": rows, "parties": parties, "shares": shares, "response_below": below}
-    return {**record, "mechanisms": found}, text
-
-
-def _where(shares: int, below: int, weight: float) -> str:
-    weighed = "" if weight == 1 else f", its errors counting {weight:g} times"
-    return f"by the errors of all rows together{weighed}" if shares else f"below {below} rows at a party{weighed}"
-
-
-_NOISES: tuple[tuple[Noise, Literal["scale", "sigma"]], ...] = (("pure", "scale"), ("gaussian", "sigma"))
-_UNIT = "shares of norm 1, trust:"
-_TOLD = (
-    "delta is that of Gaussian noise. Parameters are weights on features of norm at most 1 (an inexact solver adds its "
-    "slack); the statistic's whitened coordinates have norm at most 1. Compare noise with what it perturbs."
-)
-
-
-def vote_noises(
-    *,
-    majority: bool,
-    parties: int,
-    classes: int,
-    regularisation: float,
-    epsilon: float,
-    delta: float,
-    dimension: int,
-    contributors: int | None = None,
-) -> tuple[dict[str, Any], list[str]]:
-    """The record, with a row for each sensitivity, and what to say with it; `dimension` is that of features.
-
-    With `contributors` also the mean of shares of norm 1: with an aggregator's noise, and with shares of noise of which
-    so many are whole, where all parties add theirs. Raises `InputError` for numbers that no noise fits.
-    """
-    target: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
-    bound = sensitivity.majority_vote if majority else sensitivity.soft_vote
-    parameters, contrasts = dimension * (1 if classes == 2 else classes), dimension * (classes - 1)
-    reaches = {
-        f"parameters, {form}": (
-            bound(form, regularisation=regularisation, parties=parties, classes=classes),
-            parameters,
-        )
-        for form in ("published", "tight", "diameter")
-    }
-    reaches["soft vote statistic"] = (sensitivity.statistic(parties), contrasts)
-    if contributors is not None:
-        reaches[f"{_UNIT} aggregator"] = (2 / parties, contrasts)
-    rows = [
-        _row(what, [additive_calibrate(noise, sensitivity=reach, dimension=size, **target) for noise, _ in _NOISES])
-        for what, (reach, size) in reaches.items()
-    ]
-    text = [_TOLD]
-    if contributors is not None:
-        known: dict[str, Any] = {
-            "ball": Ball(1.0, scaled=True),
-            "dimension": contrasts,
-            "contributors": contributors,
-            **target,
-        }
-        wholes = [vector_sums.calibrate_vector_sums(noise, **known).additive for noise, _ in _NOISES]
-        rows.append(_row(f"{_UNIT} secure", [shares.in_mean(whole, contributors, parties) for whole in wholes]))
-        text.append(f"Of the shares of noise {contributors} are whole, and all {parties} parties add theirs.")
-    return {**target, "rows": rows}, text
-
-
-def _row(what: str, noises: list[AdditiveMechanism]) -> dict[str, Any]:
-    row: dict[str, Any] = {"what": what, "dimension": noises[0].dimension, "sensitivity": noises[0].sensitivity}
-    for (name, scale), noise in zip(_NOISES, noises, strict=True):
-        row |= {f"{name}_{scale}": noise.parameters["scale"], f"{name}_noise_norm": noise.expected_noise_norm()}
-    return row
-
 
 def masked_sums(
     *, parties: int, corrupt: float, dropout: float, numbers: int, quorum: float | None
@@ -219,3 +94,129 @@ def _costs(plan: SumPlan, dropout: float) -> dict[str, Any]:
     received, sent = there * (costs.up + costs.across), there * costs.down
     found = (party, round(costs.up), round(costs.down), there * server, round(received), round(sent))
     return dict(zip(_COLUMNS[5:], found, strict=True))
+
+
+_NOISES: tuple[tuple[Noise, Literal["scale", "sigma"]], ...] = (("pure", "scale"), ("gaussian", "sigma"))
+_UNIT = "shares of norm 1, trust:"
+_TOLD = (
+    "delta is that of Gaussian noise. Parameters are weights on features of norm at most 1 (an inexact solver adds its "
+    "slack); the statistic's whitened coordinates have norm at most 1. Compare noise with what it perturbs."
+)
+
+
+def vote_noises(
+    *,
+    majority: bool,
+    parties: int,
+    classes: int,
+    regularisation: float,
+    epsilon: float,
+    delta: float,
+    dimension: int,
+    contributors: int | None = None,
+) -> tuple[dict[str, Any], list[str]]:
+    """The record, with a row for each sensitivity, and what to say with it; `dimension` is that of features.
+
+    With `contributors` also the mean of shares of norm 1: with an aggregator's noise, and with shares of noise of which
+    so many are whole, where all parties add theirs. Raises `InputError` for numbers that no noise fits.
+    """
+    target: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
+    bound = sensitivity.majority_vote if majority else sensitivity.soft_vote
+    parameters, contrasts = dimension * (1 if classes == 2 else classes), dimension * (classes - 1)
+    reaches = {
+        f"parameters, {form}": (
+            bound(form, regularisation=regularisation, parties=parties, classes=classes),
+            parameters,
+        )
+        for form in ("published", "tight", "diameter")
+    }
+    reaches["soft vote statistic"] = (sensitivity.statistic(parties), contrasts)
+    if contributors is not None:
+        reaches[f"{_UNIT} aggregator"] = (2 / parties, contrasts)
+    rows = [
+        _row(what, [additive_calibrate(noise, sensitivity=reach, dimension=size, **target) for noise, _ in _NOISES])
+        for what, (reach, size) in reaches.items()
+    ]
+    text = [_TOLD]
+    if contributors is not None:
+        known: dict[str, Any] = {
+            "ball": Ball(1.0, scaled=True),
+            "dimension": contrasts,
+            "contributors": contributors,
+            **target,
+        }
+        wholes = [vector_sums.calibrate_vector_sums(noise, **known).additive for noise, _ in _NOISES]
+        rows.append(_row(f"{_UNIT} secure", [shares.in_mean(whole, contributors, parties) for whole in wholes]))
+        text.append(f"Of the shares of noise {contributors} are whole, and all {parties} parties add theirs.")
+    return {**target, "rows": rows}, text
+
+
+def _row(what: str, noises: list[AdditiveMechanism]) -> dict[str, Any]:
+    row: dict[str, Any] = {"what": what, "dimension": noises[0].dimension, "sensitivity": noises[0].sensitivity}
+    for (name, scale), noise in zip(_NOISES, noises, strict=True):
+        row |= {f"{name}_{scale}": noise.parameters["scale"], f"{name}_noise_norm": noise.expected_noise_norm()}
+    return row
+
+
+RESPONSE = "randomised_response"
+_KINDS: tuple[SumNoiseKind, ...] = ("pure", "laplace", "gaussian", "published_laplace")
+
+
+def moment_noises(
+    *,
+    rows: int,
+    dimension: int,
+    epsilon: float,
+    delta: float,
+    parties: int,
+    shares: int,
+    l1_bound: float | None,
+    weight: float,
+) -> tuple[dict[str, Any], list[str]]:
+    """A record with a row for each mechanism, and what to say of it.
+
+    `rows` of norm 1 lie at `parties` parties, as many at each, who add noise of their own, or where `shares` is not 0
+    share one noise, which so many of them make up. `weight` is how much an error of randomised response counts against
+    one of noise on a sum that is as large. Raises `InputError` for numbers that no mechanism works with.
+    """
+    public: dict[str, Any] = {"dimension": dimension, "epsilon": epsilon, "delta": delta}
+    given = {**public, "rows": rows, "l1_bound": l1_bound, "contributors": shares}
+    noises = {kind: calibrate(kind, **given) for kind in _KINDS if delta or kind != "gaussian"}
+    least, response = calibrate("auto", **given), summed_response.calibrate_summed_response(epsilon)
+    wholes, of_labels = parties / shares if shares else parties, rows * response.label_variance
+    below = response.rows_for(least, weight)
+    responds = weight * of_labels < wholes * least.noise_norm() ** 2
+
+    def row(name: str, promise: Any, square: float, chosen: bool) -> dict[str, Any]:
+        norm = math.sqrt(square) / rows
+        known = {"noise": name, "mechanism": promise.name, "epsilon": promise.epsilon, "delta": promise.delta}
+        known |= {"deviation": norm / math.sqrt(dimension), "noise_norm": norm, "loss": loss_in_words(norm)}
+        return known | {"regularisation": regularisation(norm**2), "auto": chosen}
+
+    squares = {kind: wholes * noise.noise_norm() ** 2 for kind, noise in noises.items()}
+    found = [row(kind, noise, squares[kind], noise == least and not responds) for kind, noise in noises.items()]
+    found.append(row(RESPONSE, response.labels, of_labels, responds))
+    text = [
+        "Noise is that on the mean of y x, whose norm is at most 1: the standard deviation of one coordinate, and the "
+        "root mean square norm. One label, or one row, may be replaced; randomised_response is for labels alone. "
+        "published_laplace is meant for rows of L1 norm 1 and claims epsilon "
+        f"{epsilon:g}; shown is what it gives.",
+        "auto takes the smallest norm of noise on the sum, or randomised_response where labels alone are protected and "
+        f"parties send their rows, which are public: {_where(shares, below, weight)}.",
+    ]
+    if shares:
+        text.append(
+            f"Noise on the sum holds while at least {shares} parties add their shares and tell nobody: a quorum of "
+            f"{parties} parties, less those that may collude. Shown is the noise of all shares."
+        )
+    elif parties > 1:
+        text.append(f"Each of {parties} parties adds noise of its own.")
+    if min(*squares.values(), of_labels) > rows**2:
+        text.append("The noise is longer than any mean can be: take more rows, a larger epsilon or fewer features.")
+    record = {**public, "rows": rows, "parties": parties, "shares": shares, "response_below": below}
+    return {**record, "mechanisms": found}, text
+
+
+def _where(shares: int, below: int, weight: float) -> str:
+    weighed = "" if weight == 1 else f", its errors counting {weight:g} times"
+    return f"by the errors of all rows together{weighed}" if shares else f"below {below} rows at a party{weighed}"

@@ -38,177 +38,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-def files_of(path: Path) -> list[Path]:
-    """The file at `path`, or all files of a pattern with * or ? in its last part, Day2 before Day10.
-
-    Raises `InputError` for a pattern without files.
-
-    Examples:
-        >>> from tempfile import TemporaryDirectory
-        >>> with TemporaryDirectory() as folder:
-        ...     for day in (10, 2):
-        ...         Path(folder, f"Day{day}.svm").touch()
-        ...     [file.name for file in files_of(Path(folder, "Day*.svm"))]
-        ['Day2.svm', 'Day10.svm']
-    """
-    if not is_pattern(path):
-        return [path]
-    if not (found := _matching(path)):
-        raise InputError(f"there is no file {path.name} in {path.parent.absolute()}; correct the pattern or folder")
-    return found
-
-
-def is_there(path: Path) -> bool:
-    """Whether there is a file, or one of a pattern."""
-    return bool(_matching(path)) if is_pattern(path) else is_file(path)
-
-
-def is_pattern(path: Path) -> bool:
-    """Whether it stands for several files: no file has that name, and * or ? is in it."""
-    return bool(re.search(r"[*?]", path.name)) and not is_file(path)
-
-
-def _matching(path: Path) -> list[Path]:
-    found = path.parent.glob(glob.escape(path.name).replace("[*]", "*").replace("[?]", "?"))
-    return sorted((file for file in found if is_file(file)), key=_by_number)
-
-
-def _by_number(file: Path) -> list[tuple[int, str]]:
-    """A name as texts and numbers, which sort by value."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", file.name)]
-
-
-class Archive(NpzFile):
-    """The arrays of one npz file of rows and labels.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from tempfile import TemporaryDirectory
-        >>> with TemporaryDirectory() as folder:
-        ...     np.savez(Path(folder, "toy.npz"), X=np.ones((3, 2)), y=np.array([0, 1, 0]))
-        ...     archive = Archive(Path(folder, "toy.npz"))
-        >>> list(archive), archive.vector("y", 3).tolist(), archive.tables("X")[0].shape
-        (['X', 'y'], [0, 1, 0], (3, 2))
-    """
-
-    def tables(self, *names: str, missing: bool = False) -> list[NDArray[Any]]:
-        """The arrays (n, d) of those names.
-
-        Raises `InputError` unless they are of equal width, and of numbers that are finite or, if cells may be
-        `missing`, NaN.
-        """
-        tables = [self.mapped(name) for name in names]
-        for name, values in zip(names, tables, strict=True):
-            if values.ndim != 2 or values.dtype.kind not in "iufb" or values.size == 0:
-                raise self._of_another_form(name, "numbers in rows and columns", values)
-            if values.dtype.kind != "f":
-                continue
-            for start, part in pieces(values):
-                with np.errstate(over="ignore"):
-                    part = part.astype(np.float64, copy=False)  # as it will be used: a long double may be beyond
-                allowed = ~np.isinf(part) if missing else np.isfinite(part)
-                if not allowed.all():
-                    row, column = np.argwhere(~allowed)[0]
-                    raise InputError(
-                        f"{self.path}: array '{name}', row {start + row}, column {column} (counted from 0) is "
-                        f"{part[row, column]}; remove or replace such values"
-                    )
-        widths = {table.shape[1] for table in tables}
-        if len(widths) > 1:
-            raise InputError(f"{self.path}: {' and '.join(names)} must have equal columns, got {sorted(widths)}")
-        return tables
-
-    def vector(self, name: str, length: int, *, names: bool = False) -> NDArray[Any]:
-        """The array (length,) of that name: numbers or texts, none of them missing. Raises `InputError` for others.
-
-        NaN, blank texts and words such as NA are missing values; among `names` such a word is one.
-        """
-        values = self[name]
-        if values.shape != (length,) or values.dtype.kind not in "iufbU":
-            raise self._of_another_form(name, f"{length} numbers or texts", values)
-        different, first = np.unique(values, return_index=True)
-        missing = [is_missing(value) and not (names and value) for value in different.tolist()]
-        if any(missing):
-            row = first[missing].min()
-            raise InputError(
-                f"{self.path}: array '{name}', row {row} (counted from 0) is missing; correct it or remove the row"
-            )
-        return values
-
-    def joined(self, name: str, parts: Sequence[str], blocks: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """The arrays of that name with the endings `parts`, one after the other, with a value per row of `blocks`."""
-        return np.concatenate(
-            [self.vector(f"{name}{part}", len(block)) for part, block in zip(parts, blocks, strict=True)]
-        )
-
-    def column_names(self, name: str, rows: NDArray[Any], *, needed: bool = True) -> tuple[str, ...]:
-        """The texts of the array `name`, one for each column of `rows` (n, d); x0, x1, ... where it need not exist."""
-        if not needed and name not in self:
-            return tuple(f"x{i}" for i in range(rows.shape[1]))
-        return tuple(map(str, self.vector(name, rows.shape[1], names=True).tolist()))
-
-    def _of_another_form(self, name: str, wanted: str, values: NDArray[Any]) -> InputError:
-        return InputError(f"{self.path}: array '{name}' must hold {wanted}, got {values.dtype} of shape {values.shape}")
-
-
-_ALWAYS_READ, _MOST_EXPANDED = 1 << 31, 1032  # bytes that a file may claim, and per byte of a larger one
-_WHOLE = 1 << 27  # cells up to which files are read as a whole: 1 GiB of numbers
-
-
-def read_parquet(path: Path) -> Sheet:
-    """The columns of a Parquet file, or of all files of a pattern (`scenarios.data.readers`), one below the other.
-
-    Of 2^27 cells or more, columns are read when they are used. Raises `InputError` for an unreadable file, one without
-    rows, columns of one name, a stored pandas index, and files whose columns differ.
-    """
-    from pyarrow import concat_tables
-    from pyarrow.parquet import ParquetFile
-
-    files = files_of(path)
-    rows, schemas = zip(*map(_examined, files), strict=True)
-    schema = schemas[0]
-    for file, found in zip(files, schemas, strict=True):
-        if not found.equals(schema):
-            names = sorted(str(field) for field in {*found} ^ {*schema}) or found.names
-            raise InputError(f"{file} has other columns than {files[0].name}: {', '.join(names[:4])}; write it again")
-    if not sum(rows):
-        raise InputError(f"{path} has no rows; name a file with some")
-    for name in different(schema.names, str(path)):
-        if name.startswith("__index_level_"):
-            raise InputError(f"{path} holds a pandas index as the column '{name}'; write it with index=False")
-    if sum(rows) * len(schema.names) >= _WHOLE:
-        return Sheet(path, Stored(tuple(files), schema, sum(rows)))
-    tables = []
-    for file in files:
-        with readable(file), ParquetFile(file) as opened:
-            tables.append(opened.read(use_threads=False))
-            tables[-1].validate(full=True)  # else texts that are no UTF-8 are found when they are used
-    return Sheet(path, tables[0] if len(tables) == 1 else concat_tables(tables))
-
-
-def _examined(path: Path) -> tuple[int, pyarrow.Schema]:
-    """How many rows a file has, and the columns, which can be read. Raises `InputError`."""
-    from pyarrow.parquet import ParquetFile
-
-    with readable(path), ParquetFile(path) as file:
-        for number in range(file.num_row_groups):
-            # Raises where a column's own description is damaged: to ask for that then would end the process.
-            next(file.iter_batches(1, [number], use_threads=False), None)
-        _require_plausible(path, file.metadata)
-        return int(file.metadata.num_rows), file.schema_arrow.remove_metadata()
-
-
-def _require_plausible(path: Path, stored: FileMetaData) -> None:
-    """Refuse a file that claims far more cells than it has bytes: a few bytes may stand for any number of equal ones.
-
-    Cells are counted as numbers of 8 bytes, and up to 2 GiB of them may be claimed by the smallest file.
-    """
-    groups = map(stored.row_group, range(stored.num_row_groups))
-    cells = sum(group.column(i).num_values for group in groups for i in range(group.num_columns))
-    if 8 * cells > max(_ALWAYS_READ, _MOST_EXPANDED * path.stat().st_size):
-        raise InputError(f"{path} claims {cells} cells, far more than a file of its size can mean; write it again")
-
-
 LABEL, FILE = "y", "file"
 _FEATURE = re.compile(r"x([1-9][0-9]{0,8})")
 _PIECE = 1 << 24  # bytes of a file that are read at a time
@@ -342,3 +171,174 @@ def _pieces(file: Path) -> Iterator[tuple[csr_matrix, np.ndarray]]:
 def _labels(parts: Sequence[np.ndarray]) -> np.ndarray | Integers:
     labels = np.concatenate(parts)
     return labels.astype(np.int64) if (labels == np.floor(labels)).all() else labels
+
+
+_ALWAYS_READ, _MOST_EXPANDED = 1 << 31, 1032  # bytes that a file may claim, and per byte of a larger one
+_WHOLE = 1 << 27  # cells up to which files are read as a whole: 1 GiB of numbers
+
+
+def read_parquet(path: Path) -> Sheet:
+    """The columns of a Parquet file, or of all files of a pattern (`scenarios.data.readers`), one below the other.
+
+    Of 2^27 cells or more, columns are read when they are used. Raises `InputError` for an unreadable file, one without
+    rows, columns of one name, a stored pandas index, and files whose columns differ.
+    """
+    from pyarrow import concat_tables
+    from pyarrow.parquet import ParquetFile
+
+    files = files_of(path)
+    rows, schemas = zip(*map(_examined, files), strict=True)
+    schema = schemas[0]
+    for file, found in zip(files, schemas, strict=True):
+        if not found.equals(schema):
+            names = sorted(str(field) for field in {*found} ^ {*schema}) or found.names
+            raise InputError(f"{file} has other columns than {files[0].name}: {', '.join(names[:4])}; write it again")
+    if not sum(rows):
+        raise InputError(f"{path} has no rows; name a file with some")
+    for name in different(schema.names, str(path)):
+        if name.startswith("__index_level_"):
+            raise InputError(f"{path} holds a pandas index as the column '{name}'; write it with index=False")
+    if sum(rows) * len(schema.names) >= _WHOLE:
+        return Sheet(path, Stored(tuple(files), schema, sum(rows)))
+    tables = []
+    for file in files:
+        with readable(file), ParquetFile(file) as opened:
+            tables.append(opened.read(use_threads=False))
+            tables[-1].validate(full=True)  # else texts that are no UTF-8 are found when they are used
+    return Sheet(path, tables[0] if len(tables) == 1 else concat_tables(tables))
+
+
+def _examined(path: Path) -> tuple[int, pyarrow.Schema]:
+    """How many rows a file has, and the columns, which can be read. Raises `InputError`."""
+    from pyarrow.parquet import ParquetFile
+
+    with readable(path), ParquetFile(path) as file:
+        for number in range(file.num_row_groups):
+            # Raises where a column's own description is damaged: to ask for that then would end the process.
+            next(file.iter_batches(1, [number], use_threads=False), None)
+        _require_plausible(path, file.metadata)
+        return int(file.metadata.num_rows), file.schema_arrow.remove_metadata()
+
+
+def _require_plausible(path: Path, stored: FileMetaData) -> None:
+    """Refuse a file that claims far more cells than it has bytes: a few bytes may stand for any number of equal ones.
+
+    Cells are counted as numbers of 8 bytes, and up to 2 GiB of them may be claimed by the smallest file.
+    """
+    groups = map(stored.row_group, range(stored.num_row_groups))
+    cells = sum(group.column(i).num_values for group in groups for i in range(group.num_columns))
+    if 8 * cells > max(_ALWAYS_READ, _MOST_EXPANDED * path.stat().st_size):
+        raise InputError(f"{path} claims {cells} cells, far more than a file of its size can mean; write it again")
+
+
+class Archive(NpzFile):
+    """The arrays of one npz file of rows and labels.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     np.savez(Path(folder, "toy.npz"), X=np.ones((3, 2)), y=np.array([0, 1, 0]))
+        ...     archive = Archive(Path(folder, "toy.npz"))
+        >>> list(archive), archive.vector("y", 3).tolist(), archive.tables("X")[0].shape
+        (['X', 'y'], [0, 1, 0], (3, 2))
+    """
+
+    def tables(self, *names: str, missing: bool = False) -> list[NDArray[Any]]:
+        """The arrays (n, d) of those names.
+
+        Raises `InputError` unless they are of equal width, and of numbers that are finite or, if cells may be
+        `missing`, NaN.
+        """
+        tables = [self.mapped(name) for name in names]
+        for name, values in zip(names, tables, strict=True):
+            if values.ndim != 2 or values.dtype.kind not in "iufb" or values.size == 0:
+                raise self._of_another_form(name, "numbers in rows and columns", values)
+            if values.dtype.kind != "f":
+                continue
+            for start, part in pieces(values):
+                with np.errstate(over="ignore"):
+                    part = part.astype(np.float64, copy=False)  # as it will be used: a long double may be beyond
+                allowed = ~np.isinf(part) if missing else np.isfinite(part)
+                if not allowed.all():
+                    row, column = np.argwhere(~allowed)[0]
+                    raise InputError(
+                        f"{self.path}: array '{name}', row {start + row}, column {column} (counted from 0) is "
+                        f"{part[row, column]}; remove or replace such values"
+                    )
+        widths = {table.shape[1] for table in tables}
+        if len(widths) > 1:
+            raise InputError(f"{self.path}: {' and '.join(names)} must have equal columns, got {sorted(widths)}")
+        return tables
+
+    def vector(self, name: str, length: int, *, names: bool = False) -> NDArray[Any]:
+        """The array (length,) of that name: numbers or texts, none of them missing. Raises `InputError` for others.
+
+        NaN, blank texts and words such as NA are missing values; among `names` such a word is one.
+        """
+        values = self[name]
+        if values.shape != (length,) or values.dtype.kind not in "iufbU":
+            raise self._of_another_form(name, f"{length} numbers or texts", values)
+        different, first = np.unique(values, return_index=True)
+        missing = [is_missing(value) and not (names and value) for value in different.tolist()]
+        if any(missing):
+            row = first[missing].min()
+            raise InputError(
+                f"{self.path}: array '{name}', row {row} (counted from 0) is missing; correct it or remove the row"
+            )
+        return values
+
+    def joined(self, name: str, parts: Sequence[str], blocks: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """The arrays of that name with the endings `parts`, one after the other, with a value per row of `blocks`."""
+        return np.concatenate(
+            [self.vector(f"{name}{part}", len(block)) for part, block in zip(parts, blocks, strict=True)]
+        )
+
+    def column_names(self, name: str, rows: NDArray[Any], *, needed: bool = True) -> tuple[str, ...]:
+        """The texts of the array `name`, one for each column of `rows` (n, d); x0, x1, ... where it need not exist."""
+        if not needed and name not in self:
+            return tuple(f"x{i}" for i in range(rows.shape[1]))
+        return tuple(map(str, self.vector(name, rows.shape[1], names=True).tolist()))
+
+    def _of_another_form(self, name: str, wanted: str, values: NDArray[Any]) -> InputError:
+        return InputError(f"{self.path}: array '{name}' must hold {wanted}, got {values.dtype} of shape {values.shape}")
+
+
+def files_of(path: Path) -> list[Path]:
+    """The file at `path`, or all files of a pattern with * or ? in its last part, Day2 before Day10.
+
+    Raises `InputError` for a pattern without files.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     for day in (10, 2):
+        ...         Path(folder, f"Day{day}.svm").touch()
+        ...     [file.name for file in files_of(Path(folder, "Day*.svm"))]
+        ['Day2.svm', 'Day10.svm']
+    """
+    if not is_pattern(path):
+        return [path]
+    if not (found := _matching(path)):
+        raise InputError(f"there is no file {path.name} in {path.parent.absolute()}; correct the pattern or folder")
+    return found
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is a file, or one of a pattern."""
+    return bool(_matching(path)) if is_pattern(path) else is_file(path)
+
+
+def is_pattern(path: Path) -> bool:
+    """Whether it stands for several files: no file has that name, and * or ? is in it."""
+    return bool(re.search(r"[*?]", path.name)) and not is_file(path)
+
+
+def _matching(path: Path) -> list[Path]:
+    found = path.parent.glob(glob.escape(path.name).replace("[*]", "*").replace("[?]", "?"))
+    return sorted((file for file in found if is_file(file)), key=_by_number)
+
+
+def _by_number(file: Path) -> list[tuple[int, str]]:
+    """A name as texts and numbers, which sort by value."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", file.name)]

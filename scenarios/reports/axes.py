@@ -28,235 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_CURVES = 6  # in a figure: more cannot be told from each other at a glance
-ALL = "-all"  # ends the names of figures of all variants, where another shows a choice of them
-# Okabe and Ito 2008, without the yellow and the black: told apart with every common colour blindness, and in black and
-# white, being dark and light in turn, by dashes and markers, whose numbers have no common divisor.
-COLOURS = ("#0072B2", "#E69F00", "#D55E00", "#56B4E9", "#009E73", "#CC79A7")
-GREYS = ("#333333", "#777777", "#555555")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-_LINES = ("-", (0, (5, 1.5)), (0, (1.2, 1)), (0, (5, 1.5, 1.2, 1.5)))
-_DASHES = ((0, (6, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (3, 1, 1, 1, 1, 1)))
-_FILLED = {"markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.6}
-_HOLLOW = {"markersize": 5, "markerfacecolor": "white", "markeredgewidth": 1.2}
-
-
-@dataclass(frozen=True)
-class Look:
-    """How a variant is drawn: what matplotlib calls the properties of its line and markers, and whether it has a band.
-
-    `hollow` markers tell of an epsilon that is claimed and not kept. References are without any epsilon, `unprotected`
-    is whatever has no guarantee.
-    """
-
-    line: Mapping[str, Any]
-    zorder: float
-    band: bool = False
-    hollow: bool = False
-    reference: bool = False
-    unprotected: bool = False
-
-
-def chosen(summaries: Sequence[VariantSummary], most: int = MOST_CURVES) -> list[str]:
-    """The variants, `most` at most, that a figure shows first, in the order of the summaries.
-
-    The default or, without one, the first with a guarantee; the best other one with a guarantee; the first as
-    published; the baselines `pooled` and `constant`; then the further best with a guarantee, and what else there is.
-    Best is by the mean at the middle epsilon over all settings.
-    """
-    first = _of_each(summaries)
-    protected = [name for name, one in first.items() if not one.non_private]
-    leading = [*(name for name in protected if first[name].default), *protected][:1]
-    ranked = [name for name in _ranked(summaries) if name in protected and name not in leading]
-    published = [name for name in [*ranked, *first] if is_published(name) and name not in ranked[:1]][:1]
-    references = [name for kind in (POOLED, CONSTANT) for name, one in first.items() if one.protocol == kind]
-    others = sorted(first, key=lambda name: first[name].protocol in BASELINES)
-    wanted = dict.fromkeys([*leading, *ranked[:1], *published, *references, *ranked, *others])
-    shown = list(wanted)[:most]
-    return [name for name in first if name in shown]
-
-
-def looks(summaries: Sequence[VariantSummary]) -> dict[str, Look]:
-    """A look by variant, the same in every figure of a run, no two alike: colour, marker and line together.
-
-    Those that are shown first have colours of their own, and 28 are told apart without any. References, without any
-    epsilon, have greys and dashes.
-    """
-    first = _of_each(summaries)
-    references = [name for name, one in first.items() if one.non_private and not one.claiming]
-    leading = [name for name in chosen(summaries) if name not in references]
-    found = {}
-    for number, name in enumerate(references):
-        grey, dashes = GREYS[number % len(GREYS)], _DASHES[number % len(_DASHES)]
-        line = {"color": grey, "linestyle": dashes, "linewidth": 1.2, "marker": "", **_FILLED}
-        found[name] = Look(line, 1.5, reference=True, unprotected=True)
-    for number, name in enumerate(dict.fromkeys([*leading, *(name for name in first if name not in references)])):
-        one, rest = first[name], COLOURS[1:]  # of which the further ones take theirs, as the first is the default's
-        colour = COLOURS[number] if number < len(COLOURS) else rest[(number - len(COLOURS)) % len(rest)]
-        line = {
-            "color": colour,
-            "linestyle": _LINES[number % len(_LINES)],
-            "linewidth": 2.6 if one.default else 1.3,
-            "marker": _MARKERS[number % len(_MARKERS)],
-            **({**_HOLLOW, "markeredgecolor": colour} if one.claiming else _FILLED),
-        }
-        found[name] = Look(
-            line,
-            4.0 if one.default else 3.0,
-            band=name in leading[:1] or is_published(name),
-            hollow=one.claiming,
-            unprotected=one.non_private,
-        )
-    return {name: found[name] for name in first}
-
-
-def _of_each(summaries: Sequence[VariantSummary]) -> dict[str, VariantSummary]:
-    """A summary by variant: the first, or of some that claim or have no guarantee the first of those."""
-    found: dict[str, VariantSummary] = {}
-    for one in sorted(summaries, key=lambda one: (one.claiming, one.non_private), reverse=True):
-        found.setdefault(one.variant, one)
-    return {one.variant: found[one.variant] for one in summaries}
-
-
-def groups(summaries: Sequence[VariantSummary], most: int = MOST_CURVES) -> list[list[str]]:
-    """All variants in small groups to be drawn side by side, each with those to compare with: the default and pooled.
-
-    No group has more than `most`; none where all are shown first.
-    """
-    names = list(dict.fromkeys(one.variant for one in summaries))
-    if len(names) <= most:
-        return []
-    beside = chosen([one for one in summaries if one.default or one.protocol == POOLED], 2)
-    others = [name for name in names if name not in beside]
-    count = math.ceil(len(others) / (most - len(beside)))
-    size = math.ceil(len(others) / count)
-    parts = [others[start : start + size] for start in range(0, len(others), size)]
-    return [[name for name in names if name in part or name in beside] for part in parts]
-
-
-def _ranked(summaries: Sequence[VariantSummary]) -> list[str]:
-    """Variants from the best to the worst by the metric of the first, in the mean at the middle epsilon."""
-    summaries = [one for one in summaries if one.metric == summaries[0].metric]
-    middle = middle_of(summaries)
-    reached: dict[str, list[float]] = {}
-    for one in summaries:
-        spread = one.at(middle)
-        if spread is not None:
-            reached.setdefault(one.variant, []).append(spread.mean)
-    better_first = bool(summaries) and metric_named(summaries[0].metric).higher_is_better
-    return sorted(reached, key=lambda name: fmean(reached[name]), reverse=better_first)
-
-
-_LONGEST_NAME = 64
-_AXIS_MAGNITUDES = 10.0
-Placed = tuple[str, VariantSummary, Mapping[float, Spread]]  # a panel, and what a variant has there along the axis
-
-
-@dataclass(frozen=True)
-class Curve:
-    """One variant in one panel: a spread for every x, or for infinity alone when it does not depend on x."""
-
-    label: str
-    look: Look
-    points: Mapping[float, Spread]
-
-    @property
-    def across(self) -> bool:
-        """Whether it is a line across, because it does not depend on x."""
-        return list(self.points) == [math.inf]
-
-
-@dataclass(frozen=True)
-class Axis:
-    """The horizontal axis that all panels of a figure share."""
-
-    name: str
-    values: tuple[float, ...]
-    logarithmic: bool
-
-    @classmethod
-    def of(cls, name: str, values: Collection[float]) -> Axis:
-        """Of numbers in any order, without infinity; but for periods logarithmic where the ends are ten times apart."""
-        finite = tuple(sorted({value for value in values if math.isfinite(value)}))
-        return cls(name, finite, name != PERIOD and finite[0] > 0 and finite[-1] >= _AXIS_MAGNITUDES * finite[0])
-
-    def position(self, value: float) -> float:
-        """Where a value stands, between 0 and 1."""
-        scale = math.log if self.logarithmic else float
-        first, last = scale(self.values[0]), scale(self.values[-1])
-        return (scale(value) - first) / (last - first)
-
-    def shifted(self, value: float, share: float) -> float:
-        """A value moved to the right by `share` of the axis."""
-        first, last = self.values[0], self.values[-1]
-        return value * (last / first) ** share if self.logarithmic else value + share * (last - first)
-
-
-@dataclass(frozen=True)
-class Panel:
-    """Curves that are drawn together, and the setting that they are about."""
-
-    title: str
-    curves: tuple[Curve, ...]
-
-
-@dataclass(frozen=True)
-class Plot:
-    """A figure before anything is drawn: panels over one axis with one scale of a metric.
-
-    `place` is what all panels are at, such as an epsilon; `bars` says whether means have intervals, which would hide
-    the curves where there are many of both.
-    """
-
-    panels: tuple[Panel, ...]
-    axis: Axis
-    metric: str
-    place: str = ""
-    bars: bool = True
-
-    @property
-    def curves(self) -> list[Curve]:
-        """Those of all panels."""
-        return list(chain.from_iterable(panel.curves for panel in self.panels))
-
-    @property
-    def legend(self) -> list[Curve]:
-        """One curve for each label, in the order in which they first appear."""
-        return list({curve.label: curve for curve in self.curves}.values())
-
-    @property
-    def barred(self) -> list[Spread]:
-        """Of what has intervals or the points of its splits beside the means: no line across, no reference to rows."""
-        curves = [one for one in self.curves if not (one.across or (self.of_one_value and one.look.reference))]
-        return [spread for curve in curves for spread in curve.points.values()] if self.bars else []
-
-    @property
-    def of_one_value(self) -> bool:
-        """Whether the axis has a single value, so that variants have a row each in place of a curve."""
-        return len(self.axis.values) < 2
-
-    @property
-    def unprotected(self) -> bool:
-        """Whether nothing in it has a guarantee."""
-        return all(curve.look.unprotected for curve in self.curves)
-
-
-def panels(
-    placed: Iterable[Placed], looks: Mapping[str, Look], notes: Mapping[str, str], names: Collection[str]
-) -> tuple[Panel, ...]:
-    """A panel for each setting with the curves of the variants `names`, whose parts may come one by one.
-
-    `notes`, by variant, stand below the names.
-    """
-    found: dict[str, dict[str, Curve]] = {}
-    for panel, summary, points in placed:
-        name, members = summary.variant, found.setdefault(panel, {})
-        if name in names:
-            known = members[name].points if name in members else {}
-            lines = [*lines_of(summary.name, summary.mark, _LONGEST_NAME), *filter(None, [notes.get(name)])]
-            members[name] = Curve("\n".join(lines), looks[name], {**known, **points})
-    return tuple(Panel(title, tuple(members.values())) for title, members in found.items() if members)
-
 
 Scale = tuple[str, tuple[float, float]]  # of the values: "linear" or "log", and both ends
 INK, PAPER, GRID, EDGE = "#000000", "#ffffff", "#e4e4e4", "#666666"
@@ -537,3 +308,233 @@ def watermark(figure: Figure, tall: float) -> None:
         0.5, middle, NON_PRIVATE, rotation=25 if slanted else 0, ha="center", va="center", gid="watermark",
         fontsize=min(46, 16 * tall) if slanted else 30, color="#b00020", alpha=0.13, weight="bold",
     )  # fmt: skip
+
+
+_LONGEST_NAME = 64
+_AXIS_MAGNITUDES = 10.0
+Placed = tuple[str, VariantSummary, Mapping[float, Spread]]  # a panel, and what a variant has there along the axis
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One variant in one panel: a spread for every x, or for infinity alone when it does not depend on x."""
+
+    label: str
+    look: Look
+    points: Mapping[float, Spread]
+
+    @property
+    def across(self) -> bool:
+        """Whether it is a line across, because it does not depend on x."""
+        return list(self.points) == [math.inf]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The horizontal axis that all panels of a figure share."""
+
+    name: str
+    values: tuple[float, ...]
+    logarithmic: bool
+
+    @classmethod
+    def of(cls, name: str, values: Collection[float]) -> Axis:
+        """Of numbers in any order, without infinity; but for periods logarithmic where the ends are ten times apart."""
+        finite = tuple(sorted({value for value in values if math.isfinite(value)}))
+        return cls(name, finite, name != PERIOD and finite[0] > 0 and finite[-1] >= _AXIS_MAGNITUDES * finite[0])
+
+    def position(self, value: float) -> float:
+        """Where a value stands, between 0 and 1."""
+        scale = math.log if self.logarithmic else float
+        first, last = scale(self.values[0]), scale(self.values[-1])
+        return (scale(value) - first) / (last - first)
+
+    def shifted(self, value: float, share: float) -> float:
+        """A value moved to the right by `share` of the axis."""
+        first, last = self.values[0], self.values[-1]
+        return value * (last / first) ** share if self.logarithmic else value + share * (last - first)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Curves that are drawn together, and the setting that they are about."""
+
+    title: str
+    curves: tuple[Curve, ...]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure before anything is drawn: panels over one axis with one scale of a metric.
+
+    `place` is what all panels are at, such as an epsilon; `bars` says whether means have intervals, which would hide
+    the curves where there are many of both.
+    """
+
+    panels: tuple[Panel, ...]
+    axis: Axis
+    metric: str
+    place: str = ""
+    bars: bool = True
+
+    @property
+    def curves(self) -> list[Curve]:
+        """Those of all panels."""
+        return list(chain.from_iterable(panel.curves for panel in self.panels))
+
+    @property
+    def legend(self) -> list[Curve]:
+        """One curve for each label, in the order in which they first appear."""
+        return list({curve.label: curve for curve in self.curves}.values())
+
+    @property
+    def barred(self) -> list[Spread]:
+        """Of what has intervals or the points of its splits beside the means: no line across, no reference to rows."""
+        curves = [one for one in self.curves if not (one.across or (self.of_one_value and one.look.reference))]
+        return [spread for curve in curves for spread in curve.points.values()] if self.bars else []
+
+    @property
+    def of_one_value(self) -> bool:
+        """Whether the axis has a single value, so that variants have a row each in place of a curve."""
+        return len(self.axis.values) < 2
+
+    @property
+    def unprotected(self) -> bool:
+        """Whether nothing in it has a guarantee."""
+        return all(curve.look.unprotected for curve in self.curves)
+
+
+def panels(
+    placed: Iterable[Placed], looks: Mapping[str, Look], notes: Mapping[str, str], names: Collection[str]
+) -> tuple[Panel, ...]:
+    """A panel for each setting with the curves of the variants `names`, whose parts may come one by one.
+
+    `notes`, by variant, stand below the names.
+    """
+    found: dict[str, dict[str, Curve]] = {}
+    for panel, summary, points in placed:
+        name, members = summary.variant, found.setdefault(panel, {})
+        if name in names:
+            known = members[name].points if name in members else {}
+            lines = [*lines_of(summary.name, summary.mark, _LONGEST_NAME), *filter(None, [notes.get(name)])]
+            members[name] = Curve("\n".join(lines), looks[name], {**known, **points})
+    return tuple(Panel(title, tuple(members.values())) for title, members in found.items() if members)
+
+
+MOST_CURVES = 6  # in a figure: more cannot be told from each other at a glance
+ALL = "-all"  # ends the names of figures of all variants, where another shows a choice of them
+# Okabe and Ito 2008, without the yellow and the black: told apart with every common colour blindness, and in black and
+# white, being dark and light in turn, by dashes and markers, whose numbers have no common divisor.
+COLOURS = ("#0072B2", "#E69F00", "#D55E00", "#56B4E9", "#009E73", "#CC79A7")
+GREYS = ("#333333", "#777777", "#555555")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_LINES = ("-", (0, (5, 1.5)), (0, (1.2, 1)), (0, (5, 1.5, 1.2, 1.5)))
+_DASHES = ((0, (6, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (3, 1, 1, 1, 1, 1)))
+_FILLED = {"markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.6}
+_HOLLOW = {"markersize": 5, "markerfacecolor": "white", "markeredgewidth": 1.2}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a variant is drawn: what matplotlib calls the properties of its line and markers, and whether it has a band.
+
+    `hollow` markers tell of an epsilon that is claimed and not kept. References are without any epsilon, `unprotected`
+    is whatever has no guarantee.
+    """
+
+    line: Mapping[str, Any]
+    zorder: float
+    band: bool = False
+    hollow: bool = False
+    reference: bool = False
+    unprotected: bool = False
+
+
+def chosen(summaries: Sequence[VariantSummary], most: int = MOST_CURVES) -> list[str]:
+    """The variants, `most` at most, that a figure shows first, in the order of the summaries.
+
+    The default or, without one, the first with a guarantee; the best other one with a guarantee; the first as
+    published; the baselines `pooled` and `constant`; then the further best with a guarantee, and what else there is.
+    Best is by the mean at the middle epsilon over all settings.
+    """
+    first = _of_each(summaries)
+    protected = [name for name, one in first.items() if not one.non_private]
+    leading = [*(name for name in protected if first[name].default), *protected][:1]
+    ranked = [name for name in _ranked(summaries) if name in protected and name not in leading]
+    published = [name for name in [*ranked, *first] if is_published(name) and name not in ranked[:1]][:1]
+    references = [name for kind in (POOLED, CONSTANT) for name, one in first.items() if one.protocol == kind]
+    others = sorted(first, key=lambda name: first[name].protocol in BASELINES)
+    wanted = dict.fromkeys([*leading, *ranked[:1], *published, *references, *ranked, *others])
+    shown = list(wanted)[:most]
+    return [name for name in first if name in shown]
+
+
+def looks(summaries: Sequence[VariantSummary]) -> dict[str, Look]:
+    """A look by variant, the same in every figure of a run, no two alike: colour, marker and line together.
+
+    Those that are shown first have colours of their own, and 28 are told apart without any. References, without any
+    epsilon, have greys and dashes.
+    """
+    first = _of_each(summaries)
+    references = [name for name, one in first.items() if one.non_private and not one.claiming]
+    leading = [name for name in chosen(summaries) if name not in references]
+    found = {}
+    for number, name in enumerate(references):
+        grey, dashes = GREYS[number % len(GREYS)], _DASHES[number % len(_DASHES)]
+        line = {"color": grey, "linestyle": dashes, "linewidth": 1.2, "marker": "", **_FILLED}
+        found[name] = Look(line, 1.5, reference=True, unprotected=True)
+    for number, name in enumerate(dict.fromkeys([*leading, *(name for name in first if name not in references)])):
+        one, rest = first[name], COLOURS[1:]  # of which the further ones take theirs, as the first is the default's
+        colour = COLOURS[number] if number < len(COLOURS) else rest[(number - len(COLOURS)) % len(rest)]
+        line = {
+            "color": colour,
+            "linestyle": _LINES[number % len(_LINES)],
+            "linewidth": 2.6 if one.default else 1.3,
+            "marker": _MARKERS[number % len(_MARKERS)],
+            **({**_HOLLOW, "markeredgecolor": colour} if one.claiming else _FILLED),
+        }
+        found[name] = Look(
+            line,
+            4.0 if one.default else 3.0,
+            band=name in leading[:1] or is_published(name),
+            hollow=one.claiming,
+            unprotected=one.non_private,
+        )
+    return {name: found[name] for name in first}
+
+
+def _of_each(summaries: Sequence[VariantSummary]) -> dict[str, VariantSummary]:
+    """A summary by variant: the first, or of some that claim or have no guarantee the first of those."""
+    found: dict[str, VariantSummary] = {}
+    for one in sorted(summaries, key=lambda one: (one.claiming, one.non_private), reverse=True):
+        found.setdefault(one.variant, one)
+    return {one.variant: found[one.variant] for one in summaries}
+
+
+def groups(summaries: Sequence[VariantSummary], most: int = MOST_CURVES) -> list[list[str]]:
+    """All variants in small groups to be drawn side by side, each with those to compare with: the default and pooled.
+
+    No group has more than `most`; none where all are shown first.
+    """
+    names = list(dict.fromkeys(one.variant for one in summaries))
+    if len(names) <= most:
+        return []
+    beside = chosen([one for one in summaries if one.default or one.protocol == POOLED], 2)
+    others = [name for name in names if name not in beside]
+    count = math.ceil(len(others) / (most - len(beside)))
+    size = math.ceil(len(others) / count)
+    parts = [others[start : start + size] for start in range(0, len(others), size)]
+    return [[name for name in names if name in part or name in beside] for part in parts]
+
+
+def _ranked(summaries: Sequence[VariantSummary]) -> list[str]:
+    """Variants from the best to the worst by the metric of the first, in the mean at the middle epsilon."""
+    summaries = [one for one in summaries if one.metric == summaries[0].metric]
+    middle = middle_of(summaries)
+    reached: dict[str, list[float]] = {}
+    for one in summaries:
+        spread = one.at(middle)
+        if spread is not None:
+            reached.setdefault(one.variant, []).append(spread.mean)
+    better_first = bool(summaries) and metric_named(summaries[0].metric).higher_is_better
+    return sorted(reached, key=lambda name: fmean(reached[name]), reverse=better_first)

@@ -23,31 +23,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
 
-def template(name: str) -> Template:
-    """A template of `scenarios/templates`: values are escaped, and one that is not there is an error."""
-    return _environment().get_template(name)
-
-
-@cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
-    made = Environment(
-        loader=PackageLoader("scenarios"),
-        autoescape=select_autoescape(),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters |= {
-        "quoted": partial(json.dumps, ensure_ascii=False),  # a text of YAML
-        "shown": "{:g}".format,
-        "bullet": "- {}.".format,
-        "sentence": "{}.".format,
-    }
-    return made
-
-
 GUARANTEE = "guarantee.html"
 FALSE_ALARMS = (0.01, 0.05)  # of the tests whose detections are told
 _SUSPICION = 0.01
@@ -300,3 +275,28 @@ def _span(sizes: Sequence[int | None]) -> str:
 
 def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def template(name: str) -> Template:
+    """A template of `scenarios/templates`: values are escaped, and one that is not there is an error."""
+    return _environment().get_template(name)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+    made = Environment(
+        loader=PackageLoader("scenarios"),
+        autoescape=select_autoescape(),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "quoted": partial(json.dumps, ensure_ascii=False),  # a text of YAML
+        "shown": "{:g}".format,
+        "bullet": "- {}.".format,
+        "sentence": "{}.".format,
+    }
+    return made

@@ -15,57 +15,6 @@ from scenarios.reports.summary import Spread, student_interval
 from scenarios.reproductions.paper import EXACT, Claim, Item, Kept, Paper, Published, Reason, published
 from scenarios.scores import results as metrics
 
-FEWEST = 3  # splits that an interval is shown of
-
-
-@dataclass(frozen=True)
-class Paired:
-    """The mean difference over the splits that both have, its Student interval, and Wilcoxon's signed-rank p-value.
-
-    `interval` is None below three splits, and `p` (two-sided) there and where no split differs.
-    """
-
-    difference: float
-    interval: tuple[float, float] | None
-    p: float | None
-    splits: int
-
-    @property
-    def surely(self) -> int:
-        """The sign of the difference where its interval is on one side of zero, else 0."""
-        if self.interval is None or self.interval[0] <= 0 <= self.interval[1]:
-            return 0
-        return 1 if self.interval[0] > 0 else -1
-
-
-def paired(one: Mapping[int, float], other: Mapping[int, float]) -> Paired | None:
-    """How much larger `one` is than the `other`, both by split; None without a common split.
-
-    Examples:
-        >>> found = paired({0: 0.8, 1: 0.9, 2: 0.85, 3: 0.7}, {0: 0.7, 1: 0.7, 2: 0.75, 4: 0.1})
-        >>> found.difference, found.splits, found.surely
-        (0.133, 3, 0)
-    """
-    differences = [one[split] - other[split] for split in sorted(one.keys() & other.keys())]
-    if not differences:
-        return None
-    told = len(differences) >= FEWEST
-    return Paired(
-        fmean(differences),
-        student_interval(differences) if told else None,
-        _signed_rank(tuple(differences)) if told and any(differences) else None,
-        len(differences),
-    )
-
-
-@cache  # with ties scipy goes through all signs, and pages and their checks ask for the same splits again
-def _signed_rank(differences: tuple[float, ...]) -> float:
-    """Wilcoxon's p, two-sided."""
-    from scipy.stats import wilcoxon
-
-    return float(wilcoxon(differences).pvalue)
-
-
 Verdict = Literal["holds", "does not hold", "no difference seen", "cannot be told"]
 
 
@@ -310,3 +259,54 @@ def _spread_text(metric: str, spread: Spread | None) -> str:
     ends = spread.interval_of(metric)
     text = shown(metric, spread.mean)
     return text if ends is None else f"{text} [{', '.join(shown(metric, end) for end in ends)}]"
+
+
+FEWEST = 3  # splits that an interval is shown of
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The mean difference over the splits that both have, its Student interval, and Wilcoxon's signed-rank p-value.
+
+    `interval` is None below three splits, and `p` (two-sided) there and where no split differs.
+    """
+
+    difference: float
+    interval: tuple[float, float] | None
+    p: float | None
+    splits: int
+
+    @property
+    def surely(self) -> int:
+        """The sign of the difference where its interval is on one side of zero, else 0."""
+        if self.interval is None or self.interval[0] <= 0 <= self.interval[1]:
+            return 0
+        return 1 if self.interval[0] > 0 else -1
+
+
+def paired(one: Mapping[int, float], other: Mapping[int, float]) -> Paired | None:
+    """How much larger `one` is than the `other`, both by split; None without a common split.
+
+    Examples:
+        >>> found = paired({0: 0.8, 1: 0.9, 2: 0.85, 3: 0.7}, {0: 0.7, 1: 0.7, 2: 0.75, 4: 0.1})
+        >>> found.difference, found.splits, found.surely
+        (0.133, 3, 0)
+    """
+    differences = [one[split] - other[split] for split in sorted(one.keys() & other.keys())]
+    if not differences:
+        return None
+    told = len(differences) >= FEWEST
+    return Paired(
+        fmean(differences),
+        student_interval(differences) if told else None,
+        _signed_rank(tuple(differences)) if told and any(differences) else None,
+        len(differences),
+    )
+
+
+@cache  # with ties scipy goes through all signs, and pages and their checks ask for the same splits again
+def _signed_rank(differences: tuple[float, ...]) -> float:
+    """Wilcoxon's p, two-sided."""
+    from scipy.stats import wilcoxon
+
+    return float(wilcoxon(differences).pvalue)

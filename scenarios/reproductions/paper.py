@@ -26,52 +26,6 @@ from federation.contract.errors import InputError, nearest_name, refusing, writi
 from federation.contract.files import is_file, read_object
 from scenarios.runs.directory import replaced
 
-COLUMNS = ("paper", "item", "setting", "series", "x", "value", "plus_minus", "place")
-Key = tuple[str, str, str]  # setting, series, x
-
-
-@dataclass(frozen=True)
-class Published:
-    """A number as printed, in our units; `half` is half of a unit of its last digit, and `place` where it stands.
-
-    `plus_minus` is what stands behind its plus-minus sign, None where nothing does.
-    """
-
-    value: float
-    half: float
-    plus_minus: float | None
-    place: str
-
-
-def published(paper: str, item: str) -> dict[Key, Published]:
-    """The numbers of an item by setting, series and place on the axis."""
-    found = {}
-    for row in _rows():
-        if (row["paper"], row["item"]) == (paper, item):
-            spread = float(row["plus_minus"]) if row["plus_minus"] else None
-            key = (row["setting"], row["series"], row["x"])
-            found[key] = Published(float(row["value"]), _half(row["value"]), spread, row["place"])
-    return found
-
-
-@functools.cache
-def _rows() -> Iterable[dict[str, str]]:
-    source = files("scenarios") / "papers" / "published.csv"
-    return tuple(csv.DictReader(source.read_text(encoding="utf-8").splitlines()))
-
-
-def _half(text: str) -> float:
-    """Half of a unit of the last digit of a number.
-
-    Examples:
-        >>> _half("0.743"), _half("0.18"), _half("4.5e-2")
-        (0.0005, 0.005, 0.0005)
-    """
-    digits, _, power = text.lower().partition("e")
-    decimals = len(digits.partition(".")[2])
-    return 0.5 * 10.0 ** (int(power or 0) - decimals)
-
-
 Role = Literal["published", "default"]  # ours as the paper has it, or our default at the same guarantee
 EXACT = -1  # the split of what was computed exactly
 Kind = Literal["wrong bound", "unpublished setting", "other data", "other choice", "misprint"]
@@ -234,6 +188,36 @@ class Paper:
     items: tuple[Item, ...]
 
 
+def names() -> list[str]:
+    """Names of papers, sorted; nothing of them is imported.
+
+    Examples:
+        >>> "lacombe" in names()
+        True
+    """
+    folders = (files("scenarios") / "papers").iterdir()
+    return sorted(each.name for each in folders if each.is_dir() and (each / f"{each.name}.py").is_file())
+
+
+def paper(name: str) -> Paper:
+    """A paper by its name. Raises `InputError`, which lists those that there are."""
+    known = names()
+    if name not in known:
+        raise InputError(f"there is no paper '{name}'; there are {', '.join(known)}{nearest_name(name, known)}")
+    found = importlib.import_module(f"scenarios.papers.{name}.{name}").PAPER
+    assert isinstance(found, Paper)
+    return found
+
+
+def items(paper: Paper, only: Collection[str]) -> list[Item]:
+    """The items of a paper of these names, or all where none is given. Raises `InputError`, which lists them."""
+    known = [item.name for item in paper.items]
+    for name in only:
+        if name not in known:
+            raise InputError(f"--only '{name}' is none of {', '.join(known)}{nearest_name(name, known)}")
+    return [item for item in paper.items if not only or item.name in only]
+
+
 _COLUMNS = tuple(each.name for each in fields(Observation))
 _REMEDY = "name another --out, or delete it"
 
@@ -317,31 +301,47 @@ def read(folder: Path, paper: Paper, item: Item) -> Kept | None:
     return Kept(observations, record)
 
 
-def names() -> list[str]:
-    """Names of papers, sorted; nothing of them is imported.
+COLUMNS = ("paper", "item", "setting", "series", "x", "value", "plus_minus", "place")
+Key = tuple[str, str, str]  # setting, series, x
 
-    Examples:
-        >>> "lacombe" in names()
-        True
+
+@dataclass(frozen=True)
+class Published:
+    """A number as printed, in our units; `half` is half of a unit of its last digit, and `place` where it stands.
+
+    `plus_minus` is what stands behind its plus-minus sign, None where nothing does.
     """
-    folders = (files("scenarios") / "papers").iterdir()
-    return sorted(each.name for each in folders if each.is_dir() and (each / f"{each.name}.py").is_file())
+
+    value: float
+    half: float
+    plus_minus: float | None
+    place: str
 
 
-def paper(name: str) -> Paper:
-    """A paper by its name. Raises `InputError`, which lists those that there are."""
-    known = names()
-    if name not in known:
-        raise InputError(f"there is no paper '{name}'; there are {', '.join(known)}{nearest_name(name, known)}")
-    found = importlib.import_module(f"scenarios.papers.{name}.{name}").PAPER
-    assert isinstance(found, Paper)
+def published(paper: str, item: str) -> dict[Key, Published]:
+    """The numbers of an item by setting, series and place on the axis."""
+    found = {}
+    for row in _rows():
+        if (row["paper"], row["item"]) == (paper, item):
+            spread = float(row["plus_minus"]) if row["plus_minus"] else None
+            key = (row["setting"], row["series"], row["x"])
+            found[key] = Published(float(row["value"]), _half(row["value"]), spread, row["place"])
     return found
 
 
-def items(paper: Paper, only: Collection[str]) -> list[Item]:
-    """The items of a paper of these names, or all where none is given. Raises `InputError`, which lists them."""
-    known = [item.name for item in paper.items]
-    for name in only:
-        if name not in known:
-            raise InputError(f"--only '{name}' is none of {', '.join(known)}{nearest_name(name, known)}")
-    return [item for item in paper.items if not only or item.name in only]
+@functools.cache
+def _rows() -> Iterable[dict[str, str]]:
+    source = files("scenarios") / "papers" / "published.csv"
+    return tuple(csv.DictReader(source.read_text(encoding="utf-8").splitlines()))
+
+
+def _half(text: str) -> float:
+    """Half of a unit of the last digit of a number.
+
+    Examples:
+        >>> _half("0.743"), _half("0.18"), _half("4.5e-2")
+        (0.0005, 0.005, 0.0005)
+    """
+    digits, _, power = text.lower().partition("e")
+    decimals = len(digits.partition(".")[2])
+    return 0.5 * 10.0 ** (int(power or 0) - decimals)

@@ -93,6 +93,27 @@ def read_results(path: Path) -> list[Row]:
         raise InputError(f"{path} is not a results table: {error}; {REMEDY}") from error
 
 
+UNSCORED = "There are no test rows (data.test: 0), so that nothing was scored; the models were learned from all rows."
+
+
+class Unscored(Scoring):
+    """Of every model, whatever it predicts: no metric, for there is no row that it has not learned from."""
+
+    def scored(self, models: ReleasedFile[Any], release: int) -> list[Metrics]:
+        """An empty entry for each noise draw."""
+        return [{} for _ in range(models.draws(release))]
+
+    def pooled(self, feature_map: FeatureMap, classifier: Mapping[str, Any], random: np.random.Generator) -> Metrics:
+        """No metric; nothing is trained."""
+        return {}
+
+
+def unscored(rows: Sequence[Row]) -> list[str]:
+    """A line where rows say nothing that variants are compared by, as without test rows."""
+    measured = {row["metric"] for row in rows}
+    return [UNSCORED] if rows and primary(rows).name not in measured else []
+
+
 AT_SHARE = "l1_at_"  # followed by a class share: the L1 error on the target sets with that share
 AT_ROUND = "accuracy_at_round_"  # followed by a number of rounds: the accuracy of what they have learned
 CONSTANT_CLASS = "constant_class"  # of the baseline constant: the position of the class that it always says
@@ -181,24 +202,3 @@ def at_share(share: float) -> str:
 def at_round(number: int) -> str:
     """The name of the accuracy after some rounds, 1 or more."""
     return f"{AT_ROUND}{number}"
-
-
-UNSCORED = "There are no test rows (data.test: 0), so that nothing was scored; the models were learned from all rows."
-
-
-class Unscored(Scoring):
-    """Of every model, whatever it predicts: no metric, for there is no row that it has not learned from."""
-
-    def scored(self, models: ReleasedFile[Any], release: int) -> list[Metrics]:
-        """An empty entry for each noise draw."""
-        return [{} for _ in range(models.draws(release))]
-
-    def pooled(self, feature_map: FeatureMap, classifier: Mapping[str, Any], random: np.random.Generator) -> Metrics:
-        """No metric; nothing is trained."""
-        return {}
-
-
-def unscored(rows: Sequence[Row]) -> list[str]:
-    """A line where rows say nothing that variants are compared by, as without test rows."""
-    measured = {row["metric"] for row in rows}
-    return [UNSCORED] if rows and primary(rows).name not in measured else []

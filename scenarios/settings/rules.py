@@ -46,102 +46,6 @@ from scenarios.settings.sections import Data, Parties, Privacy, Trials
 from scenarios.settings.values import all_values
 from scenarios.settings.words import ALL, BY, BY_CLASS, NEXT
 
-_WIDTH = 110
-
-
-def why_default(kind: str) -> tuple[Rule, ...]:
-    """How a kind's defaults were chosen; nothing of a baseline, which has none."""
-    return () if kind in BASELINES else registry.protocol(kind).why_default
-
-
-def in_short(kind: str) -> list[str]:
-    """Each default with its rule, in lines of up to 110 letters, and where to read on what they were validated.
-
-    Examples:
-        >>> print(*in_short("weighted_lba"), sep="\\n")
-        Default noise: gaussian; rule: with noise on the label sums it has a guarantee for all data, which the
-            published release has not
-        Default solver: exact; rule: it is where Adam would come with enough steps, whatever the size and the number
-            of bags
-        Validated on: see `federation show weighted_lba`
-    """
-    rules = why_default(kind)
-    lines = [line for rule in rules for line in _wrapped(f"Default {rule.default}; rule: {rule.rule}")]
-    return [*lines, f"Validated on: see `federation show {kind}`"] if rules else []
-
-
-def recorded(kinds: Iterable[str]) -> list[dict[str, str]]:
-    """The rules of several kinds as plain values, each kind once, for the record of a run.
-
-    Examples:
-        >>> {rule["protocol"] for rule in recorded(["private_labels", "pooled", "private_labels"])}
-        {'private_labels'}
-    """
-    return [{"protocol": kind, **vars(rule)} for kind in dict.fromkeys(kinds) for rule in why_default(kind)]
-
-
-def described(kind: str) -> tuple[dict[str, Any], list[str]]:
-    """A protocol as plain values and in lines: what it is, its options with their defaults, how these were chosen.
-
-    Raises `InputError` for a protocol that is unknown or cannot be used.
-    """
-    found = registry.protocol(kind)
-    bases = (base for base in found.__mro__ if "__dataclass_fields__" in vars(base))  # options may be a base's
-    about = "\n\n".join(inspect.cleandoc(base.__doc__ or "") for base in bases)
-    options = {option.name: getattr(found(), option.name) for option in dataclasses.fields(found)}
-    record = {"protocol": kind, "about": about, "defaults": options, "why_default": recorded([kind])}
-    return record, list(_lines(kind, about, options))
-
-
-def _lines(kind: str, about: str, options: dict[str, Any]) -> Iterator[str]:
-    yield f"protocol {kind}"
-    yield from about.splitlines()
-    yield ""
-    yield "As an entry of a scenario, with every default:"
-    yield f"  - {dump({'kind': kind, **options}, flow=True).rstrip()}"
-    if rules := why_default(kind):
-        yield ""
-        yield "How defaults were chosen:"
-    for rule in rules:
-        yield f"  {rule.default}"
-        yield from _wrapped(f"    rule: {rule.rule}")
-        yield from _wrapped(f"    validated: {rule.validated}")
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, subsequent_indent=(len(text) - len(text.lstrip()) + 4) * " ")
-
-
-def untimely(data: Data, parties: Parties, trials: Trials) -> Iterator[tuple[KeyPath, str]]:
-    """(key path, why) of what does not go together with data.time, or is for it alone."""
-    tests, given = all_values(data.test), all_values(data.auxiliary)
-    if data.time is None:
-        if trials.periods is not None:
-            yield ("trials", "periods"), "needs data.time, the column that says when each row arrived"
-        if trials.window != ALL:
-            yield ("trials", "window"), "is for rows that arrive over time; name their column in data.time or remove it"
-        if NEXT in tests:
-            yield ("data", "test"), "next is the period that follows, and needs data.time; give a count or a fraction"
-        return
-    if trials.periods is None:
-        text = "missing; data.time needs periods, such as a number of them, {every: month} or a list of their starts"
-        yield ("trials", "periods"), text
-    if tests != (NEXT,):
-        other = next(value for value in tests if value != NEXT)
-        text = f"must be {NEXT} with data.time, as a release is tested on the rows of the next period, got {other}"
-        yield ("data", "test"), text
-    if any(value == "official" or isinstance(value, Mapping) for value in given):
-        text = (
-            "must be a count or a fraction of each period's rows, or a file, with data.time: other public rows may be "
-            "of later periods"
-        )
-        yield ("data", "auxiliary"), text
-    if parties.common_bags:
-        yield ("parties", "common_bags"), "with data.time every period has bags of its own; remove it"
-    if BY in map(partition_kind, all_values(parties.partition)) and all_values(parties.count) != (None,):
-        text = "with {by: COLUMN} and data.time all groups are parties, who may come and go; remove it"
-        yield ("parties", "count"), text
-
 
 def unsuited(data: Data, parties: Parties, protocols: Sequence[Protocol]) -> Iterator[tuple[KeyPath, str]]:
     """(key path, why) of what does not go together: the task of the protocols, the labels of the data, the rest.
@@ -233,62 +137,11 @@ def _has_real_labels(source: str, ranged: bool) -> bool:
     return ranged if known is None else known.regression
 
 
-def unused(data: Data, parties: Parties, protocols: Sequence[Protocol]) -> Iterator[tuple[KeyPath, str]]:
-    """(key path, why) of settings that are for class ratios, in a scenario that has none."""
-    kinds = [protocol.kind for protocol in protocols]
-    first = default_kind(protocols) or kinds[0]
-    if data.targets is not None and not task(kinds).targets:
-        yield ("data", "targets"), f"are sets to estimate class ratios of, which {first} does not do; remove it"
-    if requires(first).bags:
-        return
-    if set(all_values(data.rows_per_person)) != {1}:
-        yield ("data", "rows_per_person"), f"is for bags that persons count in, and {first} has none; remove it"
-    if any(bags != 1 for bags in all_values(parties.bags)):
-        yield ("parties", "bags"), f"have label counts of their own, which {first} does not ask for; remove it"
-
-
-def unsummed(servers: Servers, protocols: Sequence[Protocol]) -> Iterator[tuple[KeyPath, str]]:
-    """(key path, why) of other servers than the usual one, where no protocol has sums for them."""
-    if servers != "one" and not summed(protocols):
-        yield ("servers",), f"{servers} is for secure sums, and no protocol has any; remove it, or set trust: secure"
-
-
-def idle(data: Data, protocols: Sequence[Protocol], privacy: Privacy) -> Iterator[tuple[KeyPath, str]]:
-    """(key path, why) of settings that make no difference beside the protocols, whatever their values.
-
-    They stay when protocols are exchanged for others, and so they are not refused.
-    """
-    real = are_real(data, protocols)
-    if not any(_trains(protocol.kind, real) for protocol in protocols):
-        yield ("parties", "classifier"), "no protocol or baseline trains it"
-    if not summed(protocols):
-        yield ("servers",), "no protocol has secure sums"
-    spent = [
-        spending(protocol.kind, options, privacy.epsilon[0], privacy.delta)
-        for protocol in protocols
-        if protocol.kind not in BASELINES
-        for options, _ in protocol.choices()
-        if not without_noise(protocol.kind, options)
-    ]
-    if not spent:
-        text = "no protocol adds noise"
-        yield from ((path, text) for path in (("privacy", "epsilon"), ("privacy", "delta"), ("trials", "noise")))
-    elif all(one is not None and one[1] == 0 for one in spent):  # what promises nothing may use it all the same
-        yield ("privacy", "delta"), "no noise uses it"
-
-
 def summed(protocols: Sequence[Protocol]) -> bool:
     """Return whether parties of any variant share one noise, so that secure aggregation adds up their responses."""
     return any(
         place(protocol.kind, options) is Place.SHARES for protocol in protocols for options, _ in protocol.choices()
     )
-
-
-def _trains(kind: str, real: bool) -> bool:
-    """Whether a protocol or baseline trains the classifier of the parties, where labels are `real` numbers or not."""
-    if kind in BASELINES:
-        return kind not in (CONSTANT, NOISE_FREE) and not real
-    return requires(kind).classifier
 
 
 def baselines_beside(entries: Sequence[Mapping[str, Any]], alone: bool) -> list[str]:
@@ -344,3 +197,151 @@ def unfounded(protocols: Sequence[Protocol]) -> Iterator[tuple[int, str]]:
     if NOISE_FREE in kinds and noise_free(protocols) is None:
         why = "the baseline noise_free is the first protocol without its noise, and no protocol here has noise"
         yield kinds.index(NOISE_FREE), f"{why} to leave out, or its options need some; remove it"
+
+
+def unused(data: Data, parties: Parties, protocols: Sequence[Protocol]) -> Iterator[tuple[KeyPath, str]]:
+    """(key path, why) of settings that are for class ratios, in a scenario that has none."""
+    kinds = [protocol.kind for protocol in protocols]
+    first = default_kind(protocols) or kinds[0]
+    if data.targets is not None and not task(kinds).targets:
+        yield ("data", "targets"), f"are sets to estimate class ratios of, which {first} does not do; remove it"
+    if requires(first).bags:
+        return
+    if set(all_values(data.rows_per_person)) != {1}:
+        yield ("data", "rows_per_person"), f"is for bags that persons count in, and {first} has none; remove it"
+    if any(bags != 1 for bags in all_values(parties.bags)):
+        yield ("parties", "bags"), f"have label counts of their own, which {first} does not ask for; remove it"
+
+
+def unsummed(servers: Servers, protocols: Sequence[Protocol]) -> Iterator[tuple[KeyPath, str]]:
+    """(key path, why) of other servers than the usual one, where no protocol has sums for them."""
+    if servers != "one" and not summed(protocols):
+        yield ("servers",), f"{servers} is for secure sums, and no protocol has any; remove it, or set trust: secure"
+
+
+def idle(data: Data, protocols: Sequence[Protocol], privacy: Privacy) -> Iterator[tuple[KeyPath, str]]:
+    """(key path, why) of settings that make no difference beside the protocols, whatever their values.
+
+    They stay when protocols are exchanged for others, and so they are not refused.
+    """
+    real = are_real(data, protocols)
+    if not any(_trains(protocol.kind, real) for protocol in protocols):
+        yield ("parties", "classifier"), "no protocol or baseline trains it"
+    if not summed(protocols):
+        yield ("servers",), "no protocol has secure sums"
+    spent = [
+        spending(protocol.kind, options, privacy.epsilon[0], privacy.delta)
+        for protocol in protocols
+        if protocol.kind not in BASELINES
+        for options, _ in protocol.choices()
+        if not without_noise(protocol.kind, options)
+    ]
+    if not spent:
+        text = "no protocol adds noise"
+        yield from ((path, text) for path in (("privacy", "epsilon"), ("privacy", "delta"), ("trials", "noise")))
+    elif all(one is not None and one[1] == 0 for one in spent):  # what promises nothing may use it all the same
+        yield ("privacy", "delta"), "no noise uses it"
+
+
+def _trains(kind: str, real: bool) -> bool:
+    """Whether a protocol or baseline trains the classifier of the parties, where labels are `real` numbers or not."""
+    if kind in BASELINES:
+        return kind not in (CONSTANT, NOISE_FREE) and not real
+    return requires(kind).classifier
+
+
+def untimely(data: Data, parties: Parties, trials: Trials) -> Iterator[tuple[KeyPath, str]]:
+    """(key path, why) of what does not go together with data.time, or is for it alone."""
+    tests, given = all_values(data.test), all_values(data.auxiliary)
+    if data.time is None:
+        if trials.periods is not None:
+            yield ("trials", "periods"), "needs data.time, the column that says when each row arrived"
+        if trials.window != ALL:
+            yield ("trials", "window"), "is for rows that arrive over time; name their column in data.time or remove it"
+        if NEXT in tests:
+            yield ("data", "test"), "next is the period that follows, and needs data.time; give a count or a fraction"
+        return
+    if trials.periods is None:
+        text = "missing; data.time needs periods, such as a number of them, {every: month} or a list of their starts"
+        yield ("trials", "periods"), text
+    if tests != (NEXT,):
+        other = next(value for value in tests if value != NEXT)
+        text = f"must be {NEXT} with data.time, as a release is tested on the rows of the next period, got {other}"
+        yield ("data", "test"), text
+    if any(value == "official" or isinstance(value, Mapping) for value in given):
+        text = (
+            "must be a count or a fraction of each period's rows, or a file, with data.time: other public rows may be "
+            "of later periods"
+        )
+        yield ("data", "auxiliary"), text
+    if parties.common_bags:
+        yield ("parties", "common_bags"), "with data.time every period has bags of its own; remove it"
+    if BY in map(partition_kind, all_values(parties.partition)) and all_values(parties.count) != (None,):
+        text = "with {by: COLUMN} and data.time all groups are parties, who may come and go; remove it"
+        yield ("parties", "count"), text
+
+
+_WIDTH = 110
+
+
+def why_default(kind: str) -> tuple[Rule, ...]:
+    """How a kind's defaults were chosen; nothing of a baseline, which has none."""
+    return () if kind in BASELINES else registry.protocol(kind).why_default
+
+
+def in_short(kind: str) -> list[str]:
+    """Each default with its rule, in lines of up to 110 letters, and where to read on what they were validated.
+
+    Examples:
+        >>> print(*in_short("weighted_lba"), sep="\\n")
+        Default noise: gaussian; rule: with noise on the label sums it has a guarantee for all data, which the
+            published release has not
+        Default solver: exact; rule: it is where Adam would come with enough steps, whatever the size and the number
+            of bags
+        Validated on: see `federation show weighted_lba`
+    """
+    rules = why_default(kind)
+    lines = [line for rule in rules for line in _wrapped(f"Default {rule.default}; rule: {rule.rule}")]
+    return [*lines, f"Validated on: see `federation show {kind}`"] if rules else []
+
+
+def recorded(kinds: Iterable[str]) -> list[dict[str, str]]:
+    """The rules of several kinds as plain values, each kind once, for the record of a run.
+
+    Examples:
+        >>> {rule["protocol"] for rule in recorded(["private_labels", "pooled", "private_labels"])}
+        {'private_labels'}
+    """
+    return [{"protocol": kind, **vars(rule)} for kind in dict.fromkeys(kinds) for rule in why_default(kind)]
+
+
+def described(kind: str) -> tuple[dict[str, Any], list[str]]:
+    """A protocol as plain values and in lines: what it is, its options with their defaults, how these were chosen.
+
+    Raises `InputError` for a protocol that is unknown or cannot be used.
+    """
+    found = registry.protocol(kind)
+    bases = (base for base in found.__mro__ if "__dataclass_fields__" in vars(base))  # options may be a base's
+    about = "\n\n".join(inspect.cleandoc(base.__doc__ or "") for base in bases)
+    options = {option.name: getattr(found(), option.name) for option in dataclasses.fields(found)}
+    record = {"protocol": kind, "about": about, "defaults": options, "why_default": recorded([kind])}
+    return record, list(_lines(kind, about, options))
+
+
+def _lines(kind: str, about: str, options: dict[str, Any]) -> Iterator[str]:
+    yield f"protocol {kind}"
+    yield from about.splitlines()
+    yield ""
+    yield "As an entry of a scenario, with every default:"
+    yield f"  - {dump({'kind': kind, **options}, flow=True).rstrip()}"
+    if rules := why_default(kind):
+        yield ""
+        yield "How defaults were chosen:"
+    for rule in rules:
+        yield f"  {rule.default}"
+        yield from _wrapped(f"    rule: {rule.rule}")
+        yield from _wrapped(f"    validated: {rule.validated}")
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, subsequent_indent=(len(text) - len(text.lstrip()) + 4) * " ")

@@ -41,76 +41,6 @@ from federation.secure_aggregation.messages import LETTER, RECEIPT, keys_width, 
 from federation.secure_aggregation.plan import KEY, SAID, Roster, SumPlan, SumTerms, planned
 from parties.secure_aggregation.party import MaskedParty, ProcessMemory, UnmaskingServer, UploadingParty
 
-
-def enrolled(parties: int) -> tuple[list[Ed25519PrivateKey], Roster]:
-    """Fresh keys of so many parties, and their roster."""
-    held = [Ed25519PrivateKey.generate() for _ in range(parties)]
-    return held, Roster(tuple(key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw) for key in held))
-
-
-def masked_parties(
-    held: Sequence[Ed25519PrivateKey], terms: SumTerms, contribute: Callable[[int, SumPlan], Floats | Integers]
-) -> list[MaskedParty]:
-    """A party for each key, of sums with one server; `contribute` makes the part of a party of this number."""
-    return [
-        MaskedParty(number, key, terms, ProcessMemory(), partial(contribute, number)) for number, key in enumerate(held)
-    ]
-
-
-def uploading_parties(
-    held: Sequence[Ed25519PrivateKey], terms: SumTerms, contribute: Callable[[int, SumPlan], Floats | Integers]
-) -> list[UploadingParty]:
-    """As `masked_parties`, of sums with two servers."""
-    return [
-        UploadingParty(number, key, terms, ProcessMemory(), partial(contribute, number))
-        for number, key in enumerate(held)
-    ]
-
-
-def masked_total(
-    plan: SumPlan, terms: SumTerms, parties: Sequence[MaskedParty], silent: Mapping[int, Collection[int]] | None = None
-) -> Total:
-    """The sum over all parties but those who are `silent` from a query on (by query their numbers).
-
-    Raises `QuorumError` where too few are left. Whatever happens, all parties are told that the sum is over.
-    """
-    server = MaskedSum(plan, terms.roster)
-    gone: set[int] = set()
-    try:
-        while (query := server.query) is not None:
-            gone |= {number for since, who in (silent or {}).items() if since <= query for number in who}
-            for number, question in server.questions():
-                if number in gone:
-                    continue
-                try:
-                    server.take(number, parties[number].answer(plan.digest, query, question))
-                except InputError:  # as of a party with too few neighbours left: it says no more
-                    gone.add(number)
-            server.close()
-        return server.total()
-    finally:
-        for party in parties:
-            party.leave(plan.digest)
-
-
-def uploaded_total(
-    plan: SumPlan,
-    terms: SumTerms,
-    parties: Sequence[UploadingParty],
-    second: UnmaskingServer,
-    silent: Collection[int] = (),
-) -> Total:
-    """The sum over all parties but the `silent` ones, by two servers. Raises `QuorumError` where too few are left."""
-    first = AddingServer(plan, terms.roster)
-    for number, party in enumerate(parties):
-        if number not in silent:
-            first.take(number, party.answer(plan.packed()))
-    counted = first.counted()
-    for receipts in first.receipts():
-        second.take(plan, receipts)
-    return first.total(second.masks(plan, counted))
-
-
 Counts = Mapping[str, float]
 
 EXCHANGE, PUBLIC, SIGN, VERIFY = "X25519 exchange", "X25519 public key", "Ed25519 signature", "Ed25519 check"
@@ -316,3 +246,72 @@ class SimulatedSummation:
 
 def _bytes(plan: SumPlan, answered: Booleans) -> str:
     return f"{sum_costs(plan, float((~answered).mean())).up:,.0f} bytes"
+
+
+def enrolled(parties: int) -> tuple[list[Ed25519PrivateKey], Roster]:
+    """Fresh keys of so many parties, and their roster."""
+    held = [Ed25519PrivateKey.generate() for _ in range(parties)]
+    return held, Roster(tuple(key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw) for key in held))
+
+
+def masked_parties(
+    held: Sequence[Ed25519PrivateKey], terms: SumTerms, contribute: Callable[[int, SumPlan], Floats | Integers]
+) -> list[MaskedParty]:
+    """A party for each key, of sums with one server; `contribute` makes the part of a party of this number."""
+    return [
+        MaskedParty(number, key, terms, ProcessMemory(), partial(contribute, number)) for number, key in enumerate(held)
+    ]
+
+
+def uploading_parties(
+    held: Sequence[Ed25519PrivateKey], terms: SumTerms, contribute: Callable[[int, SumPlan], Floats | Integers]
+) -> list[UploadingParty]:
+    """As `masked_parties`, of sums with two servers."""
+    return [
+        UploadingParty(number, key, terms, ProcessMemory(), partial(contribute, number))
+        for number, key in enumerate(held)
+    ]
+
+
+def masked_total(
+    plan: SumPlan, terms: SumTerms, parties: Sequence[MaskedParty], silent: Mapping[int, Collection[int]] | None = None
+) -> Total:
+    """The sum over all parties but those who are `silent` from a query on (by query their numbers).
+
+    Raises `QuorumError` where too few are left. Whatever happens, all parties are told that the sum is over.
+    """
+    server = MaskedSum(plan, terms.roster)
+    gone: set[int] = set()
+    try:
+        while (query := server.query) is not None:
+            gone |= {number for since, who in (silent or {}).items() if since <= query for number in who}
+            for number, question in server.questions():
+                if number in gone:
+                    continue
+                try:
+                    server.take(number, parties[number].answer(plan.digest, query, question))
+                except InputError:  # as of a party with too few neighbours left: it says no more
+                    gone.add(number)
+            server.close()
+        return server.total()
+    finally:
+        for party in parties:
+            party.leave(plan.digest)
+
+
+def uploaded_total(
+    plan: SumPlan,
+    terms: SumTerms,
+    parties: Sequence[UploadingParty],
+    second: UnmaskingServer,
+    silent: Collection[int] = (),
+) -> Total:
+    """The sum over all parties but the `silent` ones, by two servers. Raises `QuorumError` where too few are left."""
+    first = AddingServer(plan, terms.roster)
+    for number, party in enumerate(parties):
+        if number not in silent:
+            first.take(number, party.answer(plan.packed()))
+    counted = first.counted()
+    for receipts in first.receipts():
+        second.take(plan, receipts)
+    return first.total(second.masks(plan, counted))

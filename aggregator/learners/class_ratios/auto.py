@@ -34,207 +34,6 @@ from federation.contract.errors import FederationError, InputError
 from federation.contract.randomness import digest, generator
 from federation.numerics import simplex
 
-Indices = NDArray[np.int64]
-
-
-class Evidence(NamedTuple):
-    """What is known of M bags: `sizes` (M,), `proportions` (M, C), the covariance (M, C, C) of their noise or None."""
-
-    sizes: np.ndarray
-    proportions: np.ndarray
-    noise: np.ndarray | None
-
-    def of(self, bags: Indices) -> Evidence:
-        """Of some of them."""
-        noise = None if self.noise is None else self.noise[bags]
-        return Evidence(self.sizes[bags], self.proportions[bags], noise)
-
-    @property
-    def mean(self) -> np.ndarray:
-        """Ratios (C,) of the bags together."""
-        return simplex.project(self.sizes @ self.proportions / self.sizes.sum())
-
-    @property
-    def noise_floor(self) -> float:
-        """The mean L1 error that the true ratios would have beside noisy proportions, reckoned as Gaussian noise."""
-        if self.noise is None:
-            return 0.0
-        deviations = np.sqrt(np.diagonal(self.noise, axis1=1, axis2=2))
-        return float(np.sqrt(2 / np.pi) * deviations.sum(axis=1).mean())
-
-
-class Candidate(NamedTuple):
-    """An estimator that can be fitted to some of the bags, and asked about others.
-
-    `fit` takes the numbers of the bags (m,) and raises `InputError` where these do not tell the classes apart; what it
-    returns goes into `estimate` with the numbers of n bags, for ratios (n, C).
-    """
-
-    fit: Callable[[Indices], RatioEstimator]
-    estimate: Callable[[RatioEstimator, Indices], np.ndarray]
-
-
-def of_rows(bags: list[np.ndarray], evidence: Evidence, seed: int) -> dict[str, Candidate]:
-    """For bags of rows (n_i, d), by name; the default first."""
-
-    def whitened(kept: Indices) -> RatioEstimator:
-        return WhitenedMeans(seed=seed).fit([bags[bag] for bag in kept], *evidence.of(kept)[1:])
-
-    def estimated(estimator: RatioEstimator, some: Indices) -> np.ndarray:
-        return estimator.estimate(np.stack([estimator.embed(bags[bag]) for bag in some]))
-
-    by_rows = _Regression(DistributionRegression("linear", seed=seed), bags, evidence)
-    by_features = _Regression(DistributionRegression("fourier", seed=seed), bags, evidence)
-    return {
-        BagClassifier.name: Candidate(_Classifier(seed, bags, evidence).fitted, estimated),
-        WhitenedMeans.name: Candidate(whitened, estimated),
-        "regression": by_rows.candidate,
-        "regression_fourier": by_features.candidate,
-    }
-
-
-def of_means(means: np.ndarray, evidence: Evidence, seed: int, **known: Any) -> dict[str, Candidate]:
-    """For bags of which only mean features (M, D) are known, by name; the default first.
-
-    `known` are the arguments of `ClassMeans.fit_means`, `mean_noise` (M,) among them.
-    """
-
-    def fitted(kind: type[ClassMeans], kept: Indices) -> RatioEstimator:
-        some = {**known, "mean_noise": known["mean_noise"][kept]}
-        return kind("linear", seed=seed).fit_means(means[kept], *evidence.of(kept), **some)
-
-    def estimated(estimator: RatioEstimator, some: Indices) -> np.ndarray:
-        return estimator.estimate(means[some])
-
-    found = {kind.name: Candidate(partial(fitted, kind), estimated) for kind in (WhitenedMeans, ClassMeans)}
-    single = [mean[None] for mean in means]
-    return {**found, "regression": _Regression(DistributionRegression("linear"), single, evidence).candidate}
-
-
-@dataclass(frozen=True, eq=False)
-class _Classifier:
-    """A bag classifier that chooses its regularisation once, with all bags; to look for it again takes five times."""
-
-    seed: int
-    bags: list[np.ndarray]
-    evidence: Evidence
-
-    def fitted(self, kept: Indices) -> BagClassifier:
-        if len(kept) == len(self.bags):
-            return self._whole
-        one = BagClassifier(self._whole.regularisation_, seed=self.seed)
-        return one.fit([self.bags[bag] for bag in kept], *self.evidence.of(kept)[1:])
-
-    @cached_property
-    def _whole(self) -> BagClassifier:
-        return BagClassifier(seed=self.seed).fit(self.bags, self.evidence.proportions, self.evidence.noise)
-
-
-@dataclass(frozen=True, eq=False)
-class _Regression:
-    """A regression whose features of the bags are found once, and which then learns from some of them again."""
-
-    unfitted: DistributionRegression
-    bags: list[np.ndarray]
-    evidence: Evidence
-
-    @property
-    def candidate(self) -> Candidate:
-        return Candidate(self._fitted, self._estimated)
-
-    @cached_property
-    def _whole(self) -> DistributionRegression:
-        return self.unfitted.fit(self.bags, self.evidence.proportions, self.evidence.noise)
-
-    @cached_property
-    def _means(self) -> np.ndarray:
-        return np.stack([self._whole.embed(bag) for bag in self.bags])
-
-    def _fitted(self, kept: Indices) -> DistributionRegression:
-        return self._whole.learned_from(self._means[kept], self.evidence.proportions[kept])
-
-    def _estimated(self, estimator: RatioEstimator, some: Indices) -> np.ndarray:
-        return estimator.estimate(self._means[some])
-
-
-def member(description: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> RatioEstimator:
-    """A fitted candidate from what its `to_arrays` returned."""
-    kinds: tuple[type[RatioEstimator], ...] = (BagClassifier, WhitenedMeans, ClassMeans, DistributionRegression)
-    return {kind.name: kind for kind in kinds}[description["estimator"]].from_arrays(description, arrays)
-
-
-_FEW, _FOLDS = 8, 6  # up to so many groups each is left out by itself; of more, about a sixth at a time
-_LEAST_WEIGHT = 1e-3  # of a mixture: less is not worth the time to fit it
-
-
-def folds(groups: np.ndarray, seed: int) -> list[Indices]:
-    """Numbers of the bags in each fold, for bags that belong to `groups` (M,), which are never divided.
-
-    As many folds as groups up to 8, and 6 of about equally many groups beyond.
-
-    Examples:
-        >>> sorted(part.tolist() for part in folds(np.array([0, 1, 0, 2]), seed=0))
-        [[0, 2], [1], [3]]
-    """
-    names, numbers = np.unique(groups, return_inverse=True)
-    count = len(names) if len(names) <= _FEW else _FOLDS
-    dealt = np.empty(len(names), dtype=np.int64)
-    dealt[generator(seed, "folds of bags").permutation(len(names))] = np.arange(len(names)) % count
-    return [np.flatnonzero(dealt[numbers] == fold) for fold in range(count)]
-
-
-def left_out(candidate: Candidate, part: Indices, bags: int) -> np.ndarray | None:
-    """What a candidate that was fitted to the rest of the bags says (m, C) of the m bags of a part.
-
-    None where it cannot, as where the rest do not tell the classes apart.
-    """
-    try:
-        fitted = candidate.fit(np.setdiff1d(np.arange(bags), part))
-        return candidate.estimate(fitted, part)
-    except FederationError:
-        return None
-
-
-def left_out_of_all(candidate: Candidate, parts: Sequence[Indices], bags: int) -> np.ndarray | None:
-    """What it says of the bags of all parts, one after another; None where it cannot without one of them."""
-    found = [left_out(candidate, part, bags) for part in parts]
-    known = [estimates for estimates in found if estimates is not None]
-    return np.concatenate(known) if len(known) == len(found) else None
-
-
-def mean_error(estimates: np.ndarray, proportions: np.ndarray) -> float:
-    """Mean L1 distance of estimates (m, C) to released proportions (m, C), the noise of these included.
-
-    Examples:
-        >>> mean_error(np.array([[0.5, 0.5]]), np.array([[0.7, 0.3]])).__round__(3)
-        0.4
-    """
-    return float(np.abs(estimates - proportions).sum(axis=1).mean())
-
-
-def stacked(
-    estimates: Mapping[str, np.ndarray], proportions: np.ndarray, leading: str, pull: float
-) -> dict[str, float]:
-    """Weights from 0 to 1, of sum 1, whose mixture of estimates (m, C) is nearest to the proportions (m, C).
-
-    argmin_w |P - sum_k w_k p_k|^2 + pull |w - e|^2 |P - p_leading|^2 over the simplex, e being all weight on `leading`
-    (stacking: Wolpert 1992, Breiman 1996). Weights below a thousandth become 0.
-
-    Examples:
-        >>> truth = np.array([[0.2, 0.8], [0.6, 0.4]])
-        >>> stacked({"good": truth, "bad": truth[::-1]}, truth, leading="bad", pull=0.25)
-        {'good': 0.667, 'bad': 0.333}
-    """
-    names = list(estimates)
-    columns = np.stack([estimates[name].ravel() for name in names], axis=1)
-    strength = pull * float(np.sum((proportions - estimates[leading]) ** 2))
-    linear = columns.T @ proportions.ravel()
-    linear[names.index(leading)] += strength
-    found = simplex.least_squares(columns.T @ columns + strength * np.eye(len(names)), linear)
-    found = np.where(found < _LEAST_WEIGHT, 0.0, found)
-    return dict(zip(names, (found / found.sum()).tolist(), strict=True))
-
-
 _USEFUL = 0.95  # of the error of the mean of bags, which some estimator must pass to be of use
 _PULL = 0.1  # of the weights to the default: few bags say little about weights
 
@@ -428,3 +227,204 @@ def _groups(groups: Sequence[Any] | np.ndarray | None, bags: int) -> np.ndarray:
     if found.shape != (bags,):
         raise InputError(f"groups must be one name or number for each of {bags} bags, got shape {found.shape}")
     return found
+
+
+_FEW, _FOLDS = 8, 6  # up to so many groups each is left out by itself; of more, about a sixth at a time
+_LEAST_WEIGHT = 1e-3  # of a mixture: less is not worth the time to fit it
+
+
+def folds(groups: np.ndarray, seed: int) -> list[Indices]:
+    """Numbers of the bags in each fold, for bags that belong to `groups` (M,), which are never divided.
+
+    As many folds as groups up to 8, and 6 of about equally many groups beyond.
+
+    Examples:
+        >>> sorted(part.tolist() for part in folds(np.array([0, 1, 0, 2]), seed=0))
+        [[0, 2], [1], [3]]
+    """
+    names, numbers = np.unique(groups, return_inverse=True)
+    count = len(names) if len(names) <= _FEW else _FOLDS
+    dealt = np.empty(len(names), dtype=np.int64)
+    dealt[generator(seed, "folds of bags").permutation(len(names))] = np.arange(len(names)) % count
+    return [np.flatnonzero(dealt[numbers] == fold) for fold in range(count)]
+
+
+def left_out(candidate: Candidate, part: Indices, bags: int) -> np.ndarray | None:
+    """What a candidate that was fitted to the rest of the bags says (m, C) of the m bags of a part.
+
+    None where it cannot, as where the rest do not tell the classes apart.
+    """
+    try:
+        fitted = candidate.fit(np.setdiff1d(np.arange(bags), part))
+        return candidate.estimate(fitted, part)
+    except FederationError:
+        return None
+
+
+def left_out_of_all(candidate: Candidate, parts: Sequence[Indices], bags: int) -> np.ndarray | None:
+    """What it says of the bags of all parts, one after another; None where it cannot without one of them."""
+    found = [left_out(candidate, part, bags) for part in parts]
+    known = [estimates for estimates in found if estimates is not None]
+    return np.concatenate(known) if len(known) == len(found) else None
+
+
+def mean_error(estimates: np.ndarray, proportions: np.ndarray) -> float:
+    """Mean L1 distance of estimates (m, C) to released proportions (m, C), the noise of these included.
+
+    Examples:
+        >>> mean_error(np.array([[0.5, 0.5]]), np.array([[0.7, 0.3]])).__round__(3)
+        0.4
+    """
+    return float(np.abs(estimates - proportions).sum(axis=1).mean())
+
+
+def stacked(
+    estimates: Mapping[str, np.ndarray], proportions: np.ndarray, leading: str, pull: float
+) -> dict[str, float]:
+    """Weights from 0 to 1, of sum 1, whose mixture of estimates (m, C) is nearest to the proportions (m, C).
+
+    argmin_w |P - sum_k w_k p_k|^2 + pull |w - e|^2 |P - p_leading|^2 over the simplex, e being all weight on `leading`
+    (stacking: Wolpert 1992, Breiman 1996). Weights below a thousandth become 0.
+
+    Examples:
+        >>> truth = np.array([[0.2, 0.8], [0.6, 0.4]])
+        >>> stacked({"good": truth, "bad": truth[::-1]}, truth, leading="bad", pull=0.25)
+        {'good': 0.667, 'bad': 0.333}
+    """
+    names = list(estimates)
+    columns = np.stack([estimates[name].ravel() for name in names], axis=1)
+    strength = pull * float(np.sum((proportions - estimates[leading]) ** 2))
+    linear = columns.T @ proportions.ravel()
+    linear[names.index(leading)] += strength
+    found = simplex.least_squares(columns.T @ columns + strength * np.eye(len(names)), linear)
+    found = np.where(found < _LEAST_WEIGHT, 0.0, found)
+    return dict(zip(names, (found / found.sum()).tolist(), strict=True))
+
+
+Indices = NDArray[np.int64]
+
+
+class Evidence(NamedTuple):
+    """What is known of M bags: `sizes` (M,), `proportions` (M, C), the covariance (M, C, C) of their noise or None."""
+
+    sizes: np.ndarray
+    proportions: np.ndarray
+    noise: np.ndarray | None
+
+    def of(self, bags: Indices) -> Evidence:
+        """Of some of them."""
+        noise = None if self.noise is None else self.noise[bags]
+        return Evidence(self.sizes[bags], self.proportions[bags], noise)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Ratios (C,) of the bags together."""
+        return simplex.project(self.sizes @ self.proportions / self.sizes.sum())
+
+    @property
+    def noise_floor(self) -> float:
+        """The mean L1 error that the true ratios would have beside noisy proportions, reckoned as Gaussian noise."""
+        if self.noise is None:
+            return 0.0
+        deviations = np.sqrt(np.diagonal(self.noise, axis1=1, axis2=2))
+        return float(np.sqrt(2 / np.pi) * deviations.sum(axis=1).mean())
+
+
+class Candidate(NamedTuple):
+    """An estimator that can be fitted to some of the bags, and asked about others.
+
+    `fit` takes the numbers of the bags (m,) and raises `InputError` where these do not tell the classes apart; what it
+    returns goes into `estimate` with the numbers of n bags, for ratios (n, C).
+    """
+
+    fit: Callable[[Indices], RatioEstimator]
+    estimate: Callable[[RatioEstimator, Indices], np.ndarray]
+
+
+def of_rows(bags: list[np.ndarray], evidence: Evidence, seed: int) -> dict[str, Candidate]:
+    """For bags of rows (n_i, d), by name; the default first."""
+
+    def whitened(kept: Indices) -> RatioEstimator:
+        return WhitenedMeans(seed=seed).fit([bags[bag] for bag in kept], *evidence.of(kept)[1:])
+
+    def estimated(estimator: RatioEstimator, some: Indices) -> np.ndarray:
+        return estimator.estimate(np.stack([estimator.embed(bags[bag]) for bag in some]))
+
+    by_rows = _Regression(DistributionRegression("linear", seed=seed), bags, evidence)
+    by_features = _Regression(DistributionRegression("fourier", seed=seed), bags, evidence)
+    return {
+        BagClassifier.name: Candidate(_Classifier(seed, bags, evidence).fitted, estimated),
+        WhitenedMeans.name: Candidate(whitened, estimated),
+        "regression": by_rows.candidate,
+        "regression_fourier": by_features.candidate,
+    }
+
+
+def of_means(means: np.ndarray, evidence: Evidence, seed: int, **known: Any) -> dict[str, Candidate]:
+    """For bags of which only mean features (M, D) are known, by name; the default first.
+
+    `known` are the arguments of `ClassMeans.fit_means`, `mean_noise` (M,) among them.
+    """
+
+    def fitted(kind: type[ClassMeans], kept: Indices) -> RatioEstimator:
+        some = {**known, "mean_noise": known["mean_noise"][kept]}
+        return kind("linear", seed=seed).fit_means(means[kept], *evidence.of(kept), **some)
+
+    def estimated(estimator: RatioEstimator, some: Indices) -> np.ndarray:
+        return estimator.estimate(means[some])
+
+    found = {kind.name: Candidate(partial(fitted, kind), estimated) for kind in (WhitenedMeans, ClassMeans)}
+    single = [mean[None] for mean in means]
+    return {**found, "regression": _Regression(DistributionRegression("linear"), single, evidence).candidate}
+
+
+@dataclass(frozen=True, eq=False)
+class _Classifier:
+    """A bag classifier that chooses its regularisation once, with all bags; to look for it again takes five times."""
+
+    seed: int
+    bags: list[np.ndarray]
+    evidence: Evidence
+
+    def fitted(self, kept: Indices) -> BagClassifier:
+        if len(kept) == len(self.bags):
+            return self._whole
+        one = BagClassifier(self._whole.regularisation_, seed=self.seed)
+        return one.fit([self.bags[bag] for bag in kept], *self.evidence.of(kept)[1:])
+
+    @cached_property
+    def _whole(self) -> BagClassifier:
+        return BagClassifier(seed=self.seed).fit(self.bags, self.evidence.proportions, self.evidence.noise)
+
+
+@dataclass(frozen=True, eq=False)
+class _Regression:
+    """A regression whose features of the bags are found once, and which then learns from some of them again."""
+
+    unfitted: DistributionRegression
+    bags: list[np.ndarray]
+    evidence: Evidence
+
+    @property
+    def candidate(self) -> Candidate:
+        return Candidate(self._fitted, self._estimated)
+
+    @cached_property
+    def _whole(self) -> DistributionRegression:
+        return self.unfitted.fit(self.bags, self.evidence.proportions, self.evidence.noise)
+
+    @cached_property
+    def _means(self) -> np.ndarray:
+        return np.stack([self._whole.embed(bag) for bag in self.bags])
+
+    def _fitted(self, kept: Indices) -> DistributionRegression:
+        return self._whole.learned_from(self._means[kept], self.evidence.proportions[kept])
+
+    def _estimated(self, estimator: RatioEstimator, some: Indices) -> np.ndarray:
+        return estimator.estimate(self._means[some])
+
+
+def member(description: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> RatioEstimator:
+    """A fitted candidate from what its `to_arrays` returned."""
+    kinds: tuple[type[RatioEstimator], ...] = (BagClassifier, WhitenedMeans, ClassMeans, DistributionRegression)
+    return {kind.name: kind for kind in kinds}[description["estimator"]].from_arrays(description, arrays)

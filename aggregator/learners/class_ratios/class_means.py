@@ -27,191 +27,6 @@ from federation.contract.errors import InputError
 from federation.numerics import simplex
 from federation.numerics.rows import contrasts
 
-_LEAST_LEFT = 0.02  # of the products of class means, whatever noise there is
-_LEAST_RELIABLE = 0.1, 0.5  # share of the variance between bags that is taken for true, whatever the noise
-_ROUNDING = 1e-13  # share of the largest product of means: differences below it are no differences
-_NEGLIGIBLE = 1e-12  # share of the largest eigenvalue or variance: rounding errors
-
-
-def expected_proportions(proportions: np.ndarray, sizes: np.ndarray, noise: np.ndarray | None) -> np.ndarray:
-    """Best linear predictions (M, C) of the true proportions from noisy ones (M, C) with noise covariances (M, C, C).
-
-    p + S (S + N_i)^-1 (P_i - p), where p is the mean over bags, weighted by their sizes (M,), and S the covariance
-    between bags less what noise adds to it (regression calibration: Carroll et al. 2006, Measurement Error in Nonlinear
-    Models, ch. 4). Least squares on them is unbiased where least squares on noisy proportions shrinks, and a likelihood
-    that takes them for the truth is not misled by entries far off the simplex. Rows sum to 1 as before but may leave
-    the simplex; without noise they are `proportions`. S keeps a tenth of the variance (of few bags half) or more, so
-    that noise as large as the signal leaves the classes in place.
-
-    Examples:
-        >>> shares, sizes = np.array([[1.2, -0.2], [0.1, 0.9], [0.5, 0.5]]), np.array([10, 10, 10])
-        >>> noise = np.tile([[0.05, -0.05], [-0.05, 0.05]], (3, 1, 1))
-        >>> expected_proportions(shares, sizes, noise).round(2)  # nearer to their mean
-        array([[ 1.07, -0.07],
-               [ 0.21,  0.79],
-               [ 0.52,  0.48]])
-    """
-    if noise is None:
-        return proportions
-    basis = contrasts(proportions.shape[1])
-    weights = sizes / sizes.sum()
-    mean = weights @ proportions
-    apart = (proportions - mean) @ basis
-    errors = basis.T @ noise @ basis
-    between = (weights[:, None] * apart).T @ apart
-    unit = np.trace(between)
-    if unit < np.finfo(float).tiny:  # all bags are equal, and nobody is where another is expected
-        return proportions
-    between, errors = between / unit, errors / unit  # inverses of extreme numbers would overflow
-    added = np.einsum("i,ijk->jk", weights * (1 - weights), errors)
-    # In units of the variance between bags, along which alone they differ, the true share of it is what is reliable.
-    variances, axes = np.linalg.eigh(between)
-    there = variances > _NEGLIGIBLE * variances.max()
-    whiten, colour = axes[:, there] / np.sqrt(variances[there]), axes[:, there] * np.sqrt(variances[there])
-    reliability, directions = np.linalg.eigh(whiten.T @ (between - added) @ whiten)
-    back = colour @ directions
-    # Half of the variance for few bags, whose variance says little about that of the noise in it, a tenth for many.
-    least = np.clip(3 * proportions.shape[1] / len(proportions), *_LEAST_RELIABLE)
-    true = (back * np.clip(reliability, least, 1.0)) @ back.T
-    gains = np.linalg.pinv(true + errors, hermitian=True) @ true
-    return np.asarray(mean + np.einsum("ij,ijk->ik", apart, gains) @ basis.T)
-
-
-@dataclass(frozen=True, eq=False)
-class Unmixing:
-    """From means of bags to means of classes, and what errors of the means and of the proportions do through it.
-
-    Proportions (M, C) of bags of `sizes` (M,), with the covariance (M, C, C) of their noise or None.
-
-    Examples:
-        >>> Unmixing(np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([10, 10])).matrix.round(2)
-        array([[ 1.14, -0.29],
-               [-0.14,  1.29]])
-    """
-
-    proportions: np.ndarray
-    sizes: np.ndarray
-    noise: np.ndarray | None = None
-
-    @cached_property
-    def matrix(self) -> np.ndarray:
-        """B (M, C), so that sum_i B_iy mean_i is the mean of class y.
-
-        B = N X (X'N X)^-1 with N = diag(sizes), least squares, weighted as the sampling errors of bags want it; its
-        columns sum to 1. X = P, the proportions, without noise; for M = C, B is then the inverse of P. With noise P'NP
-        is larger than it should be and class means shrink towards each other. X then holds the expected true
-        proportions, which for equal noise is the same as taking the noise out of P'NP (Fuller 1987, Measurement Error
-        Models). To second order in the noise, least squares over M bags is biased as if M - C - 1 of them had it, so
-        that is corrected.
-        """
-        bags, classes = self.proportions.shape
-        share = max(bags - classes - 1, 0) / bags
-        noise = None if self.noise is None or share == 0 else self.noise * share
-        expected = expected_proportions(self.proportions, self.sizes, noise)
-        weighted = self.sizes[:, None] * expected
-        return np.ascontiguousarray(np.linalg.solve(expected.T @ weighted, weighted.T).T)
-
-    def squares(self, weights: np.ndarray | float) -> np.ndarray:
-        """sum_i weights_i B_i B_i' (C, C)."""
-        return np.asarray((self.matrix.T * weights) @ self.matrix)
-
-    @property
-    def mean_noise(self) -> np.ndarray:
-        """T (C, C), the covariance of the noise in the proportions, averaged over bags; zero without noise."""
-        classes = self.proportions.shape[1]
-        return np.zeros((classes, classes)) if self.noise is None else self.noise.mean(axis=0)
-
-    @property
-    def distortion(self) -> np.ndarray:
-        """sum_i s_i B_i B_i' (C, C), where the noise in the proportions of bag i has the covariance s_i T."""
-        level = np.trace(self.mean_noise)
-        if self.noise is None or level == 0:
-            return np.zeros_like(self.mean_noise)
-        return self.squares(np.trace(self.noise, axis1=1, axis2=2) / level)
-
-    @property
-    def label_covariance(self) -> np.ndarray:
-        """Covariance (C, C) of the labels (one indicator per class) of one row within its bag, averaged over rows."""
-        weights = self.sizes / self.sizes.sum()
-        squares = (self.proportions.T * weights) @ self.proportions
-        if self.noise is not None:  # which adds its covariance to the squares
-            squares = squares - np.tensordot(weights, self.noise, 1)
-        return np.asarray(np.diag(weights @ self.proportions) - squares)
-
-
-def centred(quadratic: np.ndarray) -> np.ndarray:
-    """H Q H (..., C, C) for H = I - 11'/C: the same form on vectors that sum to zero, and 0 along 1.
-
-    Examples:
-        >>> centred(np.array([[3.0, 1.0], [1.0, 1.0]]))
-        array([[ 0.5, -0.5],
-               [-0.5,  0.5]])
-    """
-    means = quadratic.mean(axis=-1)
-    found = quadratic - means[..., :, None] - means[..., None, :] + means.mean(axis=-1)[..., None, None]
-    return np.asarray((found + found.swapaxes(-1, -2)) / 2)
-
-
-def positive(quadratic: np.ndarray) -> np.ndarray:
-    """`quadratic` (..., C, C), made positive semidefinite on vectors that sum to zero by the least change.
-
-    Differences of noisy terms can have negative eigenvalues there, which no products of means have.
-
-    Examples:
-        >>> positive(np.array([[1.0, 2.0], [2.0, 1.0]]))  # (1, -1) had a negative square
-        array([[1.5, 1.5],
-               [1.5, 1.5]])
-    """
-    values, vectors = np.linalg.eigh(centred(quadratic))
-    return np.asarray(quadratic - (vectors * np.minimum(values, 0.0)[..., None, :]) @ vectors.swapaxes(-1, -2))
-
-
-def tempered(corrected: np.ndarray, raw: np.ndarray) -> np.ndarray:
-    """As much of the way from `raw` products of means (..., C, C) to `corrected` ones as noise lets anybody know.
-
-    A correction that takes more than all of them away along some vector that sums to zero, or nearly so, is itself
-    noise, and the little that is left would decide about everything. So it is made in part only, the same part in all
-    directions, such that `_LEAST_LEFT` of the raw products is left in each. Class means that are equal up to rounding
-    stay so.
-    """
-    basis = contrasts(raw.shape[-1])
-    values, vectors = np.linalg.eigh(basis.T @ centred(raw) @ basis)
-    nothing = values[..., -1:] <= _ROUNDING * np.abs(raw).max(axis=(-1, -2))[..., None]
-    scale = np.sqrt(np.where(nothing, 1.0, np.maximum(values, np.finfo(float).tiny + _NEGLIGIBLE * values[..., -1:])))
-    units = vectors / scale[..., None, :]
-    left = np.linalg.eigvalsh(units.swapaxes(-1, -2) @ (basis.T @ centred(corrected) @ basis) @ units)[..., :1]
-    part = np.minimum(1.0, (1 - _LEAST_LEFT) / np.maximum(1 - left, _NEGLIGIBLE))[..., None]
-    return np.asarray(np.where(nothing[..., None], positive(raw), raw + part * (corrected - raw)))
-
-
-def undistorted(products: np.ndarray, distortion: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """Products Q of class means (..., C, C) without what noise in the proportions added to them.
-
-    Noise s_i T moves class means mu by -mu D, with E D'QD = tr(Q T) `distortion`; see `Unmixing`.
-
-    Examples:
-        >>> undistorted(np.eye(2), distortion=np.full((2, 2), 0.5), noise=np.array([[0.1, -0.1], [-0.1, 0.1]]))
-        array([[ 0.9, -0.1],
-               [-0.1,  0.9]])
-    """
-    added = np.einsum("...kl,kl->...", positive(products), noise)
-    return np.asarray(products - added[..., None, None] * distortion)
-
-
-def given_labels(
-    products: np.ndarray, sampling: np.ndarray, label_covariance: np.ndarray, spread: float = np.inf
-) -> np.ndarray:
-    """Products Q of class means (..., C, C) from U-statistics, for bags whose own label proportions are known.
-
-    U-statistics take the covariance S of rows within bags for what disturbs a mean, so `spread` = tr(W S) times
-    `sampling` has been subtracted from Q. The part mu L mu' of S, L = `label_covariance`, comes from which labels the
-    rows have, and does not disturb a mean that is compared with the proportions of the same rows: tr(Q L) `sampling`
-    has been subtracted too much.
-    """
-    share = min(float(np.sum(sampling * label_covariance)), 0.5)  # above, nothing is known anyway
-    excess = np.einsum("...kl,kl->...", positive(products), label_covariance) / (1 - share)
-    return np.asarray(products + np.minimum(excess, spread)[..., None, None] * sampling)
-
 
 @dataclass(frozen=True, eq=False)
 class MeanErrors:
@@ -484,3 +299,189 @@ class EnergyMeans(ClassMeans):
 
     def __init__(self, debiased: bool = True, corrected: bool = True) -> None:
         super().__init__("energy", 1.0, 1, 0, debiased, corrected)
+
+
+_LEAST_LEFT = 0.02  # of the products of class means, whatever noise there is
+_LEAST_RELIABLE = 0.1, 0.5  # share of the variance between bags that is taken for true, whatever the noise
+_ROUNDING = 1e-13  # share of the largest product of means: differences below it are no differences
+_NEGLIGIBLE = 1e-12  # share of the largest eigenvalue or variance: rounding errors
+
+
+def expected_proportions(proportions: np.ndarray, sizes: np.ndarray, noise: np.ndarray | None) -> np.ndarray:
+    """Best linear predictions (M, C) of the true proportions from noisy ones (M, C) with noise covariances (M, C, C).
+
+    p + S (S + N_i)^-1 (P_i - p), where p is the mean over bags, weighted by their sizes (M,), and S the covariance
+    between bags less what noise adds to it (regression calibration: Carroll et al. 2006, Measurement Error in Nonlinear
+    Models, ch. 4). Least squares on them is unbiased where least squares on noisy proportions shrinks, and a likelihood
+    that takes them for the truth is not misled by entries far off the simplex. Rows sum to 1 as before but may leave
+    the simplex; without noise they are `proportions`. S keeps a tenth of the variance (of few bags half) or more, so
+    that noise as large as the signal leaves the classes in place.
+
+    Examples:
+        >>> shares, sizes = np.array([[1.2, -0.2], [0.1, 0.9], [0.5, 0.5]]), np.array([10, 10, 10])
+        >>> noise = np.tile([[0.05, -0.05], [-0.05, 0.05]], (3, 1, 1))
+        >>> expected_proportions(shares, sizes, noise).round(2)  # nearer to their mean
+        array([[ 1.07, -0.07],
+               [ 0.21,  0.79],
+               [ 0.52,  0.48]])
+    """
+    if noise is None:
+        return proportions
+    basis = contrasts(proportions.shape[1])
+    weights = sizes / sizes.sum()
+    mean = weights @ proportions
+    apart = (proportions - mean) @ basis
+    errors = basis.T @ noise @ basis
+    between = (weights[:, None] * apart).T @ apart
+    unit = np.trace(between)
+    if unit < np.finfo(float).tiny:  # all bags are equal, and nobody is where another is expected
+        return proportions
+    between, errors = between / unit, errors / unit  # inverses of extreme numbers would overflow
+    added = np.einsum("i,ijk->jk", weights * (1 - weights), errors)
+    # In units of the variance between bags, along which alone they differ, the true share of it is what is reliable.
+    variances, axes = np.linalg.eigh(between)
+    there = variances > _NEGLIGIBLE * variances.max()
+    whiten, colour = axes[:, there] / np.sqrt(variances[there]), axes[:, there] * np.sqrt(variances[there])
+    reliability, directions = np.linalg.eigh(whiten.T @ (between - added) @ whiten)
+    back = colour @ directions
+    # Half of the variance for few bags, whose variance says little about that of the noise in it, a tenth for many.
+    least = np.clip(3 * proportions.shape[1] / len(proportions), *_LEAST_RELIABLE)
+    true = (back * np.clip(reliability, least, 1.0)) @ back.T
+    gains = np.linalg.pinv(true + errors, hermitian=True) @ true
+    return np.asarray(mean + np.einsum("ij,ijk->ik", apart, gains) @ basis.T)
+
+
+@dataclass(frozen=True, eq=False)
+class Unmixing:
+    """From means of bags to means of classes, and what errors of the means and of the proportions do through it.
+
+    Proportions (M, C) of bags of `sizes` (M,), with the covariance (M, C, C) of their noise or None.
+
+    Examples:
+        >>> Unmixing(np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([10, 10])).matrix.round(2)
+        array([[ 1.14, -0.29],
+               [-0.14,  1.29]])
+    """
+
+    proportions: np.ndarray
+    sizes: np.ndarray
+    noise: np.ndarray | None = None
+
+    @cached_property
+    def matrix(self) -> np.ndarray:
+        """B (M, C), so that sum_i B_iy mean_i is the mean of class y.
+
+        B = N X (X'N X)^-1 with N = diag(sizes), least squares, weighted as the sampling errors of bags want it; its
+        columns sum to 1. X = P, the proportions, without noise; for M = C, B is then the inverse of P. With noise P'NP
+        is larger than it should be and class means shrink towards each other. X then holds the expected true
+        proportions, which for equal noise is the same as taking the noise out of P'NP (Fuller 1987, Measurement Error
+        Models). To second order in the noise, least squares over M bags is biased as if M - C - 1 of them had it, so
+        that is corrected.
+        """
+        bags, classes = self.proportions.shape
+        share = max(bags - classes - 1, 0) / bags
+        noise = None if self.noise is None or share == 0 else self.noise * share
+        expected = expected_proportions(self.proportions, self.sizes, noise)
+        weighted = self.sizes[:, None] * expected
+        return np.ascontiguousarray(np.linalg.solve(expected.T @ weighted, weighted.T).T)
+
+    def squares(self, weights: np.ndarray | float) -> np.ndarray:
+        """sum_i weights_i B_i B_i' (C, C)."""
+        return np.asarray((self.matrix.T * weights) @ self.matrix)
+
+    @property
+    def mean_noise(self) -> np.ndarray:
+        """T (C, C), the covariance of the noise in the proportions, averaged over bags; zero without noise."""
+        classes = self.proportions.shape[1]
+        return np.zeros((classes, classes)) if self.noise is None else self.noise.mean(axis=0)
+
+    @property
+    def distortion(self) -> np.ndarray:
+        """sum_i s_i B_i B_i' (C, C), where the noise in the proportions of bag i has the covariance s_i T."""
+        level = np.trace(self.mean_noise)
+        if self.noise is None or level == 0:
+            return np.zeros_like(self.mean_noise)
+        return self.squares(np.trace(self.noise, axis1=1, axis2=2) / level)
+
+    @property
+    def label_covariance(self) -> np.ndarray:
+        """Covariance (C, C) of the labels (one indicator per class) of one row within its bag, averaged over rows."""
+        weights = self.sizes / self.sizes.sum()
+        squares = (self.proportions.T * weights) @ self.proportions
+        if self.noise is not None:  # which adds its covariance to the squares
+            squares = squares - np.tensordot(weights, self.noise, 1)
+        return np.asarray(np.diag(weights @ self.proportions) - squares)
+
+
+def centred(quadratic: np.ndarray) -> np.ndarray:
+    """H Q H (..., C, C) for H = I - 11'/C: the same form on vectors that sum to zero, and 0 along 1.
+
+    Examples:
+        >>> centred(np.array([[3.0, 1.0], [1.0, 1.0]]))
+        array([[ 0.5, -0.5],
+               [-0.5,  0.5]])
+    """
+    means = quadratic.mean(axis=-1)
+    found = quadratic - means[..., :, None] - means[..., None, :] + means.mean(axis=-1)[..., None, None]
+    return np.asarray((found + found.swapaxes(-1, -2)) / 2)
+
+
+def positive(quadratic: np.ndarray) -> np.ndarray:
+    """`quadratic` (..., C, C), made positive semidefinite on vectors that sum to zero by the least change.
+
+    Differences of noisy terms can have negative eigenvalues there, which no products of means have.
+
+    Examples:
+        >>> positive(np.array([[1.0, 2.0], [2.0, 1.0]]))  # (1, -1) had a negative square
+        array([[1.5, 1.5],
+               [1.5, 1.5]])
+    """
+    values, vectors = np.linalg.eigh(centred(quadratic))
+    return np.asarray(quadratic - (vectors * np.minimum(values, 0.0)[..., None, :]) @ vectors.swapaxes(-1, -2))
+
+
+def tempered(corrected: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    """As much of the way from `raw` products of means (..., C, C) to `corrected` ones as noise lets anybody know.
+
+    A correction that takes more than all of them away along some vector that sums to zero, or nearly so, is itself
+    noise, and the little that is left would decide about everything. So it is made in part only, the same part in all
+    directions, such that `_LEAST_LEFT` of the raw products is left in each. Class means that are equal up to rounding
+    stay so.
+    """
+    basis = contrasts(raw.shape[-1])
+    values, vectors = np.linalg.eigh(basis.T @ centred(raw) @ basis)
+    nothing = values[..., -1:] <= _ROUNDING * np.abs(raw).max(axis=(-1, -2))[..., None]
+    scale = np.sqrt(np.where(nothing, 1.0, np.maximum(values, np.finfo(float).tiny + _NEGLIGIBLE * values[..., -1:])))
+    units = vectors / scale[..., None, :]
+    left = np.linalg.eigvalsh(units.swapaxes(-1, -2) @ (basis.T @ centred(corrected) @ basis) @ units)[..., :1]
+    part = np.minimum(1.0, (1 - _LEAST_LEFT) / np.maximum(1 - left, _NEGLIGIBLE))[..., None]
+    return np.asarray(np.where(nothing[..., None], positive(raw), raw + part * (corrected - raw)))
+
+
+def undistorted(products: np.ndarray, distortion: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Products Q of class means (..., C, C) without what noise in the proportions added to them.
+
+    Noise s_i T moves class means mu by -mu D, with E D'QD = tr(Q T) `distortion`; see `Unmixing`.
+
+    Examples:
+        >>> undistorted(np.eye(2), distortion=np.full((2, 2), 0.5), noise=np.array([[0.1, -0.1], [-0.1, 0.1]]))
+        array([[ 0.9, -0.1],
+               [-0.1,  0.9]])
+    """
+    added = np.einsum("...kl,kl->...", positive(products), noise)
+    return np.asarray(products - added[..., None, None] * distortion)
+
+
+def given_labels(
+    products: np.ndarray, sampling: np.ndarray, label_covariance: np.ndarray, spread: float = np.inf
+) -> np.ndarray:
+    """Products Q of class means (..., C, C) from U-statistics, for bags whose own label proportions are known.
+
+    U-statistics take the covariance S of rows within bags for what disturbs a mean, so `spread` = tr(W S) times
+    `sampling` has been subtracted from Q. The part mu L mu' of S, L = `label_covariance`, comes from which labels the
+    rows have, and does not disturb a mean that is compared with the proportions of the same rows: tr(Q L) `sampling`
+    has been subtracted too much.
+    """
+    share = min(float(np.sum(sampling * label_covariance)), 0.5)  # above, nothing is known anyway
+    excess = np.einsum("...kl,kl->...", positive(products), label_covariance) / (1 - share)
+    return np.asarray(products + np.minimum(excess, spread)[..., None, None] * sampling)

@@ -40,60 +40,6 @@ from aggregator.learners.kernels.features import (
 from federation.contract.errors import InputError
 from federation.numerics import simplex
 
-CANDIDATES = tuple(2.0**k for k in range(-5, 6))
-_INDEPENDENT = 1e-6  # share of the largest pivot
-
-
-def selected_bandwidth(
-    estimator: RatioEstimator, bags: Sequence[np.ndarray], proportions: np.ndarray, noise: np.ndarray | None
-) -> float:
-    """The `bandwidth` among 2^-5..2^5 with the smallest mean L1 error on held-out bags (Iyer et al. 2016, Section 4.2).
-
-    Two groups of C bags, each of which identifies all classes, are fitted and predicted in both role orders. Their
-    released proportions (M, C) are the truth: no labels but those released are used. Bandwidth 1 where there are no
-    two such groups, hence for fewer than 2C bags, or one cannot be fitted, as when all its rows are equal; the smallest
-    of equally good ones otherwise.
-    """
-    groups = two_groups(proportions)
-    if groups is None:
-        return 1.0
-
-    def error(bandwidth: float, train: np.ndarray, held_out: np.ndarray) -> float:
-        fresh = clone(estimator).set_params(bandwidth=bandwidth)
-        fresh.fit([bags[i] for i in train], proportions[train], None if noise is None else noise[train])
-        found = np.stack([fresh.predict(bags[i]) for i in held_out])
-        return float(np.abs(found - simplex.project(proportions[held_out])).sum(axis=1).mean())
-
-    try:
-        errors = [error(bandwidth, *groups) + error(bandwidth, *groups[::-1]) for bandwidth in CANDIDATES]
-    except InputError:  # of a few bags only: all of them together may well be fitted
-        return 1.0
-    return CANDIDATES[int(np.argmin(errors))]
-
-
-def two_groups(proportions: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Indices of two disjoint groups of C bags with independent proportions (M, C), or None.
-
-    Each is chosen among those left by pivoted QR, which takes the most different ones first, so it does not matter
-    in which order bags come.
-
-    Examples:
-        >>> two_groups(np.array([[0.5, 0.5], [1.0, 0.0], [0.6, 0.4], [0.0, 1.0]]))
-        (array([1, 3]), array([0, 2]))
-    """
-    left, groups, classes = np.arange(len(proportions)), [], proportions.shape[1]
-    for _ in range(2):
-        if len(left) < classes:
-            return None
-        triangle, pivots = qr(proportions[left].T, mode="r", pivoting=True)
-        sizes = np.abs(np.diag(triangle))
-        if sizes[-1] <= _INDEPENDENT * sizes[0]:
-            return None
-        groups.append(np.sort(left[pivots[:classes]]))
-        left = np.delete(left, pivots[:classes])
-    return groups[0], groups[1]
-
-
 _ROWS = 20_000
 _BAGS = 1_000
 
@@ -196,61 +142,6 @@ class KernelMeans(RatioEstimator):
         self.bandwidth_ = selected_bandwidth(self, bags, proportions, noise) if selected else float(self.bandwidth)
         gamma = self.bandwidth_ / median_squared_distance(rows, int(self.seed))
         return kernel(self.kernel, rows, gamma, int(self.features), int(self.seed))
-
-
-_NEGLIGIBLE = 1e-12  # share of the largest eigenvalue of the Gram matrix that is rounding errors
-
-
-@dataclass(eq=False, repr=False)
-class MMD(KernelMeans):
-    """argmin_alpha |sum_i alpha_i phi_i - phi_U|^2 over R^M, then the projection of P'alpha onto the simplex.
-
-    Iyer, Nath and Sarawagi 2016, Eq. 5. phi_i are the mean embeddings of the bags, their products V-statistics; of many
-    solutions, the one of least norm. With more bags than classes the least squares follow sampling errors, and with
-    noise in the proportions they know nothing of it: `ClassMeans` is better at both. Noisy proportions are first
-    projected onto the simplex.
-
-    Parameters: see `KernelMeans`. With `kernel` "exact" it is the published estimator exactly, in time that grows
-    with the square of the number of rows, eleven times that for the published selection of the bandwidth, "auto".
-
-    Attributes: those of `KernelMeans`, `sizes_` (M,), the rows of each bag, and `means_singular_values_` (M,) of the
-    matrix [phi_1 .. phi_M], descending.
-
-    Examples:
-        >>> rng, shares = np.random.default_rng(0), np.array([[0.2, 0.8], [0.5, 0.5], [0.9, 0.1]])
-        >>> draw = lambda share, n: rng.normal(4.0 * (np.arange(n) < share * n))[:, None]  # share of class 1
-        >>> bags = [draw(share, 200) for share in shares[:, 1]]
-        >>> MMD().fit(bags, shares).predict(draw(0.7, 500)).round(2)
-        array([0.28, 0.72])
-    """
-
-    name: ClassVar[str] = "mmd"
-    fitted: ClassVar[tuple[str, ...]] = (*KernelMeans.fitted, "sizes_", "means_singular_values_")
-
-    kernel: str = "exact"
-    bandwidth: float | str = "auto"
-
-    def estimate(self, embedding: np.ndarray) -> np.ndarray:
-        """Proj(P'alpha), with alpha linear in the embedding."""
-        check_is_fitted(self, "operator_")
-        return simplex.project(self.operator_.T @ embedding)
-
-    def _fit(self, bags: list[np.ndarray], proportions: np.ndarray, noise: np.ndarray | None) -> None:
-        space = self._kernel(bags, proportions, noise)
-        if noise is not None:
-            proportions = simplex.project(proportions)
-        support = space.support(bags)
-        values, vectors = np.linalg.eigh(support.gram())
-        kept = values > _NEGLIGIBLE * values[-1]
-        coefficients = (vectors[:, kept] / values[kept]) @ (vectors[:, kept].T @ proportions)
-        if isinstance(support, FeatureSupport):
-            self.space_, self.operator_ = support.kernel, support.means.T @ coefficients
-        else:
-            assert isinstance(support, ExactSupport)
-            self.space_, self.operator_ = support, coefficients
-        self.sizes_ = support.sizes
-        self.proportions_singular_values_ = np.linalg.svd(proportions, compute_uv=False)
-        self.means_singular_values_ = np.sqrt(np.maximum(values[::-1], 0.0))
 
 
 _STRENGTHS = np.geomspace(1e-4, 100.0, 25)  # of the ridge, in squares of the largest singular value of the examples
@@ -371,3 +262,112 @@ def ridge_regression(examples: np.ndarray, targets: np.ndarray) -> Ridge:
             best = Ridge(slope, float(ridge), left_out)
     assert best is not None
     return best
+
+
+_NEGLIGIBLE = 1e-12  # share of the largest eigenvalue of the Gram matrix that is rounding errors
+
+
+@dataclass(eq=False, repr=False)
+class MMD(KernelMeans):
+    """argmin_alpha |sum_i alpha_i phi_i - phi_U|^2 over R^M, then the projection of P'alpha onto the simplex.
+
+    Iyer, Nath and Sarawagi 2016, Eq. 5. phi_i are the mean embeddings of the bags, their products V-statistics; of many
+    solutions, the one of least norm. With more bags than classes the least squares follow sampling errors, and with
+    noise in the proportions they know nothing of it: `ClassMeans` is better at both. Noisy proportions are first
+    projected onto the simplex.
+
+    Parameters: see `KernelMeans`. With `kernel` "exact" it is the published estimator exactly, in time that grows
+    with the square of the number of rows, eleven times that for the published selection of the bandwidth, "auto".
+
+    Attributes: those of `KernelMeans`, `sizes_` (M,), the rows of each bag, and `means_singular_values_` (M,) of the
+    matrix [phi_1 .. phi_M], descending.
+
+    Examples:
+        >>> rng, shares = np.random.default_rng(0), np.array([[0.2, 0.8], [0.5, 0.5], [0.9, 0.1]])
+        >>> draw = lambda share, n: rng.normal(4.0 * (np.arange(n) < share * n))[:, None]  # share of class 1
+        >>> bags = [draw(share, 200) for share in shares[:, 1]]
+        >>> MMD().fit(bags, shares).predict(draw(0.7, 500)).round(2)
+        array([0.28, 0.72])
+    """
+
+    name: ClassVar[str] = "mmd"
+    fitted: ClassVar[tuple[str, ...]] = (*KernelMeans.fitted, "sizes_", "means_singular_values_")
+
+    kernel: str = "exact"
+    bandwidth: float | str = "auto"
+
+    def estimate(self, embedding: np.ndarray) -> np.ndarray:
+        """Proj(P'alpha), with alpha linear in the embedding."""
+        check_is_fitted(self, "operator_")
+        return simplex.project(self.operator_.T @ embedding)
+
+    def _fit(self, bags: list[np.ndarray], proportions: np.ndarray, noise: np.ndarray | None) -> None:
+        space = self._kernel(bags, proportions, noise)
+        if noise is not None:
+            proportions = simplex.project(proportions)
+        support = space.support(bags)
+        values, vectors = np.linalg.eigh(support.gram())
+        kept = values > _NEGLIGIBLE * values[-1]
+        coefficients = (vectors[:, kept] / values[kept]) @ (vectors[:, kept].T @ proportions)
+        if isinstance(support, FeatureSupport):
+            self.space_, self.operator_ = support.kernel, support.means.T @ coefficients
+        else:
+            assert isinstance(support, ExactSupport)
+            self.space_, self.operator_ = support, coefficients
+        self.sizes_ = support.sizes
+        self.proportions_singular_values_ = np.linalg.svd(proportions, compute_uv=False)
+        self.means_singular_values_ = np.sqrt(np.maximum(values[::-1], 0.0))
+
+
+CANDIDATES = tuple(2.0**k for k in range(-5, 6))
+_INDEPENDENT = 1e-6  # share of the largest pivot
+
+
+def selected_bandwidth(
+    estimator: RatioEstimator, bags: Sequence[np.ndarray], proportions: np.ndarray, noise: np.ndarray | None
+) -> float:
+    """The `bandwidth` among 2^-5..2^5 with the smallest mean L1 error on held-out bags (Iyer et al. 2016, Section 4.2).
+
+    Two groups of C bags, each of which identifies all classes, are fitted and predicted in both role orders. Their
+    released proportions (M, C) are the truth: no labels but those released are used. Bandwidth 1 where there are no
+    two such groups, hence for fewer than 2C bags, or one cannot be fitted, as when all its rows are equal; the smallest
+    of equally good ones otherwise.
+    """
+    groups = two_groups(proportions)
+    if groups is None:
+        return 1.0
+
+    def error(bandwidth: float, train: np.ndarray, held_out: np.ndarray) -> float:
+        fresh = clone(estimator).set_params(bandwidth=bandwidth)
+        fresh.fit([bags[i] for i in train], proportions[train], None if noise is None else noise[train])
+        found = np.stack([fresh.predict(bags[i]) for i in held_out])
+        return float(np.abs(found - simplex.project(proportions[held_out])).sum(axis=1).mean())
+
+    try:
+        errors = [error(bandwidth, *groups) + error(bandwidth, *groups[::-1]) for bandwidth in CANDIDATES]
+    except InputError:  # of a few bags only: all of them together may well be fitted
+        return 1.0
+    return CANDIDATES[int(np.argmin(errors))]
+
+
+def two_groups(proportions: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Indices of two disjoint groups of C bags with independent proportions (M, C), or None.
+
+    Each is chosen among those left by pivoted QR, which takes the most different ones first, so it does not matter
+    in which order bags come.
+
+    Examples:
+        >>> two_groups(np.array([[0.5, 0.5], [1.0, 0.0], [0.6, 0.4], [0.0, 1.0]]))
+        (array([1, 3]), array([0, 2]))
+    """
+    left, groups, classes = np.arange(len(proportions)), [], proportions.shape[1]
+    for _ in range(2):
+        if len(left) < classes:
+            return None
+        triangle, pivots = qr(proportions[left].T, mode="r", pivoting=True)
+        sizes = np.abs(np.diag(triangle))
+        if sizes[-1] <= _INDEPENDENT * sizes[0]:
+            return None
+        groups.append(np.sort(left[pivots[:classes]]))
+        left = np.delete(left, pivots[:classes])
+    return groups[0], groups[1]

@@ -105,6 +105,110 @@ class ExchangeSettings:
         return self.rounds + self.importance
 
 
+_BATCH, _LEAST_STEPS = 64, 600
+_SOFT_EPOCHS, _HARD_EPOCHS = 40, 100
+_RATE, _LAST_RATE = 1e-3, 1e-2  # the last learning rate is this share of the first
+_PENALTY = 1e-3  # of the squared weights of the logistic regression, at mean weight 1
+
+
+def train_hypothesis(
+    rows: np.ndarray, shares: np.ndarray, weights: np.ndarray, settings: ExchangeSettings, random: np.random.Generator
+) -> Hypothesis:
+    """The classifier of least weighted cross-entropy that training finds; constant where there is one class only.
+
+    Args:
+        rows: features (n, d).
+        shares: of class 1 (n,) in [0, 1]; a soft label counts as one row of each class, weighted by their shares.
+        weights: of the rows (n,), not negative, with a positive sum.
+        settings: learner, hidden layers and rounding; "hard" takes the nearest class, and 1 for a share of 1/2.
+        random: of the initial parameters and the order of the rows. Equal arguments give equal bits on one machine.
+    """
+    if settings.rounding == "hard":
+        shares = (shares >= 0.5).astype(np.float64)
+    used = weights > 0
+    rows, shares, weights = rows[used], shares[used], weights[used] / weights[used].mean()
+    if shares.min() == shares.max() and shares[0] in (0.0, 1.0):
+        return Hypothesis.constant(rows.shape[1], int(shares[0]))
+    centre, scale = column_scaling(rows)
+    scaled = (rows - centre) / scale
+    if settings.learner == "linear":
+        matrices, offsets = _logistic(scaled, shares, weights)
+    else:
+        matrices, offsets = _network(scaled, shares, weights, settings, random)
+    first = matrices[0] / scale[:, None]
+    return Hypothesis.of([first, *matrices[1:]], [offsets[0] - centre @ first, *offsets[1:]])
+
+
+def _logistic(rows: np.ndarray, shares: np.ndarray, weights: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    model = LogisticRegression(C=1 / (_PENALTY * len(rows)), solver="newton-cholesky")
+    labels = np.repeat([1, 0], len(rows))
+    model.fit(np.vstack([rows, rows]), labels, np.concatenate([weights * shares, weights * (1 - shares)]))
+    return [model.coef_.T], [model.intercept_]
+
+
+def _network(
+    rows: np.ndarray, shares: np.ndarray, weights: np.ndarray, settings: ExchangeSettings, random: np.random.Generator
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Adam on the weighted cross-entropy in single precision, with rates that decay as a cosine."""
+    network = Perceptron((rows.shape[1], *settings.hidden, 1))
+    parameters = network.initial(random)
+    adam, gradient = Adam(parameters), np.empty_like(parameters)
+    inputs, targets, sizes = (part.astype(np.float32) for part in (rows, shares, weights))
+    order, step = np.arange(len(rows)), 0
+    batches = -(-len(rows) // _BATCH)
+    usual = _SOFT_EPOCHS if settings.rounding == "soft" else _HARD_EPOCHS
+    epochs = settings.epochs or max(usual, -(-_LEAST_STEPS // batches))
+    for _ in range(epochs):
+        random.shuffle(order)
+        for start in range(0, len(rows), _BATCH):
+            chosen = order[start : start + _BATCH]
+            activations = network.activations(parameters, inputs[chosen])
+            misses = 0.5 * (1 + np.tanh(0.5 * activations[-1][:, 0])) - targets[chosen]
+            gradient[:] = 0
+            network.add_gradient(gradient, parameters, activations, sizes[chosen] * misses / len(chosen))
+            adam.step(gradient, cosine_decay(step, epochs * batches, _RATE, _LAST_RATE))
+            step += 1
+    matrices, offsets = zip(*network.layers(parameters.astype(np.float64)), strict=True)
+    return list(matrices), list(offsets)
+
+
+def estimate_labels(
+    indicators: sparse.csr_array,
+    weights: np.ndarray,
+    predictions: np.ndarray,
+    error_shares: np.ndarray,
+    estimate: LabelEstimate,
+    strength: float,
+) -> np.ndarray:
+    """Shares of class 1 (n,) in [0, 1] of n source rows that fit what was answered about t hypotheses, t >= 1.
+
+    Args:
+        indicators: which rows lie in which bins, R (K, n).
+        weights: of the rows w (n,), summing to 1.
+        predictions: of every hypothesis h, 0 or 1 (t, n).
+        error_shares: of every hypothesis q, in [0, 1] (t, K).
+        estimate: labels of largest entropy, or nearest to 1/2 in least squares.
+        strength: rho of that regularisation.
+
+    The errors of h among rows with labels y are R_w |h - y| = R_w h - R diag(s) diag(w) y, with R_w = R diag(w) and s
+    +1 where h is 1, else -1, so that y solves R diag(s) diag(w) y = R_w h - (R_w 1) q (Eq. 3 to 6).
+
+    Examples:
+        >>> indicators = sparse.csr_array(np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]))  # bins of rows
+        >>> always, shares = np.ones((1, 4)), np.array([[0.9, 0.2]])  # of errors of the constant 1
+        >>> estimate_labels(indicators, np.full(4, 0.25), always, shares, "entropy", 1e-6).round(2)
+        array([0.1, 0.1, 0.8, 0.8])
+    """
+    masses = indicators @ weights
+    blocks = [indicators.multiply(2.0 * labels - 1.0) for labels in predictions]
+    targets = [
+        indicators @ (weights * labels) - masses * shares
+        for labels, shares in zip(predictions, error_shares, strict=True)
+    ]
+    solve = entropy_labels if estimate == "entropy" else box_labels
+    return solve(sparse.vstack(blocks, format="csr"), np.concatenate(targets), strength, weights)
+
+
 _FEWEST_ROWS = 1.0  # of a bin whose share of errors is looked at
 
 
@@ -171,107 +275,3 @@ def _combined_totals(totals: Floats, features: np.ndarray, rows: float, deviatio
     combined = (1 - share) * mean + share * means
     counts = np.bincount(features)
     return np.asarray(combined + ((rows - np.bincount(features, combined)) / counts)[features])
-
-
-def estimate_labels(
-    indicators: sparse.csr_array,
-    weights: np.ndarray,
-    predictions: np.ndarray,
-    error_shares: np.ndarray,
-    estimate: LabelEstimate,
-    strength: float,
-) -> np.ndarray:
-    """Shares of class 1 (n,) in [0, 1] of n source rows that fit what was answered about t hypotheses, t >= 1.
-
-    Args:
-        indicators: which rows lie in which bins, R (K, n).
-        weights: of the rows w (n,), summing to 1.
-        predictions: of every hypothesis h, 0 or 1 (t, n).
-        error_shares: of every hypothesis q, in [0, 1] (t, K).
-        estimate: labels of largest entropy, or nearest to 1/2 in least squares.
-        strength: rho of that regularisation.
-
-    The errors of h among rows with labels y are R_w |h - y| = R_w h - R diag(s) diag(w) y, with R_w = R diag(w) and s
-    +1 where h is 1, else -1, so that y solves R diag(s) diag(w) y = R_w h - (R_w 1) q (Eq. 3 to 6).
-
-    Examples:
-        >>> indicators = sparse.csr_array(np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]))  # bins of rows
-        >>> always, shares = np.ones((1, 4)), np.array([[0.9, 0.2]])  # of errors of the constant 1
-        >>> estimate_labels(indicators, np.full(4, 0.25), always, shares, "entropy", 1e-6).round(2)
-        array([0.1, 0.1, 0.8, 0.8])
-    """
-    masses = indicators @ weights
-    blocks = [indicators.multiply(2.0 * labels - 1.0) for labels in predictions]
-    targets = [
-        indicators @ (weights * labels) - masses * shares
-        for labels, shares in zip(predictions, error_shares, strict=True)
-    ]
-    solve = entropy_labels if estimate == "entropy" else box_labels
-    return solve(sparse.vstack(blocks, format="csr"), np.concatenate(targets), strength, weights)
-
-
-_BATCH, _LEAST_STEPS = 64, 600
-_SOFT_EPOCHS, _HARD_EPOCHS = 40, 100
-_RATE, _LAST_RATE = 1e-3, 1e-2  # the last learning rate is this share of the first
-_PENALTY = 1e-3  # of the squared weights of the logistic regression, at mean weight 1
-
-
-def train_hypothesis(
-    rows: np.ndarray, shares: np.ndarray, weights: np.ndarray, settings: ExchangeSettings, random: np.random.Generator
-) -> Hypothesis:
-    """The classifier of least weighted cross-entropy that training finds; constant where there is one class only.
-
-    Args:
-        rows: features (n, d).
-        shares: of class 1 (n,) in [0, 1]; a soft label counts as one row of each class, weighted by their shares.
-        weights: of the rows (n,), not negative, with a positive sum.
-        settings: learner, hidden layers and rounding; "hard" takes the nearest class, and 1 for a share of 1/2.
-        random: of the initial parameters and the order of the rows. Equal arguments give equal bits on one machine.
-    """
-    if settings.rounding == "hard":
-        shares = (shares >= 0.5).astype(np.float64)
-    used = weights > 0
-    rows, shares, weights = rows[used], shares[used], weights[used] / weights[used].mean()
-    if shares.min() == shares.max() and shares[0] in (0.0, 1.0):
-        return Hypothesis.constant(rows.shape[1], int(shares[0]))
-    centre, scale = column_scaling(rows)
-    scaled = (rows - centre) / scale
-    if settings.learner == "linear":
-        matrices, offsets = _logistic(scaled, shares, weights)
-    else:
-        matrices, offsets = _network(scaled, shares, weights, settings, random)
-    first = matrices[0] / scale[:, None]
-    return Hypothesis.of([first, *matrices[1:]], [offsets[0] - centre @ first, *offsets[1:]])
-
-
-def _logistic(rows: np.ndarray, shares: np.ndarray, weights: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    model = LogisticRegression(C=1 / (_PENALTY * len(rows)), solver="newton-cholesky")
-    labels = np.repeat([1, 0], len(rows))
-    model.fit(np.vstack([rows, rows]), labels, np.concatenate([weights * shares, weights * (1 - shares)]))
-    return [model.coef_.T], [model.intercept_]
-
-
-def _network(
-    rows: np.ndarray, shares: np.ndarray, weights: np.ndarray, settings: ExchangeSettings, random: np.random.Generator
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Adam on the weighted cross-entropy in single precision, with rates that decay as a cosine."""
-    network = Perceptron((rows.shape[1], *settings.hidden, 1))
-    parameters = network.initial(random)
-    adam, gradient = Adam(parameters), np.empty_like(parameters)
-    inputs, targets, sizes = (part.astype(np.float32) for part in (rows, shares, weights))
-    order, step = np.arange(len(rows)), 0
-    batches = -(-len(rows) // _BATCH)
-    usual = _SOFT_EPOCHS if settings.rounding == "soft" else _HARD_EPOCHS
-    epochs = settings.epochs or max(usual, -(-_LEAST_STEPS // batches))
-    for _ in range(epochs):
-        random.shuffle(order)
-        for start in range(0, len(rows), _BATCH):
-            chosen = order[start : start + _BATCH]
-            activations = network.activations(parameters, inputs[chosen])
-            misses = 0.5 * (1 + np.tanh(0.5 * activations[-1][:, 0])) - targets[chosen]
-            gradient[:] = 0
-            network.add_gradient(gradient, parameters, activations, sizes[chosen] * misses / len(chosen))
-            adam.step(gradient, cosine_decay(step, epochs * batches, _RATE, _LAST_RATE))
-            step += 1
-    matrices, offsets = zip(*network.layers(parameters.astype(np.float64)), strict=True)
-    return list(matrices), list(offsets)

@@ -29,7 +29,6 @@ from federation.numerics.rows import Floats
 
 _GRID = np.concatenate([np.linspace(0, 4, 81), np.geomspace(4.5, 64, 20)])
 _SCORES = np.concatenate([-_GRID, _GRID])
-_ROUNDING = 1e-9
 _STEP = 1e-4  # of central differences, whose error is then about 1e-8 times a third derivative
 _DIFFERENCE = 1e-5
 
@@ -148,6 +147,7 @@ def _matsushita_conjugate(scores: Floats) -> Floats:
     return np.where(scores < 0, 0.5 / far, 0.5 * far)
 
 
+_ROUNDING = 1e-9
 GENERATORS = {
     generator.name: generator
     for generator in (

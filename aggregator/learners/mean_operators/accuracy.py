@@ -32,47 +32,6 @@ from scipy.special import ndtr
 from federation.contract.errors import InputError
 from federation.numerics.rows import Floats
 
-USUAL = 0.9  # accuracy without noise, where nobody knows it
-_WORDS = ((0.8, "very large"), (0.2, "large"), (0.05, "visible"))  # by what a norm is above
-_HALVING, _POWER = 0.42, 0.8  # the norm of noise at which half is lost, and how fast
-
-
-def predicted_accuracy(noise_norm: float, without_noise: float = USUAL, chance: float = 0.5) -> float:
-    """The accuracy to expect of two classes where noise in the mean operator has this root mean square norm b.
-
-    1/2 + (A - 1/2) / (1 + (b/.42)^.8), A being the accuracy `without_noise`: a fit to measured accuracies of rows of
-    norm 1 on six data sets, of the lost share of A - 1/2 with a root mean square error of about .1, and of .2 when
-    eight sets were measured again. It is no bound, and too low where classes are far apart (.62 for .90 on tumours at
-    b = 1.3); `noisy_accuracy` is nearer where the kind of noise is known. `chance` takes the place of 1/2 where there
-    are more classes, for which nothing was measured. Raises `InputError` for a negative norm.
-
-    Examples:
-        >>> [round(predicted_accuracy(norm), 2) for norm in (0.0, 0.05, 0.2, 0.8)]
-        [0.9, 0.84, 0.76, 0.65]
-    """
-    ratio = _at_least_zero("noise_norm", noise_norm) / _HALVING
-    return chance + (without_noise - chance) / (1 + math.pow(ratio, _POWER))
-
-
-def loss_in_words(noise_norm: float) -> str:
-    """The loss of accuracy by noise of this root mean square norm in the mean operator, in a word.
-
-    Raises `InputError` for a negative norm.
-
-    Examples:
-        >>> [loss_in_words(norm) for norm in (0.01, 0.1, 0.5, 3.0)]
-        ['little', 'visible', 'large', 'very large']
-    """
-    norm = _at_least_zero("noise_norm", noise_norm)
-    return next((word for least, word in _WORDS if norm > least), "little")
-
-
-def _at_least_zero(name: str, value: float) -> float:
-    if not 0 <= value < math.inf:
-        raise InputError(f"{name} must be a finite number of at least 0, got {value}")
-    return float(value)
-
-
 ALIGNMENTS = (0.0, 1.0, 2.0, 3.0, 4.0)  # exponents g
 _FAINT = 1e-6  # of the largest second moment: what varies less tells nothing
 _STEPS = 50  # halvings of an interval
@@ -163,3 +122,44 @@ def noisy_accuracies(
         explained = (kept @ signal) ** 2 / (kept**2 @ (signal + noise))
         found.append(score_accuracy(float(explained), majority, offset))
     return np.minimum(found, without_noise)
+
+
+USUAL = 0.9  # accuracy without noise, where nobody knows it
+_WORDS = ((0.8, "very large"), (0.2, "large"), (0.05, "visible"))  # by what a norm is above
+_HALVING, _POWER = 0.42, 0.8  # the norm of noise at which half is lost, and how fast
+
+
+def predicted_accuracy(noise_norm: float, without_noise: float = USUAL, chance: float = 0.5) -> float:
+    """The accuracy to expect of two classes where noise in the mean operator has this root mean square norm b.
+
+    1/2 + (A - 1/2) / (1 + (b/.42)^.8), A being the accuracy `without_noise`: a fit to measured accuracies of rows of
+    norm 1 on six data sets, of the lost share of A - 1/2 with a root mean square error of about .1, and of .2 when
+    eight sets were measured again. It is no bound, and too low where classes are far apart (.62 for .90 on tumours at
+    b = 1.3); `noisy_accuracy` is nearer where the kind of noise is known. `chance` takes the place of 1/2 where there
+    are more classes, for which nothing was measured. Raises `InputError` for a negative norm.
+
+    Examples:
+        >>> [round(predicted_accuracy(norm), 2) for norm in (0.0, 0.05, 0.2, 0.8)]
+        [0.9, 0.84, 0.76, 0.65]
+    """
+    ratio = _at_least_zero("noise_norm", noise_norm) / _HALVING
+    return chance + (without_noise - chance) / (1 + math.pow(ratio, _POWER))
+
+
+def loss_in_words(noise_norm: float) -> str:
+    """The loss of accuracy by noise of this root mean square norm in the mean operator, in a word.
+
+    Raises `InputError` for a negative norm.
+
+    Examples:
+        >>> [loss_in_words(norm) for norm in (0.01, 0.1, 0.5, 3.0)]
+        ['little', 'visible', 'large', 'very large']
+    """
+    norm = _at_least_zero("noise_norm", noise_norm)
+    return next((word for least, word in _WORDS if norm > least), "little")
+
+
+def _at_least_zero(name: str, value: float) -> float:
+    if not 0 <= value < math.inf:
+        raise InputError(f"{name} must be a finite number of at least 0, got {value}")
+    return float(value)

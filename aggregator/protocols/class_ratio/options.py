@@ -15,24 +15,6 @@ from aggregator.contract.protocol import refuse_misplaced, require_positive
 from federation.contract.errors import InputError
 from federation.contract.query import require_waves
 
-
-def conditioning(proportions: np.ndarray) -> dict[str, float]:
-    """Smallest singular value and condition number of the proportions (M, C), as released.
-
-    Noise in the proportions is multiplied by up to the inverse of the first. 0 and infinite for fewer bags than
-    classes.
-
-    Examples:
-        >>> conditioning(np.array([[0.9, 0.1], [0.1, 0.9]]))
-        {'smallest singular value': 0.8, 'condition number': 1.25}
-    """
-    shares = np.asarray(proportions, dtype=np.float64)
-    values = np.linalg.svd(shares, compute_uv=False)
-    smallest = float(values[-1]) if len(shares) >= shares.shape[1] else 0.0
-    number = float(values[0]) / smallest if smallest > 0 else math.inf
-    return {"smallest singular value": smallest, "condition number": number}
-
-
 _CORRECTED = ("whitened", "class_means", "energy")
 _KERNELLED = ("whitened", "class_means", "mmd", "regression")
 _OF_EMBEDDINGS = ("auto", "whitened", "class_means", "regression")
@@ -138,3 +120,20 @@ class RatioOptions:
             raise InputError(
                 "protect: row needs submit: embedding and noise: gaussian, which covers labels and features together"
             )
+
+
+def conditioning(proportions: np.ndarray) -> dict[str, float]:
+    """Smallest singular value and condition number of the proportions (M, C), as released.
+
+    Noise in the proportions is multiplied by up to the inverse of the first. 0 and infinite for fewer bags than
+    classes.
+
+    Examples:
+        >>> conditioning(np.array([[0.9, 0.1], [0.1, 0.9]]))
+        {'smallest singular value': 0.8, 'condition number': 1.25}
+    """
+    shares = np.asarray(proportions, dtype=np.float64)
+    values = np.linalg.svd(shares, compute_uv=False)
+    smallest = float(values[-1]) if len(shares) >= shares.shape[1] else 0.0
+    number = float(values[0]) / smallest if smallest > 0 else math.inf
+    return {"smallest singular value": smallest, "condition number": number}

@@ -35,40 +35,6 @@ from federation.queries.row_sums import LARGEST_WEIGHT, RESPONSE
 if TYPE_CHECKING:
     from aggregator.learners.linear_odd.losses import LinearOddLoss
 
-_CURVATURE = 0.25  # of the even part of the logistic loss at 0
-_ROWS = 1000  # that are looked at, evenly spaced: more would not change two digits
-
-
-def response_weight(rows: Floats, noise_variance: float) -> float:
-    """tr(G M G M) / tr(G M^2) times d / tr G, for public rows (n, d) of norm at most 1.
-
-    `noise_variance` is the expected squared norm of the noise on the mean of y x, which the regularisation follows. 1
-    where the rows go in all directions alike, and for rows that are all zero.
-
-    Examples:
-        >>> even, uneven = np.eye(2), np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-        >>> response_weight(even, 1.0), response_weight(uneven, 1.0), response_weight(uneven, 1e-4)
-        (1.0, 1.2, 0.75)
-    """
-    some = rows[:: -(-len(rows) // _ROWS)]
-    # Directions without rows have no scores, and count among the dimensions only.
-    spectrum = np.square(np.linalg.svd(some, compute_uv=False)) / len(some)
-    return weight_along(spectrum, rows.shape[1], noise_variance)
-
-
-def weight_along(spectrum: Floats, features: int, noise_variance: float) -> float:
-    """The same of rows of so many `features` with these second moments along their principal directions, up to all.
-
-    Examples:
-        >>> weight_along(np.array([0.75, 0.25]), 2, 1.0)
-        1.2
-    """
-    if not spectrum.sum():
-        return 1.0
-    model = 1 / (_CURVATURE * spectrum + 2 * regularisation(noise_variance))
-    harm = np.square(spectrum * model).sum() / (spectrum * model**2).sum()
-    return float(np.clip(features * harm / spectrum.sum(), 1 / LARGEST_WEIGHT, LARGEST_WEIGHT))
-
 
 _LEAST_REGULARISATION = 1e-8
 _BY_L1 = ("auto", "sums", "laplace", "published_laplace")
@@ -215,3 +181,38 @@ class MomentOptions:
         given = () if self.l1_bound is None or self.noise == OFF else (self.l1_bound,)
         rows = (self.expansion, self.dimensions, self.bandwidth, self.degree)
         return (*given, self.protect, "secure" if shared else "parties", self.l1_bound, *rows)
+
+
+_CURVATURE = 0.25  # of the even part of the logistic loss at 0
+_ROWS = 1000  # that are looked at, evenly spaced: more would not change two digits
+
+
+def response_weight(rows: Floats, noise_variance: float) -> float:
+    """tr(G M G M) / tr(G M^2) times d / tr G, for public rows (n, d) of norm at most 1.
+
+    `noise_variance` is the expected squared norm of the noise on the mean of y x, which the regularisation follows. 1
+    where the rows go in all directions alike, and for rows that are all zero.
+
+    Examples:
+        >>> even, uneven = np.eye(2), np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+        >>> response_weight(even, 1.0), response_weight(uneven, 1.0), response_weight(uneven, 1e-4)
+        (1.0, 1.2, 0.75)
+    """
+    some = rows[:: -(-len(rows) // _ROWS)]
+    # Directions without rows have no scores, and count among the dimensions only.
+    spectrum = np.square(np.linalg.svd(some, compute_uv=False)) / len(some)
+    return weight_along(spectrum, rows.shape[1], noise_variance)
+
+
+def weight_along(spectrum: Floats, features: int, noise_variance: float) -> float:
+    """The same of rows of so many `features` with these second moments along their principal directions, up to all.
+
+    Examples:
+        >>> weight_along(np.array([0.75, 0.25]), 2, 1.0)
+        1.2
+    """
+    if not spectrum.sum():
+        return 1.0
+    model = 1 / (_CURVATURE * spectrum + 2 * regularisation(noise_variance))
+    harm = np.square(spectrum * model).sum() / (spectrum * model**2).sum()
+    return float(np.clip(features * harm / spectrum.sum(), 1 / LARGEST_WEIGHT, LARGEST_WEIGHT))

@@ -41,53 +41,6 @@ from federation.numerics.rows import within_norm
 from federation.queries.bags import Bags, RowsQuestion
 from federation.queries.row_sums import RESPONSE, MomentKind, MomentNoise, MomentQuestion
 
-_SIGNS = (-1.0, 1.0)
-_STRENGTHS = 13  # of the prior: few are enough where labels have one range
-_CONSTANT_SHARES = (1.0, 0.1, 0.01)  # classes may be anything from even to nearly one, and are often near even
-
-
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """`estimates` (draws, d), one per noise draw, and the expected squared norm of the error of each, (draws,)."""
-
-    estimates: np.ndarray
-    errors: np.ndarray
-
-
-def of_sums(answers: RowTotals, square: float = 1.0) -> Moments:
-    """From noisy sums of y x, where rows x of those who answer by randomised response have this mean squared norm.
-
-    Errors are those of the noise: public numbers, and the same for all draws.
-    """
-    estimates = answers.moments
-    variance = estimates.shape[1] * answers.noise_variance + square * answers.response_variance
-    return Moments(estimates, np.full(len(estimates), variance))
-
-
-def denoised(answers: RowTotals, rows: np.ndarray) -> Moments:
-    """The same given the parties' own rows (n, d): what linear regression of y on x explains, shrunk by the noise.
-
-    The mean of y x is that of f x, where f is the least-squares fit of y. The noise has the known covariance
-    v I + w X'X/n, and the prior knows that y is from -1 to 1. Errors are those that are left a posteriori.
-    """
-    count = len(rows)
-    gram, ones = rows.T @ rows, rows.sum(axis=0)
-    noise = answers.noise_variance * np.eye(len(gram)) + answers.response_variance * gram / count
-    shrinkage = Shrinkage(
-        gram,
-        count**2 * noise,
-        ones=ones,
-        rows=count,
-        label_range=_SIGNS,
-        grid=_STRENGTHS,
-        constant_shares=_CONSTANT_SHARES,
-    )
-    known = [shrinkage.posterior(count * moment) for moment in answers.moments]
-    back = gram / count
-    errors = np.array([np.trace(back @ one.covariance @ back) for one in known])
-    return Moments(np.array([back @ one.weights for one in known]), errors.clip(0.0))
-
-
 _FEATURES_OF_A_MEDIAN = 16.0  # from so many on the kernel is as wide as the median distance
 _MOST_DENOISED = 1000  # features: the work grows with their cube
 
@@ -344,3 +297,50 @@ def _moment(question: Question) -> MomentQuestion:
     if not isinstance(question, MomentQuestion):
         raise InputError(f"the worst case of sums is for the mean operator, got '{question.kind}'")
     return question
+
+
+_SIGNS = (-1.0, 1.0)
+_STRENGTHS = 13  # of the prior: few are enough where labels have one range
+_CONSTANT_SHARES = (1.0, 0.1, 0.01)  # classes may be anything from even to nearly one, and are often near even
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """`estimates` (draws, d), one per noise draw, and the expected squared norm of the error of each, (draws,)."""
+
+    estimates: np.ndarray
+    errors: np.ndarray
+
+
+def of_sums(answers: RowTotals, square: float = 1.0) -> Moments:
+    """From noisy sums of y x, where rows x of those who answer by randomised response have this mean squared norm.
+
+    Errors are those of the noise: public numbers, and the same for all draws.
+    """
+    estimates = answers.moments
+    variance = estimates.shape[1] * answers.noise_variance + square * answers.response_variance
+    return Moments(estimates, np.full(len(estimates), variance))
+
+
+def denoised(answers: RowTotals, rows: np.ndarray) -> Moments:
+    """The same given the parties' own rows (n, d): what linear regression of y on x explains, shrunk by the noise.
+
+    The mean of y x is that of f x, where f is the least-squares fit of y. The noise has the known covariance
+    v I + w X'X/n, and the prior knows that y is from -1 to 1. Errors are those that are left a posteriori.
+    """
+    count = len(rows)
+    gram, ones = rows.T @ rows, rows.sum(axis=0)
+    noise = answers.noise_variance * np.eye(len(gram)) + answers.response_variance * gram / count
+    shrinkage = Shrinkage(
+        gram,
+        count**2 * noise,
+        ones=ones,
+        rows=count,
+        label_range=_SIGNS,
+        grid=_STRENGTHS,
+        constant_shares=_CONSTANT_SHARES,
+    )
+    known = [shrinkage.posterior(count * moment) for moment in answers.moments]
+    back = gram / count
+    errors = np.array([np.trace(back @ one.covariance @ back) for one in known])
+    return Moments(np.array([back @ one.weights for one in known]), errors.clip(0.0))

@@ -25,6 +25,83 @@ from federation.mechanisms.noise.additive import AdditiveMechanism
 from federation.numerics.erm import attainable_tolerance, minimise, risk_minimiser
 from federation.numerics.rows import contrast_rounding, contrasts
 
+_WITHOUT_NOISE = 1e-4  # regularisation where no noise asks for any
+_RELATIVE_TOLERANCE = 1e-4  # of the gradient, in units of the regularisation
+_SHRINKAGE = 0.1  # of least squares, in mean variances
+
+
+def least_squares(coordinates: Coordinates, classes: int) -> Decoder:
+    """W = (mu - 1 xbar'/C) (Sigma + c I)^-1 with c = 0.1 tr(Sigma)/r: scores by least squares on shares."""
+    variances = coordinates.variances
+    filters = coordinates.scale / (variances + _SHRINKAGE * variances.mean())
+    return _decoder(coordinates, classes, filters, lambda blocks, _: contrasts(classes) @ (blocks * filters))
+
+
+def erm(coordinates: Coordinates, classes: int, regularisation: float | None) -> Decoder:
+    """The softmax risk of the noisy statistic; by default lam = E|noise|, a rule in public numbers only."""
+    rows = coordinates.rows * coordinates.scale
+    uniform = rows.mean(axis=0) / classes
+
+    def weights(blocks: np.ndarray, mechanism: AdditiveMechanism | None) -> np.ndarray:
+        strength = regularisation
+        if strength is None:
+            strength = _WITHOUT_NOISE if mechanism is None else mechanism.expected_noise_norm()
+        tolerance = attainable_tolerance(_RELATIVE_TOLERANCE * strength, rows, strength / 2)
+        statistics = contrasts(classes) @ (blocks * coordinates.scale) + uniform
+        return np.stack([_softmax_weights(rows, one, strength, tolerance) for one in statistics])
+
+    return _decoder(coordinates, classes, 1 / coordinates.scale, weights)
+
+
+def _decoder(coordinates: Coordinates, classes: int, filters: np.ndarray, weights: Decode) -> Decoder:
+    """By the `weights` (draws, C, r) along U that are made of blocks (draws, C-1, r).
+
+    Scores are those of the weights B (value filters) U' on the auxiliary rows, contrasts B: exact for least squares;
+    decoders by a risk come near it when much regularised. The value is expected to vary over the coordinates as the
+    public rows do.
+    """
+
+    def decode(noisy: np.ndarray, mechanism: AdditiveMechanism | None) -> np.ndarray:
+        blocks = noisy.reshape(len(noisy), classes - 1, len(filters))
+        return np.asarray(weights(blocks, mechanism) @ coordinates.directions.T)
+
+    features = coordinates.rows * (coordinates.scale * filters)
+    profile = coordinates.variances / coordinates.scale**2
+    return Decoder(decode, LinearScores.of_features(features, contrasts(classes), profile))
+
+
+def _softmax_weights(rows: np.ndarray, statistic: np.ndarray, regularisation: float, tolerance: float) -> np.ndarray:
+    """Weights (C, r) of the softmax risk; two classes are solved as one vector w, lam |W|^2 = (lam/2) |w|^2."""
+    if len(statistic) == 2:
+        half = regularisation / 2
+        return two_rows(minimise(rows, statistic[1], half, gradient_tolerance=tolerance).weights)
+    return minimise(rows, statistic, regularisation, gradient_tolerance=tolerance).weights
+
+
+_RANGE = Assumption("the statistic is projected to the range of the public rows before noise", Check.ENFORCED)
+
+
+def perturb_statistic(ensemble: Ensemble, coordinates: Coordinates, decoder: Decoder) -> Perturbable:
+    """Noise on the votes' mean operator in public coordinates Y of the auxiliary rows.
+
+    The value is B' A' Y / N, shape (C-1, r) flattened: B are class contrasts, A the label shares. One replaced party
+    moves it by at most sqrt(2) reach / M, and what rounding adds is charged. Whitened, the reach is at most 1
+    whatever the norms of the rows; isotropic, it is that of the features, and the noise has the same size in all of
+    their directions. Directions outside the range of the rows are not released at all.
+    """
+    basis = contrasts(ensemble.classes)
+    value = basis.T @ (ensemble.shares().T @ coordinates.rows) / len(coordinates.rows)
+    return Perturbable(
+        value.ravel(),
+        sensitivity.statistic(ensemble.parties, coordinates.reach) + 2 * coordinates.rounding(ensemble.classes),
+        decoder.decode,
+        (*VOTE_ASSUMPTIONS, PUBLIC_ROWS, _RANGE),
+        VOTE_CHECKS,
+        largest_norm=coordinates.reach * float(np.sqrt(1 - 1 / ensemble.classes)),
+        scores=decoder.scores,
+    )
+
+
 _VOTE_TOLERANCE = 1e-3  # of the gradient, in units of the regularisation
 _DECIMALS = 12
 _ENTRIES = 1 << 20  # noisy shares turned to labels at a time
@@ -79,80 +156,3 @@ def _vote_decoder(rows: np.ndarray, classes: int, regularisation: float) -> Deco
         return two_rows(fitted) if classes == 2 else fitted
 
     return decode
-
-
-_RANGE = Assumption("the statistic is projected to the range of the public rows before noise", Check.ENFORCED)
-
-
-def perturb_statistic(ensemble: Ensemble, coordinates: Coordinates, decoder: Decoder) -> Perturbable:
-    """Noise on the votes' mean operator in public coordinates Y of the auxiliary rows.
-
-    The value is B' A' Y / N, shape (C-1, r) flattened: B are class contrasts, A the label shares. One replaced party
-    moves it by at most sqrt(2) reach / M, and what rounding adds is charged. Whitened, the reach is at most 1
-    whatever the norms of the rows; isotropic, it is that of the features, and the noise has the same size in all of
-    their directions. Directions outside the range of the rows are not released at all.
-    """
-    basis = contrasts(ensemble.classes)
-    value = basis.T @ (ensemble.shares().T @ coordinates.rows) / len(coordinates.rows)
-    return Perturbable(
-        value.ravel(),
-        sensitivity.statistic(ensemble.parties, coordinates.reach) + 2 * coordinates.rounding(ensemble.classes),
-        decoder.decode,
-        (*VOTE_ASSUMPTIONS, PUBLIC_ROWS, _RANGE),
-        VOTE_CHECKS,
-        largest_norm=coordinates.reach * float(np.sqrt(1 - 1 / ensemble.classes)),
-        scores=decoder.scores,
-    )
-
-
-_WITHOUT_NOISE = 1e-4  # regularisation where no noise asks for any
-_RELATIVE_TOLERANCE = 1e-4  # of the gradient, in units of the regularisation
-_SHRINKAGE = 0.1  # of least squares, in mean variances
-
-
-def least_squares(coordinates: Coordinates, classes: int) -> Decoder:
-    """W = (mu - 1 xbar'/C) (Sigma + c I)^-1 with c = 0.1 tr(Sigma)/r: scores by least squares on shares."""
-    variances = coordinates.variances
-    filters = coordinates.scale / (variances + _SHRINKAGE * variances.mean())
-    return _decoder(coordinates, classes, filters, lambda blocks, _: contrasts(classes) @ (blocks * filters))
-
-
-def erm(coordinates: Coordinates, classes: int, regularisation: float | None) -> Decoder:
-    """The softmax risk of the noisy statistic; by default lam = E|noise|, a rule in public numbers only."""
-    rows = coordinates.rows * coordinates.scale
-    uniform = rows.mean(axis=0) / classes
-
-    def weights(blocks: np.ndarray, mechanism: AdditiveMechanism | None) -> np.ndarray:
-        strength = regularisation
-        if strength is None:
-            strength = _WITHOUT_NOISE if mechanism is None else mechanism.expected_noise_norm()
-        tolerance = attainable_tolerance(_RELATIVE_TOLERANCE * strength, rows, strength / 2)
-        statistics = contrasts(classes) @ (blocks * coordinates.scale) + uniform
-        return np.stack([_softmax_weights(rows, one, strength, tolerance) for one in statistics])
-
-    return _decoder(coordinates, classes, 1 / coordinates.scale, weights)
-
-
-def _decoder(coordinates: Coordinates, classes: int, filters: np.ndarray, weights: Decode) -> Decoder:
-    """By the `weights` (draws, C, r) along U that are made of blocks (draws, C-1, r).
-
-    Scores are those of the weights B (value filters) U' on the auxiliary rows, contrasts B: exact for least squares;
-    decoders by a risk come near it when much regularised. The value is expected to vary over the coordinates as the
-    public rows do.
-    """
-
-    def decode(noisy: np.ndarray, mechanism: AdditiveMechanism | None) -> np.ndarray:
-        blocks = noisy.reshape(len(noisy), classes - 1, len(filters))
-        return np.asarray(weights(blocks, mechanism) @ coordinates.directions.T)
-
-    features = coordinates.rows * (coordinates.scale * filters)
-    profile = coordinates.variances / coordinates.scale**2
-    return Decoder(decode, LinearScores.of_features(features, contrasts(classes), profile))
-
-
-def _softmax_weights(rows: np.ndarray, statistic: np.ndarray, regularisation: float, tolerance: float) -> np.ndarray:
-    """Weights (C, r) of the softmax risk; two classes are solved as one vector w, lam |W|^2 = (lam/2) |w|^2."""
-    if len(statistic) == 2:
-        half = regularisation / 2
-        return two_rows(minimise(rows, statistic[1], half, gradient_tolerance=tolerance).weights)
-    return minimise(rows, statistic, regularisation, gradient_tolerance=tolerance).weights

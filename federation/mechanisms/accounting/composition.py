@@ -27,128 +27,6 @@ from federation.mechanisms.noise import discrete as discrete_gaussian
 from federation.mechanisms.noise import gaussian
 from federation.mechanisms.noise.mechanism import require_delta_above_zero, require_positive
 
-_MOST_EPSILON = 20.0  # beyond it a converted guarantee says nothing that is worth writing down
-
-
-def group_delta(epsilon: float, delta: float, steps: int) -> float:
-    """The delta of an (epsilon, delta)-private release for neighbours `steps` changes apart, at `steps` epsilon.
-
-    delta (e^(k epsilon) - 1)/(e^epsilon - 1), by k triangle inequalities (Vadhan 2017, Lemma 2.2 with its exact sum).
-    At most 1.
-
-    Examples:
-        >>> group_delta(1.0, 1e-6, 2)  # (1 + e) delta
-        3.718e-06
-    """
-    return min(1.0, delta * math.fsum(math.exp(step * epsilon) for step in range(steps)))
-
-
-def steps_between(held: Guarantee, unit: Unit, adjacency: Adjacency, rows_per_person: int = 0) -> int:
-    """How many changes of the unit that a guarantee protects make up one change of another unit.
-
-    - Replacing a unit replaces any part of it: 1.
-    - Where units are added and removed, a replaced unit, or any change within one, is one that leaves and one that
-      comes: 2. That takes for granted that one unit fewer is an input, too.
-    - What protects labels or rows protects all labels of a person with at most `rows_per_person` rows as so many
-      changes; 0 says that there is no such bound.
-
-    Raises `InputError` where nothing is proved: a replaced unit says nothing of one that is added, as numbers of units
-    may be told exactly, and labels nothing of rows, whose features may go out as they are.
-
-    Examples:
-        >>> party = Guarantee(1.0, 0.0, Unit.PARTY, Adjacency.REPLACE, "laplace")
-        >>> steps_between(party, Unit.LABEL, Adjacency.REPLACE)
-        1
-        >>> row = Guarantee(1.0, 0.0, Unit.ROW, Adjacency.ADD_REMOVE, "laplace")
-        >>> steps_between(row, Unit.ROW, Adjacency.REPLACE), steps_between(row, Unit.PERSON, Adjacency.REPLACE, 3)
-        (2, 6)
-    """
-    if (held.unit, held.adjacency) == (unit, adjacency):
-        return 1
-    comes_and_goes = held.adjacency is Adjacency.ADD_REMOVE
-    each = 2 if comes_and_goes else 1
-    if comes_and_goes or adjacency is Adjacency.REPLACE:
-        if held.unit.covers(unit) and (adjacency is Adjacency.REPLACE or unit is Unit.ROW):
-            return each
-        if unit is Unit.PERSON and adjacency is Adjacency.REPLACE and held.unit in (Unit.LABEL, Unit.ROW):
-            if rows_per_person:
-                return each * rows_per_person
-            raise InputError(
-                f"what protects one {held.unit} protects a person only where a person has at most so many rows; "
-                "declare rows_per_person"
-            )
-    raise InputError(
-        f"nothing is proved for {unit}/{adjacency} from a release that protects {held.unit}/{held.adjacency}"
-    )
-
-
-def converted(held: Guarantee, unit: Unit, adjacency: Adjacency, rows_per_person: int = 0) -> Guarantee:
-    """The guarantee for another unit that follows from one that is held.
-
-    Raises `InputError` as `steps_between`, and where the epsilon that follows is above 20.
-
-    Examples:
-        >>> row = Guarantee(1.0, 1e-6, Unit.ROW, Adjacency.ADD_REMOVE, "gaussian", gaussian_mu=0.25)
-        >>> found = converted(row, Unit.ROW, Adjacency.REPLACE)
-        >>> found.epsilon, found.delta, found.gaussian_mu
-        (2.0, 3.718e-06, 0.5)
-    """
-    steps = steps_between(held, unit, adjacency, rows_per_person)
-    epsilon = steps * held.epsilon
-    if steps > 1 and epsilon > _MOST_EPSILON:
-        raise InputError(
-            f"epsilon {held.epsilon:g} for {held.unit}/{held.adjacency} is {epsilon:g} for {unit}/{adjacency}, which "
-            "protects nobody"
-        )
-    delta = group_delta(held.epsilon, held.delta, steps)
-    mu = None if held.gaussian_mu is None else steps * held.gaussian_mu
-    return replace(held, unit=unit, adjacency=adjacency, epsilon=epsilon, delta=delta, gaussian_mu=mu)
-
-
-@dataclass(frozen=True)
-class GaussianCurve:
-    """delta(epsilon) of mu-Gaussian noise, and where noise is discrete of its proved bound (`delta_bound`).
-
-    `grid` is the number of coordinates and the smallest scale in steps of discrete noise, None of the continuous one.
-
-    Examples:
-        >>> curve = GaussianCurve(gaussian.mu(1.0, 1e-6))
-        >>> curve.delta(1.0), curve.delta(0.25)
-        (1e-06, 0.01997)
-        >>> curve.epsilon(1e-6)
-        1.0
-    """
-
-    mu: float
-    grid: tuple[int, int] | None = None
-
-    @classmethod
-    def of(cls, guarantees: Sequence[Guarantee]) -> GaussianCurve | None:
-        """What guarantees that all have a `gaussian_mu` promise together; None where one has none, or there are none.
-
-        mu = sqrt(sum mu_i²) (Dong, Roth, Su 2022, Corollary 3.3); of discrete noise the joint law is bounded.
-        """
-        mus = [g.gaussian_mu for g in guarantees if g.gaussian_mu is not None]
-        if not mus or len(mus) < len(guarantees):
-            return None
-        discrete = [g.parameters for g in guarantees if "grid_scale" in g.parameters]
-        if not discrete:
-            return cls(gaussian.compose(mus))
-        coordinates = sum(int(p["dimension"]) * int(p.get("rounds", 1)) for p in discrete)
-        return cls(gaussian.compose(mus), (coordinates, min(int(p["grid_scale"]) for p in discrete)))
-
-    def delta(self, epsilon: float) -> float:
-        """The delta that is claimed at an epsilon >= 0."""
-        if self.grid is None:
-            return float(gaussian.delta(epsilon, self.mu))
-        return discrete_gaussian.delta_bound(epsilon, self.mu, *self.grid)
-
-    def epsilon(self, delta: float) -> float:
-        """The epsilon that is claimed at a delta in (0, 1); infinite where the grid is too coarse."""
-        if self.grid is None:
-            return gaussian.epsilon(delta, self.mu)
-        return discrete_gaussian.epsilon_bound(delta, self.mu, *self.grid)
-
 
 def compose(guarantees: Sequence[Guarantee], delta: float) -> tuple[float, float]:
     """The total (epsilon, delta) of releases that protect the same unit under the same adjacency.
@@ -226,48 +104,6 @@ def _compose_gaussian(guarantees: Sequence[Guarantee], target: float) -> tuple[f
     if curve.grid is not None:
         exact = min(exact, concentrated_epsilon(target, curve.mu**2 / 2))
     return summed if summed[1] <= target and summed[0] < exact else (exact, target)
-
-
-ARRIVING = (Unit.ROW, Unit.LABEL)  # what arrives in one period, whereas parties and persons may have a part in all
-
-
-def most_releases(unit: Unit, releases: int, window: int | None) -> int:
-    """In how many of so many releases, one for each period, a unit has part at most.
-
-    A release learns from the `window` periods before its own, without a window from all, so that what arrives once is
-    in as many windows as these are long.
-
-    Examples:
-        >>> most_releases(Unit.LABEL, 7, window=2), most_releases(Unit.PARTY, 7, window=2)
-        (2, 7)
-        >>> most_releases(Unit.LABEL, 7, window=None)
-        7
-    """
-    return releases if window is None or unit not in ARRIVING else min(window, releases)
-
-
-def spent_over_periods(
-    releases: Mapping[int, Guarantee], window: int | None, unit: Unit, delta: float
-) -> tuple[float, float]:
-    """The most that one `unit` has spent, (epsilon, delta), on releases by the period before which their windows end.
-
-    There must be one at least. Each must protect the unit (`Unit.covers`), and all under one adjacency. Windows that no
-    unit is in both of compose in parallel: over disjoint rows the largest counts (McSherry 2009, Theorem 4), where it
-    is public in which period a row arrives. All others `compose`. Raises `InputError` as that does.
-
-    Examples:
-        >>> from federation.contract.guarantee import Adjacency
-        >>> spent = {t: Guarantee(t / 10, 0.0, Unit.LABEL, Adjacency.REPLACE, "laplace") for t in (2, 3, 4)}
-        >>> spent_over_periods(spent, 1, Unit.LABEL, 0.0), spent_over_periods(spent, 2, Unit.LABEL, 0.0)
-        ((0.4, 0.0), (0.7, 0.0))
-    """
-    last = max(releases)
-    reach = most_releases(unit, last, window)
-    found = [
-        compose([releases[t] for t in range(first, first + reach) if t in releases], delta)
-        for first in range(min(releases), max(min(releases), last - reach + 1) + 1)
-    ]
-    return max(epsilon for epsilon, _ in found), max(spent for _, spent in found)
 
 
 @dataclass(frozen=True)
@@ -370,3 +206,168 @@ def _tangent(mu: float, false_alarms: float) -> float:
 
     threshold = -float(ndtri(false_alarms))
     return abs(mu * min(max(threshold, -37.0), 37.0) - mu**2 / 2)
+
+
+ARRIVING = (Unit.ROW, Unit.LABEL)  # what arrives in one period, whereas parties and persons may have a part in all
+
+
+def most_releases(unit: Unit, releases: int, window: int | None) -> int:
+    """In how many of so many releases, one for each period, a unit has part at most.
+
+    A release learns from the `window` periods before its own, without a window from all, so that what arrives once is
+    in as many windows as these are long.
+
+    Examples:
+        >>> most_releases(Unit.LABEL, 7, window=2), most_releases(Unit.PARTY, 7, window=2)
+        (2, 7)
+        >>> most_releases(Unit.LABEL, 7, window=None)
+        7
+    """
+    return releases if window is None or unit not in ARRIVING else min(window, releases)
+
+
+def spent_over_periods(
+    releases: Mapping[int, Guarantee], window: int | None, unit: Unit, delta: float
+) -> tuple[float, float]:
+    """The most that one `unit` has spent, (epsilon, delta), on releases by the period before which their windows end.
+
+    There must be one at least. Each must protect the unit (`Unit.covers`), and all under one adjacency. Windows that no
+    unit is in both of compose in parallel: over disjoint rows the largest counts (McSherry 2009, Theorem 4), where it
+    is public in which period a row arrives. All others `compose`. Raises `InputError` as that does.
+
+    Examples:
+        >>> from federation.contract.guarantee import Adjacency
+        >>> spent = {t: Guarantee(t / 10, 0.0, Unit.LABEL, Adjacency.REPLACE, "laplace") for t in (2, 3, 4)}
+        >>> spent_over_periods(spent, 1, Unit.LABEL, 0.0), spent_over_periods(spent, 2, Unit.LABEL, 0.0)
+        ((0.4, 0.0), (0.7, 0.0))
+    """
+    last = max(releases)
+    reach = most_releases(unit, last, window)
+    found = [
+        compose([releases[t] for t in range(first, first + reach) if t in releases], delta)
+        for first in range(min(releases), max(min(releases), last - reach + 1) + 1)
+    ]
+    return max(epsilon for epsilon, _ in found), max(spent for _, spent in found)
+
+
+@dataclass(frozen=True)
+class GaussianCurve:
+    """delta(epsilon) of mu-Gaussian noise, and where noise is discrete of its proved bound (`delta_bound`).
+
+    `grid` is the number of coordinates and the smallest scale in steps of discrete noise, None of the continuous one.
+
+    Examples:
+        >>> curve = GaussianCurve(gaussian.mu(1.0, 1e-6))
+        >>> curve.delta(1.0), curve.delta(0.25)
+        (1e-06, 0.01997)
+        >>> curve.epsilon(1e-6)
+        1.0
+    """
+
+    mu: float
+    grid: tuple[int, int] | None = None
+
+    @classmethod
+    def of(cls, guarantees: Sequence[Guarantee]) -> GaussianCurve | None:
+        """What guarantees that all have a `gaussian_mu` promise together; None where one has none, or there are none.
+
+        mu = sqrt(sum mu_i²) (Dong, Roth, Su 2022, Corollary 3.3); of discrete noise the joint law is bounded.
+        """
+        mus = [g.gaussian_mu for g in guarantees if g.gaussian_mu is not None]
+        if not mus or len(mus) < len(guarantees):
+            return None
+        discrete = [g.parameters for g in guarantees if "grid_scale" in g.parameters]
+        if not discrete:
+            return cls(gaussian.compose(mus))
+        coordinates = sum(int(p["dimension"]) * int(p.get("rounds", 1)) for p in discrete)
+        return cls(gaussian.compose(mus), (coordinates, min(int(p["grid_scale"]) for p in discrete)))
+
+    def delta(self, epsilon: float) -> float:
+        """The delta that is claimed at an epsilon >= 0."""
+        if self.grid is None:
+            return float(gaussian.delta(epsilon, self.mu))
+        return discrete_gaussian.delta_bound(epsilon, self.mu, *self.grid)
+
+    def epsilon(self, delta: float) -> float:
+        """The epsilon that is claimed at a delta in (0, 1); infinite where the grid is too coarse."""
+        if self.grid is None:
+            return gaussian.epsilon(delta, self.mu)
+        return discrete_gaussian.epsilon_bound(delta, self.mu, *self.grid)
+
+
+_MOST_EPSILON = 20.0  # beyond it a converted guarantee says nothing that is worth writing down
+
+
+def group_delta(epsilon: float, delta: float, steps: int) -> float:
+    """The delta of an (epsilon, delta)-private release for neighbours `steps` changes apart, at `steps` epsilon.
+
+    delta (e^(k epsilon) - 1)/(e^epsilon - 1), by k triangle inequalities (Vadhan 2017, Lemma 2.2 with its exact sum).
+    At most 1.
+
+    Examples:
+        >>> group_delta(1.0, 1e-6, 2)  # (1 + e) delta
+        3.718e-06
+    """
+    return min(1.0, delta * math.fsum(math.exp(step * epsilon) for step in range(steps)))
+
+
+def steps_between(held: Guarantee, unit: Unit, adjacency: Adjacency, rows_per_person: int = 0) -> int:
+    """How many changes of the unit that a guarantee protects make up one change of another unit.
+
+    - Replacing a unit replaces any part of it: 1.
+    - Where units are added and removed, a replaced unit, or any change within one, is one that leaves and one that
+      comes: 2. That takes for granted that one unit fewer is an input, too.
+    - What protects labels or rows protects all labels of a person with at most `rows_per_person` rows as so many
+      changes; 0 says that there is no such bound.
+
+    Raises `InputError` where nothing is proved: a replaced unit says nothing of one that is added, as numbers of units
+    may be told exactly, and labels nothing of rows, whose features may go out as they are.
+
+    Examples:
+        >>> party = Guarantee(1.0, 0.0, Unit.PARTY, Adjacency.REPLACE, "laplace")
+        >>> steps_between(party, Unit.LABEL, Adjacency.REPLACE)
+        1
+        >>> row = Guarantee(1.0, 0.0, Unit.ROW, Adjacency.ADD_REMOVE, "laplace")
+        >>> steps_between(row, Unit.ROW, Adjacency.REPLACE), steps_between(row, Unit.PERSON, Adjacency.REPLACE, 3)
+        (2, 6)
+    """
+    if (held.unit, held.adjacency) == (unit, adjacency):
+        return 1
+    comes_and_goes = held.adjacency is Adjacency.ADD_REMOVE
+    each = 2 if comes_and_goes else 1
+    if comes_and_goes or adjacency is Adjacency.REPLACE:
+        if held.unit.covers(unit) and (adjacency is Adjacency.REPLACE or unit is Unit.ROW):
+            return each
+        if unit is Unit.PERSON and adjacency is Adjacency.REPLACE and held.unit in (Unit.LABEL, Unit.ROW):
+            if rows_per_person:
+                return each * rows_per_person
+            raise InputError(
+                f"what protects one {held.unit} protects a person only where a person has at most so many rows; "
+                "declare rows_per_person"
+            )
+    raise InputError(
+        f"nothing is proved for {unit}/{adjacency} from a release that protects {held.unit}/{held.adjacency}"
+    )
+
+
+def converted(held: Guarantee, unit: Unit, adjacency: Adjacency, rows_per_person: int = 0) -> Guarantee:
+    """The guarantee for another unit that follows from one that is held.
+
+    Raises `InputError` as `steps_between`, and where the epsilon that follows is above 20.
+
+    Examples:
+        >>> row = Guarantee(1.0, 1e-6, Unit.ROW, Adjacency.ADD_REMOVE, "gaussian", gaussian_mu=0.25)
+        >>> found = converted(row, Unit.ROW, Adjacency.REPLACE)
+        >>> found.epsilon, found.delta, found.gaussian_mu
+        (2.0, 3.718e-06, 0.5)
+    """
+    steps = steps_between(held, unit, adjacency, rows_per_person)
+    epsilon = steps * held.epsilon
+    if steps > 1 and epsilon > _MOST_EPSILON:
+        raise InputError(
+            f"epsilon {held.epsilon:g} for {held.unit}/{held.adjacency} is {epsilon:g} for {unit}/{adjacency}, which "
+            "protects nobody"
+        )
+    delta = group_delta(held.epsilon, held.delta, steps)
+    mu = None if held.gaussian_mu is None else steps * held.gaussian_mu
+    return replace(held, unit=unit, adjacency=adjacency, epsilon=epsilon, delta=delta, gaussian_mu=mu)

@@ -33,109 +33,6 @@ from federation.mechanisms.noise.mechanism import (
 )
 from federation.numerics.rows import Floats
 
-
-def delta(
-    epsilon: float, design: BagDesign, *, sigma: float, label_range: tuple[float, float], charge: float = 0.0
-) -> float:
-    """The smallest delta for which one release is (epsilon, delta)-private for one replaced label.
-
-    `sigma` > 0: standard deviation of the noise on a label; `label_range`: the public (lowest, highest) label; `charge`
-    is added to every sensitivity-to-noise ratio. It is the worse of a record with noise of its own and one without.
-    Raises `InputError` for arguments out of range.
-
-    Examples:
-        >>> design = BagDesign(records=12_800, bags=100, size=128, noisy=6400)
-        >>> delta(1.0, design, sigma=1.0, label_range=(0.0, 1.0))
-        1.432e-05
-    """
-    require_epsilon_from_zero(epsilon)
-    require_from_zero("charge", charge)
-    ratio = width(label_range) / require_positive("sigma", sigma)
-    if not 1e-9 <= ratio <= 1e9:
-        raise InputError(f"sigma must be within a factor 1e9 of the label range, got their ratio {ratio:g}")
-    worst = max(
-        math.fsum(mean_delta(epsilon, ratio, part, design.weights, charge) for part in parts)
-        for parts in design.exposures()
-    )
-    return min(worst, 1.0)
-
-
-def width(label_range: tuple[float, float]) -> float:
-    """Delta = highest - lowest label. Raises `InputError` as `LabelRange`."""
-    return LabelRange.of(label_range).width
-
-
-_SAFE = 1e-9  # relative step to the safe side of a root
-_WIDEST = 1e9  # largest ratio of the label range and a noise scale, either way
-
-
-def smallest_sigma(
-    epsilon: float, target: float, design: BagDesign, *, label_range: tuple[float, float], charge: float = 0.0
-) -> float:
-    """The smallest standard deviation of the noise on a label with delta(epsilon) <= target, within 1e-9.
-
-    Raises `InputError` for arguments out of range, and when no noise is enough because too many bags have none.
-
-    Examples:
-        >>> design = BagDesign(records=12_800, bags=100, size=128, noisy=6400)
-        >>> smallest_sigma(1.0, 1e-5, design, label_range=(0.0, 1.0))
-        1.042
-    """
-    require_target(epsilon, target)
-    if design.noise_free >= target:
-        wanted, revealed = apart(target, design.noise_free)
-        raise InputError(
-            f"delta {wanted} is out of reach of any noise: with probability {revealed} a label lies in "
-            "a bag without noise; use larger bags, more noisy labels, or a number of them in every bag"
-        )
-    span = width(label_range)
-    return span * _smallest_scale(
-        lambda scale: delta(epsilon, design, sigma=scale, label_range=(0.0, 1.0), charge=charge), target
-    )
-
-
-def smallest_tau(epsilon: float, target: float, *, label_range: tuple[float, float], charge: float = 0.0) -> float:
-    """The smallest standard deviation of noise on a weighted label sum with N(0, 1) weights, within 1e-9.
-
-    With it, E_u delta_G(epsilon, |u| Delta/tau) <= target. Raises `InputError` for arguments out of range.
-
-    Examples:
-        >>> smallest_tau(1.0, 1e-6, label_range=(0.0, 1.0))
-        9.854
-    """
-    require_target(epsilon, target)
-    require_from_zero("charge", charge)
-    return width(label_range) * _smallest_scale(lambda scale: mean_delta_chi(epsilon, 1 / scale, charge=charge), target)
-
-
-def _smallest_scale(delta_at: Callable[[float], float], target: float) -> float:
-    """The smallest scale with delta_at(scale) <= target, for a range of 1; delta falls as the scale grows."""
-    from scipy.optimize import brentq
-
-    goal = math.log(target)
-
-    def excess(log_scale: float) -> float:
-        return math.log(max(delta_at(math.exp(log_scale)), 1e-300)) - goal
-
-    low = high = 0.0
-    while excess(high) > 0:
-        high += 1.0
-        if high > math.log(_WIDEST):
-            raise InputError("the noise would exceed the label range a billion times; choose a larger epsilon or delta")
-    while excess(low) < 0:
-        low -= 1.0
-        if low < -math.log(_WIDEST):
-            return 1 / _WIDEST
-    root = brentq(excess, low, high, xtol=1e-10, rtol=1e-14)
-    return math.exp(root + _SAFE)
-
-
-def require_target(epsilon: float, target: float) -> None:
-    """Raises `InputError` unless epsilon is finite and at least 0, and the delta strictly between 0 and 1."""
-    require_epsilon_from_zero(epsilon)
-    require_delta_above_zero(target)
-
-
 _COARSE, _FINE = 2**11, 2**17  # grid points of R²
 _SATURATED = 4.0  # at R/2 - epsilon/R = 4 a Gaussian mechanism's delta is above 0.9999: larger R count as infinite
 _STRIDE = 2.0  # between the ends of the grids that are tried
@@ -333,3 +230,105 @@ def _mixed_beta(s: Floats, q: Floats, p: Floats) -> Floats:
         summed += term
     lowest: Floats = cosine ** q[0]
     return result + np.sqrt(s) * lowest * summed
+
+
+_SAFE = 1e-9  # relative step to the safe side of a root
+_WIDEST = 1e9  # largest ratio of the label range and a noise scale, either way
+
+
+def smallest_sigma(
+    epsilon: float, target: float, design: BagDesign, *, label_range: tuple[float, float], charge: float = 0.0
+) -> float:
+    """The smallest standard deviation of the noise on a label with delta(epsilon) <= target, within 1e-9.
+
+    Raises `InputError` for arguments out of range, and when no noise is enough because too many bags have none.
+
+    Examples:
+        >>> design = BagDesign(records=12_800, bags=100, size=128, noisy=6400)
+        >>> smallest_sigma(1.0, 1e-5, design, label_range=(0.0, 1.0))
+        1.042
+    """
+    require_target(epsilon, target)
+    if design.noise_free >= target:
+        wanted, revealed = apart(target, design.noise_free)
+        raise InputError(
+            f"delta {wanted} is out of reach of any noise: with probability {revealed} a label lies in "
+            "a bag without noise; use larger bags, more noisy labels, or a number of them in every bag"
+        )
+    span = width(label_range)
+    return span * _smallest_scale(
+        lambda scale: delta(epsilon, design, sigma=scale, label_range=(0.0, 1.0), charge=charge), target
+    )
+
+
+def smallest_tau(epsilon: float, target: float, *, label_range: tuple[float, float], charge: float = 0.0) -> float:
+    """The smallest standard deviation of noise on a weighted label sum with N(0, 1) weights, within 1e-9.
+
+    With it, E_u delta_G(epsilon, |u| Delta/tau) <= target. Raises `InputError` for arguments out of range.
+
+    Examples:
+        >>> smallest_tau(1.0, 1e-6, label_range=(0.0, 1.0))
+        9.854
+    """
+    require_target(epsilon, target)
+    require_from_zero("charge", charge)
+    return width(label_range) * _smallest_scale(lambda scale: mean_delta_chi(epsilon, 1 / scale, charge=charge), target)
+
+
+def _smallest_scale(delta_at: Callable[[float], float], target: float) -> float:
+    """The smallest scale with delta_at(scale) <= target, for a range of 1; delta falls as the scale grows."""
+    from scipy.optimize import brentq
+
+    goal = math.log(target)
+
+    def excess(log_scale: float) -> float:
+        return math.log(max(delta_at(math.exp(log_scale)), 1e-300)) - goal
+
+    low = high = 0.0
+    while excess(high) > 0:
+        high += 1.0
+        if high > math.log(_WIDEST):
+            raise InputError("the noise would exceed the label range a billion times; choose a larger epsilon or delta")
+    while excess(low) < 0:
+        low -= 1.0
+        if low < -math.log(_WIDEST):
+            return 1 / _WIDEST
+    root = brentq(excess, low, high, xtol=1e-10, rtol=1e-14)
+    return math.exp(root + _SAFE)
+
+
+def require_target(epsilon: float, target: float) -> None:
+    """Raises `InputError` unless epsilon is finite and at least 0, and the delta strictly between 0 and 1."""
+    require_epsilon_from_zero(epsilon)
+    require_delta_above_zero(target)
+
+
+def delta(
+    epsilon: float, design: BagDesign, *, sigma: float, label_range: tuple[float, float], charge: float = 0.0
+) -> float:
+    """The smallest delta for which one release is (epsilon, delta)-private for one replaced label.
+
+    `sigma` > 0: standard deviation of the noise on a label; `label_range`: the public (lowest, highest) label; `charge`
+    is added to every sensitivity-to-noise ratio. It is the worse of a record with noise of its own and one without.
+    Raises `InputError` for arguments out of range.
+
+    Examples:
+        >>> design = BagDesign(records=12_800, bags=100, size=128, noisy=6400)
+        >>> delta(1.0, design, sigma=1.0, label_range=(0.0, 1.0))
+        1.432e-05
+    """
+    require_epsilon_from_zero(epsilon)
+    require_from_zero("charge", charge)
+    ratio = width(label_range) / require_positive("sigma", sigma)
+    if not 1e-9 <= ratio <= 1e9:
+        raise InputError(f"sigma must be within a factor 1e9 of the label range, got their ratio {ratio:g}")
+    worst = max(
+        math.fsum(mean_delta(epsilon, ratio, part, design.weights, charge) for part in parts)
+        for parts in design.exposures()
+    )
+    return min(worst, 1.0)
+
+
+def width(label_range: tuple[float, float]) -> float:
+    """Delta = highest - lowest label. Raises `InputError` as `LabelRange`."""
+    return LabelRange.of(label_range).width

@@ -38,111 +38,6 @@ from federation.mechanisms.noise.mechanism import (
 )
 from federation.numerics.rows import Booleans, Floats
 
-
-@dataclass(frozen=True)
-class AlikeBags(Replacement):
-    """Sums of m bags of k out of n records with labels in a public range; weights and noise of all have one law."""
-
-    records: int
-    bags: int
-    size: int
-    label_range: tuple[float, float]
-
-    weights: ClassVar[Weights]
-
-    @property
-    def inclusion(self) -> float:
-        """The probability that a record is in a bag."""
-        return self.bags * self.size / self.records
-
-    def _require_shape(self, labels: Floats) -> None:
-        if np.shape(labels)[-2:] != (self.bags, self.size):
-            raise InputError(f"labels must be {(self.bags, self.size)}, bags by size, got {np.shape(labels)}")
-
-
-def public_numbers(bags: BagDesign | AlikeBags, label_range: tuple[float, float], **noise: float) -> Parameters:
-    """The parameters of a guarantee for label sums; those of the noise stand between bags and labels."""
-    of_bags = {"records": bags.records, "bags": bags.bags, "size": bags.size, "weights": bags.weights}
-    return {**of_bags, **noise, "lowest_label": label_range[0], "highest_label": label_range[1]}
-
-
-_PUBLIC_FEATURES = Assumption(
-    "features, bags and weights are public: only labels are protected", Check.DECLARED, Keeper.HOLDER
-)
-
-
-@dataclass(frozen=True)
-class LaplaceBagSums(AlikeBags):
-    """Releases of m sums of k labels with weights -1 and 1, each with discrete Laplace noise of scale range/epsilon.
-
-    `grid_scale` is the scale in 2^-20 parts of the label range; one release has delta 0. Made by `laplace_bag_sums`.
-    """
-
-    epsilon: float
-    grid_scale: int
-
-    name: ClassVar[str] = "laplace_bag_sums"
-    weights: ClassVar[Weights] = "signs"
-    delta: ClassVar[float] = 0.0
-
-    @property
-    def scale(self) -> float:
-        """Parameter of the Laplace noise on each sum, in units of labels."""
-        return self.grid_scale * accounting.width(self.label_range) / label_sums.LABEL_STEPS
-
-    @property
-    def parameters(self) -> Parameters:
-        """Public numbers of the mechanism, as its guarantee lists them."""
-        return public_numbers(self, self.label_range, scale=self.scale)
-
-    def release(self, labels: Floats, weights: Floats, bits: NoiseBits) -> Floats:
-        """Noisy sums of every bag, (m,) float64, in units of labels.
-
-        `labels`, `weights`: (m, k) of the records in each bag, in the same order; of several releases one after another
-        (..., m, k), which gives (..., m). Raises `InputError` for other shapes, for labels outside the range, and for
-        weights other than -1 and 1.
-        """
-        self._require_shape(labels)
-        return label_sums.laplace_sums(labels, weights, self.label_range, self.grid_scale, bits)
-
-    def log_ratio(self, released: Floats, here: Floats, there: Floats, variances: Floats | None = None) -> Floats:
-        """The log likelihood ratio of sums (n, m), exact sums `there` over `here`, (n, m) too, up to scale; (n,).
-
-        The noise of all sums is alike, whatever the `variances`.
-        """
-        return np.asarray((np.abs(released - here) - np.abs(released - there)).sum(axis=1))
-
-    def delta_at(self, epsilon: float) -> float:
-        """The exact delta of one release at another epsilon >= 0: 0 from the claimed one on."""
-        epsilon = require_epsilon_from_zero(epsilon)
-        return self.inclusion * discrete_laplace.delta(epsilon, label_sums.LABEL_STEPS, self.grid_scale)
-
-    @property
-    def assumptions(self) -> tuple[Assumption, ...]:
-        """What the guarantee rests on, and how each premise is kept."""
-        return label_sums.DISJOINT_BAGS, _PUBLIC_FEATURES, label_sums.SIGN_WEIGHTS, *label_sums.COMMON
-
-
-def laplace_bag_sums(
-    records: int, bags: int, size: int, *, label_range: tuple[float, float], epsilon: float
-) -> LaplaceBagSums:
-    """The least noise that makes one release of m bags of k out of n records epsilon-private.
-
-    Raises `InputError` for arguments out of range.
-
-    Examples:
-        >>> mechanism = laplace_bag_sums(100, 5, 20, label_range=(0.0, 1.0), epsilon=0.5)
-        >>> mechanism.scale, mechanism.delta_at(0.25)
-        (2.0, 0.1175)
-    """
-    require_bags(records, bags, size)
-    accounting.width(label_range)
-    require_epsilon(epsilon)
-    grid_scale = discrete_laplace.calibrate_discrete_laplace(label_sums.LABEL_STEPS, epsilon)
-    require_scale("scale", grid_scale)
-    return LaplaceBagSums(records, bags, size, label_range, epsilon, grid_scale)
-
-
 _PUBLIC_ROWS = Assumption(
     "features, bags, weights and which labels are noisy are public: only labels are protected",
     Check.DECLARED,
@@ -314,3 +209,107 @@ def theorem_delta(epsilon: float, design: BagDesign, *, sigma: float, label_rang
     near = min(grid, key=log_rest)
     best = minimize_scalar(log_rest, bounds=(max(near - 0.4, 0.01), near + 0.4), method="bounded")
     return min(1.0, design.bags * few + math.exp(min(float(best.fun), log_rest(near))))
+
+
+_PUBLIC_FEATURES = Assumption(
+    "features, bags and weights are public: only labels are protected", Check.DECLARED, Keeper.HOLDER
+)
+
+
+@dataclass(frozen=True)
+class AlikeBags(Replacement):
+    """Sums of m bags of k out of n records with labels in a public range; weights and noise of all have one law."""
+
+    records: int
+    bags: int
+    size: int
+    label_range: tuple[float, float]
+
+    weights: ClassVar[Weights]
+
+    @property
+    def inclusion(self) -> float:
+        """The probability that a record is in a bag."""
+        return self.bags * self.size / self.records
+
+    def _require_shape(self, labels: Floats) -> None:
+        if np.shape(labels)[-2:] != (self.bags, self.size):
+            raise InputError(f"labels must be {(self.bags, self.size)}, bags by size, got {np.shape(labels)}")
+
+
+@dataclass(frozen=True)
+class LaplaceBagSums(AlikeBags):
+    """Releases of m sums of k labels with weights -1 and 1, each with discrete Laplace noise of scale range/epsilon.
+
+    `grid_scale` is the scale in 2^-20 parts of the label range; one release has delta 0. Made by `laplace_bag_sums`.
+    """
+
+    epsilon: float
+    grid_scale: int
+
+    name: ClassVar[str] = "laplace_bag_sums"
+    weights: ClassVar[Weights] = "signs"
+    delta: ClassVar[float] = 0.0
+
+    @property
+    def scale(self) -> float:
+        """Parameter of the Laplace noise on each sum, in units of labels."""
+        return self.grid_scale * accounting.width(self.label_range) / label_sums.LABEL_STEPS
+
+    @property
+    def parameters(self) -> Parameters:
+        """Public numbers of the mechanism, as its guarantee lists them."""
+        return public_numbers(self, self.label_range, scale=self.scale)
+
+    def release(self, labels: Floats, weights: Floats, bits: NoiseBits) -> Floats:
+        """Noisy sums of every bag, (m,) float64, in units of labels.
+
+        `labels`, `weights`: (m, k) of the records in each bag, in the same order; of several releases one after another
+        (..., m, k), which gives (..., m). Raises `InputError` for other shapes, for labels outside the range, and for
+        weights other than -1 and 1.
+        """
+        self._require_shape(labels)
+        return label_sums.laplace_sums(labels, weights, self.label_range, self.grid_scale, bits)
+
+    def log_ratio(self, released: Floats, here: Floats, there: Floats, variances: Floats | None = None) -> Floats:
+        """The log likelihood ratio of sums (n, m), exact sums `there` over `here`, (n, m) too, up to scale; (n,).
+
+        The noise of all sums is alike, whatever the `variances`.
+        """
+        return np.asarray((np.abs(released - here) - np.abs(released - there)).sum(axis=1))
+
+    def delta_at(self, epsilon: float) -> float:
+        """The exact delta of one release at another epsilon >= 0: 0 from the claimed one on."""
+        epsilon = require_epsilon_from_zero(epsilon)
+        return self.inclusion * discrete_laplace.delta(epsilon, label_sums.LABEL_STEPS, self.grid_scale)
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What the guarantee rests on, and how each premise is kept."""
+        return label_sums.DISJOINT_BAGS, _PUBLIC_FEATURES, label_sums.SIGN_WEIGHTS, *label_sums.COMMON
+
+
+def laplace_bag_sums(
+    records: int, bags: int, size: int, *, label_range: tuple[float, float], epsilon: float
+) -> LaplaceBagSums:
+    """The least noise that makes one release of m bags of k out of n records epsilon-private.
+
+    Raises `InputError` for arguments out of range.
+
+    Examples:
+        >>> mechanism = laplace_bag_sums(100, 5, 20, label_range=(0.0, 1.0), epsilon=0.5)
+        >>> mechanism.scale, mechanism.delta_at(0.25)
+        (2.0, 0.1175)
+    """
+    require_bags(records, bags, size)
+    accounting.width(label_range)
+    require_epsilon(epsilon)
+    grid_scale = discrete_laplace.calibrate_discrete_laplace(label_sums.LABEL_STEPS, epsilon)
+    require_scale("scale", grid_scale)
+    return LaplaceBagSums(records, bags, size, label_range, epsilon, grid_scale)
+
+
+def public_numbers(bags: BagDesign | AlikeBags, label_range: tuple[float, float], **noise: float) -> Parameters:
+    """The parameters of a guarantee for label sums; those of the noise stand between bags and labels."""
+    of_bags = {"records": bags.records, "bags": bags.bags, "size": bags.size, "weights": bags.weights}
+    return {**of_bags, **noise, "lowest_label": label_range[0], "highest_label": label_range[1]}

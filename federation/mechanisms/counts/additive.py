@@ -28,73 +28,6 @@ from federation.mechanisms.noise.mechanism import (
 )
 from federation.numerics.rows import Floats, Integers
 
-
-class CountMechanism(Mechanism, Protocol):
-    """Releases of the label counts (C,) of a bag of public size m, (epsilon, delta)-private for one replaced label.
-
-    Neighbouring counts differ by +1 in one class and -1 in another. Nothing in a mechanism depends on counts.
-    """
-
-    @property
-    def classes(self) -> int:
-        """C, how many classes there are."""
-
-    def release(self, counts: Integers, bits: NoiseBits, draws: int = 1) -> Floats:
-        """Estimates of the counts, shape (draws, C) float64; each row sums to m and may have negative entries."""
-
-    def covariance(self, size: int) -> Floats:
-        """Covariance (C, C) of the released counts of a bag of that size; at equal counts where it depends on them.
-
-        Rows and columns sum to zero.
-        """
-
-    def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
-        """The logarithm of how much likelier releases (n, bags, C) are from counts `there` than from `here`, (n,).
-
-        Both are (bags, C). Up to a positive factor, and by the noise before centring.
-        """
-
-
-class CountReplacement(Replacement):
-    """The guarantee of counts, also for all labels of a person who is in the bag with one record."""
-
-    units: ClassVar[tuple[Unit, ...]] = (Unit.LABEL, Unit.PERSON)
-
-
-_RELATIVE_BITS = 20  # the grid's step is between 2^-20 and 2^-19 of the scale
-_MAX_BITS = 40  # of a numerator or denominator: the samplers' limit
-
-
-def smallest_scale(enough: Callable[[Fraction], bool], near: float) -> Fraction:
-    """The smallest scale n / 2^k with `enough(scale)`, searched from `near` > 0.
-
-    The step 2^-k is at most 2^-19 of `near`, within 2^-40 and 1. `enough` is false below some scale and true above;
-    where it is not, the result is still enough and the next smaller one is not. Raises `InputError` when `near`
-    exceeds 2^39.
-
-    Examples:
-        >>> float(smallest_scale(lambda scale: scale**2 >= 2, near=1.5))
-        1.414
-    """
-    if not near < 2.0 ** (_MAX_BITS - 1):
-        raise InputError(f"the noise would need a scale of {near:g} counts, allowed is 2^39; choose a larger epsilon")
-    exponent = _RELATIVE_BITS - math.frexp(near)[1] if near > 0 else _MAX_BITS
-    denominator = 2 ** min(max(exponent, 0), _MAX_BITS)
-
-    def reached(numerator: int) -> bool:
-        return numerator > 0 and enough(Fraction(numerator, denominator))
-
-    low = high = max(1, round(near * denominator))
-    step = 1
-    if reached(high):
-        while reached(low := max(high - step, 0)):
-            high, step = low, 2 * step
-    else:
-        while not reached(high := low + step):
-            low, step = high, 2 * step
-    return Fraction(first_between(reached, low, high), denominator)
-
-
 _HALF_LAW = 2**15  # terms of a law on one side of zero up to which it is summed at its own scale
 _SMOOTH_SCALE = 64.0  # from here on an expectation grows as the scale, but for less than a part of 10^4
 
@@ -106,6 +39,12 @@ PUBLIC_BAG = Assumption(
 WHOLE_COUNTS = Assumption(
     "the counts are whole numbers; replacing one label moves one class by +1, another by -1 and no other", Check.CHECKED
 )
+
+
+class CountReplacement(Replacement):
+    """The guarantee of counts, also for all labels of a person who is in the bag with one record."""
+
+    units: ClassVar[tuple[Unit, ...]] = (Unit.LABEL, Unit.PERSON)
 
 
 @dataclass(frozen=True)
@@ -240,3 +179,63 @@ def centred_l1(characteristic: Callable[[Floats, float], Floats], scale: float, 
     met = excess[np.minimum((classes - 1) * distance, len(excess) - 1)]
     found = 2 * float(one @ ((classes - 1) * distance + 2 * met)) - 2 * float(one[0] * met[0])
     return found * scale / summed
+
+
+_RELATIVE_BITS = 20  # the grid's step is between 2^-20 and 2^-19 of the scale
+_MAX_BITS = 40  # of a numerator or denominator: the samplers' limit
+
+
+def smallest_scale(enough: Callable[[Fraction], bool], near: float) -> Fraction:
+    """The smallest scale n / 2^k with `enough(scale)`, searched from `near` > 0.
+
+    The step 2^-k is at most 2^-19 of `near`, within 2^-40 and 1. `enough` is false below some scale and true above;
+    where it is not, the result is still enough and the next smaller one is not. Raises `InputError` when `near`
+    exceeds 2^39.
+
+    Examples:
+        >>> float(smallest_scale(lambda scale: scale**2 >= 2, near=1.5))
+        1.414
+    """
+    if not near < 2.0 ** (_MAX_BITS - 1):
+        raise InputError(f"the noise would need a scale of {near:g} counts, allowed is 2^39; choose a larger epsilon")
+    exponent = _RELATIVE_BITS - math.frexp(near)[1] if near > 0 else _MAX_BITS
+    denominator = 2 ** min(max(exponent, 0), _MAX_BITS)
+
+    def reached(numerator: int) -> bool:
+        return numerator > 0 and enough(Fraction(numerator, denominator))
+
+    low = high = max(1, round(near * denominator))
+    step = 1
+    if reached(high):
+        while reached(low := max(high - step, 0)):
+            high, step = low, 2 * step
+    else:
+        while not reached(high := low + step):
+            low, step = high, 2 * step
+    return Fraction(first_between(reached, low, high), denominator)
+
+
+class CountMechanism(Mechanism, Protocol):
+    """Releases of the label counts (C,) of a bag of public size m, (epsilon, delta)-private for one replaced label.
+
+    Neighbouring counts differ by +1 in one class and -1 in another. Nothing in a mechanism depends on counts.
+    """
+
+    @property
+    def classes(self) -> int:
+        """C, how many classes there are."""
+
+    def release(self, counts: Integers, bits: NoiseBits, draws: int = 1) -> Floats:
+        """Estimates of the counts, shape (draws, C) float64; each row sums to m and may have negative entries."""
+
+    def covariance(self, size: int) -> Floats:
+        """Covariance (C, C) of the released counts of a bag of that size; at equal counts where it depends on them.
+
+        Rows and columns sum to zero.
+        """
+
+    def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
+        """The logarithm of how much likelier releases (n, bags, C) are from counts `there` than from `here`, (n,).
+
+        Both are (bags, C). Up to a positive factor, and by the noise before centring.
+        """

@@ -44,123 +44,6 @@ from federation.mechanisms.noise.mechanism import Parameters, require_epsilon_fr
 from federation.numerics.rows import Floats, Integers
 from federation.numerics.simplex import project
 
-WORDS = 2**64
-MIN_EPSILON = 1e-6  # below it answers tell next to nothing, and lambda's distance to 1 would feel its rounding
-_SAFE = 1 + 2.0**-48  # covers the rounding of lambda's computation
-
-
-def calibrate_redraw(answers: int, epsilon: float) -> int:
-    """The smallest `redraw` with (1 - lambda) k / lambda + 1 <= e^epsilon, but for 1e-14 of it; k = `answers` >= 1.
-
-    Raises `InputError` for epsilon below 1e-6.
-
-    Examples:
-        >>> calibrate_redraw(answers=2, epsilon=1.0) / WORDS
-        0.5379
-    """
-    if not epsilon >= MIN_EPSILON:
-        raise InputError(f"epsilon must be at least {MIN_EPSILON:g} for randomised response, got {epsilon}")
-    share = answers / (math.expm1(min(epsilon, 100.0)) + answers) * _SAFE
-    return max(1, math.ceil(share * WORDS))
-
-
-def respond(truth: Integers, answers: int, redraw: int, bits: NoiseBits) -> Integers:
-    """Answers (n,) int64 in 0..k-1 to the true ones (n,).
-
-    Examples:
-        >>> respond(np.zeros(10, dtype=int), 3, calibrate_redraw(3, 1.0), NoiseBits(1, "example")).tolist()
-        [0, 2, 0, 0, 0, 0, 1, 0, 1, 0]
-    """
-    fresh = _uniform(bits, answers, len(truth))
-    return np.where(bits.words(len(truth)) < np.uint64(redraw), fresh, truth)
-
-
-def probabilities(answers: int, redraw: int) -> tuple[float, float]:
-    """Of the true answer, and of each other one.
-
-    Examples:
-        >>> true, other = probabilities(3, calibrate_redraw(3, 1.0))
-        >>> true, other, math.log(true / other)
-        (0.5761, 0.2119, 1.0)
-    """
-    other = redraw / WORDS / answers
-    return 1 - (answers - 1) * other, other
-
-
-def delta(epsilon: float, answers: int, redraw: int) -> float:
-    """The exact delta at any real epsilon: the likelihood ratio is (p/q, q/p) for two answers and 1 for the others.
-
-    Examples:
-        >>> [round(delta(e, 2, calibrate_redraw(2, 1.0)), 4) for e in (0.0, 0.5, 1.0)]
-        [0.4621, 0.2876, 0.0]
-    """
-    if answers == 1:
-        return max(0.0, -math.expm1(epsilon))
-    true, other = probabilities(answers, redraw)
-    factor = math.exp(min(epsilon, 700.0))
-    parts = (true - factor * other, other - factor * true, (answers - 2) * other * (1 - factor))
-    return sum(max(0.0, part) for part in parts)
-
-
-def _uniform(bits: NoiseBits, answers: int, size: int) -> Integers:
-    """Uniform on 0..k-1, (size,) int64: words in an incomplete last round of k are drawn again."""
-    last = np.uint64(WORDS - WORDS % answers - 1)
-
-    def draw(count: int) -> Integers:
-        words = bits.words(count)
-        return (words[words <= last] % np.uint64(answers)).astype(np.int64)
-
-    return collect(draw, size, 1.0)
-
-
-MAX_POINTS = 512
-
-
-@dataclass(frozen=True)
-class Bins:
-    """Bin j holds the prior's points starts[j] .. starts[j+1] - 1 and answers values[j]; `loss` is the mean loss."""
-
-    starts: tuple[int, ...]
-    values: tuple[float, ...]
-    loss: float
-
-
-def optimal_bins(points: Floats, prior: Floats, epsilon: float) -> list[Bins]:
-    """The best bins for each number of them, 1..B (Ghazi et al. 2022, Algorithm 2), for the squared loss.
-
-    `points` (B,) ascending, `prior` (B,) on the simplex. Randomised response among k bins gives label y the value of
-    its own bin with e^epsilon times the probability of another's. So a bin I with value v adds to the mean loss
-    (sum_y p_y w_y (v - y)²) / (e^epsilon + k - 1), w_y = e^epsilon in I and 1 elsewhere, which v = the weighted mean
-    minimises; bins are intervals, and a dynamic programme over the last bin's start finds them.
-
-    Examples:
-        >>> found = optimal_bins(np.arange(4.0), np.array([0.4, 0.1, 0.1, 0.4]), epsilon=2.0)
-        >>> min(found, key=lambda bins: bins.loss)
-        Bins(starts=(0, 2), values=(0.5099, 2.49), loss=0.8698)
-    """
-    size, factor = len(points), math.expm1(epsilon)
-    centred = points - prior @ points
-    sums = np.concatenate([np.zeros((3, 1)), np.cumsum(prior * centred ** np.arange(3)[:, None], axis=1)], axis=1)
-    inside = sums[:, None, :] - sums[:, :, None]  # of the points from .. to - 1: weight, first and second moment
-    weight, first, second = (total + factor * part for total, part in zip((1.0, 0.0, sums[2, -1]), inside, strict=True))
-    cost = np.where(np.tri(size + 1, dtype=bool), np.inf, second - first**2 / np.maximum(weight, 1.0))
-    means = prior @ points + first / np.maximum(weight, 1.0)
-    reached, ways, found = np.full(size + 1, np.inf), [], []
-    reached[0] = 0.0
-    for k in range(1, size + 1):
-        candidates = reached[:, None] + cost
-        ways.append(np.argmin(candidates, axis=0))
-        reached = candidates[ways[-1], np.arange(size + 1)]
-        starts, end = [], size
-        for way in reversed(ways):
-            starts.append(int(way[end]))
-            end = starts[-1]
-        starts.reverse()
-        values = means[starts, [*starts[1:], size]]
-        found.append(Bins(tuple(starts), tuple(map(float, values)), float(reached[-1]) / (factor + k)))
-    return found
-
-
 _FLAT = 0.05  # bins whose means have a smaller slope in the labels tell too little of them
 _LARGE_EPSILON = 50.0  # from here on nothing is lost by treating answers as true
 
@@ -316,6 +199,73 @@ def _checked_prior(prior: Floats) -> Floats:
     return given / float(given.sum())
 
 
+_STEPS = 2**52  # places of a label between the ends
+
+
+@dataclass(frozen=True)
+class OneBitLabels(LabelReplacement):
+    """middle ± reach, reach = width / (2 (1 - lambda)) = width/2 (e^epsilon + 1)/(e^epsilon - 1); unbiased and pure."""
+
+    labels: LabelRange
+    epsilon: float
+    redraw: int
+
+    name: ClassVar[str] = "label_one_bit"
+    delta: ClassVar[float] = 0.0
+
+    @property
+    def parameters(self) -> Parameters:
+        """Public numbers; `flip` is the probability of the wrong end."""
+        _, flip = probabilities(2, self.redraw)
+        return {"low": self.labels.low, "high": self.labels.high, "reach": self.reach, "flip": flip}
+
+    @property
+    def reach(self) -> float:
+        """Distance of the two values to the middle of the range."""
+        return self.labels.width / 2 * (WORDS / (WORDS - self.redraw))
+
+    def release(self, labels: Floats, bits: NoiseBits) -> Floats:
+        """middle ± reach, (n,) float64. Raises `InputError` as `LabelRange.checked`."""
+        places = self.labels.positions(labels, _STEPS)
+        ends = ((bits.words(len(places)) >> np.uint64(12)) < places.astype(np.uint64)).astype(np.int64)
+        signs = 2 * respond(ends, 2, self.redraw, bits).astype(np.float64) - 1
+        return self.labels.middle + self.reach * signs
+
+    def variance(self, labels: Floats | None = None) -> Floats | float:
+        """reach² - (y - middle)²: largest in the middle of the range."""
+        if labels is None:
+            return self.reach**2
+        return self.reach**2 - np.square(self.labels.checked(labels) - self.labels.middle)
+
+    def bias(self, labels: Floats | None = None) -> Floats | float:
+        """E released - label: 0 for each of the given labels (n,), or the number 0; answers are unbiased."""
+        return 0.0 if labels is None else np.zeros(len(self.labels.checked(labels)))
+
+    def delta_at(self, epsilon: float) -> float:
+        """The exact delta of one release at another epsilon >= 0: that of the two ends, the worst pair."""
+        epsilon = require_epsilon_from_zero(epsilon)
+        return delta(epsilon, 2, self.redraw)
+
+    @property
+    def _own_assumptions(self) -> tuple[Assumption, ...]:
+        return (Assumption("each label has two random words of its own, compared as integers", Check.ENFORCED),)
+
+
+def calibrate_one_bit(labels: LabelRange, epsilon: float) -> OneBitLabels:
+    """The two values nearest to each other that make a label epsilon-private without bias.
+
+    Raises `InputError` for epsilon below 1e-6.
+
+    Examples:
+        >>> noise = calibrate_one_bit(LabelRange(0.0, 1.0), epsilon=1.0)
+        >>> noise.reach, noise.variance()
+        (1.082, 1.171)
+        >>> noise.release(np.array([0.1, 0.9, 0.5]), NoiseBits(1, "example"))
+        array([ 1.582,  1.582, -0.582])
+    """
+    return OneBitLabels(labels, epsilon, calibrate_redraw(2, epsilon))
+
+
 DEFAULT_POINTS = 32
 DEFAULT_SHARE = 0.2
 _UNSEEN = 0.01  # of the prior goes to all points alike
@@ -411,68 +361,118 @@ class EstimatedBins(LabelReplacement):
         return (self.epsilon - 2 / float(self._histogram.scale)) * (1 - 1e-15)
 
 
-_STEPS = 2**52  # places of a label between the ends
+MAX_POINTS = 512
 
 
 @dataclass(frozen=True)
-class OneBitLabels(LabelReplacement):
-    """middle ± reach, reach = width / (2 (1 - lambda)) = width/2 (e^epsilon + 1)/(e^epsilon - 1); unbiased and pure."""
+class Bins:
+    """Bin j holds the prior's points starts[j] .. starts[j+1] - 1 and answers values[j]; `loss` is the mean loss."""
 
-    labels: LabelRange
-    epsilon: float
-    redraw: int
-
-    name: ClassVar[str] = "label_one_bit"
-    delta: ClassVar[float] = 0.0
-
-    @property
-    def parameters(self) -> Parameters:
-        """Public numbers; `flip` is the probability of the wrong end."""
-        _, flip = probabilities(2, self.redraw)
-        return {"low": self.labels.low, "high": self.labels.high, "reach": self.reach, "flip": flip}
-
-    @property
-    def reach(self) -> float:
-        """Distance of the two values to the middle of the range."""
-        return self.labels.width / 2 * (WORDS / (WORDS - self.redraw))
-
-    def release(self, labels: Floats, bits: NoiseBits) -> Floats:
-        """middle ± reach, (n,) float64. Raises `InputError` as `LabelRange.checked`."""
-        places = self.labels.positions(labels, _STEPS)
-        ends = ((bits.words(len(places)) >> np.uint64(12)) < places.astype(np.uint64)).astype(np.int64)
-        signs = 2 * respond(ends, 2, self.redraw, bits).astype(np.float64) - 1
-        return self.labels.middle + self.reach * signs
-
-    def variance(self, labels: Floats | None = None) -> Floats | float:
-        """reach² - (y - middle)²: largest in the middle of the range."""
-        if labels is None:
-            return self.reach**2
-        return self.reach**2 - np.square(self.labels.checked(labels) - self.labels.middle)
-
-    def bias(self, labels: Floats | None = None) -> Floats | float:
-        """E released - label: 0 for each of the given labels (n,), or the number 0; answers are unbiased."""
-        return 0.0 if labels is None else np.zeros(len(self.labels.checked(labels)))
-
-    def delta_at(self, epsilon: float) -> float:
-        """The exact delta of one release at another epsilon >= 0: that of the two ends, the worst pair."""
-        epsilon = require_epsilon_from_zero(epsilon)
-        return delta(epsilon, 2, self.redraw)
-
-    @property
-    def _own_assumptions(self) -> tuple[Assumption, ...]:
-        return (Assumption("each label has two random words of its own, compared as integers", Check.ENFORCED),)
+    starts: tuple[int, ...]
+    values: tuple[float, ...]
+    loss: float
 
 
-def calibrate_one_bit(labels: LabelRange, epsilon: float) -> OneBitLabels:
-    """The two values nearest to each other that make a label epsilon-private without bias.
+def optimal_bins(points: Floats, prior: Floats, epsilon: float) -> list[Bins]:
+    """The best bins for each number of them, 1..B (Ghazi et al. 2022, Algorithm 2), for the squared loss.
+
+    `points` (B,) ascending, `prior` (B,) on the simplex. Randomised response among k bins gives label y the value of
+    its own bin with e^epsilon times the probability of another's. So a bin I with value v adds to the mean loss
+    (sum_y p_y w_y (v - y)²) / (e^epsilon + k - 1), w_y = e^epsilon in I and 1 elsewhere, which v = the weighted mean
+    minimises; bins are intervals, and a dynamic programme over the last bin's start finds them.
+
+    Examples:
+        >>> found = optimal_bins(np.arange(4.0), np.array([0.4, 0.1, 0.1, 0.4]), epsilon=2.0)
+        >>> min(found, key=lambda bins: bins.loss)
+        Bins(starts=(0, 2), values=(0.5099, 2.49), loss=0.8698)
+    """
+    size, factor = len(points), math.expm1(epsilon)
+    centred = points - prior @ points
+    sums = np.concatenate([np.zeros((3, 1)), np.cumsum(prior * centred ** np.arange(3)[:, None], axis=1)], axis=1)
+    inside = sums[:, None, :] - sums[:, :, None]  # of the points from .. to - 1: weight, first and second moment
+    weight, first, second = (total + factor * part for total, part in zip((1.0, 0.0, sums[2, -1]), inside, strict=True))
+    cost = np.where(np.tri(size + 1, dtype=bool), np.inf, second - first**2 / np.maximum(weight, 1.0))
+    means = prior @ points + first / np.maximum(weight, 1.0)
+    reached, ways, found = np.full(size + 1, np.inf), [], []
+    reached[0] = 0.0
+    for k in range(1, size + 1):
+        candidates = reached[:, None] + cost
+        ways.append(np.argmin(candidates, axis=0))
+        reached = candidates[ways[-1], np.arange(size + 1)]
+        starts, end = [], size
+        for way in reversed(ways):
+            starts.append(int(way[end]))
+            end = starts[-1]
+        starts.reverse()
+        values = means[starts, [*starts[1:], size]]
+        found.append(Bins(tuple(starts), tuple(map(float, values)), float(reached[-1]) / (factor + k)))
+    return found
+
+
+WORDS = 2**64
+MIN_EPSILON = 1e-6  # below it answers tell next to nothing, and lambda's distance to 1 would feel its rounding
+_SAFE = 1 + 2.0**-48  # covers the rounding of lambda's computation
+
+
+def calibrate_redraw(answers: int, epsilon: float) -> int:
+    """The smallest `redraw` with (1 - lambda) k / lambda + 1 <= e^epsilon, but for 1e-14 of it; k = `answers` >= 1.
 
     Raises `InputError` for epsilon below 1e-6.
 
     Examples:
-        >>> noise = calibrate_one_bit(LabelRange(0.0, 1.0), epsilon=1.0)
-        >>> noise.reach, noise.variance()
-        (1.082, 1.171)
-        >>> noise.release(np.array([0.1, 0.9, 0.5]), NoiseBits(1, "example"))
-        array([ 1.582,  1.582, -0.582])
+        >>> calibrate_redraw(answers=2, epsilon=1.0) / WORDS
+        0.5379
     """
-    return OneBitLabels(labels, epsilon, calibrate_redraw(2, epsilon))
+    if not epsilon >= MIN_EPSILON:
+        raise InputError(f"epsilon must be at least {MIN_EPSILON:g} for randomised response, got {epsilon}")
+    share = answers / (math.expm1(min(epsilon, 100.0)) + answers) * _SAFE
+    return max(1, math.ceil(share * WORDS))
+
+
+def respond(truth: Integers, answers: int, redraw: int, bits: NoiseBits) -> Integers:
+    """Answers (n,) int64 in 0..k-1 to the true ones (n,).
+
+    Examples:
+        >>> respond(np.zeros(10, dtype=int), 3, calibrate_redraw(3, 1.0), NoiseBits(1, "example")).tolist()
+        [0, 2, 0, 0, 0, 0, 1, 0, 1, 0]
+    """
+    fresh = _uniform(bits, answers, len(truth))
+    return np.where(bits.words(len(truth)) < np.uint64(redraw), fresh, truth)
+
+
+def probabilities(answers: int, redraw: int) -> tuple[float, float]:
+    """Of the true answer, and of each other one.
+
+    Examples:
+        >>> true, other = probabilities(3, calibrate_redraw(3, 1.0))
+        >>> true, other, math.log(true / other)
+        (0.5761, 0.2119, 1.0)
+    """
+    other = redraw / WORDS / answers
+    return 1 - (answers - 1) * other, other
+
+
+def delta(epsilon: float, answers: int, redraw: int) -> float:
+    """The exact delta at any real epsilon: the likelihood ratio is (p/q, q/p) for two answers and 1 for the others.
+
+    Examples:
+        >>> [round(delta(e, 2, calibrate_redraw(2, 1.0)), 4) for e in (0.0, 0.5, 1.0)]
+        [0.4621, 0.2876, 0.0]
+    """
+    if answers == 1:
+        return max(0.0, -math.expm1(epsilon))
+    true, other = probabilities(answers, redraw)
+    factor = math.exp(min(epsilon, 700.0))
+    parts = (true - factor * other, other - factor * true, (answers - 2) * other * (1 - factor))
+    return sum(max(0.0, part) for part in parts)
+
+
+def _uniform(bits: NoiseBits, answers: int, size: int) -> Integers:
+    """Uniform on 0..k-1, (size,) int64: words in an incomplete last round of k are drawn again."""
+    last = np.uint64(WORDS - WORDS % answers - 1)
+
+    def draw(count: int) -> Integers:
+        words = bits.words(count)
+        return (words[words <= last] % np.uint64(answers)).astype(np.int64)
+
+    return collect(draw, size, 1.0)

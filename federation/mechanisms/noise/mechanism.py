@@ -112,6 +112,37 @@ def promised(claim: Claim, unit: Unit, adjacency: Adjacency, assumptions: tuple[
     return Guarantee(*known, assumptions, claim.gaussian_mu)
 
 
+MAX_SCALE = 2**40  # beyond, too many draws need interval arithmetic, and sums could leave the exact doubles
+
+
+def require_scale(name: str, scale: int | Fraction) -> None:
+    """Raises `InputError` for a scale at which the samplers would not be exact and fast."""
+    parts = (scale.numerator, scale.denominator) if isinstance(scale, int | Fraction) and scale is not True else (0, 0)
+    if not all(1 <= part <= MAX_SCALE for part in parts):
+        raise InputError(
+            f"{name} must be an integer from 1 to 2^40 grid units, or a Fraction of two such, got {shown(scale)}; "
+            "choose another step"
+        )
+
+
+def first(enough: Callable[[int], bool], low: int) -> int:
+    """The smallest integer above `low` that is enough, if all larger ones are: by doubling steps, then bisection.
+
+    Examples:
+        >>> first(lambda n: n * n > 1000, low=0)
+        32
+    """
+    step = 1
+    while not enough(low + step):
+        low, step = low + step, 2 * step
+    return first_between(enough, low, low + step)
+
+
+def first_between(enough: Callable[[int], bool], low: int, high: int) -> int:
+    """The smallest integer above `low` that is enough, at most `high`, which is taken to be."""
+    return bisect_left(range(high), True, low + 1, key=enough)
+
+
 MOST_WHOLE = 2**63 - 1  # of arrays and of the accountants
 MOST_DRAWN = 2**40  # numbers in one array of noise
 
@@ -173,34 +204,3 @@ def require_known(name: str, value: str, known: Sequence[str]) -> None:
     """Raises `InputError` unless the value is one of the known ones, and names the nearest of them."""
     if value not in known:
         raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}{nearest_name(value, known)}")
-
-
-MAX_SCALE = 2**40  # beyond, too many draws need interval arithmetic, and sums could leave the exact doubles
-
-
-def require_scale(name: str, scale: int | Fraction) -> None:
-    """Raises `InputError` for a scale at which the samplers would not be exact and fast."""
-    parts = (scale.numerator, scale.denominator) if isinstance(scale, int | Fraction) and scale is not True else (0, 0)
-    if not all(1 <= part <= MAX_SCALE for part in parts):
-        raise InputError(
-            f"{name} must be an integer from 1 to 2^40 grid units, or a Fraction of two such, got {shown(scale)}; "
-            "choose another step"
-        )
-
-
-def first(enough: Callable[[int], bool], low: int) -> int:
-    """The smallest integer above `low` that is enough, if all larger ones are: by doubling steps, then bisection.
-
-    Examples:
-        >>> first(lambda n: n * n > 1000, low=0)
-        32
-    """
-    step = 1
-    while not enough(low + step):
-        low, step = low + step, 2 * step
-    return first_between(enough, low, low + step)
-
-
-def first_between(enough: Callable[[int], bool], low: int, high: int) -> int:
-    """The smallest integer above `low` that is enough, at most `high`, which is taken to be."""
-    return bisect_left(range(high), True, low + 1, key=enough)

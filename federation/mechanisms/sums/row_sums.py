@@ -239,107 +239,44 @@ def _fitting(noise: SumNoise) -> SumNoise:
     return noise
 
 
-LEAST_EPSILON = response.MIN_EPSILON
-ANY = 2**62  # more rows than there are
-_GRID_BITS = 26  # sums are whole multiples of a power of two, so that their total is the same in any order
-_AT_ONCE = 2**22  # labels
+_LEAST_REGULARISATION = 1e-4
 
 
-@dataclass(frozen=True)
-class SummedResponse:
-    """What `labels` makes of single labels from -1 to 1, added up over rows of norm 1 at most."""
+def noise_quantile(noise: SumNoise, probability: float) -> float:
+    """A radius within which the L2 norm of the whole noise on the sum stays with `probability` in (0, 1).
 
-    labels: OneBitLabels
-
-    @property
-    def reach(self) -> float:
-        """The size of every released label, 1/tanh(epsilon/2)."""
-        return self.labels.reach
-
-    @property
-    def label_variance(self) -> float:
-        """Of a released label: reach² - 1 = 1/sinh(epsilon/2)², to full precision."""
-        beyond = self.labels.redraw / (response.WORDS - self.labels.redraw)
-        return beyond * (2 + beyond)
-
-    def rows_for(self, noise: SumNoise, weight: float = 1.0) -> int:
-        """The least number of rows of norm 1 whose summed responses are no better than noise on their sum.
-
-        By expected squared errors: `weight` rows w against d v, w the variance of a label and v that of the noise's
-        coordinates. The weight > 0 is how much errors harm that go where the rows are, and not in all directions alike.
-
-        Examples:
-            >>> from federation.mechanisms.sums.row_sums import calibrate_row_sums as calibrate_sum
-            >>> noise = calibrate_sum("auto", dimension=31, epsilon=1.0, delta=1e-6, rows=1000)
-            >>> calibrate_summed_response(1.0).rows_for(noise)
-            602
-        """
-        return max(1, math.ceil(min(noise.noise_norm() ** 2 / (weight * self.label_variance), ANY)))
-
-    def release(self, rows: Floats, signs: Floats, bits: NoiseBits, draws: int = 1) -> Floats:
-        """Sums (draws, d) float64 over rows (n, d), n >= 1, with the labels `signs` (n,), each 1 or -1.
-
-        Entries are whole multiples of a power of two. Raises `InputError` for other labels.
-        """
-        some = max(1, _AT_ONCE // len(rows))
-        found = np.empty((draws, rows.shape[1]))
-        for start in range(0, draws, some):
-            several = found[start : start + some]
-            released = self.labels.release(np.tile(signs, len(several)), bits)
-            several[:] = released.reshape(len(several), len(rows)) @ rows
-        return np.rint(found / self.step) * self.step
-
-    @property
-    def step(self) -> float:
-        """Of the grid: released entries are whole multiples of this power of two."""
-        return 2.0 ** (math.ceil(math.log2(self.reach)) - _GRID_BITS)
-
-    def reaches(self, rows: Floats, dimension: int, beyond: float) -> tuple[Floats, Floats]:
-        """Which entry, and which L2 norm, sums over `rows` (P,) rows of R^D exceed with probability beyond/2 each.
-
-        An upper bound, for rows of norm 1 at most, in (P,) each. With r the reach and w the variance of a released
-        label, a sum of n rows is never longer than n r. Its mean is not longer than n, its norm on average not than
-        n + sqrt(n w), and one label moves that by 2 r (McDiarmid 1989): it is r sqrt(2 n ln(2/beyond)) above that
-        with probability beyond/2, and an entry as much above n but for the number of entries (Hoeffding 1963).
-
-        Examples:
-            >>> [found.round(1) for found in calibrate_summed_response(1.0).reaches(np.array([17.0, 1000.0]), 31, 1e-6)]
-            [array([  36.8, 1417.8]), array([  36.8, 1429.3])]
-        """
-        root, most = np.sqrt(2 * rows), rows * self.reach
-        entry = rows + self.reach * root * math.sqrt(math.log(4 * dimension / beyond))
-        norm = rows + np.sqrt(rows * self.label_variance) + self.reach * root * math.sqrt(math.log(2 / beyond))
-        return np.minimum(entry, most), np.minimum(norm, most)
-
-    def log_ratio(self, released: Floats, here: Floats, there: Floats, rows: Floats) -> Floats:
-        """The log likelihood ratio of sums (n, d), exact sums `there` over `here`, (n, d) too; (n,).
-
-        For parties of `rows` (n,) equal rows whose labels are all -1 here and all 1 there: by how many more of them
-        came out as 1 than as -1.
-        """
-        moved = there - here
-        surplus = 2 * rows / self.reach * (released * moved).sum(axis=1) / np.square(moved).sum(axis=1)
-        return np.asarray(self.labels.epsilon * surplus)
-
-    def guarantee(self, unit: Unit, adjacency: Adjacency, further: tuple[Assumption, ...]) -> Guarantee:
-        """Of one label, whatever becomes of the released ones. Raises `InputError` for another unit."""
-        return self.labels.guarantee(unit, adjacency, further)
-
-
-def calibrate_summed_response(epsilon: float) -> SummedResponse:
-    """The least noise of this kind that makes every label epsilon-private.
-
-    Raises `InputError` for epsilon below 1e-6.
+    Patrini et al. (2015, Theorem 10) print sigma log(D/(1 - p)) for Laplace noise of scale sigma, which bounds one
+    coordinate: the norm needs sqrt(D) times it, and gets it here. L2-Gamma and Gaussian noise have the quantiles of
+    Gamma(D) and of chi with D degrees of freedom (continuous limit). Raises `InputError` for another probability.
 
     Examples:
-        >>> noise = calibrate_summed_response(1.0)
-        >>> noise.reach, noise.label_variance
-        (2.164, 3.683)
-        >>> noise.release(np.eye(2), np.array([1.0, -1.0]), NoiseBits(1, "example"), draws=2).round(3)
-        array([[ 2.164, -2.164],
-               [ 2.164, -2.164]])
+        >>> from federation.mechanisms.sums.row_sums import calibrate_row_sums as calibrate
+        >>> noise = calibrate("pure", dimension=5, epsilon=1.0, rows=1000)
+        >>> noise.noise_norm(), noise_quantile(noise, 0.95)
+        (10.95, 18.31)
     """
-    return SummedResponse(one_bit.calibrate_one_bit(LabelRange(-1.0, 1.0), epsilon))
+    require_share("probability", probability)
+    dimension, beyond = noise.additive.dimension, 1 - probability
+    if noise.additive.name == "l2_gamma":
+        return float(gammainccinv(dimension, beyond)) * math.sqrt(noise.variance() / (dimension + 1))
+    if noise.additive.name == "discrete_gaussian":
+        return math.sqrt(noise.variance() * float(chdtri(dimension, beyond)))
+    scale = noise.additive.grid_scale
+    # P[|K| >= m] = 2 q^m / (1 + q) in each coordinate, q = e^{-1/scale}.
+    outside = math.ceil(scale * math.log(2 * dimension / (1 + math.exp(-1 / scale)) / beyond))
+    return math.sqrt(dimension) * max(outside - 1, 0) * noise.additive.step
+
+
+def regularisation(noise_variance: float) -> float:
+    """lambda = max(1e-4, E|b|²/2) for noise b of expected squared norm `noise_variance` on the mean of y x.
+
+    Made of public numbers: tuning lambda on private rows would cost budget, and 0 leaves losses unbounded below.
+
+    Examples:
+        >>> regularisation(0.01), regularisation(0.0)
+        (0.005, 0.0001)
+    """
+    return max(_LEAST_REGULARISATION, noise_variance / 2)
 
 
 SENSITIVITY = math.sqrt(8)  # to one replaced row
@@ -442,41 +379,104 @@ class RowStatistic:
         return above, np.where(above[0] == above[1], 1.0, math.sqrt(2))
 
 
-_LEAST_REGULARISATION = 1e-4
+LEAST_EPSILON = response.MIN_EPSILON
+ANY = 2**62  # more rows than there are
+_GRID_BITS = 26  # sums are whole multiples of a power of two, so that their total is the same in any order
+_AT_ONCE = 2**22  # labels
 
 
-def noise_quantile(noise: SumNoise, probability: float) -> float:
-    """A radius within which the L2 norm of the whole noise on the sum stays with `probability` in (0, 1).
+@dataclass(frozen=True)
+class SummedResponse:
+    """What `labels` makes of single labels from -1 to 1, added up over rows of norm 1 at most."""
 
-    Patrini et al. (2015, Theorem 10) print sigma log(D/(1 - p)) for Laplace noise of scale sigma, which bounds one
-    coordinate: the norm needs sqrt(D) times it, and gets it here. L2-Gamma and Gaussian noise have the quantiles of
-    Gamma(D) and of chi with D degrees of freedom (continuous limit). Raises `InputError` for another probability.
+    labels: OneBitLabels
+
+    @property
+    def reach(self) -> float:
+        """The size of every released label, 1/tanh(epsilon/2)."""
+        return self.labels.reach
+
+    @property
+    def label_variance(self) -> float:
+        """Of a released label: reach² - 1 = 1/sinh(epsilon/2)², to full precision."""
+        beyond = self.labels.redraw / (response.WORDS - self.labels.redraw)
+        return beyond * (2 + beyond)
+
+    def rows_for(self, noise: SumNoise, weight: float = 1.0) -> int:
+        """The least number of rows of norm 1 whose summed responses are no better than noise on their sum.
+
+        By expected squared errors: `weight` rows w against d v, w the variance of a label and v that of the noise's
+        coordinates. The weight > 0 is how much errors harm that go where the rows are, and not in all directions alike.
+
+        Examples:
+            >>> from federation.mechanisms.sums.row_sums import calibrate_row_sums as calibrate_sum
+            >>> noise = calibrate_sum("auto", dimension=31, epsilon=1.0, delta=1e-6, rows=1000)
+            >>> calibrate_summed_response(1.0).rows_for(noise)
+            602
+        """
+        return max(1, math.ceil(min(noise.noise_norm() ** 2 / (weight * self.label_variance), ANY)))
+
+    def release(self, rows: Floats, signs: Floats, bits: NoiseBits, draws: int = 1) -> Floats:
+        """Sums (draws, d) float64 over rows (n, d), n >= 1, with the labels `signs` (n,), each 1 or -1.
+
+        Entries are whole multiples of a power of two. Raises `InputError` for other labels.
+        """
+        some = max(1, _AT_ONCE // len(rows))
+        found = np.empty((draws, rows.shape[1]))
+        for start in range(0, draws, some):
+            several = found[start : start + some]
+            released = self.labels.release(np.tile(signs, len(several)), bits)
+            several[:] = released.reshape(len(several), len(rows)) @ rows
+        return np.rint(found / self.step) * self.step
+
+    @property
+    def step(self) -> float:
+        """Of the grid: released entries are whole multiples of this power of two."""
+        return 2.0 ** (math.ceil(math.log2(self.reach)) - _GRID_BITS)
+
+    def reaches(self, rows: Floats, dimension: int, beyond: float) -> tuple[Floats, Floats]:
+        """Which entry, and which L2 norm, sums over `rows` (P,) rows of R^D exceed with probability beyond/2 each.
+
+        An upper bound, for rows of norm 1 at most, in (P,) each. With r the reach and w the variance of a released
+        label, a sum of n rows is never longer than n r. Its mean is not longer than n, its norm on average not than
+        n + sqrt(n w), and one label moves that by 2 r (McDiarmid 1989): it is r sqrt(2 n ln(2/beyond)) above that
+        with probability beyond/2, and an entry as much above n but for the number of entries (Hoeffding 1963).
+
+        Examples:
+            >>> [found.round(1) for found in calibrate_summed_response(1.0).reaches(np.array([17.0, 1000.0]), 31, 1e-6)]
+            [array([  36.8, 1417.8]), array([  36.8, 1429.3])]
+        """
+        root, most = np.sqrt(2 * rows), rows * self.reach
+        entry = rows + self.reach * root * math.sqrt(math.log(4 * dimension / beyond))
+        norm = rows + np.sqrt(rows * self.label_variance) + self.reach * root * math.sqrt(math.log(2 / beyond))
+        return np.minimum(entry, most), np.minimum(norm, most)
+
+    def log_ratio(self, released: Floats, here: Floats, there: Floats, rows: Floats) -> Floats:
+        """The log likelihood ratio of sums (n, d), exact sums `there` over `here`, (n, d) too; (n,).
+
+        For parties of `rows` (n,) equal rows whose labels are all -1 here and all 1 there: by how many more of them
+        came out as 1 than as -1.
+        """
+        moved = there - here
+        surplus = 2 * rows / self.reach * (released * moved).sum(axis=1) / np.square(moved).sum(axis=1)
+        return np.asarray(self.labels.epsilon * surplus)
+
+    def guarantee(self, unit: Unit, adjacency: Adjacency, further: tuple[Assumption, ...]) -> Guarantee:
+        """Of one label, whatever becomes of the released ones. Raises `InputError` for another unit."""
+        return self.labels.guarantee(unit, adjacency, further)
+
+
+def calibrate_summed_response(epsilon: float) -> SummedResponse:
+    """The least noise of this kind that makes every label epsilon-private.
+
+    Raises `InputError` for epsilon below 1e-6.
 
     Examples:
-        >>> from federation.mechanisms.sums.row_sums import calibrate_row_sums as calibrate
-        >>> noise = calibrate("pure", dimension=5, epsilon=1.0, rows=1000)
-        >>> noise.noise_norm(), noise_quantile(noise, 0.95)
-        (10.95, 18.31)
+        >>> noise = calibrate_summed_response(1.0)
+        >>> noise.reach, noise.label_variance
+        (2.164, 3.683)
+        >>> noise.release(np.eye(2), np.array([1.0, -1.0]), NoiseBits(1, "example"), draws=2).round(3)
+        array([[ 2.164, -2.164],
+               [ 2.164, -2.164]])
     """
-    require_share("probability", probability)
-    dimension, beyond = noise.additive.dimension, 1 - probability
-    if noise.additive.name == "l2_gamma":
-        return float(gammainccinv(dimension, beyond)) * math.sqrt(noise.variance() / (dimension + 1))
-    if noise.additive.name == "discrete_gaussian":
-        return math.sqrt(noise.variance() * float(chdtri(dimension, beyond)))
-    scale = noise.additive.grid_scale
-    # P[|K| >= m] = 2 q^m / (1 + q) in each coordinate, q = e^{-1/scale}.
-    outside = math.ceil(scale * math.log(2 * dimension / (1 + math.exp(-1 / scale)) / beyond))
-    return math.sqrt(dimension) * max(outside - 1, 0) * noise.additive.step
-
-
-def regularisation(noise_variance: float) -> float:
-    """lambda = max(1e-4, E|b|²/2) for noise b of expected squared norm `noise_variance` on the mean of y x.
-
-    Made of public numbers: tuning lambda on private rows would cost budget, and 0 leaves losses unbounded below.
-
-    Examples:
-        >>> regularisation(0.01), regularisation(0.0)
-        (0.005, 0.0001)
-    """
-    return max(_LEAST_REGULARISATION, noise_variance / 2)
+    return SummedResponse(one_bit.calibrate_one_bit(LabelRange(-1.0, 1.0), epsilon))

@@ -77,122 +77,6 @@ from federation.mechanisms.noise.lazy_uniform import collect
 from federation.mechanisms.noise.mechanism import require_draws
 from federation.numerics.rows import Booleans, Floats, Integers
 
-_WEIGHT_BITS = 40  # of the heaviest bucket's integer weight
-_ABOVE = 1 + 1e-6  # a bucket's weight exceeds its largest value by so much, which hides the rounding of the weights
-_RELATIVE_ERROR = 2.0**-26  # of w_k, whose beta function is accurate to 2^-29
-_LIKELY = 0.7  # of proposals are kept, roughly
-
-
-def sample(bits: NoiseBits, scale: int, contributors: int, size: int) -> Integers:
-    """`size` independent shares; the sum of `contributors` >= 1 has P[k] ∝ exp(-|k|/scale). Shape (size,), int64.
-
-    Examples:
-        >>> parts = [sample(NoiseBits(1, "example", party), 10, contributors=50, size=6) for party in range(50)]
-        >>> parts[0].tolist()
-        [0, 0, 0, 0, 0, 0]
-        >>> sum(parts).tolist()
-        [29, -38, -1, -5, 2, 17]
-    """
-    both = _one_sided(bits, scale, contributors, 2 * size)
-    return both[:size] - both[size:]
-
-
-def _one_sided(bits: NoiseBits, scale: int, contributors: int, size: int) -> Integers:
-    buckets = _buckets(scale, contributors)
-    return collect(lambda count: buckets.propose(bits, count), size, _LIKELY)
-
-
-@dataclass(frozen=True, eq=False)
-class _Buckets:
-    """A staircase above w_k q^k: one step for k = 0, for each [2^i, 2^{i+1}) below 2^J >= t, and for all the rest.
-
-    The rest is cut into blocks of length 2^J, each half as likely as the one before: w_k q^k falls by e or more.
-    `starts` and `weights` (buckets,) are integers; a weight of 1 stands for a mass of `unit`.
-    """
-
-    scale: int
-    shape: float
-    contributors: int
-    starts: Integers
-    weights: Integers
-    unit: float
-
-    def propose(self, bits: NoiseBits, count: int) -> Integers:
-        """Between 0 and `count` independent draws: a point under the staircase is kept if it is under w_k q^k."""
-        ends = np.cumsum(self.weights)
-        ticket = bits.words(count) >> np.uint64(64 - int(ends[-1]).bit_length())
-        bucket = np.searchsorted(ends, ticket[ticket < ends[-1]].astype(np.int64), side="right")
-        start = self.starts[bucket]
-        width = np.maximum(start, 1)
-        offset: Integers = (bits.words(len(bucket)) & (width - 1).astype(np.uint64)).astype(np.int64)
-        rest = bucket == len(self.starts) - 1
-        block = np.where(rest, _coins_until_heads(bits, len(bucket)), 0)
-        values: Integers = start + block * width + offset
-        halved = np.where(rest, block + 1, 0)
-        return values[self._under(values, width, halved, self.weights[bucket], bits)]
-
-    def _under(
-        self, values: Integers, width: Integers, halved: Integers, weights: Integers, bits: NoiseBits
-    ) -> Booleans:
-        """Whether a fresh uniform U < w_k q^k over the staircase's height, weight unit 2^-halved / width."""
-        words = bits.words(len(values))
-        height = weights * self.unit / width * np.exp2(-halved.astype(np.float64))
-        share = np.exp(_log_weight(values, self.shape) - values / self.scale) / height
-        gap = words * 2.0**-64 - share
-        kept: Booleans = gap < 0
-        for i in np.flatnonzero(np.abs(gap) <= share * _RELATIVE_ERROR + 2.0**-52):
-            exact = Fraction(self.unit) * int(weights[i]) / (int(width[i]) * 2 ** int(halved[i]))
-            kept[i] = self._settled(int(words[i]), int(values[i]), exact, bits)
-        return kept
-
-    def _settled(self, prefix: int, value: int, height: Fraction, bits: NoiseBits) -> bool:
-        """The same in many digits, with as many further bits of U as that needs."""
-        import mpmath
-
-        length = 64
-        while True:
-            with mpmath.workprec(2 * length + 256):
-                shape = mpmath.mpf(1) / self.contributors
-                log = mpmath.loggamma(value + shape) - mpmath.loggamma(shape) - mpmath.loggamma(value + 1)
-                share = mpmath.exp(log - mpmath.mpf(value) / self.scale) * height.denominator / height.numerator
-                scaled = mpmath.ldexp(share, length) - prefix
-                margin = mpmath.mpf(2) ** -64
-                if scaled <= -margin or scaled >= 1 + margin:
-                    return bool(scaled > 0)
-            prefix, length = prefix << 64 | int(bits.words(1)[0]), length + 64
-
-
-@lru_cache
-def _buckets(scale: int, contributors: int) -> _Buckets:
-    shape = 1 / contributors
-    last = (scale - 1).bit_length()
-    starts = np.array([0, *(2**i for i in range(last + 1))], dtype=np.int64)
-    mass = np.exp(_log_weight(starts, shape) - starts / scale) * np.maximum(starts, 1) * _ABOVE
-    mass[-1] *= 2  # half as likely as the one before: the first block gets half
-    unit = math.ldexp(float(mass.max()), -_WEIGHT_BITS)
-    return _Buckets(scale, shape, contributors, starts, np.ceil(mass / unit).astype(np.int64), unit)
-
-
-def _log_weight(values: Integers, shape: float) -> Floats:
-    """ln w_k = -ln(k B(r, k)), and 0 for k = 0."""
-    from scipy.special import betaln
-
-    positive = np.maximum(values, 1).astype(np.float64)
-    return np.where(values == 0, 0.0, -betaln(shape, positive) - np.log(positive))
-
-
-def _coins_until_heads(bits: NoiseBits, count: int) -> Integers:
-    """How many tails come before the first heads, (count,) int64."""
-    tails = np.zeros(count, dtype=np.int64)
-    going = np.arange(count)
-    while len(going):
-        words = bits.words(len(going))
-        lowest = words & (~words + np.uint64(1))
-        tails[going] += np.where(words == 0, 64, np.log2(np.maximum(lowest, 1))).astype(np.int64)
-        going = going[words == 0]
-    return tails
-
-
 MOST = 2**30  # parties that share one noise
 _LEAST_SIGMA = 4  # steps, of every Gaussian: the proof's 16 steps²
 _SCALE_BITS = 21  # of a Gaussian share's scale
@@ -318,6 +202,44 @@ def _gamma_share(bits: NoiseBits, dimension: int, scale: float, contributors: in
     return steps
 
 
+def weakened(whole: AdditiveMechanism, left: float, delta: float = 0.0) -> float:
+    """The epsilon where honest shares are `left` times the whole noise, in (0, 1].
+
+    It is at the delta that was promised; where that is 0, at this `delta`, or the pure one at 0, which is infinite
+    where nothing pure is left. Of Laplace noise in several coordinates it is the pure one, whatever delta is: which
+    move is the worst at a delta is not known. Raises `InputError` for a part out of range.
+
+    Examples:
+        >>> from federation.mechanisms.noise.additive import calibrate
+        >>> normal = calibrate("gaussian", sensitivity=1.0, dimension=50, epsilon=1.0, delta=1e-6)
+        >>> pure = calibrate("pure", sensitivity=1.0, dimension=5, epsilon=1.0)
+        >>> [round(weakened(normal, left), 3) for left in (1.0, 0.9, 0.5)]
+        [1.0, 1.058, 1.455]
+        >>> [round(weakened(pure, left), 3) for left in (1.0, 0.95, 0.9, 0.8)]
+        [1.0, 1.304, 1.82, inf]
+        >>> [round(weakened(pure, left, delta=1e-6), 3) for left in (1.0, 0.95, 0.9, 0.8)]
+        [0.986, 1.052, 1.196, 1.722]
+    """
+    if not 0 < left <= 1:
+        raise InputError(f"left must be a part of the noise, above 0 and at most 1, got {left:g}")
+    if whole.name == "discrete_gaussian":
+        return gaussian.epsilon(whole.delta, whole.charged / whole.scale / math.sqrt(left))
+    moved, dimension = whole.charged / whole.scale, whole.dimension
+    if delta and (whole.name == "l2_gamma" or dimension == 1):  # in one dimension they are one
+        return epsilon(delta, moved, dimension, left)
+    if whole.name == "discrete_laplace":
+        return dimension * _loss(left - 0.5, moved / dimension)
+    return _loss(((dimension + 1) * left - dimension) / 2, moved)
+
+
+def _loss(order: float, moved: float) -> float:
+    """log of z^v K_v(z) at 0, over that at z = `moved`."""
+    if order <= 0:
+        return math.inf
+    peak = math.lgamma(order) + (order - 1) * math.log(2)
+    return peak - (order * math.log(moved) + math.log(float(kve(order, moved))) - moved)
+
+
 _NODES = 8_000
 _TAIL = 36.0  # e to the minus of which is left out at either end
 _LEAST, _LARGEST = 1e-300, 500.0  # of delta, and of epsilon
@@ -421,39 +343,117 @@ def _below(cosine: Floats, dimension: int) -> Floats:
     return np.asarray(np.where(known < 0, tail, 1 - tail))
 
 
-def weakened(whole: AdditiveMechanism, left: float, delta: float = 0.0) -> float:
-    """The epsilon where honest shares are `left` times the whole noise, in (0, 1].
+_WEIGHT_BITS = 40  # of the heaviest bucket's integer weight
+_ABOVE = 1 + 1e-6  # a bucket's weight exceeds its largest value by so much, which hides the rounding of the weights
+_RELATIVE_ERROR = 2.0**-26  # of w_k, whose beta function is accurate to 2^-29
+_LIKELY = 0.7  # of proposals are kept, roughly
 
-    It is at the delta that was promised; where that is 0, at this `delta`, or the pure one at 0, which is infinite
-    where nothing pure is left. Of Laplace noise in several coordinates it is the pure one, whatever delta is: which
-    move is the worst at a delta is not known. Raises `InputError` for a part out of range.
+
+def sample(bits: NoiseBits, scale: int, contributors: int, size: int) -> Integers:
+    """`size` independent shares; the sum of `contributors` >= 1 has P[k] ∝ exp(-|k|/scale). Shape (size,), int64.
 
     Examples:
-        >>> from federation.mechanisms.noise.additive import calibrate
-        >>> normal = calibrate("gaussian", sensitivity=1.0, dimension=50, epsilon=1.0, delta=1e-6)
-        >>> pure = calibrate("pure", sensitivity=1.0, dimension=5, epsilon=1.0)
-        >>> [round(weakened(normal, left), 3) for left in (1.0, 0.9, 0.5)]
-        [1.0, 1.058, 1.455]
-        >>> [round(weakened(pure, left), 3) for left in (1.0, 0.95, 0.9, 0.8)]
-        [1.0, 1.304, 1.82, inf]
-        >>> [round(weakened(pure, left, delta=1e-6), 3) for left in (1.0, 0.95, 0.9, 0.8)]
-        [0.986, 1.052, 1.196, 1.722]
+        >>> parts = [sample(NoiseBits(1, "example", party), 10, contributors=50, size=6) for party in range(50)]
+        >>> parts[0].tolist()
+        [0, 0, 0, 0, 0, 0]
+        >>> sum(parts).tolist()
+        [29, -38, -1, -5, 2, 17]
     """
-    if not 0 < left <= 1:
-        raise InputError(f"left must be a part of the noise, above 0 and at most 1, got {left:g}")
-    if whole.name == "discrete_gaussian":
-        return gaussian.epsilon(whole.delta, whole.charged / whole.scale / math.sqrt(left))
-    moved, dimension = whole.charged / whole.scale, whole.dimension
-    if delta and (whole.name == "l2_gamma" or dimension == 1):  # in one dimension they are one
-        return epsilon(delta, moved, dimension, left)
-    if whole.name == "discrete_laplace":
-        return dimension * _loss(left - 0.5, moved / dimension)
-    return _loss(((dimension + 1) * left - dimension) / 2, moved)
+    both = _one_sided(bits, scale, contributors, 2 * size)
+    return both[:size] - both[size:]
 
 
-def _loss(order: float, moved: float) -> float:
-    """log of z^v K_v(z) at 0, over that at z = `moved`."""
-    if order <= 0:
-        return math.inf
-    peak = math.lgamma(order) + (order - 1) * math.log(2)
-    return peak - (order * math.log(moved) + math.log(float(kve(order, moved))) - moved)
+def _one_sided(bits: NoiseBits, scale: int, contributors: int, size: int) -> Integers:
+    buckets = _buckets(scale, contributors)
+    return collect(lambda count: buckets.propose(bits, count), size, _LIKELY)
+
+
+@dataclass(frozen=True, eq=False)
+class _Buckets:
+    """A staircase above w_k q^k: one step for k = 0, for each [2^i, 2^{i+1}) below 2^J >= t, and for all the rest.
+
+    The rest is cut into blocks of length 2^J, each half as likely as the one before: w_k q^k falls by e or more.
+    `starts` and `weights` (buckets,) are integers; a weight of 1 stands for a mass of `unit`.
+    """
+
+    scale: int
+    shape: float
+    contributors: int
+    starts: Integers
+    weights: Integers
+    unit: float
+
+    def propose(self, bits: NoiseBits, count: int) -> Integers:
+        """Between 0 and `count` independent draws: a point under the staircase is kept if it is under w_k q^k."""
+        ends = np.cumsum(self.weights)
+        ticket = bits.words(count) >> np.uint64(64 - int(ends[-1]).bit_length())
+        bucket = np.searchsorted(ends, ticket[ticket < ends[-1]].astype(np.int64), side="right")
+        start = self.starts[bucket]
+        width = np.maximum(start, 1)
+        offset: Integers = (bits.words(len(bucket)) & (width - 1).astype(np.uint64)).astype(np.int64)
+        rest = bucket == len(self.starts) - 1
+        block = np.where(rest, _coins_until_heads(bits, len(bucket)), 0)
+        values: Integers = start + block * width + offset
+        halved = np.where(rest, block + 1, 0)
+        return values[self._under(values, width, halved, self.weights[bucket], bits)]
+
+    def _under(
+        self, values: Integers, width: Integers, halved: Integers, weights: Integers, bits: NoiseBits
+    ) -> Booleans:
+        """Whether a fresh uniform U < w_k q^k over the staircase's height, weight unit 2^-halved / width."""
+        words = bits.words(len(values))
+        height = weights * self.unit / width * np.exp2(-halved.astype(np.float64))
+        share = np.exp(_log_weight(values, self.shape) - values / self.scale) / height
+        gap = words * 2.0**-64 - share
+        kept: Booleans = gap < 0
+        for i in np.flatnonzero(np.abs(gap) <= share * _RELATIVE_ERROR + 2.0**-52):
+            exact = Fraction(self.unit) * int(weights[i]) / (int(width[i]) * 2 ** int(halved[i]))
+            kept[i] = self._settled(int(words[i]), int(values[i]), exact, bits)
+        return kept
+
+    def _settled(self, prefix: int, value: int, height: Fraction, bits: NoiseBits) -> bool:
+        """The same in many digits, with as many further bits of U as that needs."""
+        import mpmath
+
+        length = 64
+        while True:
+            with mpmath.workprec(2 * length + 256):
+                shape = mpmath.mpf(1) / self.contributors
+                log = mpmath.loggamma(value + shape) - mpmath.loggamma(shape) - mpmath.loggamma(value + 1)
+                share = mpmath.exp(log - mpmath.mpf(value) / self.scale) * height.denominator / height.numerator
+                scaled = mpmath.ldexp(share, length) - prefix
+                margin = mpmath.mpf(2) ** -64
+                if scaled <= -margin or scaled >= 1 + margin:
+                    return bool(scaled > 0)
+            prefix, length = prefix << 64 | int(bits.words(1)[0]), length + 64
+
+
+@lru_cache
+def _buckets(scale: int, contributors: int) -> _Buckets:
+    shape = 1 / contributors
+    last = (scale - 1).bit_length()
+    starts = np.array([0, *(2**i for i in range(last + 1))], dtype=np.int64)
+    mass = np.exp(_log_weight(starts, shape) - starts / scale) * np.maximum(starts, 1) * _ABOVE
+    mass[-1] *= 2  # half as likely as the one before: the first block gets half
+    unit = math.ldexp(float(mass.max()), -_WEIGHT_BITS)
+    return _Buckets(scale, shape, contributors, starts, np.ceil(mass / unit).astype(np.int64), unit)
+
+
+def _log_weight(values: Integers, shape: float) -> Floats:
+    """ln w_k = -ln(k B(r, k)), and 0 for k = 0."""
+    from scipy.special import betaln
+
+    positive = np.maximum(values, 1).astype(np.float64)
+    return np.where(values == 0, 0.0, -betaln(shape, positive) - np.log(positive))
+
+
+def _coins_until_heads(bits: NoiseBits, count: int) -> Integers:
+    """How many tails come before the first heads, (count,) int64."""
+    tails = np.zeros(count, dtype=np.int64)
+    going = np.arange(count)
+    while len(going):
+        words = bits.words(len(going))
+        lowest = words & (~words + np.uint64(1))
+        tails[going] += np.where(words == 0, 64, np.log2(np.maximum(lowest, 1))).astype(np.int64)
+        going = going[words == 0]
+    return tails

@@ -24,138 +24,6 @@ from federation.contract.randomness import generator
 from scenarios.data.catalogue import load
 from scenarios.reproductions.paper import EXACT, Observation, Role
 
-SOURCES = {"breast cancer": "breast_cancer", "digits": "digits"}
-LOSSES = {  # by setting; the scale 1/8 makes a = 8 of a loss that is a multiple of the square one
-    "logistic": loss("logistic"),
-    "Matsushita": loss("matsushita"),
-    "square": loss("square"),
-    "twice the square": loss("symmetric_proper", generator="gini", scale=0.125),
-}
-DIMENSIONS = (2, 10, 22, 50)
-DELTA = 0.05
-_DRAWS, _LAMBDA = 4000, 1.0
-
-
-def theorem_6(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
-    """lambda |theta - theta~| / |mu - mu~| of some changes of mu, beside what is allowed."""
-    random = generator(1, "changes of the mean operator")
-    rows = random.normal(size=(200, 3)) / 100  # short rows: there the even part hardly matters, and the bound is tight
-    for setting, each in LOSSES.items():
-        moment = random.normal(size=3) / 10
-        changes = random.normal(size=(20, 3)) / 100
-        found = minimise_linear_odd(each, rows, np.vstack([moment, moment + changes]), _LAMBDA, tolerance=1e-9).weights
-        moved = np.linalg.norm(found[1:] - found[0], axis=1) / np.linalg.norm(changes, axis=1)
-        for split, distance in enumerate(moved):
-            yield Observation(setting, "moved", "published", "", split, _LAMBDA * float(distance))
-            yield Observation(setting, "allowed", "published", "", split, 1.0)
-            yield Observation(setting, "allowed", "default", "", split, each.slope / 4)
-
-
-def theorem_9(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
-    """The label privacy that Algorithm 2 keeps at alpha = 1 on rows of L2 norm 1: their largest L1 norm."""
-    for setting, source in SOURCES.items():
-        table = load(source, data_dir=data_dir)
-        rows = table.rows(np.arange(len(table)))
-        rows = fit(["standardise", "constant", "unit_norm"], rows, table.text).transform(rows)
-        yield Observation(setting, "alpha", "published", "", EXACT, float(np.abs(rows).sum(axis=1).max()))
-        yield Observation(setting, "alpha", "default", "", EXACT, 1.0)
-        yield Observation(setting, "alpha for all rows", "published", "", EXACT, rows.shape[1] ** 0.5)
-
-
-def theorem_10(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
-    """How often Laplace noise is longer than the bound of the proof, at delta 0.05, and with its root of d."""
-    for dimension in DIMENSIONS:
-        for repetition in range(5):
-            random = generator(repetition, f"Laplace noise of {dimension} coordinates")
-            lengths = np.linalg.norm(random.laplace(size=(_DRAWS, dimension)), axis=1)
-            bound, x = np.log(dimension / DELTA), str(dimension)
-            often, corrected = (float(np.mean(lengths > limit)) for limit in (bound, dimension**0.5 * bound))
-            yield Observation("noise", "longer", "published", x, repetition, often)
-            yield Observation("noise", "longer", "default", x, repetition, corrected)
-            yield Observation("noise", "delta", "published", x, repetition, DELTA)
-
-
-Function = Callable[[np.ndarray], np.ndarray]
-MARGINS = np.linspace(-8, 8, 1001)
-RHO = 1.0
-
-
-@dataclass(frozen=True)
-class Printed:
-    """A row of Table 1, with f(x) - f(-x) = -a x; `ours` is the library's loss."""
-
-    loss: Function
-    even: Function
-    a: float
-    ours: LinearOddLoss
-
-
-PRINTED = {
-    "rho": Printed(
-        lambda x: RHO * np.abs(x) - RHO * x + 1, lambda x: RHO * np.abs(x) + 1, 2 * RHO, loss("rho", rho=RHO)
-    ),
-    "linear": Printed(lambda x: -x, lambda x: 0 * x, 2.0, loss("linear")),
-    # SPL of the generator -sqrt(u (1 - u)): its conjugate is (sqrt(1 + x^2) + x) / 2, and b = 1/2
-    "SPL": Printed(
-        lambda x: _conjugate(-x) / 0.5,
-        lambda x: (_conjugate(x) + _conjugate(-x)) / (2 * 0.5),
-        1 / 0.5,
-        loss("symmetric_proper", generator="matsushita"),
-    ),
-    "logistic": Printed(
-        lambda x: np.log(1 + np.exp(-x)), lambda x: np.log(2 + np.exp(x) + np.exp(-x)) / 2, 1.0, loss("logistic")
-    ),
-    "square": Printed(lambda x: (1 - x) ** 2, lambda x: 1 + x**2, 4.0, loss("square")),
-    "Matsushita": Printed(lambda x: np.sqrt(1 + x**2) - x, lambda x: np.sqrt(1 + x**2), 2.0, loss("matsushita")),
-}
-FIGURE = ("logistic", "square", "Matsushita", "rho")
-PLACES = ("-3", "-2", "-1", "0", "1", "2", "3")
-
-
-def _conjugate(x: np.ndarray) -> np.ndarray:
-    return np.asarray((np.sqrt(1 + x**2) + x) / 2)
-
-
-def table_1(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
-    """The factor a of every row, and how far even and odd part together are from the loss; that of other losses too."""
-    for setting, row in PRINTED.items():
-        yield Observation(setting, "a", "published", "", EXACT, slope(row.loss))
-        yield Observation(setting, "a", "default", "", EXACT, row.ours.slope)
-        yield Observation(setting, "off by", "published", "", EXACT, off_by(row.loss, row.even, row.a))
-        yield Observation(setting, "off by", "default", "", EXACT, off_by(row.loss, row.ours.even, row.ours.slope))
-    for name, other in NOT_LINEAR_ODD.items():
-        yield Observation(name, "off by", "published", "", EXACT, off_by(other, _even_of(other), slope(other)))
-
-
-def figure_1(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
-    """Losses, even and odd parts at some margins: as printed, and as the library computes them."""
-    for setting in FIGURE:
-        row = PRINTED[setting]
-        for place in PLACES:
-            x = np.array(float(place))
-            for series, printed, ours in (
-                ("loss", row.loss, row.ours.value),
-                ("even", row.even, row.ours.even),
-                ("odd", lambda at, a=row.a: -a / 2 * at, lambda at, a=row.ours.slope: -a / 2 * at),
-            ):
-                yield Observation(setting, series, "published", place, EXACT, float(printed(x)))
-                yield Observation(setting, series, "default", place, EXACT, float(ours(x)))
-
-
-def slope(loss: Function) -> float:
-    """The a of f(x) - f(-x) = -a x, from x = 1."""
-    return float(loss(np.array(-1.0)) - loss(np.array(1.0)))
-
-
-def off_by(loss: Function, even: Function, a: float) -> float:
-    """How far f(x) is from even(x) - a x / 2 at most, for margins from -8 to 8."""
-    return float(np.abs(loss(MARGINS) - (even(MARGINS) - a / 2 * MARGINS)).max())
-
-
-def _even_of(loss: Function) -> Function:
-    return lambda x: (loss(x) + loss(-x)) / 2
-
-
 EQUAL, UNEQUAL, DRIFTING = "equal bags", "one large bag", "one large bag, classes drift"
 SETTINGS = (EQUAL, UNEQUAL, DRIFTING)
 _BAGS, _LARGE = 8, 0.5  # the share of rows in the large one
@@ -248,3 +116,135 @@ def _worlds(quick: bool, data_dir: Path | None) -> Iterator[tuple[str, int, Bags
                 known.transform(table.rows(test)),
                 labels[test],
             )
+
+
+Function = Callable[[np.ndarray], np.ndarray]
+MARGINS = np.linspace(-8, 8, 1001)
+RHO = 1.0
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A row of Table 1, with f(x) - f(-x) = -a x; `ours` is the library's loss."""
+
+    loss: Function
+    even: Function
+    a: float
+    ours: LinearOddLoss
+
+
+def _conjugate(x: np.ndarray) -> np.ndarray:
+    return np.asarray((np.sqrt(1 + x**2) + x) / 2)
+
+
+PRINTED = {
+    "rho": Printed(
+        lambda x: RHO * np.abs(x) - RHO * x + 1, lambda x: RHO * np.abs(x) + 1, 2 * RHO, loss("rho", rho=RHO)
+    ),
+    "linear": Printed(lambda x: -x, lambda x: 0 * x, 2.0, loss("linear")),
+    # SPL of the generator -sqrt(u (1 - u)): its conjugate is (sqrt(1 + x^2) + x) / 2, and b = 1/2
+    "SPL": Printed(
+        lambda x: _conjugate(-x) / 0.5,
+        lambda x: (_conjugate(x) + _conjugate(-x)) / (2 * 0.5),
+        1 / 0.5,
+        loss("symmetric_proper", generator="matsushita"),
+    ),
+    "logistic": Printed(
+        lambda x: np.log(1 + np.exp(-x)), lambda x: np.log(2 + np.exp(x) + np.exp(-x)) / 2, 1.0, loss("logistic")
+    ),
+    "square": Printed(lambda x: (1 - x) ** 2, lambda x: 1 + x**2, 4.0, loss("square")),
+    "Matsushita": Printed(lambda x: np.sqrt(1 + x**2) - x, lambda x: np.sqrt(1 + x**2), 2.0, loss("matsushita")),
+}
+FIGURE = ("logistic", "square", "Matsushita", "rho")
+PLACES = ("-3", "-2", "-1", "0", "1", "2", "3")
+
+
+def table_1(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
+    """The factor a of every row, and how far even and odd part together are from the loss; that of other losses too."""
+    for setting, row in PRINTED.items():
+        yield Observation(setting, "a", "published", "", EXACT, slope(row.loss))
+        yield Observation(setting, "a", "default", "", EXACT, row.ours.slope)
+        yield Observation(setting, "off by", "published", "", EXACT, off_by(row.loss, row.even, row.a))
+        yield Observation(setting, "off by", "default", "", EXACT, off_by(row.loss, row.ours.even, row.ours.slope))
+    for name, other in NOT_LINEAR_ODD.items():
+        yield Observation(name, "off by", "published", "", EXACT, off_by(other, _even_of(other), slope(other)))
+
+
+def figure_1(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
+    """Losses, even and odd parts at some margins: as printed, and as the library computes them."""
+    for setting in FIGURE:
+        row = PRINTED[setting]
+        for place in PLACES:
+            x = np.array(float(place))
+            for series, printed, ours in (
+                ("loss", row.loss, row.ours.value),
+                ("even", row.even, row.ours.even),
+                ("odd", lambda at, a=row.a: -a / 2 * at, lambda at, a=row.ours.slope: -a / 2 * at),
+            ):
+                yield Observation(setting, series, "published", place, EXACT, float(printed(x)))
+                yield Observation(setting, series, "default", place, EXACT, float(ours(x)))
+
+
+def slope(loss: Function) -> float:
+    """The a of f(x) - f(-x) = -a x, from x = 1."""
+    return float(loss(np.array(-1.0)) - loss(np.array(1.0)))
+
+
+def off_by(loss: Function, even: Function, a: float) -> float:
+    """How far f(x) is from even(x) - a x / 2 at most, for margins from -8 to 8."""
+    return float(np.abs(loss(MARGINS) - (even(MARGINS) - a / 2 * MARGINS)).max())
+
+
+def _even_of(loss: Function) -> Function:
+    return lambda x: (loss(x) + loss(-x)) / 2
+
+
+SOURCES = {"breast cancer": "breast_cancer", "digits": "digits"}
+LOSSES = {  # by setting; the scale 1/8 makes a = 8 of a loss that is a multiple of the square one
+    "logistic": loss("logistic"),
+    "Matsushita": loss("matsushita"),
+    "square": loss("square"),
+    "twice the square": loss("symmetric_proper", generator="gini", scale=0.125),
+}
+DIMENSIONS = (2, 10, 22, 50)
+DELTA = 0.05
+_DRAWS, _LAMBDA = 4000, 1.0
+
+
+def theorem_6(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
+    """lambda |theta - theta~| / |mu - mu~| of some changes of mu, beside what is allowed."""
+    random = generator(1, "changes of the mean operator")
+    rows = random.normal(size=(200, 3)) / 100  # short rows: there the even part hardly matters, and the bound is tight
+    for setting, each in LOSSES.items():
+        moment = random.normal(size=3) / 10
+        changes = random.normal(size=(20, 3)) / 100
+        found = minimise_linear_odd(each, rows, np.vstack([moment, moment + changes]), _LAMBDA, tolerance=1e-9).weights
+        moved = np.linalg.norm(found[1:] - found[0], axis=1) / np.linalg.norm(changes, axis=1)
+        for split, distance in enumerate(moved):
+            yield Observation(setting, "moved", "published", "", split, _LAMBDA * float(distance))
+            yield Observation(setting, "allowed", "published", "", split, 1.0)
+            yield Observation(setting, "allowed", "default", "", split, each.slope / 4)
+
+
+def theorem_9(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
+    """The label privacy that Algorithm 2 keeps at alpha = 1 on rows of L2 norm 1: their largest L1 norm."""
+    for setting, source in SOURCES.items():
+        table = load(source, data_dir=data_dir)
+        rows = table.rows(np.arange(len(table)))
+        rows = fit(["standardise", "constant", "unit_norm"], rows, table.text).transform(rows)
+        yield Observation(setting, "alpha", "published", "", EXACT, float(np.abs(rows).sum(axis=1).max()))
+        yield Observation(setting, "alpha", "default", "", EXACT, 1.0)
+        yield Observation(setting, "alpha for all rows", "published", "", EXACT, rows.shape[1] ** 0.5)
+
+
+def theorem_10(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
+    """How often Laplace noise is longer than the bound of the proof, at delta 0.05, and with its root of d."""
+    for dimension in DIMENSIONS:
+        for repetition in range(5):
+            random = generator(repetition, f"Laplace noise of {dimension} coordinates")
+            lengths = np.linalg.norm(random.laplace(size=(_DRAWS, dimension)), axis=1)
+            bound, x = np.log(dimension / DELTA), str(dimension)
+            often, corrected = (float(np.mean(lengths > limit)) for limit in (bound, dimension**0.5 * bound))
+            yield Observation("noise", "longer", "published", x, repetition, often)
+            yield Observation("noise", "longer", "default", x, repetition, corrected)
+            yield Observation("noise", "delta", "published", x, repetition, DELTA)

@@ -45,7 +45,7 @@ def test_every_public_name_can_be_imported_and_is_described(package: str, name: 
 
 
 def test_other_names_are_refused() -> None:
-    with pytest.raises(ImportError, match="cannot import name 'calibrat'"):
+    with pytest.raises(ImportError, match="calibrat"):
         exec("from federation.mechanisms import calibrat")  # as a user would misspell it
 
 

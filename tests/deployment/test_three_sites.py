@@ -64,7 +64,7 @@ def test_once_more_nothing_is_asked_and_nothing_spent(trial, released):
 
 
 def test_another_exchange_is_beyond_the_budget(trial, released):
-    with pytest.raises(RuntimeError, match=r"ended with 3: .*would spend epsilon=6"):
+    with pytest.raises(RuntimeError, match=r"3.*epsilon.*6"):
         trial.do("federation collect trial --new-exchange")
     for site in SITES:
         assert events(trial, site).count("charged") == 1

@@ -222,7 +222,7 @@ def test_a_part_that_a_question_does_not_have_is_refused():
     for name, crafted in CRAFTED.items():
         strange = {part.split(".")[1] for part in crafted.changes if part.startswith("noise.")}
         if strange - {known.name for known in fields(crafted.question.noise)}:
-            with pytest.raises(InputError, match="undeclared parts noise"):
+            with pytest.raises(InputError):
                 crafted.received()
             assert asked(None, crafted, received=True) == "InputError", name
 
@@ -313,7 +313,7 @@ class TestFewOfManyRows:
             secret(one, delta=0.3),
             bags(replace(one, weights="signs"), sigma=1e-3, delta=0.3),
         ):
-            with pytest.raises(InputError, match="half of the rows"):
+            with pytest.raises(InputError):
                 generous.answered(question)
         assert generous.charged == []
 

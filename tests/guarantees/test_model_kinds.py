@@ -37,12 +37,8 @@ def test_own_kinds_say_what_they_predict() -> None:
 
 
 def test_an_unknown_kind_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError, match=r"classifer.*allowed.*class_ratio.*classifier"):
         model("classifer")
-    assert str(refused.value) == (
-        "kind of model 'classifer' is not known; allowed: class_ratio, classifier, linear, regression; did you mean "
-        "'classifier'?"
-    )
 
 
 @pytest.mark.parametrize(
@@ -72,5 +68,5 @@ def test_a_file_whose_kind_nobody_has_installed_is_refused(tmp_path: Path) -> No
     known["description"] = np.array(json.dumps(json.loads(str(known["description"])) | {"kind": "ranking"}))
     np.savez(path, **known)
     (tmp_path / "new.csv").write_text("a\n1\n")
-    with pytest.raises(InputError, match=r"split-0\.npz: kind of model 'ranking' is not known; allowed: class_ratio, "):
+    with pytest.raises(InputError, match=r"split-0\.npz.*ranking.*allowed.*class_ratio"):
         predict(tmp_path, "v", tmp_path / "new.csv")

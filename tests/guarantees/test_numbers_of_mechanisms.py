@@ -359,7 +359,7 @@ def test_nothing_and_texts_are_refused_by_the_numbers_name(name: str, number: st
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_delta_at_no_epsilon_is_refused(name: str) -> None:
     for wrong in (None, "1", -1, math.nan, math.inf, -(10**400), 1j, [1.0], True):
-        with pytest.raises(InputError, match="epsilon must"):
+        with pytest.raises(InputError, match="epsilon"):
             MECHANISMS[name].delta_at(wrong)
     for epsilon in (0, 1e-300, Fraction(1, 2), np.float32(0.5), 1e300, 10**30):
         assert 0 <= MECHANISMS[name].delta_at(epsilon) <= 1
@@ -369,7 +369,7 @@ def test_delta_at_no_epsilon_is_refused(name: str) -> None:
 def test_impossible_numbers_of_draws_are_refused(name: str) -> None:
     (given,) = [given for kind, given in RELEASED.items() if name.startswith(kind)]
     for wrong in (None, "1", -1, 0.5, 2.0, math.nan, 10**30, 1j, [1], True):
-        with pytest.raises(InputError, match="draws must be an integer"):
+        with pytest.raises(InputError, match="draws"):
             MECHANISMS[name].release(*given, BITS, wrong)
     assert len(MECHANISMS[name].release(*given, BITS, 2)) == 2
 

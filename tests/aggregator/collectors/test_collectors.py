@@ -355,7 +355,7 @@ def test_a_total_of_a_masked_sum_is_taken_as_it_is() -> None:
 def test_a_total_with_a_party_in_it_that_says_nonsense_is_refused() -> None:
     opened = shared_answers_sent([1, 2], np.zeros((2, 4)), size=1e9)
     opened.arrays.pop("sums")
-    with pytest.raises(InputError, match="open answers are refused"):
+    with pytest.raises(InputError):
         Secure(QUESTION, plan()).take_total(opened, np.zeros(QUESTION.draws * 4, dtype=np.int64))
 
 
@@ -422,5 +422,5 @@ def test_a_named_one_is_told_the_public_numbers() -> None:
 
 def test_a_name_of_nothing_is_refused() -> None:
     plan = SimpleNamespace(run=SimpleNamespace(summation="nowhere:nothing"), terms=PLAN.terms)
-    with pytest.raises(InputError, match="cannot load 'nowhere:nothing'"):
+    with pytest.raises(InputError, match="nowhere:nothing"):
         summation_of(plan, QUESTION_SUMMATION, 5)

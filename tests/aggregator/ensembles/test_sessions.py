@@ -322,7 +322,7 @@ def test_without_noise_parties_who_send_shares_release_what_their_votes_would(ma
 
 def test_an_average_of_other_classifiers_ends_before_any_party_is_asked(make_plan):
     plan = make_plan(variants=PLANS_COLLECTED[:1], classifier={"name": "GaussianNB", "parameters": {}})
-    with pytest.raises(InputError, match="logistic regression"):
+    with pytest.raises(InputError):
         run(open_grid("inline"), plan, 40, Reference("support.synthetic:NoSuchProvider"))
 
 

@@ -279,5 +279,5 @@ def test_a_norm_that_no_minimiser_has_is_said_to_be_loose():
 
 def test_other_questions_are_none_of_its_kind():
     worst = worst_shares(1)
-    with pytest.raises(InputError, match="for sums of them"):
+    with pytest.raises(InputError):
         worst.parties(QUESTIONS["counts"], 1)

@@ -122,8 +122,8 @@ class TestRows:
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            ({"protect": "row", "noise": "pure"}, "noise: pure cannot protect a row"),
-            ({"protect": "row", "shape": "isotropic"}, "shape belongs to protect: label"),
+            ({"protect": "row", "noise": "pure"}, r"noise.*pure"),
+            ({"protect": "row", "shape": "isotropic"}, r"protect.*label"),
         ],
     )
     def test_options_that_clash_are_refused(self, options, words):
@@ -131,7 +131,7 @@ class TestRows:
             NoisyLabelSums(**options)
 
     def test_a_delta_of_zero_is_refused_before_anybody_is_asked(self):
-        with pytest.raises(InputError, match=r"needs delta above 0, got 0; set privacy.delta"):
+        with pytest.raises(InputError, match=r"delta.*0.*0.*privacy\.delta"):
             NoisyLabelSums(protect="row").promise(PublicNumbers(0.0), 1.0, Trust.NONE)
 
     @pytest.mark.parametrize(

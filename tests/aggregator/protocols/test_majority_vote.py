@@ -17,7 +17,7 @@ def test_the_majority_vote_needs_a_positive_regularisation():
 
 
 def test_the_majority_vote_refuses_a_sensitivity_computed_from_rows_it_protects():
-    with pytest.raises(InputError, match="function of the auxiliary rows"):
+    with pytest.raises(InputError):
         MajorityVote(sensitivity="public_features", protect="party_and_auxiliary_row")
 
 

@@ -51,11 +51,11 @@ def test_it_is_found_by_name():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"clip": 1.0}, "belongs to average: clipped"),
+        ({"clip": 1.0}, r"average.*clipped"),
         ({"average": "clipped", "clip": 0.0}, "positive"),
         ({"average": "clipped", "clip": float("inf")}, "positive"),
-        ({"sensitivity": "published"}, "belongs to average: plain"),
-        ({"average": "clipped", "sensitivity": "tight"}, "belongs to average: plain"),
+        ({"sensitivity": "published"}, r"average.*plain"),
+        ({"average": "clipped", "sensitivity": "tight"}, r"average.*plain"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options, words):
@@ -72,7 +72,7 @@ def test_options_that_mean_nothing_are_refused(options, words):
     ],
 )
 def test_other_classifiers_are_refused_before_anything_is_asked(classifier):
-    with pytest.raises(InputError, match="needs every party to train logistic regression"):
+    with pytest.raises(InputError):
         ParameterAverage().question(*world(classifier=classifier))
 
 
@@ -80,7 +80,7 @@ def test_other_classifiers_are_refused_before_anything_is_asked(classifier):
 def test_the_plain_average_refuses_long_rows_and_the_others_do_not_need_short_ones(stages):
     for average in ("unit", "clipped"):
         ParameterAverage(average=average).question(*world(stages=stages))
-    with pytest.raises(InputError, match="end the list with unit_norm or max_norm"):
+    with pytest.raises(InputError, match=r"unit_norm.*max_norm"):
         ParameterAverage(average="plain").question(*world(stages=stages))
 
 

@@ -39,7 +39,7 @@ def test_unbiased_by_name_is_refused_where_there_is_no_table(epsilon):
         lambda: PrivateLabels(noise="unbiased").promise(PublicNumbers(1e-6), epsilon, Trust.AGGREGATOR),
         lambda: PrivateLabels(noise="unbiased").noise_of(epsilon, 1e-6),
     ):
-        with pytest.raises(InputError, match=f"from 0.01 to 12, got {epsilon}; choose noise"):
+        with pytest.raises(InputError, match=rf"0\.01.*12.*{epsilon}"):
             ask()
 
 
@@ -85,7 +85,7 @@ def test_answers_that_bins_have_drawn_together_are_not_shrunk_once_more():
 
 
 def test_only_linear_models_are_shrunk():
-    with pytest.raises(InputError, match="shrink belongs to learner: linear"):
+    with pytest.raises(InputError, match=r"learner.*linear"):
         PrivateLabels(learner="network", shrink=False)
 
 

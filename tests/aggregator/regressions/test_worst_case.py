@@ -80,7 +80,7 @@ def test_what_it_reckons_with_is_what_a_party_answers_without_noise(name, units,
 
 def test_questions_about_anything_else_are_refused():
     sums = pair_of("mean_operator", {}, PublicNumbers(1e-3)).question
-    with pytest.raises(InputError, match="got 'mean_operator'"):
+    with pytest.raises(InputError, match="mean_operator"):
         WorstBagSums("", np.eye(2), 1).parties(sums, 1)
 
 
@@ -144,5 +144,5 @@ def test_sides_are_told_apart_by_what_parties_answer():
 
 
 def test_it_is_for_no_other_question():
-    with pytest.raises(InputError, match="got 'mean_operator'"):
+    with pytest.raises(InputError, match="mean_operator"):
         worst_rows(1, PUBLIC, shared=False).side(False, moment(), 1)

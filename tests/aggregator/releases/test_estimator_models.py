@@ -74,7 +74,7 @@ def test_where_too_little_is_known_of_the_errors_there_are_no_intervals(rows, mo
 def test_an_estimator_that_nobody_knows_is_refused():
     found = released("class_means")
     found.releases[0][0][0]["estimator"] = "clas_means"
-    with pytest.raises(InputError, match="did you mean 'class_means'"):
+    with pytest.raises(InputError, match="class_means"):
         found.estimator(0, 0)
 
 
@@ -125,7 +125,7 @@ def test_a_network_says_that_it_is_one(network):
 def test_a_learner_that_nobody_knows_is_refused():
     description, arrays = linear(np.ones(3))
     found = regression_models_released(({**description, "learner": "forest"}, arrays))
-    with pytest.raises(InputError, match="the learner 'forest' of a released regression is not known; update"):
+    with pytest.raises(InputError, match="forest"):
         found.predicted(0, 0, ROWS)
 
 

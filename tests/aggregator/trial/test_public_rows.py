@@ -55,13 +55,13 @@ def test_rounding_of_the_statistic_is_bounded():
 
 
 def test_zero_rows_have_nothing_to_whiten():
-    with pytest.raises(InputError, match="zero"):
+    with pytest.raises(InputError):
         _ = public(np.zeros((3, 2))).whitening
 
 
 def test_norms_are_checked_with_rounding_in_mind():
     public(np.array([[1.0 + 1e-12, 0.0]])).require_unit_norms()
-    with pytest.raises(InputError, match=r"norm up to 1.1"):
+    with pytest.raises(InputError, match=r"1\.1"):
         public(np.array([[1.1, 0.0]])).require_unit_norms()
-    with pytest.raises(InputError, match=r"norm up to 1\.00000002, .* needs norm <= 1;"):
+    with pytest.raises(InputError, match=r"1\.00000002.*1"):
         public(np.array([[1.0 + 2e-8, 0.0]])).require_unit_norms()

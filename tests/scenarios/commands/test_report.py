@@ -56,7 +56,7 @@ def test_command_compares_several_here_or_elsewhere(make_run, capsys, tmp_path, 
     assert (first["variant"], first["default"]) == ("soft_vote", True)
     assert first["values"][1]["mean"] == pytest.approx(0.7)
     assert (tmp_path / "report.html").exists()
-    with pytest.raises(InputError, match="name another --out"):
+    with pytest.raises(InputError, match="--out"):
         report_command(directories, tmp_path / "no" / "report.html", False)
 
 
@@ -170,5 +170,5 @@ def test_labels_belong_to_the_longest_name():
     found = _labels(["soft_vote-k=1=A = B", "soft_vote=", "soft_vote=x"][::2], names)
     assert found == {"k=1": "A = B", "soft_vote": "x"}
     assert _labels(["k=1=2=C"], names) == {"k=1=2": "C"}
-    with pytest.raises(InputError, match="--label expects VARIANT=TEXT"):
+    with pytest.raises(InputError, match=r"--label.*VARIANT.*TEXT"):
         _labels(["soft_vote="], names)

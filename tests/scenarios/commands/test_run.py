@@ -189,12 +189,12 @@ def test_errors_are_in_the_file_and_left_to_the_command_line_on_the_terminal(tmp
 @pytest.mark.usefixtures("_as_before")
 def test_what_contradicts_itself_or_cannot_be_written_is_refused(tmp_path):
     with (
-        pytest.raises(InputError, match="--quiet and --verbose contradict"),
+        pytest.raises(InputError, match=r"--quiet.*--verbose"),
         logged(quiet=True, verbose=True, file=None),
     ):
         pass
     file = tmp_path / "no" / "log"
-    with pytest.raises(InputError, match="cannot write to --log-file"), logged(quiet=False, verbose=False, file=file):
+    with pytest.raises(InputError, match="--log-file"), logged(quiet=False, verbose=False, file=file):
         pass
 
 

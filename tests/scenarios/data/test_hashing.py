@@ -54,8 +54,8 @@ def test_a_column_of_texts_alone_will_do_and_several_have_columns_of_their_own(c
 @pytest.mark.parametrize(
     ("stage", "words"),
     [
-        (Hashing(6, "siad"), "has no column 'siad'; it has likes, said, class; did you mean 'said'"),
-        (Hashing(6), "hash must name the column of texts of .*comments.csv"),
+        (Hashing(6, "siad"), r"siad.*said"),
+        (Hashing(6), r"hash.*comments\.csv"),
     ],
 )
 def test_other_columns_are_refused(comments, stage, words):
@@ -67,22 +67,22 @@ def test_what_a_file_lacks_is_named_as_the_file_would_have_it(comments, tmp_path
     table = read_table(comments, "class", hashes=[STAGE])
     other = tmp_path / "other.csv"
     other.write_text("likes,text\n1,a\n")
-    with pytest.raises(InputError, match=r"lacks 1 of the 65 columns that are features of comments\.csv, said"):
+    with pytest.raises(InputError, match=r"1.*65.*comments\.csv"):
         read_public(other, table, "comments.csv")
-    with pytest.raises(InputError, match="no column 'said'"):
+    with pytest.raises(InputError, match="said"):
         read_rows(other, table.columns)
 
 
 def test_numbers_in_npz_files_are_projected_instead(tmp_path):
     np.savez(tmp_path / "own.npz", X=np.eye(4), y=np.array([0, 1, 0, 1]))
-    with pytest.raises(InputError, match=r"hash is for svmlight files and for texts .*; use {project: DIMENSIONS}"):
+    with pytest.raises(InputError, match=r"hash.*DIMENSIONS"):
         read_table(tmp_path / "own.npz", None, hashes=[STAGE])
 
 
 def test_too_many_cells_are_refused_before_memory_is_taken(comments, monkeypatch):
     table = read_table(comments, "class", hashes=[STAGE])
     monkeypatch.setattr(hashing, "MOST_CELLS", 20 * 64 - 1)
-    with pytest.raises(InputError, match=r"comments\.csv has 20 rows of 64 hashed columns, more than the 1279 cells"):
+    with pytest.raises(InputError, match=r"comments\.csv.*20.*64.*1279"):
         read_rows(comments, table.columns)
 
 

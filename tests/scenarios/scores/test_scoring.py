@@ -90,7 +90,7 @@ def test_a_file_is_scored_release_by_release_under_its_own_guarantee(scoring, tm
 
 def test_a_file_of_something_else_is_refused(scoring, tmp_path):
     np.savez(tmp_path / "x.npz", y=np.ones(3))
-    with pytest.raises(InputError, match="is not a released model"):
+    with pytest.raises(InputError):
         list(scoring.releases(tmp_path / "x.npz"))
 
 

@@ -136,12 +136,12 @@ def test_parties_that_nobody_counted(own, changes, parties):
 @pytest.mark.parametrize(
     ("changes", "part"),
     [
-        ({"label": "visit"}, "--label: 'visit' holds dates, neither classes nor numbers"),
-        ({"label": "age"}, "--label: 16 of the 137 cells of 'age' are missing"),
-        ({"label": "dose"}, "--range: 'dose' holds numbers with 1[0-9]+ different values, and real labels need"),
-        ({"group": "age"}, "--group: 'age' has 16 missing cells"),
-        ({"group": "home"}, "--group: .* has no column 'home'"),
-        ({"protect": "person"}, "--protect person needs --person"),
+        ({"label": "visit"}, r"--label.*visit"),
+        ({"label": "age"}, r"--label.*16.*137.*age"),
+        ({"label": "dose"}, r"--range.*dose.*1"),
+        ({"group": "age"}, r"--group.*age.*16"),
+        ({"group": "home"}, r"--group.*home"),
+        ({"protect": "person"}, r"--protect.*--person"),
     ],
 )
 def test_what_cannot_be_is_told(own, changes, part):

@@ -51,7 +51,7 @@ def test_every_variant_is_told_at_all_epsilons_and_baselines_are_left_out():
 
 def test_an_epsilon_that_a_variant_cannot_work_with_is_refused_wherever_it_stands():
     real = {"source": "diabetes"}
-    with pytest.raises(InputError, match=r"from 0\.01 to 12, got 20; choose noise laplace or auto"):
+    with pytest.raises(InputError, match=r"0\.01.*12.*20"):
         promised({"kind": "private_labels", "noise": "unbiased"}, data=real, privacy={"epsilon": [1, 20]})
     [(promise, _)] = promised({"kind": "private_labels"}, data=real, privacy={"epsilon": [20, 1]}).values()
     assert promise == "epsilon 12 or 1, delta 0 for one label (replace); noise is added by each party (local DP)"
@@ -111,9 +111,7 @@ def test_counts_are_added_of_common_bags_only_and_all_else_is_told_apart():
     assert sends.endswith(
         "label counts of every bag with noise and sums of its rows in all bags (30 numbers) with noise"
     )
-    with pytest.raises(
-        InputError, match=r"every party numbers .* set parties\.common_bags: true, else use trust: none"
-    ):
+    with pytest.raises(InputError, match=r"parties\.common_bags.*trust.*none"):
         promised(ratio, parties={"bags": 3})
 
 

@@ -71,7 +71,7 @@ def test_bags(entry: Any, text: Any) -> None:
 
 @pytest.mark.parametrize("entry", [0, -1, 1.0, True, "1", None, {"by": ""}, {"by": 3}, {"by": "x", "of": "y"}, 10**10])
 def test_what_are_no_bags(entry: Any) -> None:
-    with pytest.raises(ValidationError, match=r"must be a whole number from 1, or \{by: COLUMN\}"):
+    with pytest.raises(ValidationError, match=r"1.*COLUMN"):
         _read(BAGS, entry)
 
 
@@ -166,7 +166,7 @@ def test_public_rows_are_swept() -> None:
     "entry", [0, 1.0, -3, True, "all", None, [1], {**ALONG, "to": 1.5}, {"by": "LB"}, {**ALONG, "to": 0.1}]
 )
 def test_what_are_no_public_rows(entry: Any) -> None:
-    with pytest.raises(ValidationError, match=r"svmlight file, or \{by: COLUMN, from: PROBABILITY, to: PROB"):
+    with pytest.raises(ValidationError, match=r"COLUMN.*PROBABILITY.*PROB"):
         _read(AUXILIARY, entry)
 
 

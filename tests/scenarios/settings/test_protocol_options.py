@@ -308,7 +308,7 @@ def test_a_loss_that_is_not_linear_odd_is_refused_with_the_reason(loss):
         "protocols": [{"kind": "mean_operator", "loss": ["square", loss]}],
         "privacy": {"epsilon": 1},
     }
-    with pytest.raises(InputError, match=rf"loss.1.*'{loss}'.*off by"):
+    with pytest.raises(InputError, match=rf"loss\.1.*'{loss}'"):
         resolve(given)
 
 

@@ -34,7 +34,7 @@ from scenarios.simulated.bags import (
 def test_even_bags_differ_by_at_most_one_row(sizes, bags):
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     if min(sizes) < bags:
-        with pytest.raises(InputError, match=f"parties.bags is {bags}, but party {np.argmin(sizes)} has {min(sizes)}"):
+        with pytest.raises(InputError, match=rf"parties\.bags.*{bags}.*{np.argmin(sizes)}.*{min(sizes)}"):
             even_bags(offsets, bags)
         return
     found = even_bags(offsets, bags)
@@ -77,8 +77,7 @@ def test_persons_belong_to_one_party():
     require_one_holder(np.array([0, 2, 1, 4, 3, 5]), np.array([0, 2, 6]), persons, "name")
     with pytest.raises(
         InputError,
-        match=r"data.person: 2 of the 3 persons hold rows at several parties, such as name=ann at parties 0 and 1; "
-        r"deal whole persons, with parties.partition: \{by: COLUMN\} or a single party",
+        match=r"data\.person.*2.*3.*name.*0.*1.*parties\.partition.*COLUMN",
     ):
         require_one_holder(np.array([0, 1, 2, 3, 4, 5]), np.array([0, 2, 6]), persons, "name")
 
@@ -132,14 +131,14 @@ def test_majorities_take_turns():
 
 
 def test_the_share_of_a_minority_depends_on_the_classes():
-    with pytest.raises(InputError, match=r"majority must be below 1/3 = 0.333333 for 3 classes, got 0.4: no class"):
+    with pytest.raises(InputError, match=r"majority.*1/3.*0\.333333.*3.*0\.4"):
         bag_shares("majority", 0.4, 3)
 
 
 def test_proportions_are_as_listed():
     listed = [[0.2, 0.3, 0.5], [1, 0, 0]]
     np.testing.assert_allclose(bag_shares("proportions", listed, 3), listed)
-    with pytest.raises(InputError, match=r"one share for each of the 4 classes, got \[0.2, 0.3, 0.5\]"):
+    with pytest.raises(InputError, match=r"4.*0\.2.*0\.3.*0\.5"):
         bag_shares("proportions", listed, 4)
 
 
@@ -203,8 +202,7 @@ def test_bags_as_large_as_can_be(available, bags, share):
 def test_a_class_that_does_not_suffice_is_named():
     with pytest.raises(
         InputError,
-        match=r"4 bags of 100 rows with these shares need 200 private rows of the class 'a', but there are 180; "
-        "bags of 90 rows would do: lower parties.rows",
+        match=r"4.*100.*200.*'a'.*180.*90.*parties\.rows",
     ):
         bag_counts(bag_shares("majority", 0.05, 2), 4, 100, np.array([180, 999]), ("a", "b"))
     assert bag_counts(bag_shares("majority", 0.05, 2), 4, 100, np.array([200, 200]), ("a", "b")).tolist() == [
@@ -213,5 +211,5 @@ def test_a_class_that_does_not_suffice_is_named():
 
 
 def test_a_class_without_rows_is_named():
-    with pytest.raises(InputError, match=r"need 1 private rows of the class 'b', but there are 0; lower"):
+    with pytest.raises(InputError, match=r"1.*'b'.*0"):
         bag_counts(np.array([[0.0, 1.0]]), 1, None, np.array([9, 0]), ("a", "b"))

@@ -124,7 +124,7 @@ def test_parties_by_a_column_come_and_go():
 
 def test_what_does_not_suffice_is_told_with_its_period():
     time = np.append(np.zeros(100), np.ones(12)).astype(int)
-    with pytest.raises(InputError, match=r"in period 1 \(from 0\): parties.count 4 x parties.rows 30 needs 120"):
+    with pytest.raises(InputError, match=r"1.*0.*parties\.count.*4.*parties\.rows.*30.*120"):
         window_cut(
             table(time), time="t", periods={"every": 1}, window=None, period=2, test="next",
             auxiliary=10, parties=4, rows=30, partition="iid", seed=1, bag_each=False,
@@ -132,7 +132,7 @@ def test_what_does_not_suffice_is_told_with_its_period():
 
 
 def test_other_test_rows_are_refused():
-    with pytest.raises(InputError, match=r"data\.test must be next with data.time"):
+    with pytest.raises(InputError, match=r"data\.test.*data\.time"):
         window_cut(
             table(), time="t", periods=2, window=None, period=2, test=0.2,
             auxiliary=10, parties=4, rows=None, partition="iid", seed=1, bag_each=False,

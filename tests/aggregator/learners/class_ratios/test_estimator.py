@@ -98,7 +98,7 @@ def test_it_is_fitted_on_what_was_checked():
     [
         (BAGS, SHARES[:1], {}, "proportions"),
         (BAGS, 2 * SHARES, {}, "proportions"),
-        ([BAGS[0], np.full((2, 2), np.nan)], SHARES, {}, "bag 1"),
+        ([BAGS[0], np.full((2, 2), np.nan)], SHARES, {}, "1"),
         (BAGS, SHARES, {"seed": -1}, "seed"),
         (BAGS, SHARES, {"seed": 0.5}, "seed"),
     ],

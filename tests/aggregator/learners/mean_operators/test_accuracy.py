@@ -91,7 +91,7 @@ def test_without_noise_nothing_is_lost_and_a_known_majority_is_what_is_left_at_m
 
 @pytest.mark.parametrize("norm", [-1.0, np.nan, np.inf])
 def test_norms_are_numbers_from_zero(norm):
-    with pytest.raises(InputError, match="noise_norm must be a finite number of at least 0"):
+    with pytest.raises(InputError, match=r"noise_norm.*0"):
         noisy_accuracies(SPECTRUM, norm, 0.9, responses=True, shrunk=True)
 
 
@@ -172,5 +172,5 @@ def test_noise_has_a_word(norm, word):
 @pytest.mark.parametrize("function", [predicted_accuracy, loss_in_words])
 @pytest.mark.parametrize("norm", [-1.0, np.nan, np.inf])
 def test_norms_are_numbers_from_zero_bounds(function, norm):
-    with pytest.raises(InputError, match="noise_norm must be a finite number of at least 0"):
+    with pytest.raises(InputError, match=r"noise_norm.*0"):
         function(norm)

@@ -229,7 +229,7 @@ def test_a_budget_holds_before_anybody_is_asked(plan):
 
 
 def test_more_than_two_classes_are_refused(plan):
-    with pytest.raises(InputError, match=r"two classes.*data\.positive"):
+    with pytest.raises(InputError, match=r"data\.positive"):
         run(open_grid("inline"), plan("default", classes=("a", "b", "c")), 6, HONEST)
 
 

@@ -21,7 +21,7 @@ from federation.contract.errors import InputError
         ({"bins": 0}, "bins"),
         ({"adjacency": "replace", "expected_rows": 100}, "add_remove"),
         ({"expected_rows": 0}, "expected_rows"),
-        ({"expected_rows": 10**22}, "expected_rows must be a whole number from 1 to 1000000000, got 10{22}"),
+        ({"expected_rows": 10**22}, r"expected_rows.*1.*1000000000.*1"),
         ({"guard": True, "rounds": 1}, "guard"),
     ],
 )

@@ -184,13 +184,13 @@ def test_more_releases_never_cost_less(epsilons: list[float], extra: float) -> N
 
 def test_units_and_adjacencies_must_agree() -> None:
     for change in ({"unit": Unit.ROW}, {"adjacency": Adjacency.ADD_REMOVE}):
-        with pytest.raises(InputError, match="share one unit"):
+        with pytest.raises(InputError):
             compose([pure(1.0), pure(1.0, **change)], 1e-6)
 
 
 @pytest.mark.parametrize("delta", [-1e-9, 1.0])
 def test_impossible_delta_is_refused(delta: float) -> None:
-    with pytest.raises(InputError, match="delta must lie"):
+    with pytest.raises(InputError, match="delta"):
         compose([pure(1.0)], delta)
 
 
@@ -326,7 +326,7 @@ def test_steps_are_the_longest_walk_between_neighbours(held, wanted):
 def test_all_labels_of_a_person_are_so_many_changes(unit, adjacency, steps):
     promise = Guarantee(1.0, 0.0, unit, adjacency, "any")
     assert steps_between(promise, Unit.PERSON, REPLACE, rows_per_person=3) == steps
-    with pytest.raises(InputError, match="declare rows_per_person"):
+    with pytest.raises(InputError, match="rows_per_person"):
         steps_between(promise, Unit.PERSON, REPLACE)
 
 
@@ -334,7 +334,7 @@ def test_a_guarantee_that_protects_nobody_is_refused():
     promise = Guarantee(7.0, 0.0, Unit.LABEL, REPLACE, "any")
     assert converted(promise, Unit.LABEL, REPLACE) == promise
     assert converted(promise, Unit.PERSON, REPLACE, 2).epsilon == 14.0
-    with pytest.raises(InputError, match="epsilon 7 for label/replace is 21 for person/replace"):
+    with pytest.raises(InputError, match=r"epsilon.*7.*label/replace.*21.*person/replace"):
         converted(promise, Unit.PERSON, REPLACE, 3)
 
 
@@ -502,17 +502,17 @@ def test_of_a_release_the_curve_is_used_with_the_slack_of_discrete_noise():
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan])
 def test_only_guarantees_have_odds(epsilon):
-    with pytest.raises(InputError, match="epsilon must be a positive finite number"):
+    with pytest.raises(InputError, match="epsilon"):
         Odds(epsilon)
-    with pytest.raises(InputError, match="delta must lie"):
+    with pytest.raises(InputError, match="delta"):
         Odds(1.0, 1.0)
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, math.nan])
 def test_shares_are_from_0_to_1(share):
-    with pytest.raises(InputError, match="false_alarms must lie"):
+    with pytest.raises(InputError, match="false_alarms"):
         Odds(1.0).detections(share)
-    with pytest.raises(InputError, match="prior must lie"):
+    with pytest.raises(InputError, match="prior"):
         Odds(1.0).belief(share)
 
 
@@ -573,5 +573,5 @@ def test_a_period_without_a_release_spends_nothing():
 
 def test_releases_under_two_adjacencies_have_no_total():
     other = Guarantee(1.0, 0.0, Unit.LABEL, Adjacency.ADD_REMOVE, "response")
-    with pytest.raises(InputError, match="one unit and adjacency"):
+    with pytest.raises(InputError, match="adjacency"):
         spent_over_periods({2: windows_pure(1.0), 3: other}, None, Unit.LABEL, 0.0)

@@ -312,11 +312,11 @@ def test_solver_slack_is_attained_where_the_risk_is_only_the_regulariser():
         ({"regularisation": math.inf}, "regularisation"),
         ({"parties": 0}, "parties"),
         ({"classes": 1}, "classes"),
-        ({"reach": 0.0}, "reach must be a positive"),
-        ({"reach": math.inf}, "reach must be a positive"),
-        ({"auxiliary_rows": 0}, "the number of auxiliary rows must be"),
-        ({"auxiliary_rows": 2.5}, "the number of auxiliary rows must be"),
-        ({"form": "publishd"}, "did you mean 'published'"),
+        ({"reach": 0.0}, "reach"),
+        ({"reach": math.inf}, "reach"),
+        ({"auxiliary_rows": 0}, None),
+        ({"auxiliary_rows": 2.5}, None),
+        ({"form": "publishd"}, "published"),
     ],
 )
 def test_refuses_what_no_theorem_covers(rule, changed, match):
@@ -330,17 +330,17 @@ def test_other_refusals():
     with pytest.raises(InputError, match="parties"):
         sensitivity.statistic(0)
     for reach in (0.0, -1.0, math.nan):
-        with pytest.raises(InputError, match="reach must be a positive"):
+        with pytest.raises(InputError, match="reach"):
             sensitivity.statistic(3, reach)
     for rows in (0, -1, 2.5):
-        with pytest.raises(InputError, match="the number of auxiliary rows must be"):
+        with pytest.raises(InputError):
             sensitivity.vote_shares(3, rows)
     with pytest.raises(InputError, match="gradient_tolerance"):
         sensitivity.solver_slack(-1.0, 0.1)
     with pytest.raises(InputError, match="regularisation"):
         sensitivity.solver_slack(1e-9, 0.0)
     for lam in (0.0, 1e-320, 1e16, math.nan):
-        with pytest.raises(InputError, match="regularisation must be a number from 1e-100 to 1e15"):
+        with pytest.raises(InputError, match=r"regularisation.*1e-100.*1e15"):
             sensitivity.radius(lam, 2)
     assert all(
         math.isfinite(sensitivity.majority_vote("tight", regularisation=lam, parties=1, classes=2, auxiliary_rows=9))

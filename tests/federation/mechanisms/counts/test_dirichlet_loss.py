@@ -210,7 +210,7 @@ def test_beta_tail_in_all_regimes_is_a_probability_that_falls() -> None:
 )
 @pytest.mark.parametrize("name", ["log_threshold", "delta_eq9", "delta_exact"])
 def test_arguments_out_of_range_are_refused(name: str, arguments: tuple[float, ...]) -> None:
-    with pytest.raises(InputError, match="epsilon must be >= 0"):
+    with pytest.raises(InputError, match=r"epsilon.*0"):
         getattr(dirichlet_loss, name)(*arguments)
 
 
@@ -229,10 +229,10 @@ def test_an_epsilon_whose_exponential_is_no_double_keeps_its_delta(epsilon: floa
 @pytest.mark.parametrize(
     ("epsilon", "delta", "words"),
     [
-        (0.0, 0.1, "epsilon must be"),
-        (math.inf, 0.1, "epsilon must be"),
-        (1.0, 0.0, "delta must"),
-        (1.0, 1.0, "delta must"),
+        (0.0, 0.1, "epsilon"),
+        (math.inf, 0.1, "epsilon"),
+        (1.0, 0.0, "delta"),
+        (1.0, 1.0, "delta"),
     ],
 )
 def test_no_dirichlet_noise_is_pure(epsilon: float, delta: float, words: str) -> None:

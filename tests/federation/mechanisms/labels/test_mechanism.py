@@ -37,7 +37,7 @@ from federation.mechanisms.noise.mechanism import NOISE_KEY
     ],
 )
 def test_a_range_has_two_ends_in_order_that_doubles_can_compute_with(ends):
-    with pytest.raises(InputError, match="label_range must be two numbers"):
+    with pytest.raises(InputError, match="label_range"):
         LabelRange(*ends)
 
 
@@ -50,12 +50,12 @@ def test_a_range_is_made_of_any_two_numbers_in_a_row():
     for ends in ((0.0, 2.0), [0, 2], np.array([0.0, 2.0])):
         assert LabelRange.of(ends) == LabelRange(0.0, 2.0)
     for ends in ((0.0,), (0.0, 1.0, 2.0), (), "01", 1.0, None):
-        with pytest.raises(InputError, match="label_range must be two finite numbers"):
+        with pytest.raises(InputError, match="label_range"):
             LabelRange.of(ends)
 
 
 def test_what_to_do_outside_is_one_of_two_words():
-    with pytest.raises(InputError, match="outside must be 'refuse' or 'clip', got 'drop'"):
+    with pytest.raises(InputError, match=r"outside.*refuse.*clip.*drop"):
         LabelRange(0.0, 1.0, "drop")
 
 
@@ -63,7 +63,7 @@ def test_what_to_do_outside_is_one_of_two_words():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (np.array([0.5, np.nan]), "got NaN"),
+        (np.array([0.5, np.nan]), "NaN"),
         (np.array([]), "shape"),
         (np.ones((2, 2)), "shape"),
         (np.array(["a"]), "numbers"),
@@ -78,7 +78,7 @@ def test_what_is_no_label_is_refused(labels, message, outside):
 @pytest.mark.parametrize("label", [-1e-9, 7.123456, np.inf, -np.inf])
 def test_labels_outside_are_refused_without_telling_them_or_clipped(label):
     labels = np.array([0.5, label])
-    with pytest.raises(InputError, match="some do not") as caught:
+    with pytest.raises(InputError) as caught:
         LabelRange(0.0, 1.0).checked(labels)
     assert "7.123456" not in str(caught.value)
     np.testing.assert_array_equal(LabelRange(0.0, 1.0, "clip").checked(labels), [0.5, min(max(label, 0.0), 1.0)])
@@ -153,5 +153,5 @@ def test_without_labels_moments_are_the_largest_of_any_label(noise):
 
 @pytest.mark.parametrize("labels", [[], [[0.0]], [np.nan], [3.1], ["a"]])
 def test_labels_that_are_none_are_refused(mechanism, labels):
-    with pytest.raises(InputError, match="labels must"):
+    with pytest.raises(InputError, match="labels"):
         mechanism.release(np.array(labels), NoiseBits(1, "test"))

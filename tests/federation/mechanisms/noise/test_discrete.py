@@ -208,25 +208,25 @@ def test_what_the_grid_adds_is_charged_where_continuous_noise_has_epsilon_0() ->
 
 @pytest.mark.parametrize("sigma", [0, -3, 2**40 + 1, 2.0, Fraction(-3, 2), Fraction(1, 2**40 + 1), Fraction(2**41, 3)])
 def test_impossible_sigmas_are_refused(sigma: int | Fraction) -> None:
-    with pytest.raises(InputError, match="sigma must be an integer"):
+    with pytest.raises(InputError, match="sigma"):
         discrete_gaussian.sample_discrete_gaussian(NoiseBits(1, "x"), sigma, 1)
 
 
 @pytest.mark.parametrize("size", [-1, 1.5, 2**40 + 1])
 def test_impossible_numbers_of_draws_are_refused(size: float) -> None:
-    with pytest.raises(InputError, match="size must be an integer"):
+    with pytest.raises(InputError, match="size"):
         discrete_gaussian.sample_discrete_gaussian(NoiseBits(1, "x"), 3, size)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"epsilon": -0.1}, "epsilon must be a finite"),
-        ({"mu": 0.0}, "mu must be a positive"),
-        ({"mu": math.nan}, "mu must be a positive"),
-        ({"dimension": 0}, "dimension must be an integer"),
-        ({"dimension": 1.5}, "dimension must be an integer"),
-        ({"sigma": 0}, "sigma must be an integer"),
+        ({"epsilon": -0.1}, "epsilon"),
+        ({"mu": 0.0}, "mu"),
+        ({"mu": math.nan}, "mu"),
+        ({"dimension": 0}, "dimension"),
+        ({"dimension": 1.5}, "dimension"),
+        ({"sigma": 0}, "sigma"),
     ],
 )
 def test_impossible_arguments_of_the_bound_are_refused(change: dict, message: str) -> None:
@@ -346,15 +346,15 @@ def test_the_mean_magnitude_of_hardly_any_noise_is_hardly_anything() -> None:
 
 @pytest.mark.parametrize("size", [-1, 1.5, 2**40 + 1])
 def test_impossible_numbers_of_draws_are_refused_discrete_laplace(size: float) -> None:
-    with pytest.raises(InputError, match="size must be an integer"):
+    with pytest.raises(InputError, match="size"):
         discrete_laplace.sample_discrete_laplace(NoiseBits(1, "x"), 3, size)
 
 
 @pytest.mark.parametrize("scale", [0, -1, 2**40 + 1, 1.5, Fraction(-1, 2), Fraction(1, 2**40 + 1), Fraction(2**41, 3)])
 def test_impossible_scales_are_refused(scale: int | Fraction) -> None:
-    with pytest.raises(InputError, match="scale must be an integer"):
+    with pytest.raises(InputError, match="scale"):
         discrete_laplace.sample_discrete_laplace(NoiseBits(1, "x"), scale, 1)
-    with pytest.raises(InputError, match="scale must be an integer"):
+    with pytest.raises(InputError, match="scale"):
         discrete_laplace.epsilon(1, scale)
 
 

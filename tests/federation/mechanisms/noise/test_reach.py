@@ -146,12 +146,12 @@ def test_released_noise_stays_within_its_reaches(noise):
 
 @pytest.mark.parametrize("entries", [0, -1, 1.5])
 def test_a_norm_needs_an_entry(entries):
-    with pytest.raises(InputError, match="entries must be an integer of at least 1"):
+    with pytest.raises(InputError, match=r"entries.*1"):
         norm_reach(laplace_tail(1.0), entries, 1e-6)
 
 
 def test_what_is_no_probability_is_refused():
-    with pytest.raises(InputError, match="strictly between 0 and 1"):
+    with pytest.raises(InputError, match=r"0.*1"):
         norm_reach(laplace_tail(1.0), 3, 0.0)
-    with pytest.raises(InputError, match="strictly between 0 and 1"):
+    with pytest.raises(InputError, match=r"0.*1"):
         entry_reach(laplace_tail(1.0), 1.0)

@@ -55,7 +55,7 @@ def test_a_bound_in_l1_makes_for_less_noise(tumours):
 def test_rows_that_are_a_little_too_long_are_refused_but_for_rounding(tumours):
     rows, labels = tumours
     release_moment(rows * (1 + 1e-12), labels, epsilon=1)
-    with pytest.raises(InputError, match="rows must have norm at most 1, and row 0"):
+    with pytest.raises(InputError, match=r"rows.*1.*0"):
         release_moment(rows * (1 + 1e-6), labels, epsilon=1)
 
 
@@ -63,7 +63,7 @@ def test_rows_that_are_a_little_too_long_are_refused_but_for_rounding(tumours):
 def test_rows_over_the_bound_are_refused_unless_they_may_be_cut(tumours, l1_bound):
     rows, labels = tumours
     scaled = rows * 3
-    with pytest.raises(InputError, match=r"row 0 .* has norm 3.*long_rows='cut'"):
+    with pytest.raises(InputError, match=r"0.*3.*long_rows.*cut"):
         release_moment(scaled, labels, epsilon=1, l1_bound=l1_bound)
     kind = "laplace" if l1_bound else "pure"
     one, other = (
@@ -78,12 +78,12 @@ def test_rows_over_the_bound_are_refused_unless_they_may_be_cut(tumours, l1_boun
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"labels": np.array([0, 2])}, "labels must be 0 or 1, got .*2"),
-        ({"labels": np.array([0])}, "labels must be one for each"),
+        ({"labels": np.array([0, 2])}, r"labels.*0.*1.*2"),
+        ({"labels": np.array([0])}, "labels"),
         ({"rows": np.array([[np.nan], [0.1]])}, "finite"),
         ({"long_rows": "drop"}, "long_rows"),
-        ({"l1_bound": 0.0}, "l1_bound must be a positive"),
-        ({"l1_bound": -1.0}, "l1_bound must be a positive"),
+        ({"l1_bound": 0.0}, "l1_bound"),
+        ({"l1_bound": -1.0}, "l1_bound"),
         ({"epsilon": 0.0}, "epsilon"),
         ({"noise": "gaussian"}, "delta"),
     ],

@@ -102,7 +102,7 @@ def test_gaussian_shares_have_no_less_than_their_part_and_hardly_more(sigma: int
 def test_so_many_parties_that_the_grid_is_coarse_are_refused_for_gaussian_shares_only() -> None:
     most = WHOLE["discrete_gaussian"].grid_scale ** 2 // 16
     shares.check(WHOLE["discrete_gaussian"], most)
-    with pytest.raises(InputError, match=f"contributors must be at most {most} "):
+    with pytest.raises(InputError, match=rf"contributors.*{most}"):
         shares.check(WHOLE["discrete_gaussian"], most + 1)
     for name in ("l2_gamma", "discrete_laplace"):
         shares.check(WHOLE[name], shares.MOST)
@@ -124,7 +124,7 @@ def test_shares_of_a_whole_scale_are_exact_and_each_may_be_as_small_as_four_step
     coarse = replace(whole, scale=16 * whole.step)
     assert [shares.variance(coarse, contributors) for contributors in (1, 4, 16)] == [coarse.variance()] * 3
     shares.check(coarse, 16)
-    with pytest.raises(InputError, match="contributors must be at most 16 "):
+    with pytest.raises(InputError, match=r"contributors.*16"):
         shares.check(coarse, 17)
 
 
@@ -199,7 +199,7 @@ def test_fewer_shares_promise_less(dimension: int, left: float, fewer: float) ->
 
 @pytest.mark.parametrize("left", [0.0, -0.1, 1.1, np.nan])
 def test_a_part_of_the_noise_is_from_0_to_1(left: float) -> None:
-    with pytest.raises(InputError, match="left must be a part of the noise"):
+    with pytest.raises(InputError, match="left"):
         weakened(laplace(2), left)
 
 

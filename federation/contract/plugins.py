@@ -148,6 +148,11 @@ def find(group: str, what: str, name: str) -> Installed:
     return known[name]
 
 
+_FORMER = {"federation.queries": "federation.questions"}  # groups that packages may still use
+
+
 @cache
 def _scanned(group: str, path: tuple[str, ...]) -> dict[str, Installed]:
-    return {entry.name: Installed(entry) for entry in sorted(entry_points(group=group), key=lambda entry: entry.name)}
+    groups = [group] if group not in _FORMER else [_FORMER[group], group]
+    found = {entry.name: Installed(entry) for one in groups for entry in entry_points(group=one)}
+    return dict(sorted(found.items()))

@@ -342,6 +342,12 @@ def unreadable(cohort, question: "Absent"): return question
 NAMES = ("told", "other_name", "undecided", "untyped", "unnamed", "unreadable", "number", "missing")
 
 
+@pytest.mark.parametrize("group", ["federation.queries", "federation.questions"])
+def test_a_package_may_install_its_queries_in_the_former_group(import_folder, group):
+    install(import_folder, "Asking-Pack", CODE, {group: ["told = asking_pack:told"]})
+    assert question_type("told").kind == "told"
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [

@@ -49,8 +49,8 @@ class Statement(StrEnum):
     MASKED_RESPONSES = "the masked responses of all parties: {sent}"
     EXACT = "from every party without noise: {sent}"
     NOISY = "from every party with noise: {sent}"
-    ONLY_SUM = "of masked responses only the sum over all parties, with the whole noise"
-    NO_SINGLE_RESPONSE = "no single masked response, even if it deviates from the protocol"
+    ONLY_SUM = "only the sum of the masked responses of all parties, with the whole noise"
+    NO_SINGLE_RESPONSE = "no response of a single party without its mask, even if it deviates from the protocol"
     ADDING_NOISE = "adding the noise, using the responses for nothing else and keeping them secret"
     NOTHING_PROTECTED = "nothing that is protected, because it sees no more than it may publish"
     EVERYTHING = "everything, because no noise protects the responses"
@@ -137,8 +137,8 @@ def disclosed(place: Place | None, servers: Servers, sent: Sequence[Sent]) -> tu
     Examples:
         >>> facts = disclosed(Place.SHARES, "two", [Sent("its sums", 9, private=True)])
         >>> [str(fact) for fact in facts if (fact.role, fact.relation) == (Role.AGGREGATOR, Relation.SEES)]
-        ['of masked responses only the sum over all parties, with the whole noise', 'no single masked response, even if
-        it deviates from the protocol']
+        ['only the sum of the masked responses of all parties, with the whole noise', 'no response of a single party
+        without its mask, even if it deviates from the protocol']
     """
     found = [
         Fact(Role.PARTY, Relation.HAS, Statement.OWN_ROWS),

@@ -332,7 +332,15 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter:
     for function in ("derived", "signed"):
         monkeypatch.setattr(two_servers, function, getattr(keys, function))
     split, recovered = shamir.split, shamir.recovered
-    monkeypatch.setattr(shamir, "split", counting(split, SPLIT))
+
+    def splitting(*given):
+        found[SPLIT] += 1
+        streams = found[STREAM]
+        shares = split(*given)
+        found[STREAM] = streams  # the stream of the coefficients is a part of a split
+        return shares
+
+    monkeypatch.setattr(shamir, "split", splitting)
 
     def recovering(shares, places):
         found[RECOVER] += len(places)

@@ -203,7 +203,7 @@ def test_persons_pay_for_every_bag_that_they_are_in(plan):
         assert (guarantee["unit"], guarantee["epsilon"], guarantee["delta"]) == ("person", 1.0, 1e-3)
         scales.append(guarantee["parameters"]["scale"])
     assert scales[1] > 1.9 * scales[0]
-    with pytest.raises(QuorumError):
+    with pytest.raises(QuorumError, match="one person"):
         run(open_grid("inline"), plan("gaussian"), 6, persons)
 
 
@@ -213,12 +213,12 @@ def test_too_few_answers_end_the_run(plan):
 
 
 def test_fewer_bags_than_classes_are_refused_before_any_party_is_asked(plan):
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="at least as many bags as classes"):
         run(open_grid("inline"), plan("off", parties=1), 1, Reference("support.bagged:NoSuchProvider"))
 
 
 def test_bags_that_cannot_tell_the_classes_apart_are_refused_without_noise(plan):
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="cannot be told apart"):
         run(
             open_grid("inline"),
             plan("off", parties=2, quorum=0.4),
@@ -286,7 +286,7 @@ def test_a_damaged_file_is_refused(plan, damage, tmp_path):
         np.savez(path, epsilon=np.ones(1))
     else:
         path.write_bytes(damage)
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="not a released estimator"):
         ReleasedRatios.load(path)
 
 
@@ -345,11 +345,13 @@ def session(plan, name):
 
 
 @pytest.mark.parametrize("name", [name for name in OPTIONS if "protect" not in OPTIONS[name]])
-def test_without_noise_it_learns_what_it_would_of_one_party_with_all_rows(plan, make_plan, tmp_path, name):
-    common = plan(f"{name}_off", directory=str(tmp_path / "common"))
+def test_without_noise_it_learns_what_it_would_of_one_party_with_all_rows(
+    common_session_plan, make_plan, tmp_path, name
+):
+    common = common_session_plan(f"{name}_off", directory=str(tmp_path / "common"))
     Path(common.run.directory).mkdir()
     run(open_grid("inline"), common, PARTIES, dealt())
-    alone = plan(f"{name}_off", parties=1, common_bags=False, directory=str(tmp_path / "alone"))
+    alone = common_session_plan(f"{name}_off", parties=1, common_bags=False, directory=str(tmp_path / "alone"))
     Path(alone.run.directory).mkdir()
     run(open_grid("inline"), alone, 1, dealt(1))
     exact = name in ("auto", "rows", "exact")  # rows as they come; sums are rounded to a grid
@@ -361,8 +363,8 @@ def test_without_noise_it_learns_what_it_would_of_one_party_with_all_rows(plan, 
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_every_variant_estimates_the_shares_of_a_shifted_set_common_session(plan, name):
-    chosen = plan(name, epsilons=(8.0,))
+def test_every_variant_estimates_the_shares_of_a_shifted_set_common_session(common_session_plan, name):
+    chosen = common_session_plan(name, epsilons=(8.0,))
     _, summary = run(open_grid("inline"), chosen, PARTIES, dealt())
     assert not summary["failed_variants"]
     assert np.abs(common_session_ratios(chosen, name) - SHARES).sum() < 0.2
@@ -375,16 +377,18 @@ def test_every_variant_estimates_the_shares_of_a_shifted_set_common_session(plan
     assert ("rows of bags, which are public, were checked" in told) is ("submit" not in OPTIONS[name])
 
 
-def test_masks_change_no_byte(plan):
+def test_masks_change_no_byte(common_session_plan):
     files = [
-        run(open_grid("inline"), plan("rows", "embedded", epsilons=(1.0,), summation=summed), 3, dealt())[0]
+        run(
+            open_grid("inline"), common_session_plan("rows", "embedded", epsilons=(1.0,), summation=summed), 3, dealt()
+        )[0]
         for summed in (NAME, "")
     ]
     assert files[0] == files[1]
 
 
-def test_parties_are_asked_once_for_counts_of_which_several_variants_learn(plan):
-    chosen = plan(
+def test_parties_are_asked_once_for_counts_of_which_several_variants_learn(common_session_plan):
+    chosen = common_session_plan(
         variants=tuple(
             VariantPlan(name, "class_ratio", {**OPTIONS["rows"], "estimator": name, "trust": "secure"})
             for name in ("whitened", "class_means")
@@ -396,9 +400,9 @@ def test_parties_are_asked_once_for_counts_of_which_several_variants_learn(plan)
     assert 0.99 < total["epsilon"] <= 1.0  # of one release
 
 
-def test_one_noise_for_all_is_less_than_one_of_each(plan):
+def test_one_noise_for_all_is_less_than_one_of_each(common_session_plan):
     """Of seven parties at a small epsilon: the root mean square error over draws."""
-    chosen = plan("rows", "rows_own", epsilons=(0.3,), draws=8)
+    chosen = common_session_plan("rows", "rows_own", epsilons=(0.3,), draws=8)
     run(open_grid("inline"), chosen, PARTIES, dealt())
     errors = {
         name: np.mean([np.abs(common_session_ratios(chosen, name, noise=draw) - SHARES).sum() for draw in range(8)])
@@ -407,7 +411,7 @@ def test_one_noise_for_all_is_less_than_one_of_each(plan):
     assert errors["rows"] < 0.6 * errors["rows_own"]
 
 
-def test_parts_of_a_bag_are_left_out_together_where_each_party_has_its_own_noise(plan, monkeypatch):
+def test_parts_of_a_bag_are_left_out_together_where_each_party_has_its_own_noise(common_session_plan, monkeypatch):
     left = {}
 
     def fitted(fitting, labelled, draw):
@@ -417,35 +421,35 @@ def test_parts_of_a_bag_are_left_out_together_where_each_party_has_its_own_noise
     fit = Fitting.fit
     monkeypatch.setattr(Fitting, "fit", fitted)
     for common in (True, False):
-        run(open_grid("inline"), plan("rows_own", epsilons=(8.0,), common_bags=common), PARTIES, dealt())
+        run(open_grid("inline"), common_session_plan("rows_own", epsilons=(8.0,), common_bags=common), PARTIES, dealt())
         [groups] = left.values()
         parts = [[0, 1, 2, 3, 4], *[[0, 1, 2, 3]] * (PARTIES - 1)]
         of_party = [[party] * len(bags) for party, bags in enumerate(parts)]
         assert groups == [*chain(*(parts if common else of_party))]
 
 
-def test_a_bag_of_which_nobody_has_a_row_is_left_out(plan):
-    chosen = plan("embedded", "rows", "private_rows", bags=6, epsilons=(8.0,))
+def test_a_bag_of_which_nobody_has_a_row_is_left_out(common_session_plan):
+    chosen = common_session_plan("embedded", "rows", "private_rows", bags=6, epsilons=(8.0,))
     _, summary = run(open_grid("inline"), chosen, PARTIES, dealt())
     assert not summary["failed_variants"]
     for name in ("embedded", "rows", "private_rows"):
         assert np.abs(common_session_ratios(chosen, name) - SHARES).sum() < 0.3
 
 
-def test_too_few_bags_for_the_classes_are_refused(plan):
-    with pytest.raises(InputError, match=r"2.*3"):
-        session(plan("auto", bags=2), "auto")
-    chosen = plan("private_rows", epsilons=(0.01,))
-    with pytest.raises(InputError, match="bags"):
+def test_too_few_bags_for_the_classes_are_refused(common_session_plan):
+    with pytest.raises(InputError, match="2 bags that are the same at all parties cannot tell 3 classes apart"):
+        session(common_session_plan("auto", bags=2), "auto")
+    chosen = common_session_plan("private_rows", epsilons=(0.01,))
+    with pytest.raises(InputError, match="bags have rows enough beside the noise"):
         run(open_grid("inline"), chosen, PARTIES, dealt())
 
 
-def test_bags_of_each_party_are_not_added_up(plan):
-    assert isinstance(session(plan("auto"), "auto"), CommonSession)
-    assert type(session(plan("auto_own"), "auto_own")) is RatioSession
-    assert type(session(plan("auto_off", common_bags=False), "auto_off")) is RatioSession
-    with pytest.raises(InputError, match=r"parties\.common_bags"):
-        run(open_grid("inline"), plan("auto", common_bags=False), PARTIES, dealt())
+def test_bags_of_each_party_are_not_added_up(common_session_plan):
+    assert isinstance(session(common_session_plan("auto"), "auto"), CommonSession)
+    assert type(session(common_session_plan("auto_own"), "auto_own")) is RatioSession
+    assert type(session(common_session_plan("auto_off", common_bags=False), "auto_off")) is RatioSession
+    with pytest.raises(InputError, match=r"every party numbers the bags that it has.*parties\.common_bags: true"):
+        run(open_grid("inline"), common_session_plan("auto", common_bags=False), PARTIES, dealt())
 
 
 WORLD = Mixtures(3)

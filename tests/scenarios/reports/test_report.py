@@ -30,7 +30,7 @@ def test_it_says_what_was_reached_who_is_protected_and_what_it_cost(make_run):
     for part in (
         "Means are over 6 releases at each ε (3 splits of the data).",
         "What they are worth is not said: there is no baseline constant beside them.",
-        "Protected is one party, with everything it holds: when it is replaced by anything else",
+        "Protected is all data of one party",
         "2.72 at ε = 1",
         "0.700 ± 0.014",  # the squares of 6 values sum to .001
         "0.675 to 0.725",  # t(2) = 4.3027 times .01 / sqrt(3)
@@ -409,7 +409,7 @@ def test_what_it_is_worth_comes_first(make_run):
     worth = "✗ soft_vote is no better than always saying “no” at ε = 0.1. → soft_vote would be useful from ε = 1 on."
     assert worth in text
     assert text.index(worth) < text.index("Means are over 6 releases")
-    assert text.index(worth) < text.index("Protected is one party") < text.index("Accuracy over ε: mean")
+    assert text.index(worth) < text.index("Protected is all data of one party") < text.index("Accuracy over ε: mean")
     assert "✓" not in page(make_run("other")).text
 
 

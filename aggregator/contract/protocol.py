@@ -206,10 +206,10 @@ def refuse_misplaced(options: Any, names: tuple[str, ...], home: str, at_home: b
     words, and `at_home` whether that is chosen. Raises `InputError`.
 
     Examples:
-        >>> from aggregator.protocols.soft_vote.soft_vote import SoftVote
-        >>> SoftVote(perturb="output", shrinkage=0.5)
+        >>> from aggregator.protocols.parameter_average import ParameterAverage
+        >>> ParameterAverage(average="unit", clip=0.5)
         Traceback (most recent call last):
-        federation.contract.errors.InputError: shrinkage belongs to decoder: least_squares; remove it or choose that
+        federation.contract.errors.InputError: clip belongs to average: clipped; remove it or choose that
     """
     defaults = {field.name: field.default for field in dataclasses.fields(options)}
     strays = [name for name in names if _plain(getattr(options, name)) != _plain(defaults[name])]

@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_type_hints
+from typing import Any, ClassVar, Protocol, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -21,10 +21,6 @@ from federation.contract.plugins import Reference
 from federation.contract.query import MOST_DRAWS, MOST_ROWS, whole
 from federation.contract.trust import TrustTerms
 from federation.contract.validation import typed
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
 
 _ONE = TrustTerms(1)
 
@@ -87,7 +83,15 @@ class KnownNumbers(PublicNumbers):
 
 
 T = TypeVar("T")
-P = TypeVar("P", bound="DataclassInstance")
+
+
+class _Part(Protocol):
+    """A frozen dataclass that is a part of a plan."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+P = TypeVar("P", bound=_Part)
 
 MOST_PARTIES = 10**8  # of one trial, whose every question takes a byte for each
 

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from federation.numerics.rows import Booleans, Floats
-
+Booleans = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 Arrays = Mapping[str, np.ndarray]  # by name of a field, with the parties on the first axis
 
 BEYOND = 1e-6  # the probability with which an honest response is scaled, for a party, a query and a noise draw

@@ -147,7 +147,7 @@ class AdditiveMechanism:
 
         Examples:
             >>> mechanism = calibrate_laplace(l1_sensitivity=1.0, dimension=1, epsilon=2.0)
-            >>> mechanism.log_ratio(np.array([[0.0], [0.5], [3.0]]), np.zeros(1), np.ones(1))
+            >>> mechanism.log_ratio(np.array([[0.0], [0.5], [3.0]]), np.zeros(1), np.ones(1)).round(3)
             array([-2.,  0.,  2.])
         """
         if self.name == "discrete_gaussian":
@@ -263,7 +263,7 @@ def calibrate(
         >>> round(pure.scale, 3), round(normal.scale, 3)
         (1.0, 3.731)
         >>> round(calibrate("gaussian", sensitivity=1.0, dimension=10, epsilon=1.0, delta=1e-5, rounds=4).scale, 3)
-        7.462
+        7.463
     """
     _check(sensitivity, dimension, epsilon)
     require_whole("rounds", rounds, 1)

@@ -200,7 +200,8 @@ def calibrate_vector_sums(
 
     Examples:
         >>> noise = calibrate_vector_sums("pure", ball=Ball(1.0, scaled=True), dimension=10, epsilon=1.0,
-        contributors=80) >>> noise.name, noise.additive.sensitivity, noise.additive.scale
+        ...                               contributors=80)
+        >>> noise.name, noise.additive.sensitivity, noise.additive.scale
         ('vector_sum_l2_gamma', 2.0, 2.0)
         >>> noise.release(np.arange(10.0), NoiseBits(1, "example", 0)).shape
         (1, 10)

@@ -262,7 +262,7 @@ def test_the_spread_of_weights_is_that_of_the_shares_that_came(label_totals_sess
     session, _ = label_totals_session_learned(
         label_totals_session_world({"noise": noise, "shrink": False}, draws=draws), 5.0, parties=(0, 2, 3, 5)
     )
-    answers = session._sums
+    [answers] = session.answers
     assert answers.wholes == 4 / 3
     inverse = np.linalg.inv(answers.total("gram"))
     learned_weights = np.array([session.learn(draw)[1]["weights"] for draw in range(draws)])

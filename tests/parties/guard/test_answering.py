@@ -283,7 +283,7 @@ def test_what_cannot_be_imported_is_listed_and_named_when_it_is_used(broken_pack
     assert {"votes", "votes_of_theirs"} <= set(kinds())
     assert callable(answerer("votes"))
     for use in (answerer, question_type):
-        with pytest.raises(InputError, match="'votes_of_theirs' of " + CAUSE.format("questions", "answer")):
+        with pytest.raises(InputError, match="'votes_of_theirs' of " + CAUSE.format("queries", "answer")):
             use("votes_of_theirs")
 
 

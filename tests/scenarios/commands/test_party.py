@@ -86,7 +86,7 @@ def test_from_an_invitation_to_an_approved_plan(typed, tmp_path, monkeypatch):
     (tmp_path / "site/plan.json").write_text(json.dumps(sealed))
     code, printed, _ = typed("check", "site/site.toml")
     assert code == 0
-    for words in ("votes, once at most", "WITHOUT noise: the aggregator is trusted to add it", "40 rows", "ready"):
+    for words in ("votes, once at most", "no noise (the aggregator is trusted to add it)", "40 rows", "ready"):
         assert words in printed
     code, printed, _ = typed("approve", "site/site.toml")
     assert code == 0
@@ -108,7 +108,7 @@ def test_a_second_server_from_its_first_key_to_what_it_told(typed, tmp_path, mon
     code, printed, _ = typed("check", path)
     assert (code, printed.splitlines()[-1]) == (0, "ready")
     code, printed, _ = typed("approve", path)
-    assert (code, "it holds no rows" in printed, "approved: " in printed) == (0, True, True)
+    assert (code, "and no rows" in printed, "approved: " in printed) == (0, True, True)
     assert typed("deny", path)[0] == 0
     for command in ("spent", "new-table"):
         code, _, error = typed(command, path)

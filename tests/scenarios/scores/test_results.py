@@ -219,7 +219,7 @@ def test_artefacts_say_that_nothing_was_scored(run, tmp_path):
     assert UNSCORED in page
     assert "Results</h2>" not in page
     assert "intervals" not in page
-    assert "Protected is one party" in page  # a guarantee needs no test row
+    assert "Protected is all data of one party" in page  # a guarantee needs no test row
     assert json.loads((run.directory / "run.json").read_text())["status"] == "done"
     assert unscored(run.rows) == [UNSCORED]
     assert unscored([]) == unscored([{**run.rows[0], "metric": "accuracy"}]) == []

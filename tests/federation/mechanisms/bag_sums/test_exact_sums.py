@@ -52,7 +52,9 @@ def test_sums_are_the_exact_ones_rounded_once(seed: int, size: int, spread: floa
 
 def test_two_sums_lie_no_further_apart_on_the_grid_of_the_noise_than_is_charged(monkeypatch):
     """Where sums have as many digits as doubles hold, more than half a step is lost: the division rounds, too."""
-    monkeypatch.setattr(label_sums.discrete_gaussian, "sample", lambda bits, scale, size: np.zeros(size, np.int64))
+    monkeypatch.setattr(
+        label_sums.discrete_gaussian, "sample_discrete_gaussian", lambda bits, scale, size: np.zeros(size, np.int64)
+    )
     rng = np.random.default_rng(3)
     weights = rng.normal(size=(4000, 4))
     labels = (weights > 0).astype(float)  # and the lowest label elsewhere: sums are the largest that there are

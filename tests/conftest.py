@@ -44,13 +44,6 @@ settings.register_profile("thorough", deadline=None, max_examples=8 * DEFAULT)  
 settings.load_profile("suite")
 
 
-@pytest.hookimpl(wrapper=True, optionalhook=True)
-def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """One worker more than there are processors: tests wait for servers, for disks, and for answers that take time."""
-    found = yield
-    return found if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else found + 1
-
-
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what lies in a slow room, if it does not need real data."""
     room = item.path.relative_to(Path(__file__).parent).parts[0] if Path(__file__).parent in item.path.parents else ""

@@ -103,6 +103,7 @@ def honest():
     return {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", get_args(Kind))
 def test_attackers_end_no_run(predicted, kind, honest):
     found, failures = attacked(predicted, Conduct(hostile=3 / 8, kind=kind, seed=1))
@@ -120,6 +121,7 @@ def test_attackers_end_no_run(predicted, kind, honest):
     assert sum(not np.array_equal(found[name], honest[name]) for name in found) > len(found) / 2  # the attack is one
 
 
+@pytest.mark.slow
 def test_dropouts_end_no_run_above_the_quorum(predicted):
     conduct = Conduct(dropout=0.4, seed=1)
     assert 2 <= sum(conduct.drops_out(party) for party in range(8)) <= 5

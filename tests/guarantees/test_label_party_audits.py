@@ -69,6 +69,7 @@ def test_neighbours_differ_in_one_label_and_nothing_public():
         assert worst.answers(False, "form", 1)[0].guarantee.unit is Unit.LABEL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bags", "bags, published"])
 def test_releases_of_one_audit_are_independent(name):
     runs = 2000

@@ -30,6 +30,7 @@ def test_show_prints_what_resolves_to_the_same_scenario(
     assert (shown.trials.splits, shown.seed) == (2, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(library()))
 def test_what_is_shown_of_a_library_scenario_resolves_to_it(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path

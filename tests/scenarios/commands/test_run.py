@@ -57,6 +57,7 @@ def test_json_has_the_causes_too(run, capsys, undrawn):
     assert json.loads(capsys.readouterr().out)["failures"] == causes
 
 
+@pytest.mark.slow
 def test_what_was_found_about_bags_is_told_and_stands_in_the_report(tmp_path, capsys):
     few = ["data.positive=['3', '8']", "parties.count=2", "parties.rows=60", "parties.partition={majority: 0.1}"]
     small = [

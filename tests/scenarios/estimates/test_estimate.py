@@ -41,6 +41,7 @@ def calibrations(monkeypatch):
     return seen
 
 
+@pytest.mark.slow
 def test_settings_that_differ_in_parties_only_are_calibrated_once(scenario, calibrations):
     found = estimate(scenario("parties.count=[100, 1000]", "trials.splits=3"), None, 0.5)
     assert [swept for swept, _ in calibrations] == [{"parties.count": 1000}]
@@ -52,6 +53,7 @@ def test_settings_that_differ_in_parties_only_are_calibrated_once(scenario, cali
     assert found.all.low <= found.all.likely <= found.all.high
 
 
+@pytest.mark.slow
 def test_of_many_kinds_of_settings_some_stand_for_all(scenario, calibrations, monkeypatch):
     monkeypatch.setattr(module, "_MOST_CALIBRATED", 2)
     vote = "protocols=[{kind: soft_vote, trust: secure}]"

@@ -287,6 +287,7 @@ def test_one_epsilon_gives_a_row_per_variant():
     assert axes.get_xlabel() == "accuracy at ε = 1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "made",
     [

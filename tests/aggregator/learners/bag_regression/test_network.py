@@ -70,6 +70,7 @@ def quick(**changes):
     return BagNetwork(**{"label_range": RANGE, "hidden": (16, 8), "epochs": 4, **changes})
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("draw", [sign_weights, gaussian_weights])
 def test_it_learns_labels_that_it_never_sees(draw):
@@ -80,6 +81,7 @@ def test_it_learns_labels_that_it_never_sees(draw):
     assert error < 0.4 * linear
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 def test_labels_of_rows_are_bags_of_one():
     rows, labels = table(400)

@@ -50,6 +50,7 @@ def bags_of(count, drift, seed=0, size=80, away=None):
     return [WORLD.rows(n / size, size, random) + move for n, move in zip(shares, moves, strict=True)], shares / size
 
 
+@pytest.mark.slow
 def test_bags_that_differ_in_their_ratios_alone_keep_the_answer_of_the_bag_classifier_bit_for_bit():
     for seed in range(3):
         bags, shares = bags_of(7, drift=0.0, seed=seed)
@@ -168,6 +169,7 @@ def test_bags_of_equal_rows_in_different_ratios_drift_if_anything():
     assert predicted.sum() == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_bags_of_a_person_are_left_out_together():
     """Each of two persons has pure bags of one look: known from its other bags, not from the other person's."""
     random = np.random.default_rng(6)

@@ -75,6 +75,7 @@ def test_shifted_sets_get_their_ratios(kind, classes):
         assert l1(model.predict(rows), ratios) < 0.08
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 def test_matched_scores_lose_little_to_those_of_the_best_classifier():
     world, rng = Mixtures(2, distance=1.5), np.random.default_rng(5)
@@ -124,6 +125,7 @@ def test_an_embedding_is_the_mean_over_the_rows(three):
     assert model.embed(rows).sum() == pytest.approx(1)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 @pytest.mark.parametrize("kind", KINDS)
 def test_noisy_proportions_of_many_small_bags(kind):
@@ -142,6 +144,7 @@ def test_noisy_proportions_of_many_small_bags(kind):
     assert mean < 0.06
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_features_tell_classes_apart_that_no_line_does(kind):

@@ -99,6 +99,7 @@ def test_squares_of_small_bags_are_those_of_large_ones_when_debiased(estimator):
     assert np.mean(small[False]) > 1 + 8 * error
 
 
+@pytest.mark.slow
 def test_squares_in_a_metric_from_the_same_rows_are_those_of_the_classes_when_debiased():
     world, rng, shares = Mixtures(3, columns=30), np.random.default_rng(3), skewed(3, 0.1)
     ratios = {True: [], False: []}

@@ -39,6 +39,7 @@ def gaussian_classes(alignment, positive=0.5):
     return z * np.sqrt(SPECTRUM), labels, random
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alignment", [0.0, 1.0, 3.0])
 @pytest.mark.parametrize("responses", [False, True])
 @pytest.mark.parametrize("norm", [0.05, 0.3])

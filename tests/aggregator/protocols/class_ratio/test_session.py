@@ -235,6 +235,7 @@ def test_noise_from_the_operating_system_does_not_repeat(plan):
     assert summary["ledger"]["releases"][0]["guarantee"]["parameters"]["entropy"] == "system"
 
 
+@pytest.mark.slow
 def test_a_change_of_variants_beside_one_changes_nothing_about_it(plan):
     alone, _ = run(open_grid("inline"), plan("gaussian"), 6, BAGGED)
     together, _ = run(open_grid("inline"), plan("default", "gaussian", "rows"), 6, BAGGED)
@@ -516,6 +517,7 @@ def test_options_of_the_kernel_reach_the_estimator(kernel):
     assert known["features"] == options.dimensions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("chosen", "known"), [({}, (None, 1.0)), ({"bandwidth": "auto", "dimensions": 8}, (8, "auto"))]
 )

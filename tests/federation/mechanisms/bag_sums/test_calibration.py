@@ -39,6 +39,7 @@ def test_known_figures() -> None:
     assert {t: float(f"{together(1.0, design, t):.1e}") for t in expected} == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("design", "sigma", "epsilon"),
     [
@@ -325,6 +326,7 @@ def test_signs_with_a_fixed_noisy_set_sum_over_counts() -> None:
     assert delta(0.7, design, sigma=0.5, label_range=UNIT) == pytest.approx(math.fsum(terms), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_stratified_gaussian_weights_by_monte_carlo() -> None:
     rng = np.random.default_rng(0)
     w = rng.normal(size=(400_000, 8))

@@ -280,6 +280,7 @@ def test_monte_carlo(epsilon: float, change: float, leverage: float, share: floa
     assert one(epsilon, change, leverage, residual, rss, coarse=True) == pytest.approx(found, rel=0.05, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "change", "leverage", "residual", "rss"),
     [

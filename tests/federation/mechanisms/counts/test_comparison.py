@@ -100,6 +100,7 @@ def test_defaults_stay_within_what_is_allowed() -> None:
     assert rows["dirichlet_shifted"].parameters["pseudo_count"] == 10**6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 1e-6, 0.5])
 @pytest.mark.parametrize("epsilon", [701.0, 1e5, 1e9])
 def test_an_absurd_epsilon_gives_rows_or_reasons(epsilon: float, delta: float) -> None:
@@ -262,6 +263,7 @@ def test_counts_that_are_none_are_refused_distortion() -> None:
         distortion(calibrate("pure", classes=3, epsilon=1.0, delta=0.0), np.array([1, 2]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["pure", "gaussian", "dirichlet_shifted"])
 def test_few_draws_are_enough_for_many_classes(noise: str) -> None:
     """Their mean is over many errors of one law; and a thousand classes take no more numbers than a hundred."""

@@ -52,6 +52,7 @@ def test_the_text_of_other_libraries_is_left_out(tmp_path):
     assert spoken(error, tmp_path) == "InputError: a.csv cannot be read: <OSError>; name another"
 
 
+@pytest.mark.slow
 def test_a_message_that_is_not_kept_fails_and_names_the_command(tmp_path):
     """Another run of pytest, over a copy of the plugin and one test."""
     tests = tmp_path / "tests"

@@ -49,7 +49,8 @@ print("IMPORTED", *sys.modules)
 
 
 @pytest.mark.parametrize(
-    "command", [pytest.param(one, marks=pytest.mark.slow if one in ("list", "show") else ()) for one in COMMANDS]
+    "command",
+    [pytest.param(one, marks=pytest.mark.slow if one in ("list", "show", "validate") else ()) for one in COMMANDS],
 )
 def test_a_command_loads_only_what_it_uses(tmp_path: Path, command: str) -> None:
     arguments, allowed = COMMANDS[command]

@@ -51,6 +51,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_it_changes_no_other_file_is_listed_and_keeps_the_contract(copy: Path) -> None:
     before = contents(copy)
     written = follow((ROOT / "docs" / "tutorials" / "own-protocol.md").read_text(), copy)

@@ -52,6 +52,7 @@ def _scans(*kinds: str) -> list[dict[str, int]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["soft_vote", "mean_operator", "label_sums"])  # one of each kind of labels
 def test_a_process_scans_each_group_once_and_nothing_for_the_second_scenario(kind: str) -> None:
     first, second = _scans(kind, kind)
@@ -60,6 +61,7 @@ def test_a_process_scans_each_group_once_and_nothing_for_the_second_scenario(kin
     assert second == first
 
 
+@pytest.mark.slow
 def test_all_protocols_share_the_scans_of_the_first() -> None:
     first, *others = _scans(*protocol_names(), *reversed(protocol_names()))
     assert set(first.values()) == {1}

@@ -30,6 +30,7 @@ def told(module, **environment):
     return done.stdout.split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["parties.app", "aggregator.server.app"])
 def test_whatever_is_imported_first_switches_it_off(module):
     assert told(module) == ["0", "0", "0"]  # what Flower has read, and what Ray and all processes will

@@ -59,6 +59,7 @@ def test_a_tight_variant_stands_close_to_its_claim_and_half_its_noise_is_caught(
     assert not finding.twin.passed
 
 
+@pytest.mark.slow
 def test_the_erm_decoder_is_post_processing():
     finding = audited(SoftVote(submit="votes", decoder="erm"), runs=6_000)
     assert 0.5 < finding.result.lower_bound <= 1.0

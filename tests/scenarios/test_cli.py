@@ -190,6 +190,7 @@ def test_run_hands_its_options_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     ]
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_what_would_be_done(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(runner, "run", lambda *args, **options: pytest.fail("must not run"))
     assert call(monkeypatch, "run", "quickstart", "--dry-run") == 0

@@ -39,6 +39,7 @@ def flwr_run(flower_process):
     return run
 
 
+@pytest.mark.slow
 def test_a_run_of_flower_leaves_the_bytes_of_a_run_of_ours(flwr_run, tmp_path, capsys, request):
     flwr_run(out=str(tmp_path / "flower"), set="; ".join(SMALL))
     request.getfixturevalue("undrawn")  # the report of the first is looked for

@@ -91,18 +91,20 @@ def test_what_the_last_world_did_not_ask_is_forgotten(put):
     assert len(put) == 3
 
 
+@pytest.mark.slow
 def test_termination_is_left_to_whoever_opened_the_grid(ray_grid, terminations):
     os.kill(os.getpid(), signal.SIGTERM)
     assert [number for number, _ in terminations] == [signal.SIGTERM]
 
 
+@pytest.mark.slow
 def test_what_no_handler_catches_costs_one_party_only(make_plan, ray_grid):
     _, summary = run(ray_grid, make_plan(parties=12), 4, Reference("support.sabotage:Unstoppable"))
     assert summary["answered"] == 11
     assert sum(summary["failures"].values()) == 1
 
 
-@pytest.mark.parametrize("classifier", ["DecisionTreeClassifier", "GaussianNB"])
+@pytest.mark.parametrize("classifier", ["GaussianNB", pytest.param("DecisionTreeClassifier", marks=pytest.mark.slow)])
 def test_ray_and_inline_release_equal_bytes(make_plan, ray_grid, classifier):
     plan = make_plan(variants=VARIANTS, individual=10, classifier={"name": classifier, "parameters": {}})
     assert run(open_grid("inline"), plan, 40) == run(ray_grid, plan, 3)
@@ -118,12 +120,14 @@ def test_no_process_of_ray_reports_to_its_authors(ray_grid):
         assert ours <= set(Path(f"/proc/{process}/environ").read_bytes().decode().split("\0"))
 
 
+@pytest.mark.slow
 def test_ray_and_inline_agree_on_logistic_regression(make_plan, ray_grid):
     plan = make_plan(variants=VARIANTS)
     assert run(open_grid("inline"), plan, 5) == run(ray_grid, plan, 11)
 
 
-@pytest.mark.parametrize("per_node", [1, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("per_node", [1, 4])
 def test_a_dying_worker_costs_its_parties_one_retry(make_plan, ray_grid, tmp_path, per_node):
     plan = make_plan()
     expected = run(open_grid("inline"), plan, 4)
@@ -149,6 +153,7 @@ def test_a_worker_killed_at_work_costs_its_parties_one_retry(make_plan, ray_grid
     assert run(ray_grid, plan, 5) == expected  # later worlds are whole
 
 
+@pytest.mark.slow
 def test_what_is_late_when_nothing_else_is_left_is_given_to_an_idle_worker(make_plan, ray_grid, tmp_path, monkeypatch):
     """The first worker that serves party 9 would take ten minutes; it is replaced when the next world begins."""
     monkeypatch.setattr("federation.engines.ray._WAIT", 0.1)
@@ -159,6 +164,7 @@ def test_what_is_late_when_nothing_else_is_left_is_given_to_an_idle_worker(make_
     assert run(ray_grid, plan, 5) == expected
 
 
+@pytest.mark.slow
 def test_everyone_has_something_to_do_before_anyone_has_something_waiting(ray_grid, monkeypatch):
     sent = []
 
@@ -195,7 +201,8 @@ def test_a_copy_is_sent_once_and_never_of_what_has_killed_a_worker():
     assert not usual.is_single
 
 
-@pytest.mark.parametrize("per_node", [1, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("per_node", [1, 10])
 def test_a_party_that_always_kills_its_worker_is_lost_alone(make_plan, ray_grid, per_node):
     plan = make_plan()
     _, summary = run(ray_grid, plan, per_node, Reference("support.synthetic:Parties", {"deadly": [9]}))
@@ -204,6 +211,7 @@ def test_a_party_that_always_kills_its_worker_is_lost_alone(make_plan, ray_grid,
     assert run(ray_grid, plan, 4) == run(open_grid("inline"), plan, 4)  # later worlds are whole
 
 
+@pytest.mark.slow
 def test_workers_load_their_rows_before_they_are_asked(ray_grid, tmp_path):
     ray_grid.assign(Placement(40, 20, Reference("support.sabotage:Announced", {"flag": str(tmp_path / "loaded")}), 1))
     deadline = time.monotonic() + 30
@@ -212,12 +220,14 @@ def test_workers_load_their_rows_before_they_are_asked(ray_grid, tmp_path):
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_workers_that_keep_dying_end_the_run(make_plan, ray_grid, monkeypatch):
     monkeypatch.setattr("federation.engines.ray._MOST_DEATHS", 1)
     with pytest.raises(QuorumError, match="2"):
         run(ray_grid, make_plan(), 20, Reference("support.synthetic:Parties", {"deadly": [9]}))
 
 
+@pytest.mark.slow
 def test_a_broken_party_costs_only_itself(make_plan, ray_grid):
     broken = Reference("support.synthetic:Parties", {"broken": [3, 17]})
     _, summary = run(ray_grid, make_plan(), 8, broken)
@@ -250,6 +260,7 @@ print("closed", flush=True)
 """
 
 
+@pytest.mark.slow
 def test_the_end_of_ray_is_told_before_it_ends_this_process_without_a_word():
     """In a process of its own: where nobody looked Ray would end it."""
     done = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, check=False, timeout=60)

@@ -52,6 +52,7 @@ class Holder:
         return True
 
 
+@pytest.mark.slow
 def test_both_nodes_work_and_release_the_bytes_of_inline(make_plan, cluster, on_cluster, tmp_path):
     seen = tmp_path / "seen"
     seen.mkdir()
@@ -72,6 +73,7 @@ def test_both_nodes_work_and_release_the_bytes_of_inline(make_plan, cluster, on_
         ray.shutdown()
 
 
+@pytest.mark.slow
 def test_held_processors_are_a_clear_error(cluster, monkeypatch):
     monkeypatch.setattr(ray_grid, "_PATIENCE", 1.0)
     ray.init(address=cluster.address, log_to_driver=False)
@@ -100,12 +102,14 @@ def test_one_free_processor_is_enough(make_plan, cluster):
         ray.shutdown()
 
 
+@pytest.mark.slow
 def test_code_that_is_not_on_the_cluster_is_a_clear_error(cluster):
     with pytest.raises(InputError, match=r"workers.*absent"):
         ray_grid.RayGrid("absent.app:app", 1, cluster.address)
     assert not ray.is_initialized()
 
 
+@pytest.mark.slow
 def test_a_dead_node_costs_its_parties_a_retry_elsewhere(make_plan, cluster, on_cluster, tmp_path):
     flag = tmp_path / "unplugged"
     plan = make_plan()
@@ -118,6 +122,7 @@ def test_a_dead_node_costs_its_parties_a_retry_elsewhere(make_plan, cluster, on_
     assert run(on_cluster, plan, 9) == run(open_grid("inline"), plan, 9)  # with the node that is left
 
 
+@pytest.mark.slow
 def test_the_end_of_a_cluster_is_noticed_within_a_second(on_cluster, monkeypatch):
     head = on_cluster._head
     assert head._own == []  # it was not started here
@@ -174,6 +179,7 @@ def test_what_ray_raises_without_a_kind_is_one_sentence_too(address, monkeypatch
     assert "\n" not in str(told.value)
 
 
+@pytest.mark.slow
 def test_a_cluster_that_ended_after_the_last_answer_is_noticed_by_the_next_world_and_the_end(cluster, monkeypatch):
     grid = open_grid("ray", workers=1, address=cluster.address)
     monkeypatch.setattr("federation.engines.ray_cluster._LOOK", -1.0)

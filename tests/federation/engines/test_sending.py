@@ -168,6 +168,7 @@ def test_texts_are_one_short_line():
     assert len(cause) <= 200
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.integers(0, 99), st.text(max_size=30)))
 def test_a_deployment_tells_numbers_only(causes):
     failures = Failures(verbose=False)

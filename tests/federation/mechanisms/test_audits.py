@@ -54,6 +54,7 @@ def test_probabilities_have_clopper_pearson_bounds(likely: int, unlikely: int, c
     assert [float(bound) for bound in ours] == pytest.approx([low, high], rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("confidence", "most"), [(0.95, 20), (0.5, 350)])
 def test_false_alarms_on_null_data_are_rarer_than_promised(confidence: float, most: int) -> None:
     """P = Q, 1000 audits. Two separate bounds make alarms much rarer than the promised 50 and 500.

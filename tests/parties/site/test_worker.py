@@ -230,6 +230,7 @@ class Ending(Numbers):
             raise InputError("away")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("held", "source", "told"),
     [(False, "away", None), (True, "away", None), (False, "silent", "2")],
@@ -243,6 +244,7 @@ def test_a_process_that_ends_over_rows_that_are_away_leaves_them_unpaid(
         work.rows()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", [False, True])
 def test_a_process_that_ends_over_rows_that_are_there_is_paid_for_and_blank_ones_answer(quick, tmp_path, held):
     question = QUESTIONS["counts"]

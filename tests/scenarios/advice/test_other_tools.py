@@ -45,6 +45,7 @@ def test_of_sampling_a_replaced_row_is_bounded_from_both_sides():
     assert replaced.keeps((added.epsilon + replaced.epsilon) / 2) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "rate", "rounds", "rows", "delta"),
     [
@@ -81,6 +82,7 @@ def test_one_round_is_the_integral_of_what_one_law_exceeds_the_other_by(accounta
     assert found == pytest.approx(truth, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_nearly_every_row_in_every_round_costs_as_much_as_every_row():
     nearly = sampled_losses(Run(5.0, 1 - 1e-9, 9, 1e-6), rows=2)
     assert nearly.get_epsilon_for_delta(1e-6) == pytest.approx(gaussian.epsilon(1e-6, 2 * 3 / 5), rel=1e-4)

@@ -112,6 +112,7 @@ def test_curves_pass_through_what_is_expected_as_it_is_and_rise():
     assert max(panels["parties"].curves["mean_operator"]) <= 900  # a row each
 
 
+@pytest.mark.slow
 def test_errors_are_drawn_as_they_are_and_what_has_no_formula_is_refused(tmp_path):
     real = replace(WISH, task="regression", label_range=(0.0, 1.0), majority=None)
     values = list(prospects(real)[0].curves["private_labels"].values())

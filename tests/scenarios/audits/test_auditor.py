@@ -243,6 +243,7 @@ def test_a_sensitivity_that_is_too_small_is_refuted(protocol, monkeypatch):
     assert audit_variant(variant_of(kind, {}), 1.0, PublicNumbers(0.01), 20_000).word == "REFUTED"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
@@ -402,6 +403,7 @@ def test_a_delta_that_can_be_tested_gives_power(audited):
     assert all(record["half_the_noise_caught"] for record in found.values())
 
 
+@pytest.mark.slow
 def test_private_variants_of_regressions_are_audited_and_all_others_listed(audited):
     entries = [
         "{kind: label_sums, noise: [auto, 'off']}",

@@ -175,6 +175,7 @@ def test_the_scenario_of_numbers_is_one(advise, flags, parties, kinds):
     assert {one.kind for one in scenario.protocols} >= {"pooled", "constant", "noise_free"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flags",
     [
@@ -322,6 +323,7 @@ def piloting_advise(monkeypatch, capsys, tmp_path):
     return call
 
 
+@pytest.mark.slow
 def test_what_a_pilot_chose_is_marked_in_every_ledger_of_its_scenario(piloting_advise, monkeypatch, tmp_path):
     code, printed = piloting_advise("own.csv", *WISH, "--pilot", "60", "--accuracy", "0.8")
     assert code == 0, printed.err
@@ -368,6 +370,7 @@ def test_an_interruption_keeps_what_there_is_and_says_so(piloting_advise, monkey
     assert (tmp_path / "a.yaml").exists()
 
 
+@pytest.mark.slow
 def test_public_rows_leave_no_mark(piloting_advise):
     code, printed = piloting_advise("own.csv", *WISH, "--pilot", "60", "--pilot-data", "public.csv")
     assert code == 0, printed.err

@@ -108,6 +108,7 @@ NASTY: dict[str, tuple[str | bytes, dict[str, Any] | str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NASTY)
 def test_of_a_nasty_file_comes_a_scenario_that_runs_or_one_sentence(name, federation, tmp_path, monkeypatch):
     contents, expected = NASTY[name]
@@ -199,6 +200,7 @@ def test_flags_are_kept(flags, data, parties, first, federation, own):
     assert ("individual" in names) == (parties.get("count") != 1 and "--range" not in flags)
 
 
+@pytest.mark.slow
 def test_public_rows_of_a_file_are_used_and_theirs_alone(federation, own, monkeypatch, tmp_path):
     public = text({name: cells for name, cells in people(70).items() if name != "ill"})
     Path("rows").mkdir()

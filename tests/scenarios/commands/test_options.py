@@ -97,6 +97,7 @@ def completed(words, folder, shell="bash"):
     return lines, heavy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [

@@ -207,6 +207,7 @@ def test_a_changed_journal_is_found_out(typed, charged, tmp_path):
     assert (code, "line 1 is not as it was written" in error) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_table_known_by_another_name_is_settled_by_a_person(typed, tmp_path):
     site = site_folder(tmp_path)
     settings = Settings.load(site)

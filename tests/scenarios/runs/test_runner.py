@@ -318,6 +318,7 @@ def test_saying_that_nobody_drops_out_or_attacks_changes_nothing(finished, tmp_p
     assert (run.directory / "results.csv").read_bytes() == (finished.directory / "results.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_dropout_and_attacks_are_swept_like_other_keys_whatever_the_cohorts(tmp_path, monkeypatch):
     parties = {"count": 60, "rows": 5, "dropout": [0, 0.3], "hostile": {"fraction": [0, 0.5], "kind": "malformed"}}
     swept = document(parties=parties, trials={"splits": 1, "noise": 1}, protocols=document()["protocols"][::3])

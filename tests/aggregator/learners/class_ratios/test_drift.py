@@ -44,6 +44,7 @@ def test_without_drift_it_is_chi_squared():
     assert np.mean([one.ratio for one in found]) == pytest.approx(1, abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bags", "size", "deviation"), [(12, 50, 0.05), (60, 20, 0.2)])
 def test_noise_of_the_proportions_is_no_drift(bags, size, deviation):
     """Plain least squares in place of the minimum takes it for drift nearly always."""
@@ -149,6 +150,7 @@ def coverage(estimator, deviation, repetitions=50):
     return np.mean(inside)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deviation", [0.0, 0.05])
 @pytest.mark.parametrize(
     "estimator",

@@ -136,6 +136,7 @@ def test_neither_the_order_of_bags_nor_that_of_classes_matters(estimator, seed):
     assert after == pytest.approx(before, abs=2e-5)
 
 
+@pytest.mark.slow
 def test_kernels_agree_where_features_are_many():
     rng = np.random.default_rng(3)
     drawn = WORLD.bags(SHARES, 100, rng)

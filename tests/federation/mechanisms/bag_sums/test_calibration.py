@@ -105,6 +105,7 @@ def test_stratified_signs_compose_in_closed_form(releases: int) -> None:
     assert expected * 0.9999 <= together(1.0, nearly, releases) <= expected * 1.01 + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("releases", "sigma", "epsilon"),
     [
@@ -183,6 +184,7 @@ def test_being_in_a_bag_only_sometimes() -> None:
     assert expected <= together(0.5, design, 8) <= expected * 1.01
 
 
+@pytest.mark.slow
 @given(st.integers(4, 64), st.floats(0.05, 1), st.floats(0, 3), st.integers(2, 40), st.floats(0.3, 4))
 @settings(derandomize=True, max_examples=examples(6))
 def test_more_releases_never_cost_less(size: int, share: float, epsilon: float, releases: int, sigma: float) -> None:

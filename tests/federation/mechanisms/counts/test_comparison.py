@@ -68,6 +68,7 @@ def test_a_classic_gaussian_beyond_its_theorem_says_so() -> None:
     assert [notes[noise] for noise in ("gaussian", "laplace", "pure")] == ["", "", ""]  # calibrated to the delta
 
 
+@pytest.mark.slow
 def test_the_published_dirichlet_is_measured_and_not_called_private() -> None:
     row = published_dirichlet(SKEWED, 0.05, 0.05)
     assert not row.private

@@ -279,6 +279,7 @@ def brute(epsilon: float, p: np.ndarray, q: np.ndarray) -> float:
     return float(excess.sum() * (t[1] - t[0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.0, 0.05, 1.0, 4.0])
 @pytest.mark.parametrize(
     ("p", "q"),

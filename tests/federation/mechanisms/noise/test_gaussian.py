@@ -67,6 +67,7 @@ def test_known_values() -> None:
     assert 1 / gaussian.mu(1.0, 1e-6) < math.sqrt(2 * math.log(1.25e6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mus", [[1.0], [0.3] * 20, [0.2, 0.5, 1.1]])
 def test_composition_agrees_with_dp_accounting(mus: list[float]) -> None:
     oracle = None

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sys
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
+
+from parties import app
+from parties.guard import answering
 
 COMPLETE = Path(__file__).resolve().parents[1] / "plugins" / "complete"
 
@@ -24,4 +28,12 @@ def install(monkeypatch, folder: Path) -> ModuleType:
         monkeypatch.syspath_prepend(str(path))
     from noisy_steps import protocol
 
+    _serve_new_kinds()
     return sys.modules[protocol.__name__]
+
+
+def _serve_new_kinds() -> None:
+    """Register the package's queries with the client app, which another test of this process may have loaded before."""
+    for kind in answering.kinds():
+        with suppress(ValueError):  # it is registered already
+            app.app.query(kind)(app._handler(kind))

@@ -41,9 +41,8 @@ _SENSITIVITY_STEPS = 2.0**12  # what rounding may move is at most this part of t
 _MAX_NOISE_STEPS = 2.0**38  # keeps every integer scale below the limit of the samplers
 _MAX_INTEGER = 2.0**52  # value plus noise stay exact in double precision
 
-_sigma = lru_cache(maxsize=256, typed=True)(
-    discrete_gaussian.calibrate_discrete_gaussian
-)  # parties of one release calibrate the same
+# Parties of one release calibrate the same.
+_sigma = lru_cache(maxsize=256, typed=True)(discrete_gaussian.calibrate_discrete_gaussian)
 
 _REAL_LAW = Assumption(
     "the rounded L2-Gamma noise is computed in double precision; its law is taken to be the real formula's",

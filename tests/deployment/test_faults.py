@@ -10,7 +10,7 @@ import time
 import pytest
 from support.trials import PORT, environment, following
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.servers]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support.trials import environment, following
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.servers]
 
 SITES = ["north", "south", "west"]
 

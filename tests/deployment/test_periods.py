@@ -9,7 +9,7 @@ from parties.site.accounts import Journal
 from scenarios.deployment.collecting import totals
 from scenarios.deployment.folder import Folder
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.servers]
 
 
 @pytest.fixture

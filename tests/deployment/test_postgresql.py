@@ -14,7 +14,7 @@ from support.trials import ROOT, Trial, environment
 from parties.site.accounts import Journal
 from scenarios.scores.prediction import choose
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.servers]
 
 PASSWORD = "p%40ss word"
 FILE = 'file = "patients.csv"'

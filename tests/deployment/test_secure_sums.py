@@ -14,7 +14,7 @@ from parties.secure_aggregation.party import Record
 from parties.site.accounts import Journal
 from scenarios.scores.prediction import choose
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.servers]
 
 SITES = ["north", "south", "west"]
 ASKED = "{kind: mean_operator, protect: row}"

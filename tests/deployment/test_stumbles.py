@@ -21,7 +21,7 @@ from federation.signed_messages.keys import load_key
 from federation.signed_messages.messages import LETTER, SHORTEST_REPLY, SealedAnswer, SignedQuestion
 from parties.site.message_queue import Mailbox
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.servers]
 
 _DROP_FROM_BOUNDS, _WRITING_ANYWHERE = 24, 1  # of the kernel: PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
 

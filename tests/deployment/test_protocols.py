@@ -122,6 +122,7 @@ class SiteRows:
 
 
 @pytest.mark.slow
+@pytest.mark.servers
 @pytest.mark.parametrize("protocol", OTHERS)
 def test_a_protocol_releases_between_real_sites(protocol, tmp_path):
     world = checked(released(tmp_path, protocol, OTHERS[protocol]))

@@ -163,7 +163,7 @@ def test_a_hostile_bundle_gets_nothing_and_is_named_in_the_journal(trial, releas
     ]
     own = {"parties/__init__.py": "", "parties/app.py": STEALING.format(data="/x")}
     before = {site: len(journal(trial, site)) for site in SITES}
-    nodes, got = submitted(trial, tmp_path, kinds, "parties.app:app", seconds=4, **own)
+    nodes, got = submitted(trial, tmp_path, kinds, "parties.app:app", seconds=12, **own)
     assert nodes == 3
     rows = (trial.folder / "north/patients.csv").read_text().splitlines()[1].split(",")
     assert not any(cell in text for _, text in got for cell in rows if len(cell) > 4)

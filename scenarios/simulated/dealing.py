@@ -117,7 +117,9 @@ def _demands(sizes: Integers, weights: Floats, supply: Integers, seed: int | Non
         left = left - drawn[:end].sum(axis=0)
         first += end
         if first < len(sizes):
-            counts[first] = _last_choice(random, drawn[end], weights[first], left)
+            # A stream of its own: how far the first one has got depends on how many parties follow.
+            rest = generator(seed, f"dealing rest {turn}", trial=split)
+            counts[first] = _last_choice(rest, drawn[end], weights[first], left)
             left = left - counts[first]
             first += 1
         turn += 1

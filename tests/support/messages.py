@@ -109,7 +109,8 @@ def spoken(error: BaseException, folder: Path) -> str:
     """
     text = str(error)
     for cause in _foreign(error):
-        for part in {repr(cause), str(cause), str(getattr(cause, "strerror", None) or "")}:
+        parts = {repr(cause), str(cause), str(getattr(cause, "strerror", None) or "")}
+        for part in sorted(parts, key=len, reverse=True):  # the longest first, in every run
             for cut in (part, part[:200]):
                 if len(cut) > 3:
                     text = text.replace(cut, f"<{type(cause).__name__}>")

@@ -45,6 +45,8 @@ _VOLATILE = (
     (re.compile(r"0x[0-9a-f]{6,}"), "<address>"),
     (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?"), "<time>"),
     (re.compile(r"\b(127\.0\.0\.1|localhost):\d+"), r"\1:<port>"),
+    (re.compile(r"\bport \d+"), "port <port>"),
+    (re.compile(r"(.)\1{40,}"), r"\1<more>"),  # a long name is cut where the path of the folder lets it end
     (re.compile(r"\b(?!127\.0\.0\.1)\d+\.\d+\.\d+\.\d+:\d+"), "<host>:<port>"),
     (re.compile(r"\{'[^{}]*'\}"), "{<set>}"),
     (re.compile(r"\b(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{12,}\b"), "<hash>"),

@@ -92,6 +92,8 @@ def test_what_cannot_be_kept_does_not_count_as_answered():
 
 def test_declared_parties_count_once_and_the_first_cause_is_told():
     answers = Kept(Numbers(), 4)
+    assert answers.add(sent([], [])) == {}
+    assert (answers.answered, answers.kept) == (0, [])
     refused = answers.add(sent([0, 3, 9], [0.5, 2.0, 2.0]))
     assert refused == {3: "bad", 9: "not one of the 4 declared parties"}
     assert answers.kept == [(0, 0.5)]
@@ -99,12 +101,6 @@ def test_declared_parties_count_once_and_the_first_cause_is_told():
     assert "twice" in refused[0]
     assert (answers.answered, answers.parties, answers.present.tolist()) == (2, 4, [0, 3])
     assert answers.kept == [(0, 0.5), (3, 0.25)]
-
-
-def test_nobody_may_answer():
-    answers = Kept(Numbers(), 2)
-    assert answers.add(sent([], [])) == {}
-    assert (answers.answered, answers.kept) == (0, [])
 
 
 DECLARED = 2  # parties of every collector
@@ -115,31 +111,16 @@ TRAINING = Training(
     fit(["unit_norm"], PUBLIC), 3, {"name": "logistic", "parameters": {"regularisation": 1e-2}}, trial=0
 )
 
+LABELLED = LabelledRows(fit(["constant"], linear_labels.public_table().rows), *linear_labels.RANGE, most=90)
+NOTED = {"release": RELEASE, "seeded": True}
 QUESTIONS = {
     "votes": ("synthetic", VotesQuestion(TRAINING, PUBLIC)),
     "probabilities": ("synthetic", ProbabilitiesQuestion(TRAINING, PUBLIC)),
     "vectors": ("synthetic", ParametersQuestion(TRAINING, 1e-6, 100.0)),
     "scores": ("synthetic", IndividualQuestion(TRAINING, 9)),
-    "bags": ("bagged", CountsQuestion(CountsNoise("pure", 1.0), Bags(2, 3), release=RELEASE, seeded=True)),
-    "labels": (
-        "linear_labels",
-        PrivateLabelsQuestion(
-            LabelsNoise("laplace", 1.0),
-            LabelledRows(fit(["constant"], linear_labels.public_table().rows), *linear_labels.RANGE, most=90),
-            release=RELEASE,
-            seeded=True,
-        ),
-    ),
-    "label sums": (
-        "linear_labels",
-        LabelSumsQuestion(
-            LabelSumsNoise("pure", 1.0, 0.0),
-            LabelledRows(fit(["constant"], linear_labels.public_table().rows), *linear_labels.RANGE, most=90),
-            "optimal",
-            release=RELEASE,
-            seeded=True,
-        ),
-    ),
+    "bags": ("bagged", CountsQuestion(CountsNoise("pure", 1.0), Bags(2, 3), **NOTED)),
+    "labels": ("linear_labels", PrivateLabelsQuestion(LabelsNoise("laplace", 1.0), LABELLED, **NOTED)),
+    "label sums": ("linear_labels", LabelSumsQuestion(LabelSumsNoise("pure", 1.0, 0.0), LABELLED, "optimal", **NOTED)),
     "moments": ("two_class_parties", replace(moment(), most=two_class_parties.ROWS + 7)),
     "marginals": ("two_class_parties", marginals()),
 }
@@ -156,7 +137,7 @@ COLLECTORS = {
 }
 
 
-def of(submission, *parties):
+def part(submission, *parties):
     """The part of a submission that these parties sent."""
     chosen = [submission.parties.tolist().index(party) for party in parties]
     arrays = {name: array[chosen] for name, array in submission.arrays.items()}
@@ -172,13 +153,13 @@ def test_a_second_answer_and_one_of_nobody_declared_are_called_that_and_change_n
     again = "answered twice; only its first answer counts"
     collector = COLLECTORS[name](question)
 
-    assert collector.add(of(sent, 0, 3)) == {3: nobody}
+    assert collector.add(part(sent, 0, 3)) == {3: nobody}
     assert collector.answered == 1
     before = pickle.dumps(collector)
-    assert collector.add(of(sent, 2, 0)) == {2: nobody, 0: again}
+    assert collector.add(part(sent, 2, 0)) == {2: nobody, 0: again}
     assert pickle.dumps(collector) == before
 
-    assert collector.add(of(sent, 0, 1)) == {0: again}
+    assert collector.add(part(sent, 0, 1)) == {0: again}
     assert collector.answered == DECLARED
     assert pickle.dumps(collector) != before
 
@@ -198,11 +179,8 @@ class Pairs(Question):
         return {"numbers": Field((2,), minimum=-1.0, maximum=1.0), "size": Field((), minimum=1.0, maximum=9.0)}
 
 
-def local_answers_sent(parties, numbers, sizes=None, guarantee=PROMISE):
-    arrays = {
-        "numbers": np.array(numbers, dtype=np.float64),
-        "size": np.array(sizes or [1.0] * len(parties), dtype=np.float64),
-    }
+def pairs(parties, numbers, sizes=None, guarantee=PROMISE):
+    arrays = {"numbers": np.array(numbers, dtype=float), "size": np.array(sizes or [1.0] * len(parties), dtype=float)}
     return Submission("pairs", np.array(parties), arrays, guarantee)
 
 
@@ -219,44 +197,41 @@ class Even(Honest):
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -1.001])
 def test_an_answer_out_of_range_costs_its_own_party_only(kind, wrong):
     answers = kind(Pairs(), 3, PROMISE)
-    refused = answers.add(local_answers_sent([0, 1, 2], [[0.5, 0.5], [0.0, wrong], [1.0, -1.0]]))
+    refused = answers.add(pairs([0, 1, 2], [[0.5, 0.5], [0.0, wrong], [1.0, -1.0]]))
     assert refused == {1: OUT_OF_RANGE}
     assert answers.present.tolist() == [0, 2]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"epsilon": 2.0}, {"delta": 0.0}, {"unit": Unit.ROW}, {"adjacency": Adjacency.ADD_REMOVE}, {"mechanism": "none"}],
-    ids=lambda change: next(iter(change)),
-)
-def test_another_guarantee_than_the_one_asked_for_is_refused(change):
+def test_another_guarantee_than_the_one_asked_for_is_refused():
     answers = KeptAnswers(Pairs(), 2, PROMISE)
-    assert answers.add(local_answers_sent([0], [[0.0, 0.0]], guarantee=replace(PROMISE, **change))) == {0: UNPROMISED}
-    assert answers.add(local_answers_sent([0], [[0.0, 0.0]], guarantee=None)) == {0: UNPROMISED}
+    for change in (
+        {"epsilon": 2.0},
+        {"delta": 0.0},
+        {"unit": Unit.ROW},
+        {"adjacency": Adjacency.ADD_REMOVE},
+        {"mechanism": "none"},
+    ):
+        assert answers.add(pairs([0], [[0.0, 0.0]], guarantee=replace(PROMISE, **change))) == {0: UNPROMISED}
+    assert answers.add(pairs([0], [[0.0, 0.0]], guarantee=None)) == {0: UNPROMISED}
     assert answers.answered == 0
-
-
-def test_numbers_and_premises_of_a_partys_own_are_no_other_guarantee():
+    # Numbers and assumptions of a party's own make no other guarantee, and where none was asked for, any will do.
     own = replace(PROMISE, parameters={"scale": 3.0}, assumptions=(Assumption("mine", Check.DECLARED),))
-    assert KeptAnswers(Pairs(), 2, PROMISE).add(local_answers_sent([0], [[0.0, 0.0]], guarantee=own)) == {}
-
-
-def test_where_none_was_asked_for_any_will_do():
+    assert answers.add(pairs([0], [[0.0, 0.0]], guarantee=own)) == {}
     for guarantee in (None, PROMISE):
-        assert KeptAnswers(Pairs(), 2, None).add(local_answers_sent([0], [[0.0, 0.0]], guarantee=guarantee)) == {}
+        assert KeptAnswers(Pairs(), 2, None).add(pairs([0], [[0.0, 0.0]], guarantee=guarantee)) == {}
 
 
 def test_what_no_honest_party_can_say_is_judged_of_answers_in_range_only(monkeypatch):
     monkeypatch.setattr(Pairs, "honest", lambda self, public: Even())
     answers = KeptAnswers(Pairs(), 4, PROMISE)
-    refused = answers.add(local_answers_sent([0, 1, 2, 3], [[0, 0], [0, np.nan], [0, 0], [0, 0]], [2, 4, 3, 99]))
+    refused = answers.add(pairs([0, 1, 2, 3], [[0, 0], [0, np.nan], [0, 0], [0, 0]], [2, 4, 3, 99]))
     assert refused == dict.fromkeys((1, 2, 3), OUT_OF_RANGE)
     assert answers.present.tolist() == [0]
 
 
 def test_every_answer_is_kept_by_itself_with_zeros_for_the_missing():
     answers = KeptAnswers(Pairs(), 4, PROMISE)
-    answers.add(local_answers_sent([3, 1], [[0.25, 0.5], [-1.0, 1.0]], [7, 2]))
+    answers.add(pairs([3, 1], [[0.25, 0.5], [-1.0, 1.0]], [7, 2]))
     np.testing.assert_array_equal(answers.array("numbers"), [[0, 0], [-1, 1], [0, 0], [0.25, 0.5]])
     np.testing.assert_array_equal(answers.array("size"), [0, 2, 0, 7])
 
@@ -264,11 +239,11 @@ def test_every_answer_is_kept_by_itself_with_zeros_for_the_missing():
 def test_sums_are_the_same_in_any_order_and_count_each_party_once(rng):
     numbers = rng.integers(-64, 65, size=(20, 2)) / 64
     whole = Summed(Pairs(), 20, PROMISE)
-    whole.add(local_answers_sent(range(20), numbers))
+    whole.add(pairs(range(20), numbers))
     parts = Summed(Pairs(), 20, PROMISE)
     for chosen in np.array_split(rng.permutation(20), 6):
-        parts.add(local_answers_sent(chosen, numbers[chosen]))
-        parts.add(local_answers_sent(chosen[:1], numbers[chosen[:1]]))  # refused: it answered
+        parts.add(pairs(chosen, numbers[chosen]))
+        parts.add(pairs(chosen[:1], numbers[chosen[:1]]))  # refused: it answered
     np.testing.assert_array_equal(parts.total("numbers"), whole.total("numbers"))
     np.testing.assert_array_equal(whole.total("numbers"), numbers.sum(axis=0))
     assert whole.total("size") == 20
@@ -326,37 +301,26 @@ def test_the_total_is_that_of_the_masked_sum_over_who_answered() -> None:
     assert collector.total("size") == 20
     assert collector.wholes == 1.0
     assert collector.told == (UNSEEN, "2 answered")
-
-
-def test_a_sum_that_would_end_without_a_total_has_none() -> None:
-    collector = Secure(QUESTION, plan(f"{__name__}:Recorded"))
-    collector.add(shared_answers_sent([0], [[1, -2, 3, 4]]))
+    clear = Secure(QUESTION, plan())
+    clear.add(shared_answers_sent([0, 3], [[1, -2, 3, 4], [10, 20, 30, 40]]))
+    np.testing.assert_array_equal(clear.total("sums")[0], np.array([11, 18, 33, 44]) * STEP)
+    assert clear.told == (UNSEEN,)
+    few = Secure(QUESTION, plan(f"{__name__}:Recorded"))
+    few.add(shared_answers_sent([0], [[1, -2, 3, 4]]))
     with pytest.raises(QuorumError):
-        collector.total("sums")
+        few.total("sums")
 
 
-def test_in_clear_the_total_is_the_plain_one() -> None:
+def test_a_total_of_a_masked_sum_is_taken_as_it_is_unless_a_party_in_it_says_nonsense() -> None:
     collector = Secure(QUESTION, plan())
-    collector.add(shared_answers_sent([0, 3], [[1, -2, 3, 4], [10, 20, 30, 40]]))
-    np.testing.assert_array_equal(collector.total("sums")[0], np.array([11, 18, 33, 44]) * STEP)
-    assert collector.told == (UNSEEN,)
-
-
-def test_a_total_of_a_masked_sum_is_taken_as_it_is() -> None:
-    collector = Secure(QUESTION, plan())
-    opened = shared_answers_sent([1, 2], np.zeros((2, 4)))
-    opened.arrays.pop("sums")
+    opened = Submission("mean_operator", np.array([1, 2]), {"size": np.array([10.0, 10.0])}, QUESTION.promise())
     whole = np.arange(QUESTION.draws * 4) - 3
     collector.take_total(opened, whole)
     np.testing.assert_array_equal(collector.total("sums"), (whole * STEP).reshape(QUESTION.draws, 4))
     assert (collector.answered, collector.total("size")) == (2, 20)
-
-
-def test_a_total_with_a_party_in_it_that_says_nonsense_is_refused() -> None:
-    opened = shared_answers_sent([1, 2], np.zeros((2, 4)), size=1e9)
-    opened.arrays.pop("sums")
+    assert "letters between real parties" in collector.told[1]
     with pytest.raises(InputError):
-        Secure(QUESTION, plan()).take_total(opened, np.zeros(QUESTION.draws * 4, dtype=np.int64))
+        Secure(QUESTION, plan()).take_total(replace(opened, arrays={"size": np.array([10.0, 1e9])}), whole)
 
 
 @pytest.mark.parametrize("name", ["", f"{__name__}:Recorded"])
@@ -371,31 +335,16 @@ def test_a_hostile_party_moves_a_sum_without_honest_bounds_by_anything_that_a_ma
     np.testing.assert_array_equal(collector.total("sums")[0], moved * STEP)
 
 
-def test_what_is_no_number_is_no_answer() -> None:
+def test_who_says_nonsense_is_left_out_before_the_sum() -> None:
     collector = Secure(QUESTION, plan())
     assert list(collector.add(shared_answers_sent([0, 1], [[np.nan, 0, 0, 0], [1, 0, 0, 0]]))) == [0]
     assert collector.total("sums")[0, 0] == STEP
-
-
-def test_who_says_nonsense_openly_is_known_before_the_sum() -> None:
     collector = Secure(QUESTION, plan())
     said = Submission("mean_operator", np.array([0, 2]), {"size": np.array([10.0, -3.0])})
     assert [*collector.refused(said)] == [2]
     assert collector.answered == 0
     with pytest.raises(InputError):
         collector.refused(Submission("mean_operator", np.array([0]), {"size": np.array([1])}))
-
-
-def test_a_ledger_knows_what_the_total_of_real_parties_rests_on() -> None:
-    collector = Secure(QUESTION, plan())
-    assert collector.told == (UNSEEN,)
-    opened = Submission("mean_operator", np.array([0, 2]), {"size": np.array([10.0, 3.0])})
-    collector.take_total(opened, np.arange(collector.numbers))
-    assert "letters between real parties" in collector.told[1]
-
-
-PLAN = SimpleNamespace(run=SimpleNamespace(summation=""), terms=TrustTerms(9, 0.6, 0.1, "two"))
-QUESTION_SUMMATION = SimpleNamespace(release=ReleaseId("a release"))
 
 
 @dataclass(frozen=True)
@@ -407,20 +356,15 @@ class Named:
     numbers: int
 
 
-def test_no_name_is_no_summation() -> None:
-    assert summation_of(PLAN, QUESTION_SUMMATION, 5) is None
+def test_a_named_summation_is_told_the_public_numbers() -> None:
+    def of(name: str, release: str = "a release"):
+        named = SimpleNamespace(run=SimpleNamespace(summation=name), terms=TrustTerms(9, 0.6, 0.1, "two"))
+        return summation_of(named, SimpleNamespace(release=ReleaseId(release)), 5)
 
-
-def test_a_named_one_is_told_the_public_numbers() -> None:
-    plan = SimpleNamespace(run=SimpleNamespace(summation=f"{__name__}:Named"), terms=PLAN.terms)
-    found = summation_of(plan, QUESTION_SUMMATION, 5)
-    assert replace(found, question="") == Named("", PLAN.terms, 5)
+    found = of(f"{__name__}:Named")
+    assert replace(found, question="") == Named("", TrustTerms(9, 0.6, 0.1, "two"), 5)
     assert len(bytes.fromhex(found.question)) == 32
-    other = summation_of(plan, SimpleNamespace(release=ReleaseId("another")), 5)
-    assert other.question != found.question
-
-
-def test_a_name_of_nothing_is_refused() -> None:
-    plan = SimpleNamespace(run=SimpleNamespace(summation="nowhere:nothing"), terms=PLAN.terms)
+    assert of(f"{__name__}:Named", "another").question != found.question
+    assert of("") is None
     with pytest.raises(InputError, match="nowhere:nothing"):
-        summation_of(plan, QUESTION_SUMMATION, 5)
+        of("nowhere:nothing")

@@ -12,7 +12,6 @@ from scipy.optimize import minimize
 from support.voting import ensemble, instance, replaced
 
 from aggregator.ensembles import output as module
-from aggregator.ensembles import output as tally_module
 from aggregator.ensembles.output import Ensemble, ProbabilityTally, VoteTally, perturb_output
 from aggregator.trial.feature_fitting import fit
 from aggregator.trial.public_rows import PublicRows
@@ -138,12 +137,6 @@ def test_public_features_scale_with_the_reach_of_the_rows():
     assert any("computed from the auxiliary rows" in text for text in texts)
 
 
-def test_long_rows_are_refused_where_the_proof_needs_short_ones():
-    votes, rows = instance(1)
-    with pytest.raises(InputError, match="unit_norm"):
-        perturb_output(ensemble(votes, 2 * rows, 3), "soft", "published", 1e-2)
-
-
 def test_a_protected_auxiliary_row_is_named_in_the_unit_and_the_assumptions():
     votes, rows = instance(1)
     both, party = (perturb_output(ensemble(votes, rows, 3), "soft", "tight", 1e-2, who) for who in (BOTH, "party"))
@@ -156,61 +149,33 @@ def test_a_protected_auxiliary_row_is_named_in_the_unit_and_the_assumptions():
     assert any("auxiliary rows are public" in assumption.text for assumption in party.assumptions)
 
 
-@pytest.mark.parametrize(
-    ("stages", "words"),
-    [
-        (["scale", {"whiten": 2}, "constant", "unit_norm"], None),
-        (["max_norm"], "max_norm"),
-        ([{"pca": 2}, "unit_norm"], None),
-        (["unit_norm", "constant"], "unit_norm"),
-        ([], "unit_norm"),
-        (None, None),
-    ],
-)
+@pytest.mark.parametrize(("stages", "words"), [
+    (["scale", {"whiten": 2}, "constant", "unit_norm"], None), (["max_norm"], "max_norm"),
+    ([{"pca": 2}, "unit_norm"], None), (["unit_norm", "constant"], "unit_norm"), ([], "unit_norm"), (None, None),
+])  # fmt: skip
 def test_a_protected_auxiliary_row_allows_nothing_fitted_on_it(stages, words):
     votes, rows = instance(1)
-    public = PublicRows(fit(stages or [], rows), rows, stages)
-    world = Ensemble(public, ensemble(votes, rows, 3).tally)
+    world = Ensemble(PublicRows(fit(stages or [], rows), rows, stages), ensemble(votes, rows, 3).tally)
     with pytest.raises(InputError, match=words):
         perturb_output(world, "soft", "tight", 1e-2, BOTH)
 
 
-def test_a_protected_auxiliary_row_allows_no_vocabulary_of_texts():
+def test_a_vocabulary_sensitivities_of_a_protected_row_and_long_rows_are_refused():
     votes, rows = instance(1)
     feature_map = fit(["unit_norm"], np.rint(rows), text_columns=(0,))
-    world = Ensemble(PublicRows(feature_map, rows, ["unit_norm"]), ensemble(votes, rows, 3).tally)
+    texts = Ensemble(PublicRows(feature_map, rows, ["unit_norm"]), ensemble(votes, rows, 3).tally)
     with pytest.raises(InputError):
-        perturb_output(world, "soft", "tight", 1e-2, BOTH)
-
-
-def test_a_protected_auxiliary_row_excludes_sensitivities_computed_from_it():
-    votes, rows = instance(1)
+        perturb_output(texts, "soft", "tight", 1e-2, BOTH)
     with pytest.raises(InputError):
         perturb_output(ensemble(votes, rows, 3), "soft", "public_features", 1e-2, BOTH)
+    with pytest.raises(InputError, match="unit_norm"):  # the proof needs short ones
+        perturb_output(ensemble(votes, 2 * rows, 3), "soft", "published", 1e-2)
 
 
 @pytest.fixture
 def world():
     votes, rows = instance(2, parties=9, classes=3)
     return ensemble(votes, rows, 3)
-
-
-def test_it_counts_declared_parties_once(world):
-    assert (world.parties, world.answered, world.classes) == (9, 9, 3)
-    again = Submission("votes", np.array([4, 9]), {"votes": np.zeros((2, 30), dtype=np.uint8)})
-    assert sorted(world.add(again)) == [4, 9]
-    assert world.answered == 9
-
-
-@pytest.mark.parametrize("labels", ["soft", "majority"])
-@pytest.mark.parametrize("classes", [2, 3])
-def test_minimisers_are_those_of_the_shares_or_the_majority(labels, classes):
-    votes, rows = instance(3, classes=classes)
-    world = ensemble(votes, rows, classes)
-    shares = world.tally.shares() if labels == "soft" else world.tally.majority()
-    found = world.minimiser(labels, 0.1)
-    assert found.shape == ((4,) if classes == 2 else (3, 4))
-    np.testing.assert_array_equal(found, risk_minimiser(rows, shares, 0.1, world.gradient_tolerance(0.1)))
 
 
 def test_a_minimiser_is_computed_once_for_each_kind_of_labels_and_strength(world, monkeypatch):
@@ -262,8 +227,8 @@ def test_counts_do_not_depend_on_how_votes_arrive(seed, parties, pieces, classes
 
 @pytest.mark.parametrize(("classes", "parties"), [(2, 600), (6, 600), (23, 256), (300, 511)])
 def test_many_votes_for_one_class_do_not_overflow(monkeypatch, classes, parties):
-    monkeypatch.setattr(tally_module, "_ROWS", 20)
-    monkeypatch.setattr(tally_module, "_TILE", 700)
+    monkeypatch.setattr(module, "_ROWS", 20)
+    monkeypatch.setattr(module, "_TILE", 700)
     votes = np.random.default_rng(0).integers(0, classes, (parties, 50)).astype(np.min_scalar_type(classes - 1))
     votes[:, :3] = classes - 1
     tally = VoteTally(question(classes=classes), parties)
@@ -272,47 +237,29 @@ def test_many_votes_for_one_class_do_not_overflow(monkeypatch, classes, parties)
     np.testing.assert_array_equal(tally.counts, expected)
 
 
-def test_a_missing_party_is_a_uniform_vote():
+def test_a_missing_party_is_a_uniform_vote_and_ties_go_to_the_smallest_class():
     tally = VoteTally(question(), 4)
     tally.add(submission(np.zeros((3, 50)), [0, 1, 2]))
     np.testing.assert_allclose(tally.shares()[0], [3 / 4 + 1 / 12, 1 / 12, 1 / 12])
     np.testing.assert_allclose(tally.shares().sum(axis=1), 1)
-
-
-def test_ties_go_to_the_smallest_class():
     tally = VoteTally(question(), 2)
     tally.add(submission([[2] * 50, [1] * 50], [0, 1]))
     assert (tally.majority().argmax(axis=1) == 1).all()
-
-
-def test_a_duplicate_counts_once():
-    tally = VoteTally(question(), 4)
-    tally.add(submission(np.zeros((2, 50)), [0, 1]))
-    refused = tally.add(submission(np.ones((2, 50)), [1, 2]))
-    assert list(refused) == [1]
-    assert "twice" in refused[1]
-    assert tally.answered == 3
-    assert tally.counts[0].tolist() == [2, 1, 0]
-
-
-def test_a_malformed_vote_costs_its_own_party_only():
-    tally = VoteTally(question(), 4)
-    votes = np.zeros((2, 50))
-    votes[1, 7] = 3
-    refused = tally.add(submission(votes, [0, 1]))
-    assert "outside 0..2" in refused[1]
-    assert tally.counts.sum() == 50
-
-
-def test_an_undeclared_party_is_refused():
-    tally = VoteTally(question(), 4)
-    assert "declared" in tally.add(submission(np.zeros((1, 50)), [4]))[4]
-    assert tally.answered == 0
-
-
-def test_a_majority_of_nobody_is_an_error():
     with pytest.raises(InputError):
         VoteTally(question(), 4).majority()
+
+
+def test_a_malformed_ballot_costs_its_own_party_only():
+    tally, votes = VoteTally(question(), 4), np.zeros((2, 50))
+    votes[1, 7] = 3
+    assert "outside 0..2" in tally.add(submission(votes, [0, 1]))[1]
+    assert tally.counts.sum() == 50
+    tally, parts = probability_tally(3), np.zeros((2, 50, 3), dtype=int)
+    parts[1, 7] = [200, 56, 0]
+    refused = tally.add(ballot(parts, [0, 2]))
+    assert list(refused) == [2]
+    assert "more than 255 parts" in refused[2]
+    assert tally.counts.tolist() == [[0, 0, BALLOT_PARTS]] * 50
 
 
 def peak_of_counting(parties):
@@ -364,16 +311,6 @@ def test_certain_distributions_count_like_votes():
     by_parts.add(ballot(BALLOT_PARTS * np.eye(3, dtype=int)[votes], range(4)))
     np.testing.assert_allclose(by_parts.shares(), by_labels.shares(), atol=1e-15)
     np.testing.assert_array_equal(by_parts.majority(), by_labels.majority())
-
-
-def test_a_ballot_of_more_than_everything_costs_its_own_party_only():
-    tally = probability_tally(3)
-    parts = np.zeros((2, 50, 3), dtype=int)
-    parts[1, 7] = [200, 56, 0]
-    refused = tally.add(ballot(parts, [0, 2]))
-    assert list(refused) == [2]
-    assert "more than 255 parts" in refused[2]
-    assert tally.counts.tolist() == [[0, 0, BALLOT_PARTS]] * 50
 
 
 def test_any_ballot_moves_a_row_of_shares_by_at_most_the_diameter_of_the_simplex():

@@ -52,7 +52,9 @@ def plan(make_plan):
     return make_plan(variants=plans({**STATISTIC, **OUTPUT, **VOTES}), epsilons=(30.0,), delta=1e-4)
 
 
-def test_every_variant_learns_and_gives_equal_bytes_whatever_the_cohorts(plan, public, tmp_path):
+def test_every_variant_learns_gives_equal_bytes_whatever_the_cohorts_and_charges_its_sensitivity(
+    plan, public, tmp_path
+):
     files, summary = run(open_grid("inline"), plan, 40)
     assert run(open_grid("inline"), plan, 7) == (files, summary)
     labels = public.rows[:, :3].argmax(axis=1)
@@ -61,10 +63,6 @@ def test_every_variant_learns_and_gives_equal_bytes_whatever_the_cohorts(plan, p
         for draw in range(3):
             right = (models.scores(public.rows, 0, draw).argmax(axis=1) == labels).mean()
             assert right > (0.5 if variant.name == "published" else 0.6), variant.name
-
-
-def test_the_ledger_says_what_each_variant_charges(plan):
-    _, summary = run(open_grid("inline"), plan, 40)
     parameters = {entry["variant"]: entry["guarantee"]["parameters"] for entry in summary["ledger"]["releases"]}
     dimensions = {name: known["dimension"] for name, known in parameters.items()}
     assert parameters["unit"]["sensitivity"] == pytest.approx(2 / 40, rel=1e-6)
@@ -97,11 +95,15 @@ def test_a_protected_row_is_refused_behind_a_map_that_rests_on_it(make_plan, fea
 
 
 @pytest.mark.parametrize("kind", [SoftVote, MajorityVote])
-def test_nobody_is_asked_when_a_protected_row_was_fitted_on(kind):
-    chosen = kind(perturb="output", protect="party_and_auxiliary_row")
-    rows = np.eye(3)
-    feature_map = fit([{"whiten": 2}, "unit_norm"], rows)
-    public = PublicRows(feature_map, feature_map.transform(rows), [{"whiten": 2}, "unit_norm"])
+def test_features_that_rest_on_a_protected_row_are_refused_before_any_data_is_read_or_anybody_is_asked(kind):
+    chosen = kind(perturb="output", protect=BOTH)
+    assert str(chosen.unit) == BOTH
+    chosen.check_setting(["unit_norm"], {})
+    with pytest.raises(InputError):
+        chosen.check_setting(["scale", "unit_norm"], {})
+    kind().check_setting(["scale", "unit_norm"], {})
+    feature_map = fit([{"whiten": 2}, "unit_norm"], np.eye(3))
+    public = PublicRows(feature_map, feature_map.transform(np.eye(3)), [{"whiten": 2}, "unit_norm"])
     with pytest.raises(InputError):
         chosen.question(public, Training(feature_map, 2, {}, 0))
 
@@ -135,21 +137,6 @@ def test_what_is_asked_where_it_goes_and_how_many_numbers_leave_a_party(name):
 @pytest.mark.parametrize(("classes", "expected"), [(None, None), (0, 0), (1, 0), (2, 1), (10, 9)])
 def test_contrasts_are_classes_less_one(classes, expected):
     assert contrasts_of(PublicNumbers(1e-6, classes=classes)) == expected
-
-
-def test_minimisers_are_what_gets_the_noise_of_outputs_only():
-    assert SoftVote(perturb="output", regularisation=1.0).on_minimiser
-    assert MajorityVote().on_minimiser
-    assert not SoftVote().on_minimiser
-
-
-def test_features_that_rest_on_a_protected_row_are_refused_before_any_data_is_read():
-    chosen = MajorityVote(protect=BOTH)
-    assert str(chosen.unit) == BOTH
-    chosen.check_setting(["unit_norm"], {})
-    with pytest.raises(InputError):
-        chosen.check_setting(["scale", "unit_norm"], {})
-    MajorityVote().check_setting(["scale", "unit_norm"], {})
 
 
 @pytest.mark.parametrize(
@@ -285,18 +272,27 @@ def test_no_votes_make_a_share_longer_than_the_public_norm_and_the_worst_ones_re
     assert np.linalg.norm(share) == pytest.approx(share_norm(constant.whitening, classes), rel=1e-9)
 
 
-def test_a_missing_party_is_the_uniform_vote():
+def test_a_missing_party_is_the_uniform_vote_and_moves_unit_shares_half_as_far():
     chosen = SoftVote(share="raw")
     uniform = shares_of(chosen, 3, np.full((1, 40, 3), 1 / 3))
     there, _ = perturbed(chosen, 3, {"statistic": uniform}, [0])
     missing, _ = perturbed(chosen, 3, {"statistic": uniform[:0]}, np.empty(0, np.int64))
     np.testing.assert_allclose(there.value, missing.value, atol=1e-15)
+    share = np.zeros((1, 2, 4))
+    share[0, 1, 2] = 1.0
+    there, _ = perturbed(SoftVote(), 3, {"statistic": share}, [3])
+    missing, _ = perturbed(SoftVote(), 3, {"statistic": share[:0]}, np.empty(0, np.int64))
+    assert np.linalg.norm(there.value - missing.value) == pytest.approx(1 / PARTIES, rel=1e-12)
+    assert there.sensitivity == missing.sensitivity == pytest.approx(2 / PARTIES, rel=1e-12)
 
 
-@pytest.mark.parametrize("options", [{"perturb": "output"}, {"perturb": "votes", "noise": "gaussian"}])
-def test_shares_are_of_the_statistic_only(options):
-    with pytest.raises(InputError, match=r"submit.*statistic"):
-        SoftVote(share="scores", **options)
+def test_shares_are_of_the_statistic_only_and_minimisers_get_the_noise_of_outputs():
+    for options in ({"perturb": "output"}, {"perturb": "votes", "noise": "gaussian"}):
+        with pytest.raises(InputError, match=r"submit.*statistic"):
+            SoftVote(share="scores", **options)
+    assert SoftVote(perturb="output", regularisation=1.0).on_minimiser
+    assert MajorityVote().on_minimiser
+    assert not SoftVote().on_minimiser
 
 
 def moved(attacks, parties=PARTIES, classes=3, share="both", answering=None):
@@ -335,30 +331,13 @@ def test_nothing_a_party_sends_moves_unit_shares_by_more_than_2_over_m_and_oppos
     assert sensitivity == pytest.approx(2 / parties, rel=1e-12)
 
 
-def test_a_missing_party_moves_unit_shares_half_as_far_and_counts_among_the_declared():
-    chosen = SoftVote()
-    public, training = world(3)
-    question = chosen.question(public, training)
-    share = np.zeros((1, 2, 4))
-    share[0, 1, 2] = 1.0
-    found = []
-    for parties in ([3], []):
-        collector = chosen.collector(public, question, PARTIES)
-        collector.add(Submission(question.kind, np.array(parties, np.int64), {"statistic": share[: len(parties)]}))
-        found.append(chosen.prepare(collector))
-    assert np.linalg.norm(found[0].value - found[1].value) == pytest.approx(1 / PARTIES, rel=1e-12)
-    assert found[0].sensitivity == found[1].sensitivity == pytest.approx(2 / PARTIES, rel=1e-12)
-
-
-def test_the_search_would_find_a_norm_that_is_not_enforced(monkeypatch):
-    monkeypatch.setattr("federation.features.feature_map.Ball.units", lambda self, vectors: vectors)
-    direction = np.zeros((2, 4))
-    direction[0, 0] = 1.0 + 5e-10  # which the declared range allows
-    furthest, sensitivity = moved([direction, -direction])
-    assert furthest > sensitivity
-
-
-def test_the_search_would_find_a_mean_over_those_who_answered(monkeypatch):
+def test_the_search_would_find_a_norm_that_is_not_enforced_and_a_mean_over_those_who_answered(monkeypatch):
+    with monkeypatch.context() as context:
+        context.setattr("federation.features.feature_map.Ball.units", lambda self, vectors: vectors)
+        direction = np.zeros((2, 4))
+        direction[0, 0] = 1.0 + 5e-10  # which the declared range allows
+        furthest, sensitivity = moved([direction, -direction])
+        assert furthest > sensitivity
     direction = np.eye(2, 4) / np.sqrt(2)
     monkeypatch.setattr(ClippedMean, "value", lambda mean: mean._sum * 2.0**-mean._bits / 5)
     furthest, sensitivity = moved([direction, -direction], answering=5)

@@ -25,6 +25,7 @@ from parties.secure_aggregation.party import Record
 from scenarios.deployment.collecting import progress
 
 QUERIES = (KEYS, SHARES, MASKED, AGREE, UNMASK)
+SITES = ("north", "south", "west", "east", "centre")
 
 
 @pytest.fixture
@@ -35,13 +36,13 @@ def three(tmp_path, monkeypatch, flower_process):
 @pytest.fixture
 def totals(monkeypatch):
     """What collectors take."""
-    found = []
-    real = Secure.take_total
-    monkeypatch.setattr(
-        Secure,
-        "take_total",
-        lambda self, opened, whole: (found.append((opened, whole)), real(self, opened, whole))[1],
-    )
+    found, real = [], Secure.take_total
+
+    def take(self, opened, whole):
+        found.append((opened, whole))
+        real(self, opened, whole)
+
+    monkeypatch.setattr(Secure, "take_total", take)
     return found
 
 
@@ -68,6 +69,9 @@ def test_the_total_is_that_of_plain_sums_and_is_released(three, totals):
         [path] = three.memory(name)
         assert Record.read(path.read_bytes()).root == b""  # it has destroyed its secrets
     assert over(three.folder.exchange("001")) is None
+    folder = three.folder.exchange("001").parent / JOURNALS
+    assert sorted(path.name for path in folder.iterdir()) == sorted(three.keys)
+    assert all(three.sites[name].journal.holds((folder / name).read_text()) for name in three.keys)
 
 
 @pytest.fixture
@@ -86,14 +90,6 @@ def test_a_server_that_is_believed_asks_four_queries_and_gets_the_plain_total(be
     assert str(progress(believed.folder, "001")).startswith("3 of 3 sites answered query 4 of 4 of the secure sum")
     ledger = (believed.folder.release("001") / "world.json").read_text()
     assert "one server that follows the protocol and only looks, in letters between real parties" in ledger
-
-
-def test_how_far_journals_are_is_known_beside_the_exchanges(three):
-    run(three)
-    folder = three.folder.exchange("001").parent / JOURNALS
-    assert sorted(path.name for path in folder.iterdir()) == sorted(three.keys)
-    for name in three.keys:
-        assert three.sites[name].journal.holds((folder / name).read_text())
 
 
 def test_sums_of_several_rounds_are_one_release_that_is_paid_for_once(tmp_path, monkeypatch, flower_process):
@@ -176,7 +172,7 @@ def test_before_keys_are_there_it_is_not_over(three, totals):
 
 @pytest.mark.parametrize("query", [KEYS, MASKED, UNMASK])
 def test_a_site_that_falls_silent_is_absent_for_the_rest(tmp_path, monkeypatch, flower_process, totals, query):
-    five = town(tmp_path, monkeypatch, ("north", "south", "west", "east", "centre"), parties={"quorum": 0.8})
+    five = town(tmp_path, monkeypatch, SITES, parties={"quorum": 0.8})
     five.before = lambda name, asked: five.conduct.update(south="silent") if (name, asked) == ("south", query) else 0
     assert run(five)["status"] == "released"
     there = [name for name in five.keys if name != "south" or query > MASKED]  # what it had sent is in the sum
@@ -190,7 +186,7 @@ def test_a_site_that_falls_silent_is_absent_for_the_rest(tmp_path, monkeypatch, 
 
 @pytest.mark.parametrize("said", ["another site's answer", "a size beyond what was agreed on", "no answer"])
 def test_a_hostile_site_is_left_out_and_costs_nobody_anything(tmp_path, monkeypatch, flower_process, totals, said):
-    five = town(tmp_path, monkeypatch, ("north", "south", "west", "east", "centre"), parties={"quorum": 0.8})
+    five = town(tmp_path, monkeypatch, SITES, parties={"quorum": 0.8})
     read = sums.read_opened
 
     def changed(opened, question):
@@ -220,40 +216,19 @@ def test_how_far_a_sum_is(three):
     assert re.search(r"2.*3.*4.*5.*mean_operator.*out.*south", str(progress(three.folder, "001")))
 
 
-SITES = ("north", "south", "west", "east", "centre")
-
-
 @pytest.fixture
 def five(tmp_path, monkeypatch, flower_process):
     return town(tmp_path, monkeypatch, SITES, parties={"quorum": 0.8}, servers="two")
-
-
-@pytest.fixture
-def second_server_totals(monkeypatch):
-    """What collectors take."""
-    found, real = [], Secure.take_total
-    monkeypatch.setattr(
-        Secure, "take_total", lambda self, opened, whole: (found.append(whole), real(self, opened, whole))[1]
-    )
-    return found
-
-
-def second_server_run(post):
-    return run_exchange(post, post.folder.path, "001", 60.0, 60.0)
-
-
-def second_server_plain(post, but=()):
-    return sum(post.parts[name][-1] for name in SITES if name not in but)
 
 
 def paid(post):
     return {len(post.lines(name, "charged")) for name in SITES}
 
 
-def test_the_total_is_the_plain_sum_and_each_site_is_asked_once(five, second_server_totals):
+def test_the_total_is_the_plain_sum_and_each_site_is_asked_once(five, totals):
     five.before = lambda name, asked: five.again(name)
-    assert second_server_run(five)["status"] == "released"
-    np.testing.assert_array_equal(second_server_totals[0], second_server_plain(five))
+    assert run(five)["status"] == "released"
+    np.testing.assert_array_equal(totals[0][1], plain(five, SITES))
     assert sorted(five.letters) == sorted([*((name, KEYS) for name in SITES), (five.second, MASKS)])
     assert paid(five) == {1}
     [line] = five.lines(five.second, "told the sum of masks")
@@ -268,18 +243,18 @@ def test_the_total_is_the_plain_sum_and_each_site_is_asked_once(five, second_ser
     assert "two servers that do not collude, in letters between real parties" in ledger
 
 
-def test_a_site_may_be_away_once_it_has_sent_its_part_or_before(five, second_server_totals):
+def test_a_site_may_be_away_once_it_has_sent_its_part_or_before(five, totals):
     five.conduct["south"] = "silent"
     five.before = lambda name, asked: five.conduct.update(west="away") if name == five.second else None
-    assert second_server_run(five)["status"] == "released"
-    np.testing.assert_array_equal(second_server_totals[0], second_server_plain(five, but=["south"]))
+    assert run(five)["status"] == "released"
+    np.testing.assert_array_equal(totals[0][1], plain(five, [name for name in SITES if name != "south"]))
 
 
 @pytest.mark.parametrize("conduct", ["silent", "away"])
-def test_a_second_server_that_is_away_is_asked_again_later_and_no_site_is(five, second_server_totals, conduct):
+def test_a_second_server_that_is_away_is_asked_again_later_and_no_site_is(five, totals, conduct):
     five.conduct[five.second] = conduct
     with pytest.raises(QuorumError, match="ombud"):
-        second_server_run(five)
+        run(five)
     assert over(five.folder.exchange("001")) is None
     assert last_sum(five.folder.exchange("001")).lacking(5) == [(5, True)]
     assert str(progress(five.folder, "001")).startswith("the second server 'ombud' has not told the masks")
@@ -288,40 +263,39 @@ def test_a_second_server_that_is_away_is_asked_again_later_and_no_site_is(five, 
     five.conduct.clear()
     five._out.clear()
     five.letters.clear()
-    assert second_server_run(five)["status"] == "released"
+    assert run(five)["status"] == "released"
     assert [*five.letters] == [(five.second, MASKS)]
     assert len(asked) == 5
-    np.testing.assert_array_equal(second_server_totals[0], second_server_plain(five))
+    np.testing.assert_array_equal(totals[0][1], plain(five, SITES))
     assert paid(five) == {1}
 
 
 def test_a_refusal_is_told_by_name(five):
-    five.sites[five.second].approved = _denied
+    def denied(head):
+        raise InputError("ada has denied it")
+
+    five.sites[five.second].approved = denied
     with pytest.raises(QuorumError, match="ombud"):
-        second_server_run(five)
+        run(five)
 
 
-def _denied(head):
-    raise InputError("ada has denied it")
-
-
-def test_below_a_quorum_it_goes_on_with_the_same_uploads(five, second_server_totals):
+def test_below_a_quorum_it_goes_on_with_the_same_uploads(five, totals):
     five.conduct.update(south="silent", west="silent")
     with pytest.raises(QuorumError):
-        second_server_run(five)
+        run(five)
     assert (five.second, MASKS) not in five.letters
     first = {name: five.replies[name, KEYS] for name in ("north", "east", "centre")}
     five.conduct.clear()
     five._out.clear()
     five.letters.clear()
-    assert second_server_run(five)["status"] == "released"
+    assert run(five)["status"] == "released"
     assert sorted(name for name, query in five.letters if query == KEYS) == ["south", "west"]
     assert {name: five.replies[name, KEYS] for name in first} == first
-    np.testing.assert_array_equal(second_server_totals[0], second_server_plain(five))
+    np.testing.assert_array_equal(totals[0][1], plain(five, SITES))
     assert paid(five) == {1}
 
 
-def test_a_coordinator_that_is_killed_anywhere_goes_on_with_one_list(five, second_server_totals, monkeypatch):
+def test_a_coordinator_that_is_killed_anywhere_goes_on_with_one_list(five, totals, monkeypatch):
     """After a site's part came, before the list is closed, before the second server is asked, and after it has told."""
     five.conduct["south"] = "silent"
     pending = ["take", "close", "receipts", "total"]
@@ -339,14 +313,14 @@ def test_a_coordinator_that_is_killed_anywhere_goes_on_with_one_list(five, secon
         monkeypatch.setattr(AddingServer, name, dying(name, getattr(AddingServer, name)))
     for left in (3, 2, 1, 0):
         with pytest.raises(KeyboardInterrupt):
-            second_server_run(five)
+            run(five)
         assert len(pending) == left
         five._out.clear()
     five.conduct.clear()  # it comes too late: the list was closed
     asked = len(five.letters)
-    assert second_server_run(five)["status"] == "released"
+    assert run(five)["status"] == "released"
     assert len(five.letters) == asked
-    np.testing.assert_array_equal(second_server_totals[0], second_server_plain(five, but=["south"]))
+    np.testing.assert_array_equal(totals[0][1], plain(five, [name for name in SITES if name != "south"]))
     assert {len(five.lines(name, "charged")) for name in SITES if name != "south"} == {1}
     assert len(five.lines(five.second, "told the sum of masks")) == 1
     assert not any(five.lines(name, "refused") for name in five.keys)
@@ -356,7 +330,7 @@ def test_a_coordinator_that_is_killed_anywhere_goes_on_with_one_list(five, secon
 def test_what_is_no_sum_of_masks_is_refused(five, monkeypatch, told):
     monkeypatch.setattr("parties.helper_server.SumAnswer", told)
     with pytest.raises(InputError, match=r"ombud.*--new-exchange"):
-        second_server_run(five)
+        run(five)
 
 
 class _Nothing:

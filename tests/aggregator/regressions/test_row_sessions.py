@@ -46,8 +46,13 @@ def equal_public_rows() -> Table:
     return Table(np.ones((50, 3)), ("p", "q", "r"))
 
 
+def near_public_rows() -> Table:
+    """So near to each other that most private rows lie beyond them."""
+    return Table(0.3 * linear_labels.draw(99, 200)[0], ("p", "q", "r"))
+
+
 @pytest.fixture
-def world(tmp_path):
+def trial_world(tmp_path):
     def make(options, public="support.linear_labels:public_table", **changes):
         fields = {
             "table": Reference(public),
@@ -59,10 +64,20 @@ def world(tmp_path):
             "quorum": 2 / 3,
             **changes,
         }
-        plan = small.plan(NoisyLabelSums, "label_sums", {"protect": "row", **options}, tmp_path, **fields)
+        plan = small.plan(NoisyLabelSums, "label_sums", options, tmp_path, **fields)
         return World(plan, Views(plan)).of(plan.variants[0])
 
     return make
+
+
+@pytest.fixture
+def world(trial_world):
+    return lambda options, *public, **changes: trial_world({"protect": "row", **options}, *public, **changes)
+
+
+@pytest.fixture
+def label_world(trial_world):
+    return lambda options, *public, **changes: trial_world({"trust": "secure", **options}, *public, **changes)
 
 
 def begun(world, epsilon=5.0):
@@ -76,6 +91,12 @@ def learned(session, parties=range(PARTIES)):
         assert asked.collector.add(answered(Cohort(HELD, party, 1, 1), asked.question)) == {}
     session.take([asked.collector])
     return session.learn(0)
+
+
+def raw_weights(session):
+    """Weights for raw rows and a constant."""
+    at = session.feature_map.transform(np.vstack([np.zeros(3), np.eye(3)])) @ session.learn(0)[1]["weights"]
+    return np.append(at[1:] - at[0], at[0])
 
 
 def errors(session, described):
@@ -97,11 +118,8 @@ def test_without_noise_it_is_least_squares_on_all_rows_behind_its_map(world):
     expected = np.linalg.lstsq(features, labels, rcond=None)[0]  # the middle of the range is 0
     np.testing.assert_allclose(arrays["weights"], np.append(expected, 0.0), atol=1e-4)
     assert isinstance(session.guarantee, NoGuarantee)
-
-
-def test_the_middle_of_the_range_is_an_intercept(world):
-    session = begun(world({}, label_range=(-10.0, 30.0)))
-    assert learned(session)[1]["weights"][-1] == 10.0
+    shifted = learned(begun(world({}, label_range=(-10.0, 30.0))))
+    assert shifted[1]["weights"][-1] == 10.0  # the middle of the range is an intercept
 
 
 def test_with_noise_it_learns_and_shares_of_one_noise_learn_more(world):
@@ -120,21 +138,21 @@ def test_shrinkage_can_be_turned_off(world):
     assert np.linalg.norm(kept) < np.linalg.norm(off)
 
 
-@pytest.mark.parametrize(("epsilon", "rows", "second"), [(0.1, 501, False), (30.0, 501, True), (0.1, 10**6, True)])
+@pytest.mark.parametrize(("epsilon", "rows", "second"), [
+    (0.1, 501, False), (30.0, 501, True), (0.1, 10**6, True), (30.0, 0, True),  # 0: not known
+])  # fmt: skip
 def test_x_x_is_asked_for_where_public_numbers_say_that_it_is_worth_it(world, epsilon, rows, second):
     [asked] = begun(world({}, rows=rows), epsilon).questions()
     assert asked.question.second == second
 
 
-def test_where_the_number_of_rows_is_not_known_it_is_what_there_can_be(world):
-    [asked] = begun(world({}, rows=0), 30.0).questions()
-    assert asked.question.second
-
-
-def test_what_is_asked_names_the_release(world):
+def test_what_is_asked_names_the_release_and_equal_variants_share_their_map(world):
     names = {begun(world(options), epsilon).source for options in ({}, {"trust": "secure"}) for epsilon in (0.1, 30.0)}
     assert len(names) == 4
     assert begun(world({})).source == begun(world({"shrink": False})).source
+    made = world({})
+    first, second = (begun(made, epsilon).questions()[0].question.rows.feature_map for epsilon in (1.0, 2.0))
+    assert first is second
 
 
 def test_its_guarantee_is_for_one_replaced_row(world):
@@ -166,14 +184,10 @@ def test_shares_count_on_a_quorum_less_those_that_may_collude(world):
         begun(world({"trust": "secure"}, colluding=0.6))
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"label_range": None, "classes": ("a", "b")}, None),
-        ({"public": f"{__name__}:few_public_rows"}, "10"),
-        ({"public": f"{__name__}:equal_public_rows"}, "50"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "words"), [
+    ({"label_range": None, "classes": ("a", "b")}, None),
+    ({"public": f"{__name__}:few_public_rows"}, "10"), ({"public": f"{__name__}:equal_public_rows"}, "50"),
+])  # fmt: skip
 def test_worlds_that_it_cannot_work_in_are_refused_in_a_sentence(world, changes, words):
     with pytest.raises(InputError, match=words):
         begun(world({}, **changes))
@@ -185,12 +199,6 @@ def test_features_that_bound_norms_are_taken_as_they_are(world):
     assert [step.kind for step in session.feature_map.steps] == ["affine", "append", "unit_norm", "append"]
 
 
-def test_equal_variants_share_their_map(world):
-    made = world({})
-    first, second = (begun(made, epsilon).questions()[0].question.rows.feature_map for epsilon in (1.0, 2.0))
-    assert first is second
-
-
 def test_a_plan_whose_parties_hold_one_row_each_is_asked(world):
     made = world({}, largest_bag=1, smallest_bag=1, rows=6)
     [asked] = begun(made).questions()
@@ -198,70 +206,24 @@ def test_a_plan_whose_parties_hold_one_row_each_is_asked(world):
     assert replace(asked.question, draws=2).fields()["sums"].shape[0] == 2
 
 
-PARTIES_LABEL_TOTALS_SESSION = 6
-
-
-def near_public_rows() -> Table:
-    """So near to each other that most private rows lie beyond them."""
-    return Table(0.3 * linear_labels.draw(99, 200)[0], ("p", "q", "r"))
-
-
-@pytest.fixture
-def label_totals_session_world(tmp_path):
-    def make(options, public="support.linear_labels:public_table", **changes):
-        fields = {
-            "table": Reference(public),
-            "label_range": linear_labels.RANGE,
-            "largest_bag": 87,
-            "smallest_bag": 80,
-            "rows": 501,
-            "draws": 1,
-            "quorum": 2 / 3,
-            **changes,
-        }
-        plan = small.plan(NoisyLabelSums, "label_sums", {"trust": "secure", **options}, tmp_path, **fields)
-        return World(plan, Views(plan)).of(plan.variants[0])
-
-    return make
-
-
-def label_totals_session_learned(world, epsilon, parties=range(PARTIES_LABEL_TOTALS_SESSION)):
-    """Its session, and weights of each draw for raw rows and a constant."""
-    session = NoisyLabelSums(**world.own.options).begin(world, epsilon, world.plan.public.draws)
-    [asked] = session.questions()
-    for party in parties:
-        assert asked.collector.add(answered(Cohort(HELD, party, 1, 1), asked.question)) == {}
-    session.take([asked.collector])
-    raw = np.vstack([np.zeros(3), np.eye(3)])
-    weights = []
-    for draw in range(world.plan.public.draws):
-        at = session.feature_map.transform(raw) @ session.learn(draw)[1]["weights"]
-        weights.append(np.append(at[1:] - at[0], at[0]))
-    return session, np.array(weights)
-
-
 @pytest.mark.parametrize("public", ["support.linear_labels:public_table", f"{__name__}:near_public_rows"])
 @pytest.mark.parametrize("shape", ["optimal", "whitened", "isotropic"])
 @pytest.mark.parametrize("shrink", [True, False])
-def test_with_next_to_no_noise_it_is_least_squares_wherever_public_rows_lie(
-    label_totals_session_world, public, shape, shrink
-):
-    session, [weights] = label_totals_session_learned(
-        label_totals_session_world({"shape": shape, "shrink": shrink, "noise": "pure"}, public), 1000.0
-    )
-    np.testing.assert_allclose(weights, [*linear_labels.WEIGHTS, 0.0], atol=0.06)
+def test_with_next_to_no_noise_it_is_least_squares_wherever_public_rows_lie(label_world, public, shape, shrink):
+    session = begun(label_world({"shape": shape, "shrink": shrink, "noise": "pure"}, public), 1000.0)
+    learned(session)
+    np.testing.assert_allclose(raw_weights(session), [*linear_labels.WEIGHTS, 0.0], atol=0.06)
     beyond = session.diagnostics()["mean_weight"]
     assert (beyond < 0.8) == ("near_public" in public)
     assert beyond <= 1.0
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "pure"])
-def test_the_spread_of_weights_is_that_of_the_shares_that_came(label_totals_session_world, noise):
+def test_the_spread_of_weights_is_that_of_the_shares_that_came(label_world, noise):
     """Least squares without shrinkage: covariance of the noise between the inverses of X'X."""
     draws = 600
-    session, _ = label_totals_session_learned(
-        label_totals_session_world({"noise": noise, "shrink": False}, draws=draws), 5.0, parties=(0, 2, 3, 5)
-    )
+    session = begun(label_world({"noise": noise, "shrink": False}, draws=draws), 5.0)
+    learned(session, parties=(0, 2, 3, 5))
     [answers] = session.answers
     assert answers.wholes == 4 / 3
     inverse = np.linalg.inv(answers.total("gram"))
@@ -271,8 +233,9 @@ def test_the_spread_of_weights_is_that_of_the_shares_that_came(label_totals_sess
     assert np.trace(spread) == pytest.approx(np.trace(expected), rel=6 / draws**0.5)
 
 
-def test_the_promise_is_for_the_sum_over_parties_of_whom_some_may_collude(label_totals_session_world):
-    session, _ = label_totals_session_learned(label_totals_session_world({"noise": "gaussian"}), 1.0)
+def test_the_promise_is_for_the_sum_over_parties_of_whom_some_may_collude(label_world):
+    session = begun(label_world({"noise": "gaussian"}), 1.0)
+    learned(session)
     guarantee = session.guarantee
     assert (guarantee.epsilon, guarantee.unit, guarantee.parameters["contributors"]) == (1.0, "label", 3)
     told = " ".join(one.text for one in guarantee.assumptions)
@@ -281,9 +244,9 @@ def test_the_promise_is_for_the_sum_over_parties_of_whom_some_may_collude(label_
     assert session.checks[0].startswith("nobody saw a party's answer")
 
 
-def test_too_few_public_rows_are_refused(label_totals_session_world):
+def test_too_few_public_rows_are_refused(label_world):
     with pytest.raises(InputError, match=r"trust.*secure.*10"):
-        label_totals_session_learned(label_totals_session_world({}, f"{__name__}:few_public_rows"), 1.0)
+        begun(label_world({}, f"{__name__}:few_public_rows"), 1.0)
 
 
 WEIGHTS = np.array([0.6, -0.3, 0.1])
@@ -373,14 +336,14 @@ def test_weights_are_finite_and_better_than_the_middle_on_average(epsilon, seed)
     assert np.mean(errors) < np.square(LABELS).mean()
 
 
-ROWS_UNIT_ROWS = np.random.default_rng(2).normal(size=(200, 4)) @ np.diag([1.0, 50.0, 2.0, 0.3]) + 3.0
+UNBOUNDED = np.random.default_rng(2).normal(size=(200, 4)) @ np.diag([1.0, 50.0, 2.0, 0.3]) + 3.0
 
 
 def test_directions_are_white_and_a_row_in_twenty_is_cut():
-    features = unit_rows(FeatureMap(4, ()), ROWS_UNIT_ROWS[:, :3] @ np.eye(3, 4)).transform(ROWS_UNIT_ROWS)
+    features = unit_rows(FeatureMap(4, ()), UNBOUNDED[:, :3] @ np.eye(3, 4)).transform(UNBOUNDED)
     longest = np.linalg.norm(features, axis=1)
     assert longest.max() <= 1 + 1e-12
-    features = unit_rows(fit(["standardise"], ROWS_UNIT_ROWS), ROWS_UNIT_ROWS).transform(ROWS_UNIT_ROWS)
+    features = unit_rows(fit(["standardise"], UNBOUNDED), UNBOUNDED).transform(UNBOUNDED)
     cut = np.linalg.norm(features, axis=1) > 1 - 1e-9
     assert np.mean(cut) == pytest.approx(0.05, abs=0.01)
     scale = features[~cut][0, -1]  # of the constant
@@ -390,23 +353,14 @@ def test_directions_are_white_and_a_row_in_twenty_is_cut():
     np.testing.assert_allclose(whole.T @ whole / len(whole), np.eye(4), atol=1e-9)
 
 
-def test_it_has_no_more_directions_than_a_fifth_of_the_public_rows():
-    assert unit_rows(fit(["standardise"], ROWS_UNIT_ROWS[:15]), ROWS_UNIT_ROWS[:15]).dimension == 3 + 1
-    assert unit_rows(fit(["standardise"], ROWS_UNIT_ROWS[:10]), ROWS_UNIT_ROWS[:10]).dimension == 2 + 1
-
-
-def test_directions_that_hardly_vary_are_left_out():
-    rows = np.column_stack([ROWS_UNIT_ROWS[:, 0], 1e-3 * ROWS_UNIT_ROWS[:, 2], np.ones(200)])
+def test_directions_are_at_most_a_fifth_of_the_public_rows_and_vary():
+    assert unit_rows(fit(["standardise"], UNBOUNDED[:15]), UNBOUNDED[:15]).dimension == 3 + 1
+    assert unit_rows(fit(["standardise"], UNBOUNDED[:10]), UNBOUNDED[:10]).dimension == 2 + 1
+    rows = np.column_stack([UNBOUNDED[:, 0], 1e-3 * UNBOUNDED[:, 2], np.ones(200)])
     assert unit_rows(FeatureMap(3, ()), rows).dimension == 2
-
-
-def test_one_column_is_enough():
-    assert unit_rows(FeatureMap(1, ()), ROWS_UNIT_ROWS[:, :1]).dimension == 2
-
-
-def test_a_map_that_bounds_norms_stays_as_it_is():
+    assert unit_rows(FeatureMap(1, ()), UNBOUNDED[:, :1]).dimension == 2
     bounded = FeatureMap(4, (UnitNorm(),))
-    assert unit_rows(bounded, ROWS_UNIT_ROWS) is bounded
+    assert unit_rows(bounded, UNBOUNDED) is bounded
 
 
 @given(st.integers(10, 40), st.integers(1, 6), st.integers(0, 100))
@@ -417,13 +371,7 @@ def test_no_row_is_longer_than_one_however_far_it_is(count, columns, seed):
     assert np.linalg.norm(far, axis=1).max() <= 1 + 1e-12
 
 
-@pytest.mark.parametrize(
-    ("rows", "words"),
-    [
-        (ROWS_UNIT_ROWS[: LEAST_PUBLIC_ROWS - 1], r"10.*9.*data\.auxiliary"),
-        (np.ones((50, 4)), "50"),
-    ],
-)
-def test_public_rows_that_tell_nothing_are_refused(rows, words):
-    with pytest.raises(InputError, match=words):
-        unit_rows(FeatureMap(4, ()), rows)
+def test_public_rows_that_tell_nothing_are_refused():
+    for rows, words in ((UNBOUNDED[: LEAST_PUBLIC_ROWS - 1], r"10.*9.*data\.auxiliary"), (np.ones((50, 4)), "50")):
+        with pytest.raises(InputError, match=words):
+            unit_rows(FeatureMap(4, ()), rows)

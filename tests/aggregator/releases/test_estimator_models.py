@@ -52,7 +52,7 @@ def test_a_set_passes_the_feature_map_before_its_ratios_are_estimated(rows, tmp_
         assert np.abs(ratios - SHARES).sum() < 0.2
 
 
-def test_intervals_are_those_of_estimators_that_know_their_errors(rows):
+def test_intervals_are_those_of_estimators_that_know_their_errors(rows, monkeypatch):
     found = released("class_means", "mmd")
     behind = found.feature_maps[0].transform(rows)
     covered = found.intervals(0, 0, rows, 0.9)
@@ -62,20 +62,23 @@ def test_intervals_are_those_of_estimators_that_know_their_errors(rows):
     assert (covered[:, 1] >= SHARES).all()
     assert found.intervals(1, 0, rows, 0.9) is None
 
-
-def test_where_too_little_is_known_of_the_errors_there_are_no_intervals(rows, monkeypatch):
     def refusing(*arguments, **options):
         raise InputError("too few rows")
 
     monkeypatch.setattr("aggregator.learners.class_ratios.drift.intervals", refusing)
-    assert released("class_means").intervals(0, 0, rows, 0.9) is None
+    assert found.intervals(0, 0, rows, 0.9) is None
 
 
-def test_an_estimator_that_nobody_knows_is_refused():
+def test_refused():
     found = released("class_means")
     found.releases[0][0][0]["estimator"] = "clas_means"
     with pytest.raises(InputError, match="class_means"):
         found.estimator(0, 0)
+    description, arrays = linear(np.ones(3))
+    with pytest.raises(InputError, match="forest"):
+        regression_models_released(({**description, "learner": "forest"}, arrays)).predicted(0, 0, ROWS)
+    with pytest.raises(InputError):
+        regression_models_released((description, arrays)).predicted(0, 0, ROWS[:, :1])
 
 
 ROWS = np.random.default_rng(0).normal(size=(60, 2))
@@ -120,15 +123,3 @@ def test_a_network_says_that_it_is_one(network):
     assert description == {**expected, "learner": BagNetwork.name}
     assert arrays.keys() == kept.keys()
     assert "learner" not in expected
-
-
-def test_a_learner_that_nobody_knows_is_refused():
-    description, arrays = linear(np.ones(3))
-    found = regression_models_released(({**description, "learner": "forest"}, arrays))
-    with pytest.raises(InputError, match="forest"):
-        found.predicted(0, 0, ROWS)
-
-
-def test_rows_of_other_columns_are_refused():
-    with pytest.raises(InputError):
-        regression_models_released(linear(np.ones(3))).predicted(0, 0, ROWS[:, :1])

@@ -74,7 +74,6 @@ def begun(plan):
 
 
 def test_the_others_are_released_and_the_app_fails(make_plan, monkeypatch):
-    monkeypatch.delenv("FEDERATION_DEBUG", raising=False)
     whole = VariantRun.finish
 
     def failing(self, ledger):
@@ -187,18 +186,12 @@ def test_an_aggregator_that_spends_more_than_promised_writes_nothing(make_plan, 
 BUDGET = {"epsilon": 1.5, "delta": 1e-3}
 
 
-@pytest.mark.parametrize(
-    ("kind", "options", "fields"),
-    [
-        ("soft_vote", {"noise": "off"}, {}),
-        ("private_labels", {"noise": "off"}, REAL),
-        ("class_ratio", {"noise": "off"}, BAGGED),
-        ("mean_operator", {"noise": "off"}, TWO_CLASSES),
-        ("error_marginals", {"noise": "off"}, TWO_CLASSES),
-    ],
-)
-def test_a_deployment_with_a_budget_releases_nothing_without_a_guarantee(make_plan, kind, options, fields):
-    known = {"variants": variants((kind, options)), "epsilons": (1.0,), **fields}
+@pytest.mark.parametrize(("kind", "fields"), [
+    ("soft_vote", {}), ("private_labels", REAL), ("class_ratio", BAGGED), ("mean_operator", TWO_CLASSES),
+    ("error_marginals", TWO_CLASSES),
+])  # fmt: skip
+def test_a_deployment_with_a_budget_releases_nothing_without_a_guarantee(make_plan, kind, fields):
+    known = {"variants": variants((kind, {"noise": "off"})), "epsilons": (1.0,), **fields}
     deployed = {**known, **DEPLOYED}
     with pytest.raises(BudgetExceededError, match=r"'v0'.*budget.*noise"):
         run(open_grid("inline"), make_plan(budget=BUDGET, **deployed), 6, NOBODY)
@@ -253,30 +246,19 @@ def test_what_was_released_within_the_budget_is_charged_as_it_was_foretold(make_
     assert (total["epsilon"], total["releases"]) == (1.0, 2)
 
 
-@pytest.mark.parametrize(
-    ("fields", "twins", "other"),
-    [
-        (
-            REAL,
-            [("private_labels", {"learner": learner}) for learner in ("linear", "network")],
-            ("private_labels", {"noise": "laplace"}),
-        ),
-        (
-            BAGGED,
-            [
-                ("class_ratio", {"noise": "gaussian", "submit": "embedding", "estimator": estimator})
-                for estimator in ("whitened", "class_means")
-            ],
-            ("class_ratio", {"noise": "pure"}),
-        ),
-    ],
-    ids=["labels", "bags"],
-)
-def test_releases_of_one_source_count_once(make_plan, fields, twins, other):
+SENT = {"noise": "gaussian", "submit": "embedding"}
+
+
+@pytest.mark.parametrize(("fields", "kind", "twins", "other"), [
+    (REAL, "private_labels", [{"learner": learner} for learner in ("linear", "network")], {"noise": "laplace"}),
+    (BAGGED, "class_ratio", [{**SENT, "estimator": one} for one in ("whitened", "class_means")], {"noise": "pure"}),
+], ids=["labels", "bags"])  # fmt: skip
+def test_releases_of_one_source_count_once(make_plan, fields, kind, twins, other):
     known = {**fields, **DEPLOYED, "epsilons": (1.0,), "budget": BUDGET}
-    assert begun(make_plan(variants=variants(*twins), **known))[1].questions()
+    same = [(kind, options) for options in twins]
+    assert begun(make_plan(variants=variants(*same), **known))[1].questions()
     with pytest.raises(BudgetExceededError, match=r"epsilon.*2"):
-        begun(make_plan(variants=variants(*twins, other), **known))
+        begun(make_plan(variants=variants(*same, (kind, other)), **known))
 
 
 def test_two_adjacencies_have_no_total(make_plan):
@@ -313,22 +295,18 @@ def test_a_reference_stands_in_no_ledger_and_moves_nothing_beside_it(make_plan):
     assert [one["non_private"] for one in exact.guarantees] == [True]
 
 
-def test_a_reference_that_cannot_begin_fails_alone(make_plan):
+def test_a_reference_that_cannot_begin_fails_alone_and_a_deployment_has_none(make_plan):
     reference = VariantPlan("noise_free", "mean_operator", {"noise": "off"}, reference=True)
     going, _ = begun(make_plan(variants=(*variants(("soft_vote", {})), reference)))
     assert going.failed == {}
     going.begin_references()
     assert (list(going.failed), list(going.missing)) == ([], ["noise_free"])
     assert list(going.costs()) == ["v0"]
-
-
-def test_a_deployment_has_no_references(make_plan):
-    reference = VariantPlan("noise_free", "soft_vote", {"noise": "off"}, reference=True)
     with pytest.raises(InputError):
-        make_plan(variants=(reference,), **DEPLOYED)
+        make_plan(variants=(replace(reference, kind="soft_vote"),), **DEPLOYED)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def nobody_debugs(monkeypatch):
     monkeypatch.delenv(DEBUG, raising=False)
 
@@ -338,32 +316,20 @@ def fail(failed, name, error):
         raise error
 
 
-@pytest.mark.usefixtures("nobody_debugs")
-def test_an_error_is_noted_and_the_others_go_on():
+def test_an_error_is_noted_in_one_line_and_that_of_the_last_variant_is_raised():
     failed = FailedVariants(["a", "b", "c"])
-    fail(failed, "a", InputError("too few rows"))
-    with failed.sparing_others("b"):
-        pass
+    for cause in ("first", "too few rows"):
+        fail(failed, "a", InputError(cause))
     assert failed.causes == {"a": "too few rows"}
+    fail(failed, "b", ZeroDivisionError("odd\nthing"))
+    assert re.search(rf"ZeroDivisionError.*{DEBUG}.*1", failed.causes["b"])
+    with failed.sparing_others("c"):
+        pass
+    with pytest.raises(InputError, match=r"'c'.*second"):
+        fail(failed, "c", InputError("second"))
+    assert list(failed.causes) == ["a", "b"]
 
 
-@pytest.mark.usefixtures("nobody_debugs")
-def test_what_nobody_foresaw_is_noted_in_one_line():
-    failed = FailedVariants(["a", "b"])
-    fail(failed, "a", ZeroDivisionError("odd\nthing"))
-    assert re.search(rf"ZeroDivisionError.*{DEBUG}.*1", failed.causes["a"])
-
-
-@pytest.mark.usefixtures("nobody_debugs")
-def test_the_last_variant_that_is_left_is_raised_and_not_noted():
-    failed = FailedVariants(["a", "b"])
-    fail(failed, "a", InputError("first"))
-    with pytest.raises(InputError, match=r"'b'.*second"):
-        fail(failed, "b", InputError("second"))
-    assert failed.causes == {"a": "first"}
-
-
-@pytest.mark.usefixtures("nobody_debugs")
 @pytest.mark.parametrize("error", [BudgetExceededError("too much"), QuorumError("too few")])
 def test_budgets_and_quorums_are_for_the_whole_world(error):
     failed = FailedVariants(["a", "b"])
@@ -372,46 +338,26 @@ def test_budgets_and_quorums_are_for_the_whole_world(error):
     assert failed.causes == {}
 
 
-@pytest.mark.usefixtures("nobody_debugs")
-def test_with_debugging_every_error_is_raised_as_it_is(monkeypatch):
-    monkeypatch.setenv(DEBUG, "1")
-    error = InputError("too few rows")
-    with pytest.raises(InputError) as raised:
-        fail(FailedVariants(["a", "b"]), "a", error)
-    assert raised.value is error
+FULL_DISK = OSError(errno.ENOSPC, "No space left on device")
 
 
-@pytest.mark.usefixtures("nobody_debugs")
-def test_one_that_fails_twice_is_left_out_once():
+@pytest.mark.parametrize(("error", "debug"), [(KeyboardInterrupt(), ""), (FULL_DISK, ""), (InputError("x"), "1")])
+def test_who_leaves_the_program_full_disks_and_debugged_errors_are_raised_as_they_are(error, debug, monkeypatch):
     failed = FailedVariants(["a", "b"])
-    for cause in ("first", "second"):
-        fail(failed, "a", InputError(cause))
-    assert failed.causes == {"a": "second"}
+    with monkeypatch.context() as context:
+        context.setenv(DEBUG, debug)
+        with pytest.raises(type(error)) as raised:
+            fail(failed, "a", error)
+    assert raised.value is error
+    assert failed.causes == {}
+    if error is FULL_DISK:
+        fail(failed, "b", InputError("noted, as the other is left still"))
+        assert list(failed.causes) == ["b"]
 
 
-@pytest.mark.usefixtures("nobody_debugs")
 @pytest.mark.parametrize(("error", "kind"), [(InputError("x"), InputError), (KeyError("x"), FederationError)])
 def test_blame_keeps_the_kind_of_an_error_and_its_cause(error, kind):
     with pytest.raises(FederationError, match="'a'") as raised, blaming("a"):
         raise error
     assert type(raised.value) is kind
     assert raised.value.__cause__ is error
-
-
-@pytest.mark.usefixtures("nobody_debugs")
-def test_who_leaves_the_program_is_not_held_back():
-    failed = FailedVariants(["a", "b"])
-    with pytest.raises(KeyboardInterrupt):
-        fail(failed, "a", KeyboardInterrupt())
-    assert failed.causes == {}
-
-
-@pytest.mark.usefixtures("nobody_debugs")
-def test_a_full_disk_is_no_variants_fault():
-    failed, full = FailedVariants(["a", "b"]), OSError(errno.ENOSPC, "No space left on device")
-    with pytest.raises(OSError, match="No space left") as raised:
-        fail(failed, "a", full)
-    assert raised.value is full
-    assert failed.causes == {}
-    fail(failed, "b", InputError("noted, as the other is left still"))
-    assert list(failed.causes) == ["b"]

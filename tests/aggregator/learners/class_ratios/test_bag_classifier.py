@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import check_grad, minimize, minimize_scalar
+from scipy.optimize import check_grad, minimize
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -40,6 +40,8 @@ from aggregator.learners.class_ratios.bag_classifier import (
 )
 from federation.contract.errors import InputError
 
+pytestmark = pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
+
 KINDS = [BagClassifier, BagClassifierEM]
 
 
@@ -62,7 +64,6 @@ def three():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("classes", [2, 5])
 def test_shifted_sets_get_their_ratios(kind, classes):
@@ -76,7 +77,6 @@ def test_shifted_sets_get_their_ratios(kind, classes):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 def test_matched_scores_lose_little_to_those_of_the_best_classifier():
     world, rng = Mixtures(2, distance=1.5), np.random.default_rng(5)
     shares, errors, best = skewed(2, 0.1), [], []
@@ -94,7 +94,6 @@ def test_matched_scores_lose_little_to_those_of_the_best_classifier():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 def test_errors_fall_with_the_number_of_rows():
     world, shares, ratios = Mixtures(3, distance=1.5), skewed(3, 0.1), np.array([0.7, 0.2, 0.1])
     errors = {}
@@ -105,20 +104,13 @@ def test_errors_fall_with_the_number_of_rows():
     assert errors[1600] < errors[50] / 3
 
 
-@pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
-def test_the_mean_scores_of_bags_are_mixtures_of_those_of_the_classes(three):
+def test_embeddings_are_means_over_the_rows_and_class_scores_those_of_pure_sets(three):
     world, bags, shares = three
     model = BagClassifier().fit(bags, shares)
     assert model.class_scores_.sum(axis=0) == pytest.approx(1)
     sets = [world.rows(np.eye(3)[y], 5000, np.random.default_rng(y)) for y in range(3)]
     pure = np.stack([model.embed(rows) for rows in sets], axis=1)
     assert np.abs(model.class_scores_ - pure).max() < 0.05
-
-
-@pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
-def test_an_embedding_is_the_mean_over_the_rows(three):
-    world, bags, shares = three
-    model = BagClassifier().fit(bags, shares)
     rows = world.rows(np.full(3, 1 / 3), 700, np.random.default_rng(1))
     halves = [model.embed(part) for part in (rows[:200], rows[200:])]
     assert model.embed(rows) == pytest.approx((200 * halves[0] + 500 * halves[1]) / 700)
@@ -126,7 +118,6 @@ def test_an_embedding_is_the_mean_over_the_rows(three):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 @pytest.mark.parametrize("kind", KINDS)
 def test_noisy_proportions_of_many_small_bags(kind):
     world, rng = Mixtures(2, distance=2.0), np.random.default_rng(8)
@@ -145,7 +136,6 @@ def test_noisy_proportions_of_many_small_bags(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_features_tell_classes_apart_that_no_line_does(kind):
     rng = np.random.default_rng(3)
@@ -165,10 +155,9 @@ def test_random_features_tell_classes_apart_that_no_line_does(kind):
     assert l1(straight.predict(target), [0.05, 0.95]) > 2 * error
 
 
-@pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 @pytest.mark.parametrize("kind", KINDS)
 @given(seed=st.integers(0, 2**32), classes=st.integers(2, 4))
-@settings(max_examples=examples(12))
+@settings(max_examples=examples(6))
 def test_every_estimate_is_on_the_simplex_and_units_and_names_do_not_matter(kind, seed, classes):
     rng = np.random.default_rng(seed)
     world = Mixtures(classes, distance=rng.uniform(0, 3), seed=seed % 100)
@@ -187,18 +176,16 @@ def test_every_estimate_is_on_the_simplex_and_units_and_names_do_not_matter(kind
     assert names[::-1] == pytest.approx(found, abs=0.02)
 
 
-@pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 @pytest.mark.parametrize("kind", KINDS)
 def test_equal_seeds_give_equal_fits_and_others_others(kind, three):
     world, bags, shares = three
     rows = world.rows(np.full(3, 1 / 3), 200, np.random.default_rng(1))
-    first, second, other = (kind(features=32, seed=seed).fit(bags, shares) for seed in (1, 1, 2))
+    first, second, other = (kind(features=16, seed=seed).fit(bags, shares) for seed in (1, 1, 2))
     assert np.array_equal(first.predict(rows), second.predict(rows))
     assert first.embedding_key() == second.embedding_key() != other.embedding_key()
     assert not np.array_equal(first.weights_, other.weights_)
 
 
-@pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("features", [None, 16])
 def test_what_is_written_down_is_all_that_it_knows(kind, features, three):
@@ -213,7 +200,6 @@ def test_what_is_written_down_is_all_that_it_knows(kind, features, three):
     assert description["estimator"] == kind.name
 
 
-@pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_a_scikit_learn_estimator(kind, three):
     world, bags, shares = three
@@ -224,16 +210,11 @@ def test_it_is_a_scikit_learn_estimator(kind, three):
     for ask in (copy.predict, copy.embed, lambda _: copy.embedding_key()):
         with pytest.raises(NotFittedError):
             ask(rows)
+    with pytest.raises(NotFittedError):
+        BagClassifier().estimate(np.array([0.5, 0.5]))
     assert copy.set_params(folds=2).fit(bags, shares).weights_.shape[0] == 2
 
 
-@pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
-def test_matched_scores_need_a_fit(three):
-    with pytest.raises(NotFittedError):
-        BagClassifier().estimate(np.array([0.5, 0.5]))
-
-
-@pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 def test_single_rows_are_bags():
     world, rng = Mixtures(2, distance=4.0), np.random.default_rng(0)
     shares = np.eye(2)[rng.integers(0, 2, 200)]
@@ -241,16 +222,11 @@ def test_single_rows_are_bags():
     assert l1(model.predict(world.rows(np.array([0.25, 0.75]), 400, rng)), [0.25, 0.75]) < 0.05
 
 
-@pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
-def test_probabilities_taken_for_true_come_with_a_warning_and_a_check(three):
+def test_probabilities_taken_for_true_come_with_a_warning_and_a_check_that_shows_wrong_proportions(three):
     _, bags, shares = three
     with pytest.warns(UserWarning, match="takes its classifier's probabilities for true"):
         model = BagClassifierEM().fit(bags, shares)
     assert 0 < model.held_out_error_ < 0.2
-
-
-@pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
-def test_proportions_that_the_rows_contradict_show_in_the_check():
     world, rng = Mixtures(2, distance=2.5), np.random.default_rng(4)
     true = np.array([[0.9, 0.1], [0.1, 0.9], [0.9, 0.1], [0.1, 0.9]])
     wrong = np.array([[0.9, 0.1], [0.1, 0.9], [0.3, 0.7], [0.7, 0.3]])
@@ -259,28 +235,18 @@ def test_proportions_that_the_rows_contradict_show_in_the_check():
     assert misled > 5 * right
 
 
-@pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"regularisation": 0.0}, "regularisation"),
-        ({"regularisation": "strong"}, "regularisation"),
-        ({"regularisation": np.nan}, "regularisation"),
-        ({"folds": 1}, r"folds.*2"),
-        ({"folds": 2.5}, r"folds.*2"),
-        ({"features": 7}, "features"),
-        ({"features": 0}, r"features.*2"),
-        ({"features": 8, "bandwidth": -1.0}, "bandwidth"),
-        ({"seed": -1}, "seed"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"regularisation": 0.0}, "regularisation"), ({"regularisation": "strong"}, "regularisation"),
+    ({"regularisation": np.nan}, "regularisation"), ({"folds": 1}, r"folds.*2"), ({"folds": 2.5}, r"folds.*2"),
+    ({"features": 7}, "features"), ({"features": 0}, r"features.*2"),
+    ({"features": 8, "bandwidth": -1.0}, "bandwidth"), ({"seed": -1}, "seed"),
+])  # fmt: skip
 def test_parameters_that_cannot_be_used_are_refused(changes, message, three):
     _, bags, shares = three
     with pytest.raises(InputError, match=message):
         BagClassifier(**changes).fit(bags, shares)
 
 
-@pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 def test_bags_and_sets_that_cannot_be_used_are_refused(three):
     _, bags, shares = three
     with pytest.raises(InputError, match="2"):
@@ -409,15 +375,12 @@ def world():
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=12), st.integers(2, 6), st.integers(0, 2**32))
-def test_folds_are_equal_in_every_bag_and_over_all(sizes, folds, seed):
+def test_folds_are_random_and_equal_in_every_bag_and_over_all(sizes, folds, seed):
     found = dealt(np.array(sizes), folds, np.random.default_rng(seed))
     for part in (found, *np.split(found, np.cumsum(sizes)[:-1])):
         counts = np.bincount(part, minlength=folds)
         assert counts.sum() == len(part)
         assert counts.max() - counts.min() <= 1
-
-
-def test_folds_are_random():
     first, second = (dealt(np.array([40, 40]), 4, np.random.default_rng(seed)) for seed in (0, 1))
     assert (first != second).mean() > 0.5
 
@@ -463,19 +426,6 @@ def drawn(classes, rows, seed):
     return rng.dirichlet(np.full(classes, 0.5), rows), rng.dirichlet(np.full(classes, 3.0))
 
 
-def test_two_classes_agree_with_a_search_on_the_line():
-    posteriors, priors = drawn(2, 200, seed=0)
-    found = most_likely_ratios(posteriors, priors)
-    line = minimize_scalar(
-        lambda t: -likelihood(np.array([1 - t, t]), posteriors, priors),
-        bounds=(0, 1),
-        method="bounded",
-        options={"xatol": 1e-9},
-    )
-    assert found[1] == pytest.approx(line.x, abs=1e-3)
-    assert likelihood(found, posteriors, priors) >= -line.fun - 1e-7
-
-
 @given(st.integers(2, 6), st.integers(1, 40), st.integers(0, 2**32))
 def test_they_are_certified_maximisers(classes, rows, seed):
     posteriors, priors = drawn(classes, rows, seed)
@@ -486,19 +436,20 @@ def test_they_are_certified_maximisers(classes, rows, seed):
     assert (densities / (densities @ found)[:, None]).mean(axis=0).max() <= 1 + 1e-5
 
 
-def test_five_classes_agree_with_a_constrained_solver():
-    posteriors, priors = drawn(5, 300, seed=4)
+@pytest.mark.parametrize("classes", [2, 5])
+def test_they_agree_with_a_constrained_solver(classes):
+    posteriors, priors = drawn(classes, 300, seed=4)
     found = most_likely_ratios(posteriors, priors)
     solver = minimize(
         lambda rho: -likelihood(np.maximum(rho, 1e-12), posteriors, priors),
         priors,
         method="SLSQP",
-        bounds=[(0, 1)] * 5,
+        bounds=[(0, 1)] * classes,
         constraints={"type": "eq", "fun": lambda rho: rho.sum() - 1},
         options={"ftol": 1e-12, "maxiter": 500},
     )
-    assert likelihood(found, posteriors, priors) >= -solver.fun - 1e-6
-    assert found == pytest.approx(solver.x, abs=5e-3)
+    assert likelihood(found, posteriors, priors) >= -solver.fun - (1e-7 if classes == 2 else 1e-6)
+    assert found == pytest.approx(solver.x, abs=1e-3 if classes == 2 else 5e-3)
 
 
 def test_every_round_raises_the_likelihood(monkeypatch):
@@ -518,11 +469,8 @@ def test_right_posteriors_give_the_ratios_of_a_shifted_set():
     assert most_likely_ratios(world.posteriors(rows, priors), priors) == pytest.approx(ratios, abs=0.02)
 
 
-def test_sure_posteriors_are_counted():
+def test_sure_posteriors_are_counted_and_those_that_say_nothing_leave_the_priors():
     assert most_likely_ratios(np.eye(3)[[0, 0, 1, 2]], np.array([0.2, 0.3, 0.5])) == pytest.approx([0.5, 0.25, 0.25])
-
-
-def test_posteriors_that_say_nothing_leave_the_priors():
     priors = np.array([0.3, 0.7])
     assert most_likely_ratios(np.tile(priors, (5, 1)), priors) == pytest.approx(priors)
 
@@ -580,41 +528,31 @@ def test_columns_keep_their_relative_scales():
     np.testing.assert_allclose(spread / spread[0], expected / expected[0])
 
 
-def test_equal_fits_have_equal_keys_and_others_do_not():
+def test_equal_and_stored_fits_have_equal_keys_and_others_do_not():
     keys = [
         fitted(bags_of(seed), features=features, bandwidth=bandwidth).embedding_key()
         for seed, features, bandwidth in ((0, 8, 1.0), (0, 8, 1.0), (1, 8, 1.0), (0, None, 1.0), (0, 8, 2.0))
     ]
     assert keys[0] == keys[1]
     assert len(set(keys)) == 4
-
-
-def test_what_is_stored_scales_the_same():
     found = fitted(bags_of(), features=8)
     again = Means.from_arrays(*found.to_arrays())
     np.testing.assert_array_equal(again.scaled(bags_of(5)[0]), found.scaled(bags_of(5)[0]))
     assert again.embedding_key() == found.embedding_key()
 
 
-@pytest.mark.parametrize(
-    ("bags", "options", "words"),
-    [
+@pytest.mark.parametrize("features", [None, 8])
+def test_what_cannot_be_scaled_is_refused(features):
+    for bags, options, words in (
         ([np.ones((3, 2)), np.ones((4, 2))], {}, "0"),
         ([np.full((2, 2), 1e200), np.full((2, 2), -1e200)], {}, None),
         (bags_of(), {"features": 1}, "features"),
         (bags_of(), {"features": 8, "bandwidth": 0.0}, "bandwidth"),
-    ],
-)
-def test_what_cannot_be_scaled_is_refused(bags, options, words):
-    with pytest.raises(InputError, match=words):
-        fitted(bags, **options)
-
-
-@pytest.mark.parametrize("features", [None, 8])
-def test_sets_of_other_columns_and_questions_before_the_fit_are_refused(features):
+    ):
+        with pytest.raises(InputError, match=words):
+            fitted(bags, **options)
     with pytest.raises(InputError, match="3"):
         fitted(bags_of(), features=features).embed(np.ones((5, 2)))
-    with pytest.raises(NotFittedError):
-        Means(features=features).embed(np.ones((5, 3)))
-    with pytest.raises(NotFittedError):
-        Means(features=features).embedding_key()
+    for ask in (lambda new: new.embed(np.ones((5, 3))), lambda new: new.embedding_key()):
+        with pytest.raises(NotFittedError):
+            ask(Means(features=features))

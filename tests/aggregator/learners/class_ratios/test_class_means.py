@@ -119,7 +119,7 @@ def test_noise_in_the_proportions_of_many_small_bags_is_corrected():
     rng, shares = np.random.default_rng(3), np.concatenate([skewed(3, 0.1)] * 60)
     noise = np.tile((0.4**2) * (np.eye(3) - 1 / 3), (len(shares), 1, 1))
     ratios, errors = np.array([0.8, 0.1, 0.1]), {True: [], False: []}
-    for _ in range(15):
+    for _ in range(8):
         bags, rows = WORLD.bags(shares, 20, rng), WORLD.rows(ratios, 600, rng)
         drawn = 0.4 * rng.normal(size=shares.shape)
         released = shares + drawn - drawn.mean(axis=1, keepdims=True)
@@ -254,7 +254,7 @@ def test_known_noise_is_corrected_and_ignored_noise_shrinks():
     assert np.abs(naive - means).max() > 0.2
 
 
-@pytest.mark.parametrize("bags", [6, 8, 20])
+@pytest.mark.parametrize("bags", [6, *(pytest.param(bags, marks=pytest.mark.slow) for bags in (8, 20))])
 def test_few_noisy_bags_are_corrected_as_far_as_they_should_be(bags):
     """The bias is of fourth order in the noise; naive least squares has one of second order."""
     rng, answers = np.random.default_rng(bags), np.array([0.0, 1.0, 3.0])
@@ -383,20 +383,10 @@ def test_where_there_are_no_errors_the_metric_is_euclidean():
     assert errors(np.zeros((4, 4)), mean_noise=0.0).whitening(1.0) == pytest.approx(np.eye(4))
 
 
-def centring_noise(classes, variance):
-    """Noise of equal variance per class that adds up to zero."""
-    return variance * (np.eye(classes) - 1 / classes)
-
-
 def released(classes, bags, sd, seed):
     rng = np.random.default_rng(seed)
     true = rng.dirichlet(np.ones(classes), bags)
-    errors = rng.normal(scale=sd, size=(bags, classes))
-    return (
-        true,
-        true + errors - errors.mean(axis=1, keepdims=True),
-        np.tile(centring_noise(classes, sd**2), (bags, 1, 1)),
-    )
+    return true, *noisy(true, sd, rng)
 
 
 def test_without_noise_they_are_what_was_released():
@@ -407,47 +397,41 @@ def test_without_noise_they_are_what_was_released():
 
 
 def test_two_classes_shrink_by_the_reliability_ratio():
-    _, noisy, noise = released(2, 400, 0.2, seed=0)
+    _, seen, noise = released(2, 400, 0.2, seed=0)
     sizes = np.full(400, 30)
-    shares = noisy[:, 1]
+    shares = seen[:, 1]
     variance = shares.var()
     added = noise[0, 1, 1] * (1 - 1 / 400)
     reliability = (variance - added) / (variance - added + noise[0, 1, 1])
     expected = shares.mean() + reliability * (shares - shares.mean())
-    assert expected_proportions(noisy, sizes, noise)[:, 1] == pytest.approx(expected)
+    assert expected_proportions(seen, sizes, noise)[:, 1] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("classes", [2, 4])
 def test_least_squares_on_them_finds_slopes_that_noise_hides(classes):
-    true, noisy, noise = released(classes, 20_000, 0.3, seed=1)
+    true, seen, noise = released(classes, 20_000, 0.3, seed=1)
     slopes = np.arange(1.0, classes + 1)
     values = true @ slopes
-    expected = expected_proportions(noisy, np.full(20_000, 30), noise)
+    expected = expected_proportions(seen, np.full(20_000, 30), noise)
+    assert np.square(expected - true).mean() < np.square(seen - true).mean() / (2 if classes > 2 else 1.5)
     found = np.linalg.lstsq(expected, values)[0]
-    naive = np.linalg.lstsq(noisy, values)[0]
+    naive = np.linalg.lstsq(seen, values)[0]
     assert found == pytest.approx(slopes, abs=0.05)
     assert np.abs(naive - slopes).max() > 0.15
 
 
-def test_they_are_nearer_to_the_truth_than_what_was_released():
-    true, noisy, noise = released(3, 300, 0.3, seed=2)
-    sizes = np.full(300, 20)
-    expected = expected_proportions(noisy, sizes, noise)
-    assert np.square(expected - true).mean() < np.square(noisy - true).mean() / 2
-
-
 def test_bags_of_more_noise_move_further():
-    _, noisy, noise = released(2, 200, 0.1, seed=3)
+    _, seen, noise = released(2, 200, 0.1, seed=3)
     noise[:100] *= 9
-    mean = np.full(200, 1 / 200) @ noisy
-    moved = np.abs(expected_proportions(noisy, np.full(200, 30), noise) - mean) / np.abs(noisy - mean)
+    mean = np.full(200, 1 / 200) @ seen
+    moved = np.abs(expected_proportions(seen, np.full(200, 30), noise) - mean) / np.abs(seen - mean)
     assert moved[:100].max() < moved[100:].min() < 1
 
 
 @pytest.mark.parametrize("bags", [2, 200])
 def test_noise_above_the_signal_pulls_bags_together_but_leaves_them_apart(bags):
     proportions = np.tile([[0.1, 0.9], [0.9, 0.1]], (bags // 2, 1))
-    found = expected_proportions(proportions, np.full(bags, 5), np.tile(centring_noise(2, 100.0), (bags, 1, 1)))
+    found = expected_proportions(proportions, np.full(bags, 5), np.tile(100.0 * centring(2), (bags, 1, 1)))
     assert 0 < found[0, 1] - found[0, 0] < 0.1
     assert found.sum(axis=1) == pytest.approx(1)
 
@@ -455,24 +439,21 @@ def test_noise_above_the_signal_pulls_bags_together_but_leaves_them_apart(bags):
 @pytest.mark.parametrize("sd", [0.0, 1e-156, 0.1, 1e3])
 def test_equal_bags_stay_where_they_are(sd):
     proportions = np.tile([0.25, 0.75], (3, 1))
-    found = expected_proportions(proportions, np.array([7, 8, 9]), np.tile(centring_noise(2, sd**2), (3, 1, 1)))
+    found = expected_proportions(proportions, np.array([7, 8, 9]), np.tile(sd**2 * centring(2), (3, 1, 1)))
     assert found == pytest.approx(proportions)
 
 
 @example(classes=2, bags=1, sd=1.1088836576167726e-156, seed=0)
 @given(classes=st.integers(2, 5), bags=st.integers(1, 12), sd=st.floats(0, 2), seed=st.integers(0, 2**32))
 def test_they_sum_to_one_keep_the_mean_and_never_move_away(classes, bags, sd, seed):
-    _, noisy, noise = released(classes, bags, sd, seed)
+    _, seen, noise = released(classes, bags, sd, seed)
     sizes = np.random.default_rng(seed).integers(1, 50, bags)
-    found = expected_proportions(noisy, sizes, noise)
-    mean = sizes @ noisy / sizes.sum()
+    found = expected_proportions(seen, sizes, noise)
+    mean = sizes @ seen / sizes.sum()
     assert found.sum(axis=1) == pytest.approx(1)
     assert sizes @ found / sizes.sum() == pytest.approx(mean, abs=1e-7)
-    scale = np.abs(noisy).max()
-    assert (
-        np.square(sizes[:, None] * (found - mean)).sum()
-        <= np.square(sizes[:, None] * (noisy - mean)).sum() * (1 + 1e-4) + 1e-9 * scale  # rounding of an inverse
-    )
+    moved, before = (np.square(sizes[:, None] * (shares - mean)).sum() for shares in (found, seen))
+    assert moved <= before * (1 + 1e-4) + 1e-9 * np.abs(seen).max()  # rounding of an inverse
 
 
 def test_class_means_that_are_equal_up_to_rounding_stay_so():
@@ -485,6 +466,6 @@ def test_class_means_that_are_equal_up_to_rounding_stay_so():
 
 
 @pytest.mark.parametrize("shape", [(0, 8), (0, 0), (2, 3), (4,)])
-def test_a_covariance_that_is_none_is_refused(shape: tuple[int, ...]) -> None:
+def test_a_covariance_that_is_none_is_refused(shape):
     with pytest.raises(InputError):
         MeanErrors.of(Unmixing(SHARES, SIZES), np.zeros(shape), None, 1.0)

@@ -196,20 +196,14 @@ def test_a_repeated_hypothesis_counts_as_half_the_strength(fit, strength):
     np.testing.assert_allclose(twice, fit(system, target, strength, weights), atol=1e-9)
 
 
-def test_without_noise_a_small_strength_meets_the_marginals():
+def test_without_noise_a_small_strength_meets_the_marginals_and_a_large_one_gives_the_prior():
     system, weights, target = signed(8, 300, noise=0.0)
+    indicators, _, marginal = marginals(8, 300, noise=0.0)
     for fit in (box_labels, entropy_labels):
         np.testing.assert_allclose(system @ (weights * fit(system, target, 1e-9, weights)), target, atol=1e-8)
-    indicators, _, target = marginals(8, 300, noise=0.0)
-    np.testing.assert_allclose(indicators @ importance_weights(indicators, target, 1e-9), target, atol=1e-8)
-
-
-def test_a_large_strength_gives_the_prior():
-    system, weights, target = signed(9, 50)
-    for fit in (box_labels, entropy_labels):
         np.testing.assert_allclose(fit(system, target, 1e12, weights), 0.5, atol=1e-11)
-    indicators, _, target = marginals(9, 50)
-    np.testing.assert_allclose(importance_weights(indicators, target, 1e12), 1 / 50, atol=1e-11)
+    np.testing.assert_allclose(indicators @ importance_weights(indicators, marginal, 1e-9), marginal, atol=1e-8)
+    np.testing.assert_allclose(importance_weights(indicators, marginal, 1e12), 1 / 300, atol=1e-11)
 
 
 @pytest.mark.parametrize("share", [-3.0, 0.0, 0.2, 1.0, 40.0])
@@ -249,28 +243,15 @@ def test_rows_of_no_weight_get_the_label_of_a_little_weight():
 ONE, TWO = np.ones((1, 2)), np.ones(2)
 
 
-@pytest.mark.parametrize(
-    ("system", "target", "strength", "weights", "said"),
-    [
-        (ONE, np.ones(1), 0.0, TWO, "strength"),
-        (ONE, np.ones(1), -1.0, TWO, "strength"),
-        (ONE, np.ones(1), np.nan, TWO, "strength"),
-        (ONE, np.ones(1), np.inf, TWO, "strength"),
-        (ONE, np.ones(1), "1", TWO, "strength"),
-        (ONE, np.ones(2), 1.0, TWO, "shape"),
-        (ONE, np.ones((1, 1)), 1.0, TWO, "shape"),
-        (ONE, np.array([np.nan]), 1.0, TWO, "finite"),
-        (ONE, np.array(["a"]), 1.0, TWO, "numbers"),
-        (ONE, np.ones(1), 1.0, np.zeros(2), "0"),
-        (ONE, np.ones(1), 1.0, np.array([1.0, -1e-9]), "0"),
-        (ONE, np.ones(1), 1.0, np.array([1.0, np.inf]), "finite"),
-        (ONE, np.ones(1), 1.0, np.ones(3), "shape"),
-        (np.ones((0, 2)), np.ones(0), 1.0, TWO, None),
-        (np.ones((1, 0)), np.ones(1), 1.0, np.ones(0), None),
-        (np.array([[1.0, np.nan]]), np.ones(1), 1.0, TWO, "finite"),
-        (np.array([["a"]]), np.ones(1), 1.0, TWO, "numbers"),
-    ],
-)
+@pytest.mark.parametrize(("system", "target", "strength", "weights", "said"), [
+    *((ONE, np.ones(1), strength, TWO, "strength") for strength in (0.0, -1.0, np.nan, np.inf, "1")),
+    (ONE, np.ones(2), 1.0, TWO, "shape"), (ONE, np.ones((1, 1)), 1.0, TWO, "shape"),
+    (ONE, np.array([np.nan]), 1.0, TWO, "finite"), (ONE, np.array(["a"]), 1.0, TWO, "numbers"),
+    (ONE, np.ones(1), 1.0, np.zeros(2), "0"), (ONE, np.ones(1), 1.0, np.array([1.0, -1e-9]), "0"),
+    (ONE, np.ones(1), 1.0, np.array([1.0, np.inf]), "finite"), (ONE, np.ones(1), 1.0, np.ones(3), "shape"),
+    (np.ones((0, 2)), np.ones(0), 1.0, TWO, None), (np.ones((1, 0)), np.ones(1), 1.0, np.ones(0), None),
+    (np.array([[1.0, np.nan]]), np.ones(1), 1.0, TWO, "finite"), (np.array([["a"]]), np.ones(1), 1.0, TWO, "numbers"),
+])  # fmt: skip
 def test_arguments_that_make_no_problem_are_refused(system, target, strength, weights, said):
     for fit in (box_labels, entropy_labels):
         with pytest.raises(InputError, match=said):
@@ -348,25 +329,15 @@ PENALTIES = [Quadratic(0.5, high=1.0), Quadratic(1.0), Quadratic(-2.0, -3.0, 5.0
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)
-def test_the_conjugate_slope_inverts_the_gradient(penalty):
-    arguments = np.linspace(-0.45, 0.45, 13)
+def test_the_conjugate_slope_inverts_the_gradient_and_slopes_and_curvatures_are_their_derivatives(penalty):
+    arguments, width = np.linspace(-0.45, 0.45, 13), 1e-6
     found = penalty.unknowns(arguments)
     np.testing.assert_allclose(penalty.gradient(found - penalty.low, penalty.high - found), arguments, atol=1e-14)
     assert penalty.unknowns(np.zeros(1)) == penalty.centre
-
-
-@pytest.mark.parametrize("penalty", PENALTIES)
-def test_slopes_and_curvatures_are_derivatives_and_each_the_inverse_of_the_other(penalty):
-    arguments, width = np.linspace(-0.45, 0.45, 13), 1e-6
     rise = (penalty.unknowns(arguments + width) - penalty.unknowns(arguments - width)) / (2 * width)
     np.testing.assert_allclose(penalty.slopes(arguments), rise, rtol=1e-8)
-    found = penalty.unknowns(arguments)
     curvature = penalty.curvature(found - penalty.low, penalty.high - found)
     np.testing.assert_allclose(curvature * penalty.slopes(arguments), 1, rtol=1e-12)
-
-
-@pytest.mark.parametrize("penalty", PENALTIES)
-def test_unknowns_stay_in_their_interval(penalty):
     found = penalty.unknowns(np.array([-1e9, -50.0, 50.0, 1e9]))
     assert penalty.low <= found.min() < found.max() <= penalty.high
     assert penalty.slopes(np.array([-1e9, 1e9])).tolist() == [0, np.isinf(penalty.high)]
@@ -418,7 +389,7 @@ def test_arguments_are_accurate_where_large_multipliers_cancel():
     np.testing.assert_allclose(fit.penalty.unknowns(found.arguments), expected, atol=1e-14)
 
 
-PENALTIES_INTERIOR_POINT = [Quadratic(0.5, high=1.0), Quadratic(1.0), Entropy()]
+BOUNDED = [Quadratic(0.5, high=1.0), Quadratic(1.0), Entropy()]
 
 
 def interior_point_draw(seed, penalty, strength, rows=80):
@@ -431,7 +402,7 @@ def interior_point_draw(seed, penalty, strength, rows=80):
     return BoundedFit(csc_array(system), target, strength, weights, penalty)
 
 
-@pytest.mark.parametrize("penalty", PENALTIES_INTERIOR_POINT)
+@pytest.mark.parametrize("penalty", BOUNDED)
 @pytest.mark.parametrize("strength", [1e-2, 1.0, 100.0])
 def test_multipliers_are_close_to_those_of_the_minimum(penalty, strength):
     fit = interior_point_draw(1, penalty, strength)
@@ -441,7 +412,7 @@ def test_multipliers_are_close_to_those_of_the_minimum(penalty, strength):
     np.testing.assert_allclose(found, penalty.unknowns(exact.arguments), atol=1e-4)
 
 
-@pytest.mark.parametrize("penalty", PENALTIES_INTERIOR_POINT)
+@pytest.mark.parametrize("penalty", BOUNDED)
 @pytest.mark.parametrize("strength", [1e-6, 1e-9])
 def test_newton_steps_from_them_settle_at_tiny_strengths(penalty, strength):
     for seed in range(4):

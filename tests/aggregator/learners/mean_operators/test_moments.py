@@ -43,7 +43,7 @@ def test_all_labels_give_the_mean_operator_itself():
         assert found.noise_variance == 0.0
 
 
-@settings(derandomize=True, max_examples=examples(20))
+@settings(derandomize=True, max_examples=examples(8))
 @given(st.floats(0, 0.6), st.floats(0, 0.6))
 def test_noisy_labels_are_right_on_average_over_all_that_the_noise_can_do(p, q):
     if p + q > 0.9:
@@ -85,6 +85,8 @@ def test_randomised_response_is_right_on_average_and_its_variance_is_exact(epsil
         variance += probability * squared_error(found.moment)
     np.testing.assert_allclose(mean, MOMENT, atol=1e-9)
     np.testing.assert_allclose(variance, found.noise_variance, rtol=1e-9)
+    beyond = from_randomised_response(np.ones((1, 1)), [1], epsilon)
+    np.testing.assert_allclose(beyond.moment, 1 / math.tanh(epsilon / 2))  # beyond 1 and not clipped
     symmetric = from_noisy_labels(ROWS, LABELS, flip, flip)
     np.testing.assert_allclose(symmetric.moment, from_randomised_response(ROWS, LABELS, epsilon).moment, rtol=1e-9)
     np.testing.assert_allclose(symmetric.noise_variance, found.noise_variance, rtol=1e-9)
@@ -101,11 +103,6 @@ def test_answers_of_the_response_mechanism_are_understood():
     assert np.linalg.norm(from_labels(rows, answers).moment - from_labels(rows, labels).moment) > 2 * error
 
 
-def test_unbiased_labels_beyond_1_are_not_clipped():
-    found = from_randomised_response(np.ones((1, 1)), [1], 0.1)
-    np.testing.assert_allclose(found.moment, 1 / math.tanh(0.05))
-
-
 def test_labels_that_are_linear_in_the_rows_need_but_a_few():
     rng = np.random.default_rng(9)
     rows = np.column_stack([rng.choice([-1.0, 1.0], 500), rng.normal(size=(500, 2))])
@@ -113,17 +110,11 @@ def test_labels_that_are_linear_in_the_rows_need_but_a_few():
     found = semi_supervised(rows[:20], labels[:20], rows[20:], ridge=1e-9)
     np.testing.assert_allclose(found.moment, from_labels(rows, labels).moment, atol=1e-7)
     assert found.noise_variance < 1e-14
-
-
-def test_a_stiff_ridge_ignores_the_other_rows():
-    found = semi_supervised(ROWS[:4], LABELS[:4], ROWS[4:], ridge=1e9)
-    np.testing.assert_allclose(found.moment, from_labels(ROWS[:4], LABELS[:4]).moment, atol=1e-7)
-
-
-def test_all_labels_and_no_other_rows_are_exact():
-    found = semi_supervised(ROWS, LABELS, ROWS[:0])
-    np.testing.assert_allclose(found.moment, MOMENT, rtol=1e-13)
-    assert found.noise_variance == 0.0
+    stiff = semi_supervised(ROWS[:4], LABELS[:4], ROWS[4:], ridge=1e9)
+    np.testing.assert_allclose(stiff.moment, from_labels(ROWS[:4], LABELS[:4]).moment, atol=1e-7)
+    exact = semi_supervised(ROWS, LABELS, ROWS[:0])
+    np.testing.assert_allclose(exact.moment, MOMENT, rtol=1e-13)
+    assert exact.noise_variance == 0.0
 
 
 def test_other_rows_help_to_estimate_and_the_variance_says_how_much():
@@ -144,28 +135,22 @@ def test_other_rows_help_to_estimate_and_the_variance_says_how_much():
     assert np.sum(np.mean(errors, axis=0) ** 2) < 0.02 * squared.mean()  # nearly unbiased
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: from_labels(ROWS, LABELS[:3]), r"labels.*7"),
-        (lambda: from_labels(ROWS, 2 * LABELS - 1), r"labels.*0.*1.*-1"),
-        (lambda: from_labels(ROWS, [math.nan] * 7), None),
-        (lambda: from_labels(ROWS, ["a"] * 7), None),
-        (lambda: from_labels(ROWS[:0], []), None),
-        (lambda: from_labels(ROWS * np.inf, LABELS), "rows"),
-        (lambda: from_labels(ROWS[0], LABELS[:3]), None),
-        (lambda: from_noisy_labels(ROWS, LABELS, 0.5, 0.5), r"1.*0\.5.*0\.5"),
-        (lambda: from_noisy_labels(ROWS, LABELS, 0.9, 0.2), None),
-        (lambda: from_noisy_labels(ROWS, LABELS, -0.1, 0.2), "flipped_positive"),
-        (lambda: from_noisy_labels(ROWS, LABELS, 0.1, math.nan), "flipped_negative"),
-        (lambda: from_randomised_response(ROWS, LABELS, 0.0), r"epsilon.*0\.0"),
-        (lambda: from_randomised_response(ROWS, LABELS, math.nan), "epsilon"),
-        (lambda: semi_supervised(ROWS[:1], LABELS[:1], ROWS), "1"),
-        (lambda: semi_supervised(0 * ROWS, LABELS, ROWS), r"7.*0"),
-        (lambda: semi_supervised(ROWS, LABELS, ROWS, ridge=0.0), "ridge"),
-        (lambda: semi_supervised(ROWS, LABELS, ROWS[:, :2]), "3"),
-    ],
-)
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda: from_labels(ROWS, LABELS[:3]), r"labels.*7"),
+    (lambda: from_labels(ROWS, 2 * LABELS - 1), r"labels.*0.*1.*-1"), (lambda: from_labels(ROWS, [math.nan] * 7), None),
+    (lambda: from_labels(ROWS, ["a"] * 7), None), (lambda: from_labels(ROWS[:0], []), None),
+    (lambda: from_labels(ROWS * np.inf, LABELS), "rows"), (lambda: from_labels(ROWS[0], LABELS[:3]), None),
+    (lambda: from_noisy_labels(ROWS, LABELS, 0.5, 0.5), r"1.*0\.5.*0\.5"),
+    (lambda: from_noisy_labels(ROWS, LABELS, 0.9, 0.2), None),
+    (lambda: from_noisy_labels(ROWS, LABELS, -0.1, 0.2), "flipped_positive"),
+    (lambda: from_noisy_labels(ROWS, LABELS, 0.1, math.nan), "flipped_negative"),
+    (lambda: from_randomised_response(ROWS, LABELS, 0.0), r"epsilon.*0\.0"),
+    (lambda: from_randomised_response(ROWS, LABELS, math.nan), "epsilon"),
+    (lambda: semi_supervised(ROWS[:1], LABELS[:1], ROWS), "1"),
+    (lambda: semi_supervised(0 * ROWS, LABELS, ROWS), r"7.*0"),
+    (lambda: semi_supervised(ROWS, LABELS, ROWS, ridge=0.0), "ridge"),
+    (lambda: semi_supervised(ROWS, LABELS, ROWS[:, :2]), "3"),
+])  # fmt: skip
 def test_what_cannot_be_used_is_named(call, words):
     with pytest.raises(InputError, match=words):
         call()
@@ -264,25 +249,14 @@ def test_a_stiff_laplacian_is_mean_map():
     assert far[3] < 1e-5
 
 
-@pytest.mark.parametrize("estimator", [mean_map, laplacian_mean_map])
-def test_homogeneous_bags_give_the_mean_operator_itself(estimator):
-    (bags, proportions), truth = homogeneous(2)
-    np.testing.assert_allclose(estimator(bags, proportions).moment, truth, atol=1e-7)
-
-
-@pytest.mark.parametrize("gamma", [1e-3, 1e3])
-def test_homogeneity_is_enough_for_any_smoothness(gamma):
-    (bags, proportions), truth = homogeneous(4)
-    found = laplacian_mean_map(bags, proportions, gamma, ridge=1e-12)
-    np.testing.assert_allclose(found.moment, truth, atol=1e-6)
-
-
-def test_bags_of_one_class_each_are_labels():
-    rng = np.random.default_rng(1)
-    rows, labels = rng.normal(size=(12, 2)), np.arange(12) % 2
-    found = mean_map(list(rows[:, None, :]), np.eye(2)[labels])
-    np.testing.assert_allclose(found.moment, from_labels(rows, labels).moment, atol=1e-12)
-    np.testing.assert_allclose(found.noise_variance, 0, atol=1e-25)
+@pytest.mark.parametrize("seed", [2, 4])
+def test_homogeneous_bags_give_the_mean_operator_itself(seed):
+    (bags, proportions), truth = homogeneous(seed)
+    for estimator in (mean_map, laplacian_mean_map):
+        np.testing.assert_allclose(estimator(bags, proportions).moment, truth, atol=1e-7)
+    for gamma in (1e-3, 1e3):
+        found = laplacian_mean_map(bags, proportions, gamma, ridge=1e-12)
+        np.testing.assert_allclose(found.moment, truth, atol=1e-6)
 
 
 @pytest.mark.parametrize("estimator", [mean_map, laplacian_mean_map])
@@ -310,32 +284,13 @@ def test_a_bag_may_come_in_alike_parts(seed, gamma):
     np.testing.assert_allclose(mean_map(parts, both).moment, mean_map(doubled, proportions).moment, atol=1e-10)
 
 
-@pytest.mark.parametrize("estimator", [mean_map, laplacian_mean_map])
-def test_exchanged_classes_turn_the_sign(estimator):
-    bags, proportions = world(8)
-    found = estimator(bags, proportions[:, ::-1]).moment
-    np.testing.assert_allclose(found, -estimator(bags, proportions).moment, atol=1e-7)
-
-
-def test_large_bags_count_more():
-    rng = np.random.default_rng(11)
-    labels = [np.repeat([0, 1], sizes) for sizes in ([700, 300], [5, 15])]
-    bags = [rng.normal(size=(len(codes), 2)) + 3.0 * codes[:, None] for codes in labels]
-    shares = np.array([codes.mean() for codes in labels])
-    truth = from_labels(np.concatenate(bags), np.concatenate(labels)).moment
-    found = mean_map(bags, np.column_stack([1 - shares, shares])).moment
-    np.testing.assert_allclose(found, truth, atol=0.1)
-    of_bags = [from_labels(bag, codes).moment for bag, codes in zip(bags, labels, strict=True)]
-    assert np.linalg.norm(np.mean(of_bags, axis=0) - truth) > 0.5
-
-
 def test_the_variance_is_that_of_samples_of_the_classes():
     rng = np.random.default_rng(13)
     sizes, positive = np.array([40, 20, 30]), np.array([0.2, 0.5, 0.8])
     labels = [np.repeat([0, 1], [round(n * (1 - p)), round(n * p)]) for n, p in zip(sizes, positive, strict=True)]
     proportions = np.column_stack([1 - positive, positive])
     errors, claims = [], []
-    for _ in range(600):
+    for _ in range(300):
         bags = [rng.normal(size=(len(codes), 4)) + 0.1 * codes[:, None] for codes in labels]
         found = mean_map(bags, proportions)
         errors.append(np.sum((found.moment - from_labels(np.concatenate(bags), np.concatenate(labels)).moment) ** 2))
@@ -344,33 +299,24 @@ def test_the_variance_is_that_of_samples_of_the_classes():
 
 
 @pytest.mark.parametrize("estimator", [mean_map, laplacian_mean_map])
-@pytest.mark.parametrize(
-    ("positive", "words"),
-    [
+def test_proportions_that_tell_nothing_are_refused(estimator):
+    for positive, words in (
         ([0.5, 0.5, 0.5], r"1.*1"),
         ([0.5, 0.5, 0.5004], r"0\.5.*0\.5004"),
         ([0.5, 0.5, 1.2], r"0.*1"),
-    ],
-)
-def test_proportions_that_tell_nothing_are_refused(estimator, positive, words):
-    bags = [np.eye(2)] * 3
-    with pytest.raises(InputError, match=words):
-        estimator(bags, np.column_stack([1 - np.array(positive), positive]))
+    ):
+        with pytest.raises(InputError, match=words):
+            estimator([np.eye(2)] * 3, np.column_stack([1 - np.array(positive), positive]))
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda b, p: mean_map([], p), "bags"),
-        (lambda b, p: mean_map(b[:2], p), "2"),
-        (lambda b, p: mean_map(b, np.eye(3)), "3"),
-        (lambda b, p: mean_map([b[0], b[1], b[2] * np.nan], p), "2"),
-        (lambda b, p: laplacian_mean_map(b, p, 0.0), r"gamma.*0\.0"),
-        (lambda b, p: laplacian_mean_map(b, p, bandwidth=-1.0), "bandwidth"),
-        (lambda b, p: laplacian_mean_map(b, p, ridge=0.0), "ridge"),
-        (lambda b, p: laplacian_mean_map([b[0]] * 3003, np.repeat(p, 1001, axis=0)), r"3000.*3003"),
-    ],
-)
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda b, p: mean_map([], p), "bags"), (lambda b, p: mean_map(b[:2], p), "2"),
+    (lambda b, p: mean_map(b, np.eye(3)), "3"), (lambda b, p: mean_map([b[0], b[1], b[2] * np.nan], p), "2"),
+    (lambda b, p: laplacian_mean_map(b, p, 0.0), r"gamma.*0\.0"),
+    (lambda b, p: laplacian_mean_map(b, p, bandwidth=-1.0), "bandwidth"),
+    (lambda b, p: laplacian_mean_map(b, p, ridge=0.0), "ridge"),
+    (lambda b, p: laplacian_mean_map([b[0]] * 3003, np.repeat(p, 1001, axis=0)), r"3000.*3003"),
+])  # fmt: skip
 def test_what_cannot_be_used_is_named_mean_map(call, words):
     with pytest.raises(InputError, match=words):
         call([np.eye(3), np.ones((2, 3)), -np.eye(3)], np.array([[0.2, 0.8], [0.5, 0.5], [0.9, 0.1]]))

@@ -36,12 +36,25 @@ TINY = ["trials.splits=1", "trials.noise=1"]
 
 @pytest.fixture
 def advise(monkeypatch, capsys, tmp_path):
+    """Advises in an empty folder; returns the exit code and what was printed."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments):
         monkeypatch.setattr("sys.argv", ["federation", "advise", *arguments])
         code = _exit_code()
         return code, capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def record(advise):
+    """Advises where it must succeed; returns what `--json` has."""
+
+    def call(*arguments):
+        code, printed = advise(*arguments, "--json")
+        assert code == 0, printed.err
+        return json.loads(printed.out)
 
     return call
 
@@ -55,10 +68,8 @@ def own(tmp_path):
     return "own.csv"
 
 
-def test_every_protocol_is_told_of_with_who_sees_what_and_who_must_be_trusted(advise):
-    code, printed = advise(*TWO, *SIZE, "--json")
-    assert code == 0
-    found = json.loads(printed.out)
+def test_every_protocol_is_told_of_with_who_sees_what_and_who_must_be_trusted(record):
+    found = record(*TWO, *SIZE)
     told = [one["protocol"] for one in (*found["advice"], *found["refused"])]
     assert set(told) == set(registry.protocol_names())
     errors = [one["error"] for one in found["advice"]]
@@ -84,32 +95,25 @@ def test_people_read_the_same_in_sentences(advise):
     assert "nothing of your data was read for this." in printed.out
 
 
-def test_a_majority_that_is_as_good_makes_nothing_useful_and_that_is_no_failure(advise):
-    code, printed = advise(*TWO, *SIZE, "--majority", "0.95", "--json")
-    found = json.loads(printed.out)
-    assert (code, found["verdict"]) == (0, "none")
+def test_where_nothing_is_useful_or_keeps_the_wish_the_nearest_is_told_and_nothing_written(record, tmp_path):
+    found = record(*TWO, *SIZE, "--majority", "0.95")
+    assert found["verdict"] == "none"
     assert any(line.startswith("Nothing is useful here") for line in found["sentences"])
-
-
-def test_a_wish_that_nothing_keeps_gets_the_nearest_and_writes_nothing(advise, tmp_path):
     wish = ("--task", "regression", "--protect", "party", "--trust", "aggregator", "--n", "900", "--d", "4")
-    code, printed = advise(*wish, "--write", "a.yaml", "--json")
-    found = json.loads(printed.out)
-    assert (code, found["verdict"], found["advice"], found["scenario"]) == (0, "none", [], None)
+    found = record(*wish, "--write", "a.yaml")
+    assert (found["verdict"], found["advice"], found["scenario"]) == ("none", [], None)
     assert {"protect": "row"} in [one["flags"] for one in found["nearest"]]
     assert all(one["error"] is not None for one in found["nearest"])
     assert not (tmp_path / "a.yaml").exists()
 
 
-def test_what_nobody_said_is_said_in_one_line(advise):
-    _, printed = advise("--n", "900", "--d", "4", "--json")
-    found = json.loads(printed.out)
-    assert found["assumed"] == [
+def test_what_nobody_said_is_said_in_one_line(record):
+    size = ("--n", "900", "--d", "4")
+    assert record(*size)["assumed"] == [
         "--protect label", "--trust none", "--features public", "--task regression", "--parties 1",
     ]  # fmt: skip
-    size = ("--n", "900", "--d", "4", "--task", "binary", "--parties", "9")
-    _, printed = advise(*size, "--protect", "row", "--trust", "secure", "--json")
-    assert json.loads(printed.out)["assumed"] == ["--features private"]
+    known = ("--task", "binary", "--parties", "9", "--protect", "row", "--trust", "secure")
+    assert record(*size, *known)["assumed"] == ["--features private"]
 
 
 class Terminal(io.StringIO):
@@ -117,44 +121,32 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_on_a_terminal_it_asks_for_what_is_missing(advise, own, monkeypatch):
-    keyboard = Terminal("row\nnone\n\noutcome\n")
+@pytest.mark.parametrize(
+    ("arguments", "typed", "said"),
+    [
+        (("own.csv",), "row\nnone\n\noutcome\n", "Use mean_operator protect: row"),
+        (("own.csv", "--label", "cost"), "person\nnone\n\n-4,4\nage\n", "No protocol protects"),
+        ((), "party\naggregator\n\nmulticlass\n900\n4\n3\n30\n", "No protocol protects"),
+        ((), "label\nnone\n\nbinary\n900\n4\n30\n", "Use mean_operator"),
+        ((), "label\nnone\n\nratio\n4\n50\n2\n\n", "Use class_ratio"),
+    ],
+)
+def test_on_a_terminal_it_asks_for_what_is_missing(advise, own, monkeypatch, arguments, typed, said):
+    keyboard = Terminal(typed)
     monkeypatch.setattr("sys.stdin", keyboard)
-    code, printed = advise(own)
+    code, printed = advise(*arguments)
     assert (code, keyboard.read()) == (0, "")
-    assert "Use mean_operator protect: row" in " ".join(printed.out.split())
-    keyboard = Terminal("person\nnone\n\n-4,4\nage\n")
-    monkeypatch.setattr("sys.stdin", keyboard)
-    code, printed = advise(own, "--label", "cost")
-    assert (code, keyboard.read()) == (0, "")
-    assert "No protocol protects" in printed.out
+    assert said in " ".join(printed.out.split())
+    assert arguments or "quantity" not in printed.out  # as of a table without rows
 
 
-def test_without_a_file_it_asks_for_the_numbers_that_the_task_needs(advise, monkeypatch):
-    answers = {
-        "multiclass": ("party\naggregator\n\nmulticlass\n900\n4\n3\n30\n", "No protocol protects"),
-        "binary": ("label\nnone\n\nbinary\n900\n4\n30\n", "Use mean_operator"),
-        "ratio": ("label\nnone\n\nratio\n4\n50\n2\n\n", "Use class_ratio"),
-    }
-    for text, said in answers.values():
-        keyboard = Terminal(text)
-        monkeypatch.setattr("sys.stdin", keyboard)
-        code, printed = advise()
-        assert (code, keyboard.read()) == (0, "")
-        assert said in " ".join(printed.out.split())
-        assert "quantity" not in printed.out  # as of a table without rows
-
-
-def test_todays_flags_stay_valid(advise):
+def test_todays_flags_stay_valid(record):
     numbers = ("--n", "20000", "--d", "9", "--parties", "10", "--epsilon", "1", "--delta", "1e-6")
-    code, printed = advise(*numbers, "--task", "regression", "--range", "0.15,5", "--json")
-    found = json.loads(printed.out)
-    assert (code, {one["protocol"] for one in found["advice"]}) == (0, {"private_labels", "label_sums"})
+    found = record(*numbers, "--task", "regression", "--range", "0.15,5")
+    assert {one["protocol"] for one in found["advice"]} == {"private_labels", "label_sums"}
     assert found["scenario"]["data"] == {"source": "my.csv", "label": "y", "range": [0.15, 5.0]}
-    _, printed = advise(*numbers, "--task", "classification", "--json")
-    assert json.loads(printed.out)["advice"][0]["protocol"] == "mean_operator"
-    _, printed = advise(*numbers, "--source", "housing", "--residual", "0.5", "--json")
-    found = json.loads(printed.out)
+    assert record(*numbers, "--task", "classification")["advice"][0]["protocol"] == "mean_operator"
+    found = record(*numbers, "--source", "housing", "--residual", "0.5")
     assert found["scenario"]["data"] == {"source": "housing"}
     assert "in all" in found["advice"][0]["predicted"]
 
@@ -186,10 +178,8 @@ def test_the_scenario_of_numbers_is_one(advise, flags, parties, kinds):
         ("--label", "outcome", "--protect", "label", "--trust", "none", "--task", "ratio", "--parties", "2"),
     ],
 )
-def test_the_scenario_of_a_file_runs_as_it_is(advise, own, flags, monkeypatch, tmp_path):
-    code, printed = advise(own, *flags, "--epsilon", "3", "--write", "advised.yaml", "--json")
-    assert code == 0, printed.err
-    found = json.loads(printed.out)
+def test_the_scenario_of_a_file_runs_as_it_is(record, own, flags, monkeypatch, tmp_path):
+    found = record(own, *flags, "--epsilon", "3", "--write", "advised.yaml")
     monkeypatch.setattr(runner, "_draw", lambda *_: None)
     rows = runner.run("advised.yaml", overrides=TINY, out=tmp_path / "run").rows
     listed = [one["protocol"] for one in found["advice"][:2]]
@@ -198,36 +188,27 @@ def test_the_scenario_of_a_file_runs_as_it_is(advise, own, flags, monkeypatch, t
     assert "hosen by public numbers alone" in (tmp_path / "advised.yaml").read_text()
 
 
-def test_a_file_is_counted_and_its_public_quarter_is_told(advise, own):
-    _, printed = advise(own, "--label", "outcome", "--protect", "party", "--trust", "aggregator", "--json")
-    found = json.loads(printed.out)
+def test_a_file_or_a_scenario_is_counted_and_its_public_quarter_is_told(record, own):
+    party = ("--protect", "party", "--trust", "aggregator")
+    found = record(own, "--label", "outcome", *party)
     assert found["counted"].endswith("were counted in own.csv")
     assert any("40 of the file's own play them" in line for line in found["sentences"])
-    refused = advise(
-        "--task", "binary", "--n", "200", "--d", "3", "--protect", "party", "--trust", "aggregator", "--json"
-    )
-    reasons = {one["protocol"]: one["reason"] for one in json.loads(refused[1].out)["refused"]}
-    assert "--public-rows" in reasons["soft_vote"]
-
-
-def test_a_scenario_is_advised_on_with_protocols_that_suit_the_wish(advise, tmp_path):
-    code, printed = advise(
-        "quickstart", "--protect", "party", "--trust", "aggregator", "--write", "mine.yaml", "--json"
-    )
-    assert code == 0, printed.err
-    found = json.loads(printed.out)
+    refused = record("--task", "binary", "--n", "200", "--d", "3", *party)["refused"]
+    assert "--public-rows" in {one["protocol"]: one["reason"] for one in refused}["soft_vote"]
+    found = record("quickstart", *party, "--write", "mine.yaml")
     assert found["counted"].endswith("were counted in digits")
     scenario = resolve("mine.yaml")
     assert scenario.parties.count == 200
     assert scenario.protocols[0].kind == found["advice"][0]["protocol"]
 
 
-@pytest.mark.parametrize("accuracy", ["0.5", "0.85", "0.999"])
-def test_without_a_pilot_an_epsilon_is_told_within_a_factor_of_ten_only(advise, accuracy):
-    _, printed = advise(*TWO, *SIZE, "--accuracy", accuracy, "--json")
-    told = [line for line in json.loads(printed.out)["sentences"] if line.startswith(f"Accuracy {accuracy}")]
-    assert len(told) == 1
-    assert any(part in told[0] for part in ("below epsilon", "somewhere between epsilon", "is not reached"))
+@pytest.mark.parametrize(
+    "accuracy", ["0.5", pytest.param("0.85", marks=pytest.mark.slow), pytest.param("0.999", marks=pytest.mark.slow)]
+)
+def test_without_a_pilot_an_epsilon_is_told_within_a_factor_of_ten_only(record, accuracy):
+    [told] = [line for line in record(*TWO, *SIZE, "--accuracy", accuracy)["sentences"]
+              if line.startswith(f"Accuracy {accuracy}")]  # fmt: skip
+    assert any(part in told for part in ("below epsilon", "somewhere between epsilon", "is not reached"))
 
 
 @pytest.mark.parametrize(
@@ -237,10 +218,8 @@ def test_without_a_pilot_an_epsilon_is_told_within_a_factor_of_ten_only(advise, 
         (("--d", "9"), "--n: say how many there are"),
         (("--task", "ratio"), "--bags and --bag-rows and --classes"),
         (("--task", "multiclass", "--n", "50", "--d", "3"), "--classes: say how many"),
-        (("--n", "50", "--d", "9", "--range", "3"), "--range"),
         (("--n", "50", "--d", "9", "--epsilon", "0"), "epsilon"),
         (("--n", "50", "--d", "9", "--source", "digits"), "--source digits has classes"),
-        (("--n", "50", "--d", "9", "--delta", "1"), "delta"),
         (("--n", "50", "--d", "9", "--accuracy", "0.9"), "--accuracy is for classes"),
         (("--task", "binary", "--n", "50", "--d", "9", "--accuracy", "9"), "--accuracy must be a share"),
         (("--n", "50", "--d", "9", "--write", "/no/such/folder/a.yaml"), "cannot write"),
@@ -248,7 +227,6 @@ def test_without_a_pilot_an_epsilon_is_told_within_a_factor_of_ten_only(advise, 
         (("own.csv", "--label", "outcome", "--n", "4"), "--n is for advice without data"),
         (("own.csv", "--label", "age", "--protect", "person"), "--range: 'age' holds numbers"),
         (("own.csv", "--label", "outcome", "--protect", "person"), "--protect person needs --person"),
-        (("own.csv", "--label", "cost"), "--range"),
         ((".",), "a folder without scenario.yaml"),
         (("no-such-scenario",), "no-such-scenario"),
     ],
@@ -276,14 +254,11 @@ def test_features_are_public_where_labels_alone_are_private():
     assert (subject.wish.public_features, assumed) == (False, [])
 
 
-def test_who_may_hold_all_rows_is_one_party():
+def test_who_may_hold_all_rows_is_one_party_and_flags_name_the_task():
     assert settled(protect="row", trust="aggregator", parties=7)[0].wish.parties == 1
     assert settled(protect="row", trust="none", parties=7)[0].wish.parties == 7
     subject, _ = settled(protect="party", trust="aggregator", parties=7, task="binary")
     assert (subject.wish.parties, subject.wish.trust) == (7, Trust.AGGREGATOR)
-
-
-def test_tasks_by_flags():
     assert settled()[0].wish.task == "regression"
     assert settled(task="classification")[0].wish.task == "binary"
     assert settled(bags=3, bag_rows=9, classes=2)[0].wish.task == "ratio"
@@ -303,31 +278,25 @@ def test_numbers_of_a_file_are_not_given_beside_it():
         settled(about="my.csv", rows=None, columns=None, write=Path("a.yaml"))
 
 
-WISH = ("--label", "outcome", "--protect", "label", "--trust", "none", "--parties", "5", "--write", "a.yaml", "--json")
+LABELS = ("--protect", "label", "--trust", "none")
+WISH = ("own.csv", "--label", "outcome", *LABELS, "--parties", "5", "--write", "a.yaml", "--json")
+NUMBERS = ("--task", "binary", "--n", "90", "--d", "2", *LABELS)
 
 
 @pytest.fixture
-def piloting_advise(monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
+def tables(tmp_path):
+    """Files of two columns of numbers and a class, one of them public."""
     random = np.random.default_rng(1)
     for name in ("own", "public"):
         rows = random.normal(size=(160, 2))
         lines = [f"{a:.3f},{b:.3f},{'ill' if a + b > 0 else 'well'}" for a, b in rows]
         (tmp_path / f"{name}.csv").write_text("\n".join(["age,dose,outcome", *lines]) + "\n")
 
-    def call(*arguments):
-        monkeypatch.setattr("sys.argv", ["federation", "advise", *arguments])
-        code = _exit_code()
-        return code, capsys.readouterr()
-
-    return call
-
 
 @pytest.mark.slow
-def test_what_a_pilot_chose_is_marked_in_every_ledger_of_its_scenario(piloting_advise, monkeypatch, tmp_path):
-    code, printed = piloting_advise("own.csv", *WISH, "--pilot", "60", "--accuracy", "0.8")
-    assert code == 0, printed.err
-    found = json.loads(printed.out)
+@pytest.mark.usefixtures("tables")
+def test_what_a_pilot_chose_is_marked_in_every_ledger_of_its_scenario(record, monkeypatch, tmp_path):
+    found = record(*WISH, "--pilot", "60", "--accuracy", "0.8")
     assert found["pilot"]["non_private"]
     assert found["pilot"]["verdict"] == "useful"
     assert any("is reached at epsilon" in line and "[NON-PRIVATE]" in line for line in found["sentences"])
@@ -344,68 +313,45 @@ def test_what_a_pilot_chose_is_marked_in_every_ledger_of_its_scenario(piloting_a
         assert not any("were chosen without private labels" in text for text in texts)
 
 
-def test_the_same_command_goes_on_from_what_was_kept(piloting_advise, monkeypatch):
-    assert piloting_advise("own.csv", *WISH, "--pilot", "60")[0] == 0
-    monkeypatch.setattr(measuring.Bench, "_run", lambda *_: pytest.fail("it was measured before"))
-    code, printed = piloting_advise("own.csv", *WISH, "--pilot", "60")
-    assert code == 0
-    assert json.loads(printed.out)["pilot"]["standings"][0]["splits"] == 5
-
-
-def test_an_interruption_keeps_what_there_is_and_says_so(piloting_advise, monkeypatch, tmp_path):
-    run, done = measuring.Bench._run, []
+@pytest.mark.usefixtures("tables")
+def test_an_interruption_keeps_what_there_is_and_the_same_command_goes_on_from_it(advise, monkeypatch, tmp_path):
+    run, left = measuring.Bench._run, []
 
     def stopped(self, *arguments):
-        if done:
+        if not left:
             raise KeyboardInterrupt
-        done.append(1)
+        left.pop()
         return run(self, *arguments)
 
     monkeypatch.setattr(measuring.Bench, "_run", stopped)
-    code, printed = piloting_advise("own.csv", *WISH, "--pilot", "60")
-    assert code == 130
-    found = json.loads(printed.out)["pilot"]
-    assert (found["interrupted"], len(found["standings"])) == (True, 1)
-    assert found["left_out"]
-    assert (tmp_path / "a.yaml").exists()
+    for runs, measured in ((1, 1), (0, 1), (1, 2)):
+        left += [None] * runs
+        code, printed = advise(*WISH, "--pilot", "60")
+        assert code == 130
+        found = json.loads(printed.out)["pilot"]
+        assert (found["interrupted"], sum(one["splits"] for one in found["standings"])) == (True, measured)
+        assert found["left_out"]
+        assert (tmp_path / "a.yaml").exists()
 
 
 @pytest.mark.slow
-def test_public_rows_leave_no_mark(piloting_advise):
-    code, printed = piloting_advise("own.csv", *WISH, "--pilot", "60", "--pilot-data", "public.csv")
-    assert code == 0, printed.err
-    found = json.loads(printed.out)
+@pytest.mark.usefixtures("tables")
+def test_public_rows_leave_no_mark(advise, record):
+    found = record(*WISH, "--pilot", "60", "--pilot-data", "public.csv")
     assert not found["pilot"]["non_private"]
     assert "NON-PRIVATE" not in " ".join(found["sentences"])
     scenario = resolve("a.yaml")
     assert scenario.chosen.private
     assert scenario.chosen.premise == ""
-    numbers = (
-        "--task",
-        "binary",
-        "--n",
-        "90",
-        "--d",
-        "2",
-        "--label",
-        "outcome",
-        "--protect",
-        "label",
-        "--trust",
-        "none",
-    )
-    code, printed = piloting_advise(*numbers, "--pilot", "60", "--pilot-data", "public.csv")
+    code, printed = advise(*NUMBERS, "--label", "outcome", "--pilot", "60", "--pilot-data", "public.csv")
     assert code == 0, printed.err
     assert "pilot on public rows" in printed.out
 
 
-def test_a_choice_that_is_paid_for_counts_in_every_ledger_and_comes_with_its_model(
-    piloting_advise, monkeypatch, tmp_path
-):
+@pytest.mark.usefixtures("tables")
+def test_a_choice_that_is_paid_for_counts_in_every_ledger_and_comes_with_its_model(record, monkeypatch, tmp_path):
     monkeypatch.setattr(RandomStopping, "draw", lambda *_: 2)
-    code, printed = piloting_advise("own.csv", *WISH, "--charged-pilot", "5")
-    assert code == 0, printed.err
-    found = json.loads(printed.out)["pilot"]
+    found = record(*WISH, "--charged-pilot", "5")["pilot"]
     assert (found["charged"], found["non_private"]) == (True, False)
     spent, scenario = found["guarantee"], resolve("a.yaml")
     assert scenario.chosen.charge["epsilon"] == spent["epsilon"] < 3
@@ -425,25 +371,25 @@ def test_a_choice_that_is_paid_for_counts_in_every_ledger_and_comes_with_its_mod
         runner.run("a.yaml", overrides=[*only, "privacy.budget={epsilon: 3, delta: 1e-5}"], out=tmp_path / "other")
 
 
-@pytest.mark.parametrize("flags", [["--pilot", "5"], ["--pilot-data", "public.csv"], ["--accuracy", "0.8"]])
-def test_a_pilot_that_is_paid_for_tells_its_choice_and_no_more(piloting_advise, flags):
-    code, printed = piloting_advise("own.csv", *WISH, "--charged-pilot", "5", *flags)
-    assert code == 2
-    assert re.search(rf"{flags[0]}.*--charged-pilot", printed.err)
+@pytest.mark.usefixtures("tables")
+def test_a_pilot_that_is_paid_for_tells_its_choice_and_no_more(advise):
+    for flags in (("--pilot", "5"), ("--pilot-data", "public.csv"), ("--accuracy", "0.8")):
+        code, printed = advise(*WISH, "--charged-pilot", "5", *flags)
+        assert code == 2
+        assert re.search(rf"{flags[0]}.*--charged-pilot", printed.err)
 
 
-def test_without_rows_and_at_real_parties_there_is_no_pilot(piloting_advise, tmp_path):
-    numbers = ("--task", "binary", "--n", "90", "--d", "2", "--protect", "label", "--trust", "none")
-    code, printed = piloting_advise(*numbers, "--pilot", "5")
-    assert code == 2
-    assert "--pilot needs rows" in printed.err
+def test_without_rows_and_at_real_parties_there_is_no_pilot(advise, tmp_path):
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "scenario.yaml").write_text(
         "data: {source: breast_cancer}\nparties: {count: 5}\nprivacy: {epsilon: 1}\n"
         "protocols: [{kind: mean_operator}]\n"
     )
-    wish = ("--protect", "label", "--trust", "none")
-    assert piloting_advise("site", *wish)[0] == 0
-    code, printed = piloting_advise("site", *wish, "--pilot", "5")
-    assert code == 2
-    assert "parties that are deployed answer no pilot" in printed.err
+    assert advise("site", *LABELS)[0] == 0
+    for subject, words in (
+        (NUMBERS, "--pilot needs rows"),
+        (("site", *LABELS), "parties that are deployed answer no pilot"),
+    ):
+        code, printed = advise(*subject, "--pilot", "5")
+        assert code == 2
+        assert words in printed.err

@@ -5,6 +5,7 @@
 
 import json
 import re
+from functools import partial
 
 import pytest
 from support.command_line import call
@@ -29,15 +30,6 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-def sealed(monkeypatch, place, *options):
-    (place / "keys").mkdir()
-    keys = {name: new_site_key().public_key() for name in ("north", "south")}
-    for name, key in keys.items():
-        (place / "keys" / f"{name}.pub").write_text(public_text(key))
-    assert call(monkeypatch, "deploy", "D", "--keys", "keys", *options) == 0
-    return keys
-
-
 def test_it_writes_a_folder_and_says_what_is_next(monkeypatch, place, capsys):
     assert call(monkeypatch, "deploy", "trial.yaml", "D", *OPTIONS) == 0
     told = capsys.readouterr().out
@@ -45,6 +37,17 @@ def test_it_writes_a_folder_and_says_what_is_next(monkeypatch, place, capsys):
     assert re.search(r"2.*sites.*statistic.*1", told)
     assert "promises: epsilon 1, delta 0 per party; noise is added by the aggregator" in told
     assert "next: send invitation.json and public.csv to north, south" in told
+
+
+def test_settings_of_the_scenario_and_the_closing_can_be_given_and_json_says_the_same(monkeypatch, place, capsys):
+    options = (*OPTIONS, "--closing", "2", "--set", "privacy.epsilon=3", "--set", "protocols.0.kind=mean_operator")
+    assert call(monkeypatch, "deploy", "trial.yaml", "D", *options, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["directory"], told["sites"]) == (f"{place}/D", ["north", "south"])
+    found = Agreement.load(place / "D" / "invitation.json")
+    assert (found.protocol, found.promises[0].epsilon) == ("mean_operator", 3.0)
+    now = (place / "D" / "invitation.json").stat().st_mtime
+    assert 1.9 < (found.closing - now) / 86_400 <= 2.0
 
 
 @pytest.mark.parametrize(("protect", "told"), [("label", True), ("row", False)])
@@ -57,40 +60,31 @@ def test_it_says_before_any_key_is_made_that_features_are_taken_as_public(monkey
 @pytest.mark.parametrize(
     ("budget", "told"),
     [
-        (
-            "{epsilon: 3, delta: 1.0e-5}",
-            "budget: for 3 releases; after the first, federation collect DIR --new-exchange",
-        ),
-        ("{epsilon: 1, delta: 1.0e-5}", "budget: for one release\n"),
-        ("{epsilon: 5000, delta: 1.0e-5}", "budget: for 1000 releases or more;"),
+        ("{epsilon: 3, delta: 1.0e-5}", "for 3 releases; after the first, federation collect DIR --new-exchange"),
+        ("{epsilon: 1, delta: 1.0e-5}", "for one release\n"),
+        pytest.param("{epsilon: 5000, delta: 1.0e-5}", "for 1000 releases or more;", marks=pytest.mark.slow),
         ("null", ""),
     ],
 )
 def test_it_says_how_many_releases_the_budget_pays_for(monkeypatch, place, capsys, budget, told):
     assert call(monkeypatch, "deploy", "trial.yaml", "D", *OPTIONS, "--set", f"privacy.budget={budget}") == 0
     out = capsys.readouterr().out
-    assert told in out if told else "budget" not in out
-
-
-def test_it_says_the_same_in_json(monkeypatch, place, capsys):
-    call(monkeypatch, "deploy", "trial.yaml", "D", "--json", *OPTIONS)
-    told = json.loads(capsys.readouterr().out)
-    assert (told["directory"], told["sites"], told["asks"]) == (f"{place}/D", ["north", "south"], ["statistic x 1"])
-
-
-def test_settings_of_the_scenario_and_the_closing_can_be_given(monkeypatch, place):
-    options = (*OPTIONS, "--closing", "2", "--set", "privacy.epsilon=3", "--set", "protocols.0.kind=mean_operator")
-    assert call(monkeypatch, "deploy", "trial.yaml", "D", *options) == 0
-    found = Agreement.load(place / "D" / "invitation.json")
-    assert (found.protocol, found.promises[0].epsilon) == ("mean_operator", 3.0)
-    now = (place / "D" / "invitation.json").stat().st_mtime
-    assert 1.9 < (found.closing - now) / 86_400 <= 2.0
+    assert f"budget: {told}" in out if told else "budget" not in out
 
 
 def test_with_keys_it_seals_and_shows_what_people_compare(monkeypatch, place, capsys):
     call(monkeypatch, "deploy", "trial.yaml", "D", *OPTIONS)
-    capsys.readouterr()
-    keys = sealed(monkeypatch, place)
+    before = (place / "D" / "server.crt").read_bytes()
+    assert call(monkeypatch, "deploy", "D") == 2
+    assert re.search(r"--keys.*FOLDER", capsys.readouterr().err)
+    assert call(monkeypatch, "deploy", "D", "--hosts", "link.example.org") == 0
+    assert (place / "D" / "server.crt").read_bytes() != before
+    assert "made a new certificate" in capsys.readouterr().out
+    keys = {name: new_site_key().public_key() for name in ("north", "south")}
+    (place / "keys").mkdir()
+    for name, key in keys.items():
+        (place / "keys" / f"{name}.pub").write_text(public_text(key))
+    assert call(monkeypatch, "deploy", "D", "--keys", "keys") == 0
     told, agreement = capsys.readouterr().out, Agreement.load(place / "D" / "plan.json")
     for name, key in keys.items():
         assert f"{fingerprint(key)}  {name}\n" in told
@@ -101,10 +95,9 @@ def test_with_keys_it_seals_and_shows_what_people_compare(monkeypatch, place, ca
 def test_a_second_server_is_named_and_its_key_shown(monkeypatch, place, capsys):
     sums = ("--set", "servers=two", "--set", "protocols.0.kind=mean_operator", "--set", "protocols.0.trust=secure")
     options = ("--superlink", "localhost:9", "--sites", "north,south,west", "--rows", "60:67", *sums)
-    assert call(monkeypatch, "deploy", "trial.yaml", "D", *options) == 2
-    assert re.search(r"--second.*NAME", capsys.readouterr().err)
-    assert call(monkeypatch, "deploy", "trial.yaml", "D", *options, "--second", "om bud") == 2
-    assert "--second: 'om bud' must be a name" in capsys.readouterr().err
+    for second, words in (((), r"--second.*NAME"), (("--second", "om bud"), "--second: 'om bud' must be a name")):
+        assert call(monkeypatch, "deploy", "trial.yaml", "D", *options, *second) == 2
+        assert re.search(words, capsys.readouterr().err)
     assert call(monkeypatch, "deploy", "trial.yaml", "D", *options, "--second", "ombud") == 0
     told = capsys.readouterr().out
     assert "the helper server 'ombud' has the keys of the masks, and no rows" in (place / "D/README.txt").read_text()
@@ -117,14 +110,6 @@ def test_a_second_server_is_named_and_its_key_shown(monkeypatch, place, capsys):
     (place / "keys" / "ombud.pub").write_text(f"{public_text(new_site_key().public_key())}\n{'ab' * 32}\n")
     assert call(monkeypatch, "deploy", "D", "--keys", "keys") == 0
     assert re.search(rf"{'ab' * 32}.*ombud", capsys.readouterr().out)
-
-
-def test_a_new_certificate_is_made_on_demand(monkeypatch, place, capsys):
-    call(monkeypatch, "deploy", "trial.yaml", "D", *OPTIONS)
-    before = (place / "D" / "server.crt").read_bytes()
-    assert call(monkeypatch, "deploy", "D", "--hosts", "link.example.org") == 0
-    assert (place / "D" / "server.crt").read_bytes() != before
-    assert "made a new certificate" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -150,23 +135,32 @@ def test_what_lacks_or_is_wrong_is_told_in_a_sentence(monkeypatch, place, capsys
     assert not (place / "D").exists()
 
 
-def test_a_folder_alone_says_what_it_could_be_for(monkeypatch, place, capsys):
-    call(monkeypatch, "deploy", "trial.yaml", "D", *OPTIONS)
-    assert call(monkeypatch, "deploy", "D") == 2
-    assert re.search(r"--keys.*FOLDER", capsys.readouterr().err)
+@pytest.mark.parametrize(
+    ("parsed", "texts", "words"),
+    [
+        (parsed_rows, ["", "5", "5:", "0:3", "4:3", "a:b", "1:2:3", "-1:3"], r"--rows.*LEAST.*MOST"),
+        (
+            parsed_address,
+            ["", "host", "host:", ":9", "host:x", "host:0", "host:70000", "a b:9"],
+            r"--superlink.*HOST.*PORT",
+        ),
+        (
+            partial(parsed_time, "--patience"),
+            ["", "0", "0m", "-1m", "1w", "m", "1 h", "inf", "nan", "1e3"],
+            "--patience",
+        ),
+    ],
+)
+def test_texts_that_are_no_rows_address_or_time_are_refused(parsed, texts, words):
+    for text in texts:
+        with pytest.raises(InputError, match=words):
+            parsed(text)
 
 
-@pytest.mark.parametrize("text", ["", "5", "5:", "0:3", "4:3", "a:b", "1:2:3", "-1:3"])
-def test_rows_that_are_no_two_numbers_are_refused(text):
-    with pytest.raises(InputError, match=r"--rows.*LEAST.*MOST"):
-        parsed_rows(text)
-
-
-@pytest.mark.parametrize("text", ["", "host", "host:", ":9", "host:x", "host:0", "host:70000", "a b:9"])
-def test_addresses_that_are_none_are_refused(text):
-    with pytest.raises(InputError, match=r"--superlink.*HOST.*PORT"):
-        parsed_address(text)
+def test_addresses_and_times():
     assert parsed_address("[::1]:9") == "[::1]"
+    for text, seconds in (("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400), ("3d", 259200)):
+        assert parsed_time("--wait", text) == seconds
 
 
 SPENT = [{"epsilon": 1.0, "delta": 1e-5, "unit": "label"}]
@@ -207,13 +201,6 @@ def test_it_ends_with_what_was_written_and_spent(monkeypatch, folder, collected,
     assert (collected["patience"], collected["fresh"]) == (Patience(600.0, 3600.0), False)
 
 
-def test_a_later_exchange_says_what_all_have_spent(monkeypatch, folder, collected, capsys):
-    collected["outcome"] = {**DONE, "exchange": "002", "spent_in_all": [{**SPENT[0], "epsilon": 2.0}]}
-    call(monkeypatch, "collect", str(folder), "--new-exchange", "--patience", "90s", "--wait", "2h")
-    assert "spent by all exchanges: epsilon 2, delta 1e-05 per label" in capsys.readouterr().out
-    assert (collected["patience"], collected["fresh"]) == (Patience(90.0, 7200.0), True)
-
-
 def test_what_was_released_already_says_so(monkeypatch, folder, collected, capsys):
     collected["outcome"] = {**DONE, "status": "released already"}
     assert call(monkeypatch, "collect", str(folder)) == 0
@@ -223,17 +210,14 @@ def test_what_was_released_already_says_so(monkeypatch, folder, collected, capsy
     assert "wrote" not in told
 
 
-@pytest.mark.parametrize("code", [1, 2, 3, 4])
-def test_a_run_that_fails_ends_with_its_code_and_says_how_to_go_on(monkeypatch, folder, collected, capsys, code):
+def test_a_run_that_fails_ends_with_its_code_and_says_how_to_go_on(monkeypatch, folder, collected, capsys):
     why = "1 of 3 parties answered"
-    collected["outcome"] = {"status": "failed", "why": why, "exit_code": code, "exchange": "001"}
-    assert call(monkeypatch, "collect", str(folder)) == code
-    told = capsys.readouterr().err
-    assert f"error: {why}" in told
-    assert re.search(rf"hint.*{folder}", told)
-
-
-def test_interrupted_it_says_how_to_go_on(monkeypatch, folder, collected, capsys):
+    for code in (1, 2, 3, 4):
+        collected["outcome"] = {"status": "failed", "why": why, "exit_code": code, "exchange": "001"}
+        assert call(monkeypatch, "collect", str(folder)) == code
+        told = capsys.readouterr().err
+        assert f"error: {why}" in told
+        assert re.search(rf"hint.*{folder}", told)
     collected["outcome"] = KeyboardInterrupt()
     assert call(monkeypatch, "collect", str(folder)) == 130
     told = capsys.readouterr().err
@@ -241,20 +225,22 @@ def test_interrupted_it_says_how_to_go_on(monkeypatch, folder, collected, capsys
     assert "--resume" not in told
 
 
-def test_it_says_the_same_in_json_collect(monkeypatch, folder, collected, capsys):
+def test_a_later_exchange_says_what_all_have_spent_and_json_the_same(monkeypatch, folder, collected, capsys):
     call(monkeypatch, "collect", str(folder), "--json")
     told = json.loads(capsys.readouterr().out)
-    assert told["files"] == [f"{folder}/releases/001/a.npz"]
-    assert told["spent"] == SPENT
+    assert (told["files"], told["spent"]) == ([f"{folder}/releases/001/a.npz"], SPENT)
+    collected["outcome"] = {**DONE, "exchange": "002", "spent_in_all": [{**SPENT[0], "epsilon": 2.0}]}
+    call(monkeypatch, "collect", str(folder), "--new-exchange", "--patience", "90s", "--wait", "2h")
+    assert "spent by all exchanges: epsilon 2, delta 1e-05 per label" in capsys.readouterr().out
+    assert (collected["patience"], collected["fresh"]) == (Patience(90.0, 7200.0), True)
 
 
-def test_status_asks_nobody(monkeypatch, folder, collected, capsys):
+def test_status_asks_nobody_and_shows_how_far_the_journals_of_the_sites_are_known(
+    monkeypatch, folder, collected, capsys
+):
     assert call(monkeypatch, "collect", str(folder), "--status") == 0
     assert capsys.readouterr().out == "nobody has been asked\n"
     assert "patience" not in collected
-
-
-def test_status_shows_how_far_the_journals_of_the_sites_are_known_to_be(monkeypatch, folder, collected, capsys):
     journals = folder / "exchanges" / "journals"
     journals.mkdir(parents=True)
     (journals / "north").write_text("ab" * 32)
@@ -267,14 +253,3 @@ def test_status_shows_how_far_the_journals_of_the_sites_are_known_to_be(monkeypa
 def test_another_folder_is_refused(monkeypatch, tmp_path, collected, capsys):
     assert call(monkeypatch, "collect", str(tmp_path)) == 2
     assert "is no folder of a deployment" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400), ("3d", 259200)])
-def test_times(text, seconds):
-    assert parsed_time("--wait", text) == seconds
-
-
-@pytest.mark.parametrize("text", ["", "0", "0m", "-1m", "1w", "m", "1 h", "inf", "nan", "1e3"])
-def test_what_is_no_time_is_refused(text):
-    with pytest.raises(InputError, match="--patience"):
-        parsed_time("--patience", text)

@@ -74,10 +74,7 @@ NASTY: dict[str, tuple[str | bytes, dict[str, Any] | str]] = {
     "byte order mark": (b"\xef\xbb\xbf" + text(people()).encode(), {}),
     "decimal commas": (text(with_commas(people()), ";"), "age, dose hold numbers with a decimal comma"),
     "latin-1": (text(people(city=cycled("Köln", "Bonn"))).encode("latin-1"), "is not UTF-8 text (line 2)"),
-    "no header": (
-        text({f"{i}": c for i, c in enumerate(people(ill=cycled(0, 1)).values())}, header=False),
-        "must name",
-    ),
+    "no header": (text(people(ill=cycled(0, 1)), header=False), "must name"),
     "duplicate names": (text(people()).replace("dose", "age", 1), "has the name 'age' twice"),
     "quotes": (text(people(city=cycled('"Bern, CH"', '"a ""b"""'))), {}),
     "dates": (text(people(born=cycled("1990-02-03", "3.4.1985", count=80))), {"drop": ["born"]}),
@@ -144,45 +141,27 @@ def settings(path: str = "my-scenario.yaml") -> dict[str, Any]:
     return parse(Path(path).read_text(), path)[0]
 
 
+ROW, LABEL, PERSON = ("--protect", "row"), ("--protect", "label"), ("--protect", "person", "--person", "patient_id")
+TOWN, TWO_TOWNS = ("--group", "town"), ("--label", "town", "--positive", "T1", "--positive", "T2")
+COST = ("--label", "cost", "--range", "0,90")
+BY_TOWN, BY_PERSON = {"partition": {"by": "town"}}, {"partition": {"by": "patient_id"}}
+AVERAGE, MEAN = {"kind": "parameter_average"}, {"kind": "mean_operator"}
+
+
 @pytest.mark.parametrize(
     ("flags", "data", "parties", "first"),
     [
-        ((), {"drop": ["patient_id"]}, {"count": 30}, {"kind": "parameter_average"}),
+        ((), {"drop": ["patient_id"]}, {"count": 30}, AVERAGE),
         (("--parties", "9"), {}, {"count": 9}, {"kind": "soft_vote"}),
-        (("--group", "town"), {}, {"partition": {"by": "town"}}, {"kind": "parameter_average"}),
-        (
-            ("--protect", "person", "--person", "patient_id"),
-            {},
-            {"partition": {"by": "patient_id"}},
-            {"kind": "parameter_average"},
-        ),
-        (
-            ("--protect", "person", "--person", "patient_id", "--group", "town"),
-            {"person": "patient_id"},
-            {"partition": {"by": "town"}},
-            {"kind": "parameter_average"},
-        ),
-        (("--protect", "row"), {}, {"count": 1}, {"kind": "mean_operator", "protect": "row"}),
-        (("--protect", "row", "--trust", "none"), {}, {"count": 10}, {"kind": "mean_operator", "protect": "row"}),
-        (("--protect", "label"), {}, {"count": 1}, {"kind": "mean_operator"}),
-        (
-            ("--label", "town", "--positive", "T1", "--positive", "T2", "--protect", "label"),
-            {"positive": ["T1", "T2"]},
-            {"count": 1},
-            {"kind": "mean_operator"},
-        ),
-        (
-            ("--label", "cost", "--range", "0,90", "--protect", "row"),
-            {"range": [0, 90]},
-            {"count": 1},
-            {"kind": "label_sums", "protect": "row"},
-        ),
-        (
-            ("--label", "cost", "--range", "0,90", "--protect", "label", "--trust", "none"),
-            {"range": [0, 90]},
-            {"count": 10},
-            None,
-        ),
+        (TOWN, {}, BY_TOWN, AVERAGE),
+        (PERSON, {}, BY_PERSON, AVERAGE),
+        ((*PERSON, *TOWN), {"person": "patient_id"}, BY_TOWN, AVERAGE),
+        (ROW, {}, {"count": 1}, {**MEAN, "protect": "row"}),
+        ((*ROW, "--trust", "none"), {}, {"count": 10}, {**MEAN, "protect": "row"}),
+        (LABEL, {}, {"count": 1}, MEAN),
+        ((*TWO_TOWNS, *LABEL), {"positive": ["T1", "T2"]}, {"count": 1}, MEAN),
+        ((*COST, *ROW), {"range": [0, 90]}, {"count": 1}, {"kind": "label_sums", "protect": "row"}),
+        ((*COST, *LABEL, "--trust", "none"), {"range": [0, 90]}, {"count": 10}, None),
     ],
 )
 def test_flags_are_kept(flags, data, parties, first, federation, own):
@@ -235,7 +214,6 @@ def test_public_rows_of_a_file_are_used_and_theirs_alone(federation, own, monkey
         (("--label", "ill", "--parties", "400"), "parties.count 400 with at least one row each needs 400 private rows"),
         (("--label", "ill", "--out", "own.csv"), "--out: own.csv exists; name another file"),
         (("--label", "ill", "--range", "0,1", "--protect", "row"), "column 'ill' is 'yes', not a finite number"),
-        (("--label", "ill", "--epsilon", "-1"), "epsilon must be a positive finite number, got -1.0"),
         (("--label", "ill", "--public", "none.csv"), "there is no such file: none.csv"),
     ],
 )
@@ -258,8 +236,8 @@ class Terminal(io.StringIO):
     [
         ("ill\n\n\n\n", (), {"kind": "soft_vote"}),
         ("ill\nhouse\nrow\nnone\n\n", (), {"kind": "mean_operator", "protect": "row"}),
-        ("\n\n", ("--label", "ill", "--protect", "label"), {"kind": "mean_operator"}),
-        ("aggregator\n\n0,90\n", ("--label", "cost", "--protect", "row"), {"kind": "label_sums", "protect": "row"}),
+        ("\n\n", ("--label", "ill", *LABEL), MEAN),
+        ("aggregator\n\n0,90\n", ("--label", "cost", *ROW), {"kind": "label_sums", "protect": "row"}),
         ("person\npatient_id\n\n\n", ("--label", "ill"), {"kind": "soft_vote"}),
     ],
 )
@@ -296,22 +274,15 @@ def test_the_first_answer_holds_where_nobody_can_be_asked(monkeypatch):
     assert questions.choice("Which?", ("one", "two"), asking=False) == "one"
     monkeypatch.setattr("sys.stdin", io.StringIO("three\ntwo\n"))
     assert questions.choice("Which?", ("one", "two"), asking=True) == "two"
+    assert questions.as_seen(Path("runs/mine.yaml"), Path("data/my.csv")) == "../data/my.csv"
 
 
-def test_columns_are_named_or_asked_for(found, monkeypatch):
+def test_columns_are_shown_and_named_or_asked_for(found, monkeypatch, capsys):
+    questions.show_columns(found)
+    assert "60 rows, 4 columns" in capsys.readouterr().out
+    assert questions.described(found.columns[0])["values"] == 7
     with pytest.raises(InputError, match=r"--label.*name"):
         questions.column_of_labels(found, asking=False)
     monkeypatch.setattr("sys.stdin", io.StringIO("a\n\n"))
     assert questions.column_of_labels(found, asking=True) == "a"
     assert questions.column_of_persons(found) == "person_id"
-
-
-def test_paths_are_told_from_the_folder_of_the_scenario():
-    assert questions.as_seen(Path("runs/mine.yaml"), Path("data/my.csv")) == "../data/my.csv"
-
-
-def test_the_columns_are_shown(found, capsys):
-    questions.show_columns(found)
-    printed = capsys.readouterr().out
-    assert "60 rows, 4 columns" in printed
-    assert questions.described(found.columns[0])["values"] == 7

@@ -26,17 +26,13 @@ from sklearn.feature_extraction import FeatureHasher
 
 from federation.contract.errors import InputError
 from federation.features.feature_map import text_code
-from scenarios.data import readers as parquet
-from scenarios.data import readers as svmlight
-from scenarios.data import sheets as stored
+from scenarios.data import readers, sheets
 from scenarios.data.catalogue import digest, load
 from scenarios.data.files import read_public, read_rows, read_table
 from scenarios.data.hashing import Hashing
 from scenarios.data.profile import profile
 from scenarios.data.readers import Archive, files_of, is_pattern, is_there, read_hashed, read_parquet
 from scenarios.data.sheets import moment
-
-COLUMNS = {"age": [30, 41, 52], "city": [" Rome ", "Oslo", "Rome"], "income": [1e3, 2500.5, -3.0]}
 
 
 @pytest.fixture
@@ -56,17 +52,6 @@ def test_readings_tell_what_is_missing_from_what_is_no_number(save):
         assert rows.tolist() == others
         assert np.isnan(values[[1, 3, *others]]).all()
         assert np.isfinite(values[[0, 5]]).all()
-
-
-def test_numbers_texts_and_labels(save):
-    path = save(**COLUMNS, ill=["yes", "no", "yes"])
-    table = read_table(path, "ill")
-    assert (table.name, table.columns, table.text, table.classes) == (
-        "data.parquet", ("age", "city", "income"), (1,), ("no", "yes"),
-    )  # fmt: skip
-    np.testing.assert_array_equal(table.labels, [1, 0, 1])
-    rome, oslo = text_code("Rome"), text_code("Oslo")
-    np.testing.assert_array_equal(table.rows(np.arange(3)), [[30, rome, 1000], [41, oslo, 2500.5], [52, rome, -3]])
 
 
 def test_every_type_of_number_and_text(save):
@@ -142,43 +127,32 @@ GOOD = {"x": [1.0, 2.0, 3.0], "y": ["a", "b", "a"]}
 
 
 @pytest.mark.parametrize(
-    ("columns", "part"),
+    ("columns", "label", "part"),
     [
-        ({"x": [1, None, 3]}, r"data\.parquet.*1.*0.*'x'"),
-        ({"x": [1, np.nan, 3]}, r"1.*0.*'x'"),
-        ({"x": [1, 2, np.inf]}, r"2.*0.*'x'"),
-        ({"x": pa.nulls(3)}, r"0.*0.*'x'"),
-        ({"y": ["a", None, "b"]}, r"1.*0.*'y'"),
-        ({"y": ["a", " NA", "b"]}, r"1.*0.*'y'"),
-        ({"y": [1, np.nan, 2]}, r"1.*0.*'y'"),
-        ({"x": [datetime.date(2020, 1, 1)] * 3}, r"'x'.*date32"),
-        ({"x": [datetime.datetime(2020, 1, 1)] * 3}, "'x'"),
-        ({"x": [[1], [2], [3]]}, "'x'"),
-        ({"x": [b"a"] * 3}, "'x'"),
-        ({"y": [datetime.date(2020, 1, 1)] * 3}, r"'y'.*date32"),
-        ({"__index_level_0__": [1, 2, 3]}, "__index_level_0__"),
-        ({"": [1, 2, 3]}, r"data\.parquet.*3"),
-        ({"y": ["a", "a", "a"]}, r"2.*1000.*1"),
+        ({"x": [1, None, 3]}, "y", r"data\.parquet.*1.*0.*'x'"),
+        ({"x": [1, np.nan, 3]}, "y", r"1.*0.*'x'"),
+        ({"x": [1, 2, np.inf]}, "y", r"2.*0.*'x'"),
+        ({"x": pa.nulls(3)}, "y", r"0.*0.*'x'"),
+        ({"y": ["a", None, "b"]}, "y", r"1.*0.*'y'"),
+        ({"y": ["a", " NA", "b"]}, "y", r"1.*0.*'y'"),
+        ({"y": [1, np.nan, 2]}, "y", r"1.*0.*'y'"),
+        ({"x": [datetime.date(2020, 1, 1)] * 3}, "y", r"'x'.*date32"),
+        ({"x": [[1], [2], [3]]}, "y", "'x'"),
+        ({"x": [b"a"] * 3}, "y", "'x'"),
+        ({"y": [datetime.date(2020, 1, 1)] * 3}, "y", r"'y'.*date32"),
+        ({"__index_level_0__": [1, 2, 3]}, "y", "__index_level_0__"),
+        ({"": [1, 2, 3]}, "y", r"data\.parquet.*3"),
+        ({"y": ["a", "a", "a"]}, "y", r"2.*1000.*1"),
+        ({"x": [f"{i},5" for i in range(60)], "y": ["a", "b"] * 30}, "y", r"'x'.*60.*60.*0,5"),  # no categories
+        ({}, None, r"data\.label"),
+        ({}, "Y", "'Y'"),
+        ({"x": None}, "y", "'y'"),
     ],
 )
-def test_mistakes_are_named(save, columns, part):
+def test_mistakes_are_named(save, columns, label, part):
+    written = {name: cells for name, cells in (GOOD | columns).items() if cells is not None}
     with pytest.raises(InputError, match=part):
-        read_table(save(**{**GOOD, **columns}), "y")
-
-
-def test_a_label_is_needed_and_looked_for_by_name(save):
-    path = save(**GOOD)
-    with pytest.raises(InputError, match=r"data\.label"):
-        read_table(path, None)
-    with pytest.raises(InputError, match="'Y'"):
-        read_table(path, "Y")
-    with pytest.raises(InputError, match="'y'"):
-        read_table(save(y=["a", "b"]), "y")
-
-
-def test_texts_that_are_all_different_are_no_categories(save):
-    with pytest.raises(InputError, match=r"'x'.*60.*60.*0,5"):
-        read_table(save(x=[f"{i},5" for i in range(60)], y=["a", "b"] * 30), "y")
+        read_table(save(**written), label)
 
 
 def test_files_that_are_no_parquet(tmp_path, save):
@@ -203,17 +177,14 @@ def test_the_name_of_a_folder_adds_no_column(tmp_path):
     assert read_table(folder / "data.parquet", "y").columns == ("x",)
 
 
-@pytest.mark.parametrize("numbers", [[1, 5, 2], [0.5, 1.25, -3.0], [Decimal("1.5"), Decimal("2.5"), Decimal("0.1")]])
-def test_real_labels_are_numbers_of_any_type(save, numbers):
-    table = read_table(save(x=[1, 2, 3], y=numbers), "y", real=True)
-    assert (table.columns, table.classes, table.labels.dtype) == (("x",), (), np.float64)
-    np.testing.assert_array_equal(table.labels, [float(number) for number in numbers])
-
-
-@pytest.mark.parametrize(("labels", "words"), [(["a", "b", "c"], None), ([1.0, None, 2.0], "1")])
-def test_columns_that_are_no_real_labels_are_refused(save, labels, words):
-    with pytest.raises(InputError, match=words):
-        read_table(save(x=[1, 2, 3], y=labels), "y", real=True)
+def test_real_labels_are_numbers_of_any_type(save):
+    for numbers in ([1, 5, 2], [0.5, 1.25, -3.0], [Decimal("1.5"), Decimal("2.5"), Decimal("0.1")]):
+        table = read_table(save(x=[1, 2, 3], y=numbers), "y", real=True)
+        assert (table.columns, table.classes, table.labels.dtype) == (("x",), (), np.float64)
+        np.testing.assert_array_equal(table.labels, [float(number) for number in numbers])
+    for labels, words in ((["a", "b", "c"], None), ([1.0, None, 2.0], "1")):
+        with pytest.raises(InputError, match=words):
+            read_table(save(x=[1, 2, 3], y=labels), "y", real=True)
 
 
 def test_texts_that_are_not_utf_8_are_told_of_the_file(tmp_path):
@@ -231,8 +202,8 @@ def test_more_cells_than_a_file_can_mean_are_refused_before_they_are_read(tmp_pa
     path = tmp_path / "own.parquet"
     pq.write_table(pa.table({"x": np.zeros(300_000), "y": np.arange(300_000) % 2}), path, compression="zstd")
     assert len(read_table(path, "y")) == 300_000  # below 2 GiB whatever the file's size
-    monkeypatch.setattr(parquet, "_ALWAYS_READ", 2**20)
-    monkeypatch.setattr(parquet, "_MOST_EXPANDED", 100)
+    monkeypatch.setattr(readers, "_ALWAYS_READ", 2**20)
+    monkeypatch.setattr(readers, "_MOST_EXPANDED", 100)
     with pytest.raises(InputError, match=r"own\.parquet.*600000"):
         read_table(path, "y")
     pq.write_table(pa.table({"x": np.random.default_rng(0).normal(size=300_000), "y": np.arange(300_000) % 2}), path)
@@ -274,8 +245,8 @@ def test_dates_say_when_rows_arrived_and_are_no_features(save):
 def as_large(folder):
     """Any Parquet file is too large to be read as a whole, and 7 rows of it are read at a time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet, "_WHOLE", 1)
-        patch.setattr(stored, "_ROWS_READ", 7)
+        patch.setattr(readers, "_WHOLE", 1)
+        patch.setattr(sheets, "_ROWS_READ", 7)
         patch.setattr(tempfile, "tempdir", str(folder))
         yield
 
@@ -352,15 +323,14 @@ def archive(tmp_path):
     return of
 
 
-def test_arrays_by_name(archive):
-    found = archive(X=np.ones((3, 2)), y=np.arange(3))
+def test_arrays_are_found_by_name_and_python_objects_are_never_loaded(archive):
+    found = archive(X=np.array([print, None], dtype=object), y=np.arange(3))
     assert list(found) == ["X", "y"]
     assert "X" in found
     assert "Z" not in found
     assert found["y"].tolist() == [0, 1, 2]
-
-
-def test_a_missing_array_is_named_with_those_that_are_there(archive):
+    with pytest.raises(InputError, match="'X'"):
+        found["X"]
     with pytest.raises(InputError, match=r"label.*labels"):
         archive(labels=np.arange(3))["label"]
     with pytest.raises(InputError, match="'X'"):
@@ -377,13 +347,6 @@ def test_a_file_that_cannot_be_opened_says_why(tmp_path):
     np.save(tmp_path / "one.npy", np.ones(3))
     with pytest.raises(InputError, match="npz"):
         Archive(tmp_path / "one.npy")
-
-
-def test_python_objects_are_never_loaded(archive):
-    found = archive(X=np.array([print, None], dtype=object), y=np.arange(2))
-    assert found["y"].tolist() == [0, 1]
-    with pytest.raises(InputError, match="'X'"):
-        found["X"]
 
 
 def test_tables_are_finite_numbers_of_equal_width(archive):
@@ -428,15 +391,12 @@ def test_among_names_a_word_for_missing_is_a_name_and_a_blank_is_none(archive):
         found.vector("blank", 2, names=True)
 
 
-def test_parts_are_joined_by_the_rows_that_they_belong_to(archive):
+def test_parts_are_joined_by_their_rows_and_columns_are_numbered_where_names_may_be_left_out(archive):
     found = archive(y_train=np.array([1, 2]), y_test=np.array([3]))
     blocks = (np.ones((2, 1)), np.ones((1, 1)))
     assert found.joined("y", ("_train", "_test"), blocks).tolist() == [1, 2, 3]
     with pytest.raises(InputError, match=r"y_test.*2"):
         found.joined("y", ("_train", "_test"), (blocks[0], np.ones((2, 1))))
-
-
-def test_columns_are_numbered_where_names_may_be_left_out(archive):
     rows = np.ones((3, 2))
     assert archive(X=rows).column_names("names", rows, needed=False) == ("x0", "x1")
     assert archive(names=np.array([7, 8])).column_names("names", rows, needed=False) == ("7", "8")
@@ -451,25 +411,27 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_files_come_by_their_numbers(folder):
-    assert [file.name for file in files_of(folder / "Day*.svm")] == ["Day2.svm", "Day2b.svm", "Day10.svm"]
-    assert [file.name for file in files_of(folder / "Day?.svm")] == ["Day2.svm"]
-    assert [file.name for file in files_of(folder / "odd[1]*")] == ["odd[1].svm"]  # brackets mean themselves
-    assert files_of(folder / "odd[1].svm") == [folder / "odd[1].svm"]
-
-
-def test_a_file_may_have_such_a_name(folder):
+def test_files_come_by_their_numbers_and_a_file_may_have_the_name_of_a_pattern(folder):
+    for pattern, names in {
+        "Day*.svm": ["Day2.svm", "Day2b.svm", "Day10.svm"],
+        "Day?.svm": ["Day2.svm"],
+        "odd[1]*": ["odd[1].svm"],  # brackets mean themselves
+        "odd[1].svm": ["odd[1].svm"],
+    }.items():
+        assert files_of(folder / pattern) == [folder / name for name in names]
     (folder / "really*.svm").write_text("1 1:1\n")
     assert not is_pattern(folder / "really*.svm")
     assert is_there(folder / "really*.svm")
     assert not is_there(folder / "Night*.svm")
 
 
-def test_no_files_are_refused(folder):
+def test_no_files_are_refused_and_not_all_are_taken_together(folder):
     with pytest.raises(InputError, match=r"Night\*\.svm"):
         files_of(folder / "Night*.svm")
-    with pytest.raises(InputError, match=r"data\.source.*Night\*\.svm"):
-        load("Night*.svm", data_dir=folder)
+    (folder / "a1.csv").write_text("x,y\n1,a\n2,b\n")
+    for pattern, label, words in (("Night*.svm", None, r"data\.source.*Night\*\.svm"), ("a*.csv", "y", r"a\*\.csv")):
+        with pytest.raises(InputError, match=words):
+            load(pattern, label=label, data_dir=folder)
 
 
 def test_a_file_that_comes_or_goes_changes_what_is_read(folder):
@@ -477,12 +439,6 @@ def test_a_file_that_comes_or_goes_changes_what_is_read(folder):
     (folder / "Day3.svm").write_text("1 1:1\n")
     assert digest("Day*.svm", folder) != before
     assert len(load("Day*.svm", data_dir=folder)) == rows + 1
-
-
-def test_not_all_files_are_taken_together(folder):
-    (folder / "a1.csv").write_text("x,y\n1,a\n2,b\n")
-    with pytest.raises(InputError, match=r"a\*\.csv"):
-        load("a*.csv", label="y", data_dir=folder)
 
 
 @pytest.fixture
@@ -518,23 +474,26 @@ def test_columns_that_are_all_zero_in_other_rows_are_there(saved, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "part"),
+    ("text", "hashes", "part"),
     [
-        ("1 0:3\n", r"LABEL.*INDEX.*VALUE"),
-        ("a,b\n1,2\n", None),
-        ("1 2:3 1:4\n", None),
-        ("", None),
-        ("1\n0\n", None),
-        ("1 99999999:1\n0 1:1\n", r"1.*16777216"),
-        ("1 16777216:1\n" * 9, r"9.*16777216.*hash.*12"),
-        ("nan 1:1\n1 1:2\n", "'y'"),
+        ("1 0:3\n", (), r"LABEL.*INDEX.*VALUE"),
+        ("a,b\n1,2\n", (), None),
+        ("1 2:3 1:4\n", (), None),
+        ("", (), None),
+        ("1\n0\n", (), None),
+        ("1 99999999:1\n0 1:1\n", (), r"1.*16777216"),
+        ("1 16777216:1\n" * 9, (), r"9.*16777216.*hash.*12"),
+        ("nan 1:1\n1 1:2\n", (), "'y'"),
+        ("", [Hashing(4)], r"bad\.svmlight"),
+        ("nan 1:1\n", [Hashing(4)], r"bad\.svmlight"),
+        ("1 0:1\n", [Hashing(4)], r"bad\.svmlight"),
     ],
 )
-def test_mistakes_are_one_sentence(tmp_path, text, part):
+def test_mistakes_are_one_sentence(tmp_path, text, hashes, part):
     path = tmp_path / "bad.svmlight"
     path.write_text(text)
     with pytest.raises(InputError, match=part):
-        read_table(path, None)
+        read_table(path, None, hashes=hashes)
 
 
 def written_days(folder):
@@ -565,22 +524,17 @@ def test_hashed_rows_are_those_of_a_feature_hasher_of_the_columns_names(tmp_path
     np.testing.assert_array_equal(table.rows(np.array([7, 3])), table.rows(np.arange(20))[[7, 3]])
 
 
-def test_the_same_rows_whatever_the_pieces_they_are_read_in(tmp_path, monkeypatch):
+def test_rows_are_hashed_alike_in_all_pieces_and_as_new_and_public_rows(tmp_path, monkeypatch):
     pattern = written_days(tmp_path)
+    table = read_table(pattern, None, hashes=[Hashing(6)])
+    expected = table.rows(np.arange(8, 12))
+    np.testing.assert_array_equal(read_rows(tmp_path / "Day2.svm", table.columns), expected)
+    np.testing.assert_array_equal(read_public(tmp_path / "Day2.svm", table, "days"), expected)
     whole = read_hashed(pattern, Hashing(6))
-    monkeypatch.setattr(svmlight, "_PIECE", 700)
+    monkeypatch.setattr(readers, "_PIECE", 700)
     pieces = read_hashed(pattern, Hashing(6))
     np.testing.assert_array_equal(pieces.rows[np.arange(20)], whole.rows[np.arange(20)])
     assert (pieces.labels.tolist(), pieces.files.tolist()) == (whole.labels.tolist(), whole.files.tolist())
-
-
-def test_new_and_public_rows_are_hashed_as_the_table_was(tmp_path):
-    pattern = written_days(tmp_path)
-    table = read_table(pattern, None, hashes=[Hashing(5)])
-    one = tmp_path / "Day2.svm"
-    expected = table.rows(np.arange(8, 12))
-    np.testing.assert_array_equal(read_rows(one, table.columns), expected)
-    np.testing.assert_array_equal(read_public(one, table, "days"), expected)
 
 
 def test_several_files_without_hashing_are_one_sheet(tmp_path):
@@ -606,15 +560,7 @@ def test_what_does_not_go_with_hashed_columns_is_refused(tmp_path, options, word
         read_table(written_days(tmp_path), given.pop("label"), **given)
 
 
-@pytest.mark.parametrize("text", ["", "nan 1:1\n", "1 0:1\n"])
-def test_files_that_cannot_be_hashed_are_refused(tmp_path, text):
-    path = tmp_path / "bad.svm"
-    path.write_text(text)
-    with pytest.raises(InputError, match=r"bad\.svm"):
-        read_table(path, None, hashes=[Hashing(4)])
-
-
 def test_what_is_too_large_is_refused_before_memory_is_taken(saved, monkeypatch):
-    monkeypatch.setattr(svmlight, "MOST_CELLS", 119)
+    monkeypatch.setattr(readers, "MOST_CELLS", 119)
     with pytest.raises(InputError, match=r"30.*4.*119"):
         read_table(saved[0], None)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.command_line import call
 
 from scenarios.settings.loader import library
 from scenarios.settings.schema import resolve
@@ -19,34 +19,19 @@ WORLD = {"data": {"source": "digits"}, "parties": {"count": 4}, "privacy": {"eps
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_show_prints_what_resolves_to_the_same_scenario(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    assert call(monkeypatch, "show", "quickstart", "--set", "trials.splits=2", "--set", "seed=5") == 0
-    path = tmp_path / "shown.yaml"
-    path.write_text(capsys.readouterr().out)
-    shown = resolve(path)
-    assert shown == resolve("quickstart", ["trials.splits=2", "seed=5"])
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[] if name == "quickstart" else pytest.mark.slow) for name in sorted(library())
+])  # fmt: skip
+def test_what_is_shown_of_a_library_scenario_resolves_to_it(name: str, done: Callable[..., str], tmp_path: Path):
+    (tmp_path / "shown.yaml").write_text(done("show", name, "--set", "trials.splits=2", "--set", "seed=5"))
+    shown = resolve(tmp_path / "shown.yaml")
+    assert shown == resolve(name, ["trials.splits=2", "seed=5"])
     assert (shown.trials.splits, shown.seed) == (2, 5)
+    assert resolve(json.loads(done("show", name, "--json"))) == resolve(name)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(library()))
-def test_what_is_shown_of_a_library_scenario_resolves_to_it(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    assert call(monkeypatch, "show", name) == 0
-    (tmp_path / "shown.yaml").write_text(capsys.readouterr().out)
-    assert resolve(tmp_path / "shown.yaml") == resolve(name)
-    assert call(monkeypatch, "show", name, "--json") == 0
-    assert resolve(json.loads(capsys.readouterr().out)) == resolve(name)
-
-
-def test_show_says_why_the_default_is_one_and_hides_what_does_not_apply(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call(monkeypatch, "show", "quickstart") == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_show_says_why_the_default_is_one_and_hides_what_does_not_apply(done: Callable[..., str]) -> None:
+    lines = done("show", "quickstart").splitlines()
     start = lines.index("protocols:")
     listed = lines[start + 1 : lines.index("trust: aggregator") - 1]
     entries = [line for line in listed if line.startswith("  - ")]
@@ -62,45 +47,34 @@ def test_show_says_why_the_default_is_one_and_hides_what_does_not_apply(
     assert "student" not in entries[2]
 
 
-def test_show_explains_a_protocol_and_the_entry_that_it_shows_can_be_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call(monkeypatch, "show", "class_ratio") == 0
-    text = capsys.readouterr().out
+def test_show_explains_a_protocol_and_the_entry_that_it_shows_can_be_run(done: Callable[..., str]) -> None:
+    text = done("show", "class_ratio")
     assert "noise: of the label counts: `auto`" in text  # options that a base has are explained as well
     [entry] = [line for line in text.splitlines() if line.startswith("  - ")]
     shown = resolve({**WORLD, "parties": {"count": 4, "bags": 2}}, [f"protocols=[{entry[4:]}]"])
     assert shown.protocols[0].options == resolve(WORLD, ["protocols=[{kind: class_ratio}]"]).protocols[0].options
-    assert call(monkeypatch, "show", "class_ratio", "--json") == 0
-    record = json.loads(capsys.readouterr().out)
+    record = json.loads(done("show", "class_ratio", "--json"))
     assert record["defaults"] == {**shown.protocols[0].options}
     assert record["why_default"][0].keys() == {"protocol", "default", "rule", "validated"}
     for rule in record["why_default"]:
         assert all(part in " ".join(text.split()) for part in rule.values())
 
 
-def test_settings_are_for_scenarios_and_a_file_goes_before_a_protocol(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    assert call(monkeypatch, "show", "soft_vote", "--set", "seed=5") == 2
-    assert re.search(r"--set.*soft_vote", capsys.readouterr().err)
+def test_settings_are_for_scenarios_and_a_file_goes_before_a_protocol(done, refused, monkeypatch, tmp_path) -> None:
+    assert re.search(r"--set.*soft_vote", refused("show", "soft_vote", "--set", "seed=5"))
     monkeypatch.chdir(tmp_path)
     Path("soft_vote").write_text("data: {source: digits}\nparties: {count: 10}\nprivacy: {epsilon: 1}\n")
-    assert call(monkeypatch, "show", "soft_vote", "--set", "seed=5") == 0
-    assert "seed: 5" in capsys.readouterr().out
+    assert "seed: 5" in done("show", "soft_vote", "--set", "seed=5")
 
 
-def test_validate_counts_what_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_validate_counts_what_is_asked_for(done: Callable[..., str], tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(
         "data: {source: digits}\nparties: {count: [10, 20]}\nprivacy: {epsilon: [1, 2, 3]}\n"
         "trials: {splits: 4, noise: 5}\n"
         "protocols: [{kind: soft_vote, noise: [pure, gaussian]}, {kind: pooled}]\n"
     )
-    assert call(monkeypatch, "validate", str(path)) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = done("validate", str(path)).splitlines()
     assert lines[:5] == [
         "OK: mine",
         "sweep: parties.count, protocols.noise",
@@ -115,16 +89,14 @@ def test_validate_counts_what_is_asked_for(
     ]
 
 
-def test_validate_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(monkeypatch, "validate", "quickstart", "--set", "parties.count=[10, 20]", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+def test_validate_prints_json(done: Callable[..., str]) -> None:
+    found = json.loads(done("validate", "quickstart", "--set", "parties.count=[10, 20]", "--json"))
     promised = found.pop("promises")
     assert [one["variant"] for one in promised] == found["variants"][:4]
     assert promised[0]["variant"] == "soft_vote"
     assert promised[0]["promise"].startswith("epsilon 1, 3, 10, 30 or 100, delta 0 for one party (replace); ")
-    assert (
-        promised[0]["sends"] == "a party sends a summary of what its classifier says of the public rows without noise"
-    )
+    sends = "a party sends a summary of what its classifier says of the public rows without noise"
+    assert promised[0]["sends"] == sends
     assert [set(role) for role in promised[0]["roles"]] == 3 * [{"who", "has", "sees", "trusted"}]
     assert found == {
         "scenario": "quickstart",
@@ -141,18 +113,15 @@ def test_validate_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     }  # fmt: skip
 
 
-def test_every_library_scenario_is_valid(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_library_scenario_is_valid(done: Callable[..., str]) -> None:
     for path in sorted((ROOT / "scenarios" / "library").glob("*.yaml")):
-        assert call(monkeypatch, "validate", path.stem) == 0
-        assert capsys.readouterr().out.startswith(f"OK: {path.stem}\n")
+        assert done("validate", path.stem).startswith(f"OK: {path.stem}\n")
 
 
-def test_list_shows_every_kind_of_choice(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(monkeypatch, "list") == 0
-    lines = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+def test_list_shows_every_kind_of_choice(done: Callable[..., str]) -> None:
+    lines = [line.split()[0] for line in done("list").splitlines()]
     assert {"quickstart", "digits", "soft_vote", "majority_vote", "pooled", "logistic", "gaussian"} <= set(lines)
-    assert call(monkeypatch, "list", "--json") == 0
-    sections = json.loads(capsys.readouterr().out)
+    sections = json.loads(done("list", "--json"))
     assert set(sections) == {"scenarios", "data", "protocols", "classifiers", "mechanisms"}
     assert set(sections["scenarios"]) == set(library()) >= {"scale", "kdd-large", "har-robust"}
     assert {"digits", "gaussians"} <= set(sections["data"])
@@ -164,11 +133,8 @@ def test_list_shows_every_kind_of_choice(monkeypatch: pytest.MonkeyPatch, capsys
     assert all(text for entries in sections.values() for text in entries.values())
 
 
-def test_schema_prints_a_json_schema_in_which_the_name_is_optional(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call(monkeypatch, "schema") == 0
-    schema = json.loads(capsys.readouterr().out)
+def test_schema_prints_a_json_schema_in_which_the_name_is_optional(done: Callable[..., str]) -> None:
+    schema = json.loads(done("schema"))
     assert schema["required"] == ["data", "parties", "privacy"]
     kinds = [option["properties"]["kind"]["const"] for option in schema["properties"]["protocols"]["items"]["oneOf"]]
     assert {"soft_vote", "pooled"} <= set(kinds)

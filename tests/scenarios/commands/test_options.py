@@ -28,15 +28,9 @@ def test_a_range_is_two_numbers(text, ends):
     assert parsed_range(text) == ends
 
 
-@pytest.mark.parametrize("text", ["", "1", "0,1,2", "0;1", "low,high", "0,"])
-def test_what_is_no_pair_of_numbers_is_quoted(text):
-    with pytest.raises(InputError, match=rf"0,1.*'{re.escape(text)}'"):
-        parsed_range(text)
-
-
-@pytest.mark.parametrize("text", ["1,0", "2,2", "nan,1", "0,nan"])
-def test_ends_that_are_equal_or_in_no_order_are_refused(text):
-    with pytest.raises(InputError, match=f"'{text}'"):
+@pytest.mark.parametrize("text", ["", "1", "0,1,2", "0;1", "low,high", "0,", "1,0", "2,2", "nan,1", "0,nan"])
+def test_what_is_no_pair_of_numbers_in_order_is_quoted(text):
+    with pytest.raises(InputError, match=f"'{re.escape(text)}'"):
         parsed_range(text)
 
 
@@ -66,9 +60,6 @@ def test_settings_are_repeated_in_order_and_nothing_is_set_by_itself(told):
     assert told("quickstart") == ("quickstart", [], None, False)
     given = ("--set", "seed=2", "quickstart", "--set", "seed=3", "--data-dir", "d", "--json")
     assert told(*given) == ("quickstart", ["seed=2", "seed=3"], "d", True)
-
-
-def test_a_scenario_has_to_be_named(told):
     assert "Missing argument 'SCENARIO'" in told("--json")
 
 
@@ -112,16 +103,12 @@ def test_names_are_completed_without_anything_heavy(words, wanted, tmp_path):
     assert completed(words, tmp_path) == (wanted, "HEAVY []")
 
 
-def test_names_are_those_that_there_are(tmp_path, monkeypatch):
+def test_names_are_those_that_there_are_and_scenario_files_with_the_folders_on_the_way(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert completion.scenarios("") == list(library())
     assert completion.scenarios_and_protocols("") == [*library(), *protocol_names()]
     assert completion.scenarios_and_mechanisms("") == [*library(), *completion.MECHANISMS]
     assert tuple(dict.fromkeys(map(_family, audited_mechanisms()))) == completion.MECHANISMS
-
-
-def test_scenario_files_and_the_folders_on_the_way_are_completed(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
     for name in ("my.yaml", "mine/a.yml", "mine/a.csv"):
         (tmp_path / name).touch()

@@ -152,15 +152,10 @@ def test_check_says_all_that_is_wrong_and_its_exit_code_what(typed, tmp_path):
     assert record["spent"]["label/replace"] == {"epsilon": 0, "allowed_epsilon": 0.5, "delta": 0, "allowed_delta": 0}
 
 
-def test_check_spends_and_writes_down_nothing(typed, tmp_path):
-    site = site_folder(tmp_path)
-    for _ in range(2):
-        assert typed("check", site)[0] == 0
-    assert not (tmp_path / "state/journal.jsonl").exists()
-
-
-def test_every_exchange_is_named_where_each_is_approved(typed, tmp_path):
+def test_a_check_spends_nothing_and_every_exchange_is_named_where_each_is_approved(typed, tmp_path):
     site = site_folder(tmp_path, replaced=[("[policy]", '[policy]\napprove = "each"')])
+    assert typed("check", site)[0] == 0
+    assert not (tmp_path / "state/journal.jsonl").exists()
     code, printed, error = typed("approve", site)
     assert (code, error) == (2, "error: nothing waits for approval\n")
     assert "every exchange waits for it once it is asked for" in printed
@@ -182,27 +177,22 @@ def test_what_was_spent_and_what_happened(typed, charged):
     ]
     shown = json.loads(typed("log", charged, "--show", 2)[1])
     assert (shown["kind"], shown["answer"]) == ("votes", {"votes": [[0, 2, 1]]})
-    assert (
-        typed("log", charged, "--show", 3)[2] == "error: --show must be at most 2, as many lines as there are, got 3\n"
-    )
+    told = "error: --show must be at most 2, as many lines as there are, got 3\n"
+    assert typed("log", charged, "--show", 3)[2] == told
     assert typed("log", charged, "--verify")[1].startswith("2 lines, none of them missing or changed")
     assert typed("check", charged)[0] == 3
 
 
-def test_lines_that_are_gone_from_the_end_are_found_out_by_what_the_coordinator_was_told(typed, charged, tmp_path):
+def test_lines_that_are_changed_or_gone_from_the_end_are_found_out(typed, charged, tmp_path):
     path = tmp_path / "state/journal.jsonl"
     first, last = path.read_text().splitlines()
-    head = json.loads(last)["hash"]
+    head = json.loads(last)["hash"]  # as the coordinator was told
     assert typed("log", charged, "--verify", "--head", head)[0] == 0
     path.write_text(first + "\n")
     assert typed("log", charged, "--verify")[0] == 0
     code, _, error = typed("log", charged, "--verify", "--head", head)
     assert (code, "lines were taken off its end, or an older copy was put back" in error) == (2, True)
-
-
-def test_a_changed_journal_is_found_out(typed, charged, tmp_path):
-    path = tmp_path / "state/journal.jsonl"
-    path.write_text(path.read_text().replace('"epsilon": 1.0', '"epsilon": 0.1'))
+    path.write_text(f"{first}\n{last}\n".replace('"epsilon": 1.0', '"epsilon": 0.1'))
     code, _, error = typed("log", charged, "--verify")
     assert (code, "line 1 is not as it was written" in error) == (2, True)
 
@@ -218,10 +208,8 @@ def test_a_table_known_by_another_name_is_settled_by_a_person(typed, tmp_path):
     code, _, error = typed("check", site)
     assert (code, "federation party same-table SITE.toml 'patients'" in error) == (2, True)
     assert typed("same-table", site, "patient")[2].startswith("error: no table 'patient' is known here; did you mean")
-    assert (
-        typed("same-table", site, "patients")[1]
-        == "the tables 'people' and 'patients' spend one allowance from now on\n"
-    )
+    told = "the tables 'people' and 'patients' spend one allowance from now on\n"
+    assert typed("same-table", site, "patients")[1] == told
     assert typed("check", site)[0] == 0
     site.write_text(site.read_text().replace('table = "people"', 'table = "others"'))
     assert typed("new-table", site)[1] == "the table 'others' is another one than patients\n"
@@ -240,16 +228,13 @@ def test_a_state_that_has_moved_is_served_once_somebody_has_said_that_it_is_the_
     assert "said that this copy of the state is the newest there is" in typed("log", site)[1]
 
 
-def test_run_serves_the_plan_with_the_table(typed, tmp_path, monkeypatch):
+def test_run_serves_the_plan_with_the_table_on_linux(typed, tmp_path, monkeypatch):
     site, served = site_folder(tmp_path), []
     monkeypatch.setattr("parties.site.service.run", lambda *known: served.append(known))
     assert typed("run", site, "--quiet")[0] == 0
     settings, agreement, table = served[0]
     assert (settings.name, agreement.name, table.party) == ("north", "trial", 0)
     assert len(table.read()[0].rows) == 40
-
-
-def test_a_site_runs_on_linux(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(InputError):
         party._linux()

@@ -35,63 +35,48 @@ def run(tmp_path, rng):
 
 
 @pytest.fixture
-def networks(tmp_path):
-    return network_run(tmp_path)
-
-
-@pytest.fixture
 def ratios(tmp_path, estimators):
     return ratio_run(tmp_path)
 
 
-@pytest.fixture
-def lines(tmp_path):
-    return line_run(tmp_path)
-
-
 def test_texts_of_which_the_model_knows_none_are_told_beside_the_csv(run, capsys):
     file = write_csv(run[0] / "loud.csv", [(170, "RED", 70)])
-    predict_command(run[0], file, "soft_vote", 2.0, 0, 1, None, None, False)
+    command((run[0], file), epsilon=2.0, draw=1)
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 2
     assert "the model knows none of the texts in 'colour'" in err
-    predict_command(run[0], run[1], "soft_vote", 2.0, 0, 1, None, None, False)
-    assert "knows none" not in capsys.readouterr().err
 
 
 def test_command_prints_csv_and_says_what_it_used(run, capsys):
-    directory, file = run
-    predict_command(directory, file, "soft_vote", 2.0, 0, 1, None, None, False)
+    command(run, epsilon=2.0, draw=1)
     out, err = capsys.readouterr()
     lines = list(csv.reader(io.StringIO(out)))
-    wanted = predict(directory, "soft_vote", file, epsilon=2.0, draw=1).values
+    wanted = predict(run[0], "soft_vote", run[1], epsilon=2.0, draw=1).values
     assert lines == [["row", "prediction"], *([str(i), name] for i, name in enumerate(wanted))]
     assert re.search(r"epsilon.*2.*delta.*0.*l2_gamma", err)
-
-
-def test_command_says_which_epsilon_it_took(run, capsys):
-    predict_command(run[0], run[1], "soft_vote", None, 0, 0, None, None, False)
+    assert "knows none" not in err
+    command(run)
     assert re.search(r"epsilon.*0\.5.*2.*8", capsys.readouterr().err)
 
 
 def test_command_writes_files_and_json(run, capsys):
-    directory, file = run
-    predict_command(directory, file, "soft_vote", 2.0, 0, 1, None, directory / "out.csv", True)
+    file = run[0] / "out.csv"
+    command(run, epsilon=2.0, draw=1, out=file, as_json=True)
     record = json.loads(capsys.readouterr().out)
     assert set(record) == {"predictions", "guarantee"}
     assert record["guarantee"]["epsilon"] == 2.0
-    lines = list(csv.reader((directory / "out.csv").open(newline="")))
+    lines = list(csv.reader(file.open(newline="")))
     assert [name for _, name in lines[1:]] == record["predictions"]
-    predict_command(directory, file, "soft_vote", 2.0, 0, 1, None, directory / "out.csv", False)
+    command(run, epsilon=2.0, draw=1, out=file)
     assert capsys.readouterr().out == ""
     with pytest.raises(InputError, match="--out"):
-        predict_command(directory, file, "soft_vote", 2.0, 0, 1, None, directory / "no" / "out.csv", False)
+        command(run, epsilon=2.0, draw=1, out=run[0] / "no" / "out.csv")
 
 
 def test_a_release_without_noise_is_marked(tmp_path, rng, capsys):
     store(tmp_path, rng, "soft_vote-off", non_private=True)
     file = write_csv(tmp_path / "new.csv", table(rng, 5)[0])
-    predict_command(tmp_path, file, "default", None, 0, 0, None, None, True)
+    command((tmp_path, file), "default", as_json=True)
     out, err = capsys.readouterr()
     assert err.startswith("NON-PRIVATE")
     assert json.loads(out)["guarantee"] == {"non_private": True, "reason": "noise is off"}
@@ -104,12 +89,13 @@ def test_a_seeded_simulation_is_said_to_be_one(tmp_path, rng, capsys, monkeypatc
     store(tmp_path, rng)
     found = Prediction(("a",), Used(tmp_path / "models/soft_vote/split-0.npz", 1.0, (1.0,), plain))
     monkeypatch.setattr("scenarios.scores.prediction.predict", lambda *_, **__: found)
-    predict_command(tmp_path, tmp_path / "new.csv", "soft_vote", None, 0, 0, None, None, True)
+    command((tmp_path, tmp_path / "new.csv"), as_json=True)
     assert ("(seeded simulation: not to be published)" in capsys.readouterr().err) is said
 
 
-def test_the_command_prints_classes_and_the_epsilon_that_is_kept(networks, capsys):
-    predict_command(networks[0], networks[1], "error_marginals", None, 0, 0, None, None, False)
+def test_the_command_prints_classes_and_the_epsilon_that_is_kept(tmp_path, capsys):
+    run = network_run(tmp_path)
+    command(run, "error_marginals")
     out, err = capsys.readouterr()
     head, *lines = csv.reader(io.StringIO(out))
     assert head == ["row", "prediction", "probability_ill", "probability_well"]
@@ -118,10 +104,7 @@ def test_the_command_prints_classes_and_the_epsilon_that_is_kept(networks, capsy
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     assert (shares[:, 1] >= 0.5).tolist() == [True, False, False]
     assert re.search(r"epsilon.*8.*delta.*0.*epsilon.*0\.5.*2", err)
-
-
-def test_json_has_probabilities_by_class(networks, capsys):
-    predict_command(networks[0], networks[1], "error_marginals", None, 0, 0, None, None, True)
+    command(run, "error_marginals", as_json=True)
     record = json.loads(capsys.readouterr().out)
     assert [set(row) for row in record["probabilities"]] == [{"ill", "well"}] * 3
 
@@ -129,17 +112,17 @@ def test_json_has_probabilities_by_class(networks, capsys):
 def test_names_of_classes_do_not_become_formulas(tmp_path, rng, capsys):
     store(tmp_path, rng, classes=("=cmd|' /C calc'!A0", "-1", "@x"))
     file = write_csv(tmp_path / "new.csv", table(rng, 40)[0])
-    predict_command(tmp_path, file, "soft_vote", None, 0, 0, None, None, False)
+    command((tmp_path, file))
     named = {name for _, name in csv.reader(io.StringIO(capsys.readouterr().out))}
     assert named == {"prediction", "'=cmd|' /C calc'!A0", "-1", "'@x"}
 
 
-def command(run, *, epsilon=None, draw=0, by=None, out=None, as_json=False):
-    predict_command(run[0], run[1], "class_ratio", epsilon, 0, draw, by, out, as_json)
+def command(run, variant="soft_vote", *, epsilon=None, draw=0, by=None, out=None, as_json=False):
+    predict_command(run[0], run[1], variant, epsilon, 0, draw, by, out, as_json)
 
 
 def test_the_command_prints_a_line_per_class(ratios, capsys):
-    command(ratios)
+    command(ratios, "class_ratio")
     out, err = capsys.readouterr()
     head, *lines = csv.reader(io.StringIO(out))
     assert head == ["class", "ratio"]
@@ -150,7 +133,7 @@ def test_the_command_prints_a_line_per_class(ratios, capsys):
 
 
 def test_the_command_names_sets_in_csv_and_json(ratios, capsys):
-    command(ratios, epsilon=0.5, by="place", out=ratios[0] / "out.csv", as_json=True)
+    command(ratios, "class_ratio", epsilon=0.5, by="place", out=ratios[0] / "out.csv", as_json=True)
     out, err = capsys.readouterr()
     record = json.loads(out)
     assert record["ratios"][0] == {"set": "north", "class": "no", "ratio": pytest.approx(0.4)}
@@ -164,7 +147,7 @@ def test_the_command_names_sets_in_csv_and_json(ratios, capsys):
 def test_a_claim_that_is_not_kept_is_told(ratios, capsys):
     claimed = NoGuarantee("its delta is larger", (0.05, 0.1)).to_dict()
     released([[0.0]], [IDENTITY], [claimed]).save(ratios[0] / "models" / "class_ratio" / "split-0.npz")
-    command(ratios)
+    command(ratios, "class_ratio")
     err = capsys.readouterr().err
     assert err.startswith("NON-PRIVATE: ")
     assert "protects nobody (its delta is larger); epsilon=0.05, delta=0.1 is claimed and not kept" in err
@@ -183,7 +166,7 @@ def test_intervals_are_printed_where_an_estimator_has_them(ratios, rng, capsys, 
     )  # fmt: skip
     model.save(ratios[0] / "models" / "class_ratio" / "split-0.npz")
     np.savez(ratios[0] / "new.npz", X=np.concatenate(bags), half=np.arange(400) // 200)
-    command((ratios[0], ratios[0] / "new.npz"), by="half")
+    command((ratios[0], ratios[0] / "new.npz"), "class_ratio", by="half")
     out, err = capsys.readouterr()
     lines = list(csv.DictReader(io.StringIO(out)))
     assert list(lines[0]) == ["set", "class", "ratio", "low", "high"]
@@ -193,14 +176,12 @@ def test_intervals_are_printed_where_an_estimator_has_them(ratios, rng, capsys, 
     assert "low to high: 90% interval" in err
 
 
-def test_the_command_prints_a_line_per_row(lines, capsys):
-    predict_command(lines[0], lines[1], "slope", 0.5, 0, 0, None, None, False)
+def test_the_command_prints_a_line_per_row(tmp_path, capsys):
+    run = line_run(tmp_path)
+    command(run, "slope", epsilon=0.5)
     out, err = capsys.readouterr()
     assert list(csv.reader(io.StringIO(out))) == [["row", "prediction"], ["0", "1.0"], ["1", "2.0"]]
     assert re.search(r"epsilon.*0\.5.*delta.*1e-06.*shaped_gaussian", err)
-
-
-def test_the_command_prints_numbers_as_json_and_writes_csv(lines, capsys):
-    predict_command(lines[0], lines[1], "slope", None, 0, 1, None, lines[0] / "out.csv", True)
+    command(run, "slope", draw=1, out=tmp_path / "out.csv", as_json=True)
     assert json.loads(capsys.readouterr().out)["predictions"] == [7.0, 7.0]
-    assert (lines[0] / "out.csv").read_text() == "row,prediction\n0,7.0\n1,7.0\n"
+    assert (tmp_path / "out.csv").read_text() == "row,prediction\n0,7.0\n1,7.0\n"

@@ -31,25 +31,17 @@ def test_every_mode_has_its_neighbours_failures_and_costs() -> None:
     assert text[1].startswith("160 honest shares are the whole noise")
 
 
-def test_a_mode_that_cannot_be_says_why() -> None:
+def test_a_mode_that_cannot_be_says_why_and_shares_that_leave_nobody_are_refused() -> None:
     record, _ = masked_sums(parties=3, corrupt=0.1, dropout=0.1, numbers=5, quorum=None)
     assert record["contributors"] == 1
     assert "no masked sum of 3 parties" in record["modes"][0]["note"]
     assert record["modes"][0]["neighbours"] is None
     assert record["modes"][2]["note"] == ""
-
-
-def test_shares_that_leave_nobody_are_refused() -> None:
     with pytest.raises(InputError, match="18"):
         masked_sums(parties=20, corrupt=0.9, dropout=0.1, numbers=5, quorum=0.5)
 
 
 KNOWN = {"rows": 6000, "dimension": 31, "epsilon": 1.0, "delta": 1e-6, "l1_bound": None}
-
-
-def taken(parties: int, shares: int = 0, weight: float = 1.0) -> list[str]:
-    record, _ = moment_noises(**KNOWN, parties=parties, shares=shares, weight=weight)
-    return [row["noise"] for row in record["mechanisms"] if row["auto"]]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +57,8 @@ def taken(parties: int, shares: int = 0, weight: float = 1.0) -> list[str]:
     ],
 )
 def test_one_noise_is_taken_by_its_errors(parties: int, shares: int, weight: float, expected: str) -> None:
-    assert taken(parties, shares, weight) == [expected]
+    record, _ = moment_noises(**KNOWN, parties=parties, shares=shares, weight=weight)
+    assert [row["noise"] for row in record["mechanisms"] if row["auto"]] == [expected]
 
 
 def test_what_is_said_names_the_threshold_and_who_must_be_honest() -> None:
@@ -76,42 +69,27 @@ def test_what_is_said_names_the_threshold_and_who_must_be_honest() -> None:
     assert "at least 7 parties add their shares and tell nobody: a quorum of 10 parties" in " ".join(text)
 
 
-KNOWN_VOTE_NOISES = {
-    "majority": False,
-    "parties": 1000,
-    "classes": 6,
-    "regularisation": 1e-4,
-    "epsilon": 1.0,
-    "delta": 1e-6,
-    "dimension": 5,
-}
+VOTES = {"majority": False, "parties": 1000, "classes": 6, "regularisation": 1e-4, "epsilon": 1.0, "delta": 1e-6}
+VOTES |= {"dimension": 5}
 
 
 def test_shares_of_noise_are_louder_by_those_that_are_not_counted_on():
-    record, text = vote_noises(**KNOWN_VOTE_NOISES, contributors=800)
+    record, text = vote_noises(**VOTES, contributors=800)
     trusted, secure = record["rows"][-2:]
-    assert (trusted["what"], secure["what"]) == (
-        "shares of norm 1, trust: aggregator",
-        "shares of norm 1, trust: secure",
-    )
+    shares = [f"shares of norm 1, trust: {trust}" for trust in ("aggregator", "secure")]
+    assert [trusted["what"], secure["what"]] == shares
     assert secure["dimension"] == trusted["dimension"] == 25
     assert secure["sensitivity"] == pytest.approx(trusted["sensitivity"])
     for noise in ("pure_noise_norm", "gaussian_noise_norm"):
         assert secure[noise] == pytest.approx(trusted[noise] * (1000 / 800) ** 0.5, rel=1e-3)
     assert text[-1] == "Of the shares of noise 800 are whole, and all 1000 parties add theirs."
+    with pytest.raises(InputError, match="epsilon"):
+        vote_noises(**{**VOTES, "epsilon": 0.0}, contributors=800)
 
 
-def test_without_contributors_nothing_is_said_of_shares():
-    record, text = vote_noises(**KNOWN_VOTE_NOISES)
+def test_without_contributors_nothing_is_said_of_shares_and_the_majority_has_sensitivities_of_its_own():
+    record, text = vote_noises(**VOTES)
     assert [row["what"] for row in record["rows"]][-1] == "soft vote statistic"
     assert len(text) == 1
-
-
-def test_the_majority_has_sensitivities_of_its_own():
-    soft, majority = (vote_noises(**{**KNOWN_VOTE_NOISES, "majority": one})[0]["rows"][0] for one in (False, True))
-    assert majority["sensitivity"] == pytest.approx(1000 * soft["sensitivity"])
-
-
-def test_what_no_noise_fits_is_refused():
-    with pytest.raises(InputError, match="epsilon"):
-        vote_noises(**{**KNOWN_VOTE_NOISES, "epsilon": 0.0}, contributors=800)
+    majority, _ = vote_noises(**{**VOTES, "majority": True})
+    assert majority["rows"][0]["sensitivity"] == pytest.approx(1000 * record["rows"][0]["sensitivity"])

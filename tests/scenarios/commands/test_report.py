@@ -26,22 +26,17 @@ def test_the_command_reads_the_results_once(make_run, monkeypatch, capsys):
     assert asked == [directory / "results.csv" for directory in directories]
 
 
-def test_the_command_draws_again(make_run, capsys):
+def test_the_command_draws_again_and_prints_the_table_and_the_path(make_run, capsys):
     directory = make_run()
     (directory / "figures").mkdir()
     (directory / "figures/accuracy.svg").write_text("of another time")
-    report_command([directory], None, True)
-    assert {path.name for path in (directory / "figures").iterdir()} == {"accuracy.png", "accuracy.svg"}
-    assert "</svg>" in (directory / "figures/accuracy.svg").read_text()
-
-
-def test_command_prints_the_table_and_the_path(make_run, capsys):
-    directory = make_run()
     report_command([directory], None, False)
     out = capsys.readouterr().out
     assert "soft_vote (default)" in out
     assert out.endswith(f"wrote {directory / 'report.html'}\n")
     assert (directory / "report.html").exists()
+    assert {path.name for path in (directory / "figures").iterdir()} == {"accuracy.png", "accuracy.svg"}
+    assert "</svg>" in (directory / "figures/accuracy.svg").read_text()
 
 
 @pytest.mark.slow
@@ -60,7 +55,8 @@ def test_command_compares_several_here_or_elsewhere(make_run, capsys, tmp_path, 
         report_command(directories, tmp_path / "no" / "report.html", False)
 
 
-def test_the_command_prints_errors_as_such(make_run, capsys):
+def test_the_command_prints_errors_as_such(make_run, capsys, monkeypatch):
+    monkeypatch.setattr("scenarios.reports.figures.draw", lambda *_: None)
     directory = renamed(make_run(), "l1")
     report_command([directory], None, False)
     assert "L1 error" in capsys.readouterr().out
@@ -77,8 +73,8 @@ def test_guarantee_pages_are_made_again_and_entries_where_they_are_asked_for(mak
     assert record["written"] == [str(directory / "guarantee.html") for directory in directories]
     assert not (directories[0] / "registry.yaml").exists()
     report_command(directories[:1], None, True, registry=True)
-    names = ("guarantee.html", "registry.yaml", "sp800-226.yaml")
-    assert json.loads(capsys.readouterr().out)["written"] == [str(directories[0] / name) for name in names]
+    written = [str(directories[0] / name) for name in ("guarantee.html", "registry.yaml", "sp800-226.yaml")]
+    assert json.loads(capsys.readouterr().out)["written"] == written
     assert yaml.safe_load((directories[0] / "registry.yaml").read_text())["tier"] == 3
 
 
@@ -139,27 +135,23 @@ def test_several_runs_make_one_curve(make_run, done, tmp_path):
         run = make_run(f"run-{count}")
         (run / "scenario.yaml").write_text(f"name: run\nparties: {{count: {count}}}\n")
         runs.append(str(run))
-    record = json.loads(
-        done("figure", *runs, "--x", "parties", "--at", "epsilon=10", "--json", "--out", str(tmp_path / "a.pdf"))
-    )
-    assert record["files"] == [str(tmp_path / "a.pdf")]
+    file = str(tmp_path / "a.pdf")
+    record = json.loads(done("figure", *runs, "--x", "parties", "--at", "epsilon=10", "--json", "--out", file))
+    assert record["files"] == [file]
     assert (record["x"], record["remarks"]) == ("parties", [])
     assert record["variants"] == ["soft_vote", "soft_vote-gaussian", "pooled", "individual"]
 
 
-REFUSED = {
-    ("--format", "pfd"): "--format 'pfd' is none of pdf, svg, png; did you mean 'pdf'?",
-    ("--metric", "f1"): "which have accuracy, bytes_per_party",
-    ("--only", "softvote"): "did you mean 'soft_vote'?",
-    ("--at", "epsilon"): "--at expects KEY=VALUE",
-    ("--label", "soft=x"): "one of the variants soft_vote, gaussian",
-    ("--size", "9"): "--size must be",
-}
-
-
 def test_bad_input_is_one_line_that_asks_once(make_run, refused):
     run = str(make_run())
-    for arguments, message in REFUSED.items():
+    for arguments, message in {
+        ("--format", "pfd"): "--format 'pfd' is none of pdf, svg, png; did you mean 'pdf'?",
+        ("--metric", "f1"): "which have accuracy, bytes_per_party",
+        ("--only", "softvote"): "did you mean 'soft_vote'?",
+        ("--at", "epsilon"): "--at expects KEY=VALUE",
+        ("--label", "soft=x"): "one of the variants soft_vote, gaussian",
+        ("--size", "9"): "--size must be",
+    }.items():
         line = refused("figure", run, *arguments)
         assert message in line
         assert line.lower().count("did you mean") <= 1

@@ -3,6 +3,7 @@
 What a run tells while it goes on, on the terminal and in a file.
 """
 
+import io
 import json
 import logging
 import re
@@ -13,86 +14,71 @@ import pytest
 from federation.contract.errors import FederationError, InputError
 from scenarios.commands.run import logged, run_command
 
-SMALL = ["data.auxiliary=60", "data.features=[{whiten: 4}, unit_norm]", "parties.count=20", "trials.splits=1"]
+SMALL = [
+    "data.auxiliary=60", "data.features=[{whiten: 4}, unit_norm]", "parties.count=20", "trials.splits=1",
+    "trials.noise=1", "privacy.epsilon=10",
+]  # fmt: skip
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path, undrawn):
     """Runs the quickstart, small, with some settings."""
 
     def call(*settings, as_json=False):
-        run_command(
-            "quickstart",
-            out=tmp_path / "run",
-            settings=[*SMALL, *settings],
-            as_json=as_json,
-        )
-        return json.loads((tmp_path / "run" / "run.json").read_text())["failures"]
+        out = tmp_path / ("json" if as_json else "run")
+        run_command("quickstart", out=out, settings=[*SMALL, *settings], as_json=as_json)
+        return json.loads((out / "run.json").read_text())["failures"]
 
     return call
 
 
-def test_failed_parties_are_told_with_their_causes(run, capsys, undrawn):
+def test_failed_parties_are_told_with_their_causes(run, capsys):
     [(cause, count)] = run("parties.dropout=0.3").items()
     assert cause == "dropped out"
     assert f"{count} parties failed, over all worlds: {count} x dropped out" in capsys.readouterr().err
+    causes = run("parties.dropout=0.3", as_json=True)
+    assert json.loads(capsys.readouterr().out)["failures"] == causes
 
 
 def test_without_failures_it_ends_with_the_report_and_the_next_command(run, tmp_path, capsys):
-    assert run() == {}
+    assert run("privacy.epsilon=[1, 10]") == {}
     printed = capsys.readouterr()
     assert "failed" not in printed.err
     assert printed.out.endswith(f"report: {tmp_path}/run/report.html\nnext: federation figure {tmp_path}/run\n")
 
 
-def test_without_test_rows_there_is_a_hint_and_no_table(run, capsys, undrawn):
-    run("data.test=0", "trials.noise=1", "privacy.epsilon=10")
+def test_with_one_epsilon_the_next_command_applies_the_model_and_without_test_rows_there_is_no_table(
+    run, tmp_path, capsys
+):
+    run("data.test=0")
     printed = capsys.readouterr()
     assert printed.out.startswith("wrote ")
     assert "hint: There are no test rows" in printed.err
-
-
-def test_json_has_the_causes_too(run, capsys, undrawn):
-    causes = run("parties.dropout=0.3", as_json=True)
-    assert json.loads(capsys.readouterr().out)["failures"] == causes
+    assert printed.out.endswith(f"next: federation predict {tmp_path}/run --variant soft_vote FILE\n")
 
 
 @pytest.mark.slow
 def test_what_was_found_about_bags_is_told_and_stands_in_the_report(tmp_path, capsys):
     few = ["data.positive=['3', '8']", "parties.count=2", "parties.rows=60", "parties.partition={majority: 0.1}"]
-    small = [
-        "data.auxiliary=60",
-        "privacy.epsilon=10",
-        "trials.splits=1",
-        "trials.noise=1",
-        "protocols=[{kind: class_ratio}]",
-    ]
-    run_command("digits-class-ratio", out=tmp_path / "run", settings=[*few, *small])
+    small = [setting for setting in SMALL if not setting.startswith(("data.features", "parties"))]
+    settings = [*few, *small, "protocols=[{kind: class_ratio}]"]
+    run_command("digits-class-ratio", out=tmp_path / "run", settings=settings)
     remark = "class_ratio: whether bags differ in more than their class ratios cannot be checked with 2 bags"
     assert f"hint: {remark}" in capsys.readouterr().err
     assert f"Remark: {remark}" in (tmp_path / "run" / "report.html").read_text()
     assert ",weight_bag_classifier,1" in (tmp_path / "run" / "results.csv").read_text()
 
 
-def test_with_one_epsilon_the_next_command_applies_the_model(run, tmp_path, capsys, undrawn):
-    run("privacy.epsilon=10", "trials.noise=1")
-    assert capsys.readouterr().out.endswith(f"next: federation predict {tmp_path}/run --variant soft_vote FILE\n")
-
-
 @pytest.mark.slow
 def test_quiet_prints_the_path_of_the_report_alone(done, tmp_path, capsys):
-    few = [
-        text
-        for setting in (*SMALL, "trials.noise=1", "privacy.epsilon=10", "parties.dropout=0.3")
-        for text in ("--set", setting)
-    ]
+    few = [text for setting in (*SMALL, "parties.dropout=0.3") for text in ("--set", setting)]
     assert done("run", "quickstart", *few, "--quiet", "--out", str(tmp_path / "run")) == f"{tmp_path}/run/report.html\n"
     assert capsys.readouterr().err == ""
 
 
 def test_verbose_and_the_log_file_tell_versions_seed_phases_and_worlds(tmp_path, capsys, undrawn):
-    run_command("quickstart", out=tmp_path / "run", settings=[*SMALL, "seed=77", "trials.noise=1"], verbose=True,
-                log_file=tmp_path / "log")  # fmt: skip
+    known = {"out": tmp_path / "run", "settings": [*SMALL, "seed=77"], "log_file": tmp_path / "log"}
+    run_command("quickstart", **known, verbose=True)
     told = capsys.readouterr().err
     for text in ("seed 77, engine inline; python 3.", "phase release: ", "world 1 of 1 (split 0)", "world 1 of 1 took"):
         assert text in told
@@ -131,10 +117,14 @@ def test_the_terminal_hears_as_much_as_was_asked_for(how, heard, capsys):
 
 
 @pytest.mark.usefixtures("_as_before")
-def test_lines_of_the_terminal_may_have_their_times(capsys):
+def test_lines_of_the_terminal_may_have_their_times_and_go_to_whatever_standard_error_is_by_then(monkeypatch, capsys):
     with logged(quiet=False, verbose=False, file=None, times=True):
         logging.getLogger("parties.site").warning("a letter came")
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d a letter came\n", capsys.readouterr().err)
+    with logged(quiet=False, verbose=False, file=None):
+        monkeypatch.setattr(sys, "stderr", changed := io.StringIO())
+        logging.getLogger("scenarios").warning("now")
+    assert changed.getvalue() == "now\n"
 
 
 @pytest.mark.usefixtures("_as_before")
@@ -189,21 +179,10 @@ def test_errors_are_in_the_file_and_left_to_the_command_line_on_the_terminal(tmp
 
 @pytest.mark.usefixtures("_as_before")
 def test_what_contradicts_itself_or_cannot_be_written_is_refused(tmp_path):
-    with (
-        pytest.raises(InputError, match=r"--quiet.*--verbose"),
-        logged(quiet=True, verbose=True, file=None),
-    ):
-        pass
     file = tmp_path / "no" / "log"
-    with pytest.raises(InputError, match="--log-file"), logged(quiet=False, verbose=False, file=file):
-        pass
-
-
-@pytest.mark.usefixtures("_as_before")
-def test_lines_go_to_whatever_standard_error_is_by_then(monkeypatch, capsys):
-    import io
-
-    with logged(quiet=False, verbose=False, file=None):
-        monkeypatch.setattr(sys, "stderr", changed := io.StringIO())
-        logging.getLogger("scenarios").warning("now")
-    assert changed.getvalue() == "now\n"
+    for how, words in (({"quiet": True, "verbose": True}, r"--quiet.*--verbose"), ({"file": file}, "--log-file")):
+        with (
+            pytest.raises(InputError, match=words),
+            logged(**{"quiet": False, "verbose": False, "file": None} | how),
+        ):
+            pass

@@ -1,8 +1,7 @@
 """Whatever a party is asked, its node answers in one order: size, agreement, permission, payment, and only then rows.
 
-Otherwise how the reading of a row ends, or that it ends, would be free to see.
-
-Answers of other packages: checked when a question comes, and a broken one costs no other.
+Otherwise how the reading of a row ends, or that it ends, would be free to see. Answers of other packages are checked
+when a question comes, and a broken one costs no other.
 """
 
 import re
@@ -66,25 +65,26 @@ def test_an_answer_must_have_been_paid_for_before_a_row_is_touched(question):
         answered(node(question=question, paid=False), question)
     with pytest.raises(Touched):
         answered(node(question=question), question)
-
-
-@by_kind(PRIVATE)
-def test_a_deployed_party_that_fails_says_no_more(question):
-    assert answered(node("Unreadable", question), question).failures == {4: "the party could not answer"}
-
-
-@by_kind([*PRIVATE, *PUBLIC, *TRUSTED])
-def test_whether_a_question_may_be_answered_is_found_without_a_row(question):
-    """A site charges for it then, and only then touches one."""
+    # Whether a question may be answered is found without a row: a site charges for it then, and only then touches one.
     answer = permitted(node(question=question, paid=False), question)
     with pytest.raises(Touched):
         answer()
+    # A simulation's party is bounded, too.
+    with pytest.raises(InputError, match=f"'{question.kind}'"):
+        answered(replace(node(limits=Limits(1)), seed=1), question)
 
 
-def test_every_installed_question_is_among_them():
+@by_kind(PRIVATE)
+def test_a_deployed_party_that_fails_says_no_more_and_in_a_simulation_nobody_need_have_paid(question):
+    assert answered(node("Unreadable", question), question).failures == {4: "the party could not answer"}
+    assert "is gone" in answered(replace(node("Unreadable", paid=False), seed=1), question).failures[4]
+
+
+def test_every_installed_question_is_among_them_and_named_by_its_answer():
     private, others = {question.kind for question in PRIVATE}, {question.kind for question in (*PUBLIC, *TRUSTED)}
     assert private | others == set(kinds())
     assert not private & others
+    assert all(issubclass(question_type(kind), Question) and question_type(kind).kind == kind for kind in kinds())
 
 
 @by_kind(PRIVATE)
@@ -107,26 +107,16 @@ def test_an_answer_is_bounded_agreed_on_permitted_and_paid_for_before_a_row_is_t
 
 
 @by_kind([*PUBLIC, *TRUSTED])
-def test_answers_without_noise_are_bounded_before_a_row_is_touched(question):
+def test_answers_without_noise_are_bounded_and_agreed_on_before_a_row_is_touched(question):
     for paid in (True, False):
         with pytest.raises(InputError, match=f"'{question.kind}'"):
             answered(node(limits=Limits(1), paid=paid), question)
-
-
-@by_kind([*PUBLIC, *TRUSTED])
-def test_answers_without_noise_are_agreed_on_before_a_row_is_touched(question):
     for seed in (None, 1):
         told = replace(node(declared=Declared(classes=2)), seed=seed)
         with pytest.raises(InputError, match=r"3.*2"):
             answered(told, question)
         with pytest.raises(Touched):
             answered(replace(told, declared=Declared(classes=3)), question)
-
-
-@by_kind([*PRIVATE, *PUBLIC, *TRUSTED])
-def test_a_simulations_party_is_bounded_too(question):
-    with pytest.raises(InputError, match=f"'{question.kind}'"):
-        answered(replace(node(limits=Limits(1)), seed=1), question)
 
 
 @by_kind([question for question in QUESTIONS.values() if question.takes_features_as_public])
@@ -173,12 +163,6 @@ def test_an_answer_without_a_guarantee_leaves_a_simulation_only(question):
         answered(replace(node(), seed=1), exact)
 
 
-@by_kind(PRIVATE)
-def test_in_a_simulation_nobody_need_have_paid(question):
-    answer = answered(replace(node("Unreadable", paid=False), seed=1), question)
-    assert "is gone" in answer.failures[4]
-
-
 @pytest.mark.parametrize(
     ("seed", "seeded", "key"), [(7, True, (7, "a|query 1", 4)), (7, False, (None, "a|query 1", 4)),
                                 (None, False, (None, "a|query 1", 4))],
@@ -223,6 +207,8 @@ def test_a_question_that_does_not_say_what_its_answers_are_for_is_not_answered(m
 def test_a_question_that_nothing_is_installed_for_is_named():
     with pytest.raises(InputError, match=r"count.*counts"):
         answered(node(), Unknown())
+    with pytest.raises(InputError, match=r"vots.*votes"):
+        answerer("vots")
 
 
 def test_what_is_gathered_has_the_declared_form_whoever_fails():
@@ -264,13 +250,6 @@ def test_noise_is_another_for_each_party_and_repeats_with_a_seed_only(question, 
         assert (fresh != first).mean() > 0.5
 
 
-@pytest.mark.parametrize("noise", ["off", "pure"])
-def test_a_deployed_party_gives_no_seeded_and_no_noiseless_answer(noise):
-    question = marginals(noise)
-    with pytest.raises(InputError):
-        answered(deployed(), unseeded(question) if noise == "off" else question)
-
-
 DOCUMENT = {
     "data": {"source": "breast_cancer", "auxiliary": 60},
     "parties": {"count": 3},
@@ -306,18 +285,6 @@ def test_parties_answer_all_other_questions(broken_package):
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=broken_package)
     assert re.search(r"votes_of_theirs.*Broken-Pack", told.stdout), told.stderr
     assert (broken_package / "out" / "results.csv").exists()
-
-
-def test_every_answer_names_the_question_of_its_kind():
-    for kind in kinds():
-        question = question_type(kind)
-        assert issubclass(question, Question)
-        assert question.kind == kind
-
-
-def test_what_nothing_answers_is_named():
-    with pytest.raises(InputError, match=r"vots.*votes"):
-        answerer("vots")
 
 
 CODE = """

@@ -1,12 +1,7 @@
-"""A site that keeps to its own rules, whatever letters say.
-
-What every member of an agreement does with letters, whatever it answers: here, that it has read them.
-"""
+"""A site that keeps to its own rules, whatever letters say."""
 
 import hashlib
-import time
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,28 +12,34 @@ from support.questions import QUESTIONS
 from support.summing_sites import LetterWorld, town
 from support.two_class_questions import marginals, unseeded
 
-from federation.contract.errors import InputError
 from federation.contract.plugins import Reference
 from federation.contract.query import ReleaseId
 from federation.engines.codec import decode_submission
 from federation.queries.bags import Bags, CountsNoise, CountsQuestion
 from federation.queries.marginals import Hypothesis
 from federation.secure_aggregation.messages import KEYS
-from federation.signed_messages.messages import JOURNAL, SealedAnswer, Status, plain, question_packet, read_reply
+from federation.signed_messages.messages import JOURNAL, SealedAnswer, Status, plain, question_packet
 from parties.site import worker
-from parties.site.accounts import Journal
-from parties.site.messages import OPEN, Correspondent, Site
+from parties.site.messages import OPEN
 
 COUNTS = CountsQuestion(CountsNoise("pure", 1.0), Bags(1, 2), release=ReleaseId("a release"))
 LATER = replace(COUNTS, release=ReleaseId("another release"))
 QUERY = unseeded(marginals("pure", "label", "replace", queries=2))
 SECOND = replace(QUERY, release=ReleaseId("an exchange", 2, 1))
 VOTES, ROWS = QUESTIONS["votes"], replace(QUESTIONS["rows"], bags=Bags(1, 2))
+pytestmark = pytest.mark.usefixtures("_prepared")
 
 
 @pytest.fixture(scope="module")
 def _prepared():
     worker.prepare()
+
+
+def said(asked, question=COUNTS, number=0, by=None, **sent):
+    """What a site says to a question, by another asker where one is given."""
+    asker = by or asked.asker
+    reply = asked.site.reply(asker.letter(question, number=number, **sent))
+    return asker.read(reply, question, number=number)[0]
 
 
 def counts(asker, reply):
@@ -48,7 +49,6 @@ def counts(asker, reply):
     return decode_submission(records, COUNTS.fields()).arrays["counts"].ravel()
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_an_answer_is_what_was_agreed_charged_once_and_sealed_to_who_asked(tmp_path):
     asked = pair(tmp_path, COUNTS)
     reply = asked.site.reply(asked.asker.letter(COUNTS))
@@ -61,30 +61,16 @@ def test_an_answer_is_what_was_agreed_charged_once_and_sealed_to_who_asked(tmp_p
     assert asked.site.accounts.spent()["label/replace"] == (1.0, 0.0)
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_queries_of_secure_sums_are_answered_where_a_plan_has_them(tmp_path, monkeypatch, flower_process):
     world = LetterWorld(town(tmp_path, monkeypatch))
     assert world.ask(KEYS, 1, b"") is not None
 
 
-@pytest.mark.usefixtures("_prepared")
-def test_the_same_question_gets_the_same_bytes_at_no_charge_also_after_a_restart(tmp_path):
-    asked = pair(tmp_path, COUNTS)
-    letter = asked.asker.letter(COUNTS)
-    first = asked.site.reply(letter)
-    assert asked.site.reply(letter) == first
-    restarted = asked.again()
-    assert restarted.site.reply(letter) == first
-    assert restarted.events == ["charged", "begun", "answered", "answered again", "answered again"]
-
-
-@pytest.mark.usefixtures("_prepared")
 def test_a_crash_between_charge_and_answer_costs_nothing_more(tmp_path, monkeypatch, caplog):
     asked = pair(tmp_path, COUNTS)
     with monkeypatch.context() as broken:
         broken.setattr("parties.site.messages.write_lasting", lambda *_: (_ for _ in ()).throw(OSError(28, "no space")))
-        busy = asked.site.reply(asked.asker.letter(COUNTS))
-        assert asked.asker.read(busy, COUNTS)[0] is Status.BUSY
+        assert said(asked) is Status.BUSY
     assert asked.events == ["charged", "begun"]
     assert "nothing is answered until it can be written (no space)" in caplog.text
     restarted = asked.again()
@@ -92,7 +78,6 @@ def test_a_crash_between_charge_and_answer_costs_nothing_more(tmp_path, monkeypa
     assert restarted.events.count("charged") == 1
 
 
-@pytest.mark.usefixtures("_prepared")
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
@@ -101,6 +86,7 @@ def test_a_crash_between_charge_and_answer_costs_nothing_more(tmp_path, monkeypa
         ({"key": bytes(32)}, "for another site"),
         ({"plan": bytes(32)}, "of a plan that this site does not serve"),
         ({"closing": 2**40}, "of a plan that this site does not serve"),
+        ({"reply_to": bytes(32)}, ""),
     ],
 )
 def test_what_is_for_others_gets_no_reply(tmp_path, changed, why):
@@ -110,7 +96,6 @@ def test_what_is_for_others_gets_no_reply(tmp_path, changed, why):
     assert asked.events == ["refused"]
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_what_the_aggregator_has_not_signed_gets_no_reply(tmp_path):
     asked = pair(tmp_path, COUNTS)
     forged = replace(asked.asker, signing=Ed25519PrivateKey.generate()).letter(COUNTS)
@@ -122,7 +107,6 @@ def test_what_the_aggregator_has_not_signed_gets_no_reply(tmp_path):
     assert asked.site.accounts.spent() == {"label/replace": (0.0, 0.0), "trusted": (0.0, 0.0)}
 
 
-@pytest.mark.usefixtures("_prepared")
 @pytest.mark.parametrize(
     ("question", "why"),
     [
@@ -135,13 +119,11 @@ def test_what_the_aggregator_has_not_signed_gets_no_reply(tmp_path):
 )
 def test_what_was_not_agreed_on_is_refused_for_nothing(tmp_path, question, why):
     asked = pair(tmp_path, COUNTS)
-    status, _ = asked.asker.read(asked.site.reply(asked.asker.letter(question)), question)
-    assert status is Status.REFUSED
+    assert said(asked, question) is Status.REFUSED
     assert asked.reasons == [why]
     assert asked.events == ["refused"]
 
 
-@pytest.mark.usefixtures("_prepared")
 @pytest.mark.parametrize("packet", [b"", b"counts", b"counts\n\xff\xff", b"x" * 200 + b"\n", "ä\n".encode(), b"os\n"])
 def test_what_cannot_be_read_is_refused_for_nothing(tmp_path, packet):
     asked = pair(tmp_path, COUNTS)
@@ -150,7 +132,6 @@ def test_what_cannot_be_read_is_refused_for_nothing(tmp_path, packet):
     assert asked.events == ["refused"]
 
 
-@pytest.mark.usefixtures("_prepared")
 @pytest.mark.parametrize(
     ("question", "why"),
     [
@@ -162,69 +143,53 @@ def test_what_cannot_be_read_is_refused_for_nothing(tmp_path, packet):
 )
 def test_what_a_site_would_not_answer_is_refused_before_it_is_charged(tmp_path, question, why):
     asked = pair(tmp_path, question)
-    status, _ = asked.asker.read(asked.site.reply(asked.asker.letter(question)), question)
-    assert status is Status.REFUSED
+    assert said(asked, question) is Status.REFUSED
     assert why in asked.reasons[0]
     assert "charged" not in asked.events
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_public_features_cost_nothing(tmp_path):
     asked = pair(tmp_path, ROWS)
     asked.site.cohort = replace(asked.site.cohort, public_features=True)
-    status, _ = asked.asker.read(asked.site.reply(asked.asker.letter(ROWS)), ROWS)
-    assert status is Status.ANSWER
+    assert said(asked, ROWS) is Status.ANSWER
     assert asked.events == ["begun", "answered"]
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_one_answer_without_noise_leaves_and_costs_what_the_plan_promises(tmp_path):
     asked = pair(tmp_path, VOTES)
     asked.site.reply(asked.asker.letter(VOTES))
     assert asked.site.accounts.spent() == {"label/replace": (0.0, 0.0), "trusted": (1.0, 0.0)}
-    another = replace(asked.asker, exchange=bytes(16))
-    status, _ = another.read(asked.site.reply(another.letter(VOTES)), VOTES)
-    assert status is Status.REFUSED
+    assert said(asked, VOTES, by=replace(asked.asker, exchange=bytes(16))) is Status.REFUSED
     assert "trusted" in asked.reasons[0] or "would spend" in asked.reasons[0]
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_an_allowance_that_is_spent_ends_it(tmp_path):
     asked = pair(tmp_path, COUNTS, epsilon=1.5)
     counts(asked.asker, asked.site.reply(asked.asker.letter(COUNTS)))
-    another = replace(asked.asker, exchange=bytes(16))
-    status, _ = another.read(asked.site.reply(another.letter(COUNTS)), COUNTS)
-    assert status is Status.REFUSED
+    assert said(asked, by=replace(asked.asker, exchange=bytes(16))) is Status.REFUSED
     assert "would spend epsilon=2" in asked.reasons[0]
 
 
-@pytest.mark.usefixtures("_prepared")
-def test_a_place_in_an_exchange_has_one_question(tmp_path):
+def test_a_place_in_an_exchange_has_one_question_also_after_a_restart(tmp_path):
     asked = pair(tmp_path, COUNTS, LATER, epsilon=5.0)
     asked.site.reply(asked.asker.letter(COUNTS))
-    status, _ = asked.asker.read(asked.site.reply(asked.asker.letter(LATER)), LATER)
-    assert status is Status.REFUSED
+    assert said(asked, LATER) is Status.REFUSED
     assert asked.reasons == ["another question was answered in this place of the exchange"]
-    renumbered = asked.asker.letter(COUNTS, number=1)  # the same release asked for again, for averages
-    assert asked.asker.read(asked.site.reply(renumbered), COUNTS, number=1)[0] is Status.REFUSED
+    assert said(asked, COUNTS, number=1) is Status.REFUSED  # the same release asked for again, for averages
     assert asked.events.count("charged") == 1
+    assert said(asked.again(), LATER) is Status.REFUSED
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_the_queries_of_a_release_are_charged_together_and_each_is_answered_once(tmp_path):
     asked = pair(tmp_path, QUERY, epsilon=1.0)
     asked.site.cohort = replace(asked.site.cohort, public_features=True)
     another = replace(QUERY, hypothesis=Hypothesis.constant(3, 1))
-    found = []
-    for number, question in enumerate((QUERY, SECOND, another)):
-        letter = asked.asker.letter(question, number=number)
-        found.append(asked.asker.read(asked.site.reply(letter), question, number=number)[0])
+    found = [said(asked, question, number) for number, question in enumerate((QUERY, SECOND, another))]
     assert found == [Status.ANSWER, Status.ANSWER, Status.REFUSED]
     assert asked.reasons == ["another question was answered in this place of the exchange"]
     assert asked.site.accounts.spent()["label/replace"] == (1.0, 0.0)
 
 
-@pytest.mark.usefixtures("_prepared")
 @pytest.mark.parametrize(
     "further",
     [
@@ -239,14 +204,12 @@ def test_no_plan_makes_a_release_go_on_with_less_noise_than_was_charged(tmp_path
     asked.site.cohort = replace(asked.site.cohort, public_features=True)
     asked.site.reply(asked.asker.letter(QUERY))
     for _ in range(2):
-        reply = asked.site.reply(asked.asker.letter(further, number=1))
-        assert asked.asker.read(reply, further, number=1)[0] is Status.REFUSED
+        assert said(asked, further, number=1) is Status.REFUSED
         assert "this release began with another guarantee" in asked.reasons[-1]
         asked = asked.again()
     assert asked.site.accounts.spent()["label/replace"] == (1.0, 0.0)
 
 
-@pytest.mark.usefixtures("_prepared")
 @pytest.mark.parametrize("restarted", [True, False])
 def test_an_answer_that_was_deleted_is_not_given_anew(tmp_path, restarted):
     """With other noise: whoever has both knows more than was paid for."""
@@ -261,71 +224,62 @@ def test_an_answer_that_was_deleted_is_not_given_anew(tmp_path, restarted):
     assert later.events == ["charged", "begun", "answered", "refused"]
 
 
-@pytest.mark.usefixtures("_prepared")
 @pytest.mark.parametrize("step", ["fsync", "open"])
 def test_where_a_charge_cannot_be_written_nobody_answers_and_the_site_is_busy(tmp_path, monkeypatch, caplog, step):
     """A full disk, and a file that may only be read."""
     asked = pair(tmp_path, COUNTS)
     with monkeypatch.context() as broken:
         broken.setattr(f"parties.site.accounts.os.{step}", lambda *_: (_ for _ in ()).throw(OSError(28, "no space")))
-        busy = asked.site.reply(asked.asker.letter(COUNTS))
-        assert asked.asker.read(busy, COUNTS)[0] is Status.BUSY
+        assert said(asked) is Status.BUSY
     assert "nothing is answered until it can be written (no space)" in caplog.text
     assert asked.again().events == []
     assert list((tmp_path / "answers").iterdir()) == []
     counts(asked.asker, asked.site.reply(asked.asker.letter(COUNTS)))
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_the_last_of_a_disk_is_not_for_answers(tmp_path, monkeypatch, caplog):
     asked = pair(tmp_path, COUNTS)
     with monkeypatch.context() as full:
         full.setattr("parties.site.messages.shutil.disk_usage", lambda _: SimpleNamespace(free=2**26))
-        assert asked.asker.read(asked.site.reply(asked.asker.letter(COUNTS)), COUNTS)[0] is Status.BUSY
+        assert said(asked) is Status.BUSY
     assert "the disk has 67108864 bytes left, too few to answer" in caplog.text
     assert asked.events == ["waits for approval"]
     counts(asked.asker, asked.site.reply(asked.asker.letter(COUNTS)))
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_until_somebody_has_approved_a_site_is_busy_and_pays_nothing(tmp_path):
     asked = pair(tmp_path, COUNTS)
     asked.site.approved = lambda head: False
     letter = asked.asker.letter(COUNTS)
-    for _ in range(3):
-        assert asked.asker.read(asked.site.reply(letter), COUNTS)[0] is Status.BUSY
+    assert [said(asked) for _ in range(3)] == [Status.BUSY] * 3
     assert [line["times"] for line in asked.site.journal.lines] == [1, 2]
     assert {*asked.events} == {"waits for approval"}
     asked.site.approved = lambda head: head.plan == asked.site.agreement.digest
     counts(asked.asker, asked.site.reply(letter))
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_after_the_closing_nothing_is_answered_and_what_was_is_sent_again(tmp_path):
     asked = pair(tmp_path, COUNTS, LATER)
     first = asked.site.reply(asked.asker.letter(COUNTS))
     asked.site.now = lambda: asked.site.agreement.closing + 1.0
     assert asked.site.reply(asked.asker.letter(COUNTS)) == first
-    late = asked.site.reply(asked.asker.letter(LATER, number=1))
-    assert asked.asker.read(late, LATER, number=1)[0] is Status.EXPIRED
+    assert said(asked, LATER, number=1) is Status.EXPIRED
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_while_the_rows_are_away_nothing_is_paid_and_the_site_is_busy(tmp_path, caplog):
     """A data base that is down for a night: an answer that was paid for would have nothing to be made of."""
     asked, mark = pair(tmp_path, VOTES), tmp_path / "mark"
     rows = Reference("support.exchanges:Away", {"mark": str(mark)}).to_json()
     asked.site.cohort = replace(asked.site.cohort, reference=rows)
     mark.touch()
-    assert asked.asker.read(asked.site.reply(asked.asker.letter(VOTES)), VOTES)[0] is Status.BUSY
+    assert said(asked, VOTES) is Status.BUSY
     assert "connection refused" in caplog.text
     assert asked.events == []
     mark.unlink()
-    assert asked.asker.read(asked.site.reply(asked.asker.letter(VOTES)), VOTES)[0] is Status.ANSWER
+    assert said(asked, VOTES) is Status.ANSWER
     assert asked.events == ["charged", "begun", "answered"]
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_an_answer_that_fails_is_one_for_blank_rows(tmp_path, caplog):
     """Its process is killed over a label: an answer that is missing would tell that there is one."""
     asked = pair(tmp_path, COUNTS, spoilt="yes")
@@ -335,14 +289,12 @@ def test_an_answer_that_fails_is_one_for_blank_rows(tmp_path, caplog):
     assert asked.events == ["charged", "begun", "answered"]
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_for_what_cannot_be_paid_nothing_is_read(tmp_path):
     asked = pair(tmp_path, COUNTS, epsilon=0.5)
-    assert asked.asker.read(asked.site.reply(asked.asker.letter(COUNTS)), COUNTS)[0] is Status.REFUSED
+    assert said(asked) is Status.REFUSED
     assert (asked.events, asked.site.touched) == (["refused"], False)
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_a_question_longer_than_those_of_the_plan_is_refused_unread(tmp_path, monkeypatch):
     asked = pair(tmp_path, COUNTS)
     longer = question_packet(COUNTS).ljust(LONGEST + 1, b" ")
@@ -355,7 +307,6 @@ def test_a_question_longer_than_those_of_the_plan_is_refused_unread(tmp_path, mo
     assert asked.events == ["refused"]
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_refusals_for_one_reason_are_not_all_written_down(tmp_path):
     asked = pair(tmp_path, COUNTS)
     for _ in range(100):
@@ -367,14 +318,17 @@ def test_refusals_for_one_reason_are_not_all_written_down(tmp_path):
     assert len(asked.site.journal.lines) < 1020
 
 
-@pytest.mark.usefixtures("_prepared")
-def test_a_letter_that_is_sent_again_and_again_fills_no_journal(tmp_path):
+def test_a_letter_that_is_sent_again_gets_the_same_bytes_for_nothing_and_fills_no_journal(tmp_path):
     """Whoever carries letters may send each any number of times; and who signs them, any number of others."""
     asked = pair(tmp_path, COUNTS)
     letter = asked.asker.letter(COUNTS)
     first = asked.site.reply(letter)
-    assert all(asked.site.reply(letter) == first for _ in range(100))
-    assert [line["times"] for line in asked.site.journal.lines[3:]] == [1, 2, 4, 8, 16, 32, 64]
+    assert asked.again().site.reply(letter) == first
+    asked = asked.again()
+    assert all(asked.site.reply(letter) == first for _ in range(99))
+    assert asked.events[:4] == ["charged", "begun", "answered", "answered again"]
+    assert {*asked.events[4:]} == {"answered again"}
+    assert [line["times"] for line in asked.site.journal.lines[3:]] == [1, 1, 2, 4, 8, 16, 32, 64]
     asked.site.approved = lambda head: False
     before = len(asked.site.journal.lines)
     for number in range(8):
@@ -388,7 +342,6 @@ def told(asked, reply, **changed):
     return SealedAnswer(**reply).opened(head, asked.asker.site, asked.asker.reply_to)[-JOURNAL:]
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_an_answer_tells_how_far_the_journal_is_and_a_state_that_was_put_back_answers_no_more(tmp_path):
     asked = pair(tmp_path, COUNTS, LATER, epsilon=5.0)
     journal = tmp_path / "journal.jsonl"
@@ -399,137 +352,13 @@ def test_an_answer_tells_how_far_the_journal_is_and_a_state_that_was_put_back_an
     journal.write_bytes(older)  # as from a copy of yesterday
     restored = asked.again()
     for _ in range(2):
-        letter = asked.asker.letter(LATER, number=1, known=known)
-        assert asked.asker.read(restored.site.reply(letter), LATER, number=1)[0] is Status.REFUSED
+        assert said(restored, LATER, number=1, known=known) is Status.REFUSED
     assert "an older copy of the state was put back" in restored.reasons[0]
     assert restored.site.accounts.spent()["label/replace"] == (1.0, 0.0)
     assert restored.site.reply(asked.asker.letter(COUNTS, known=known)) == first  # which has left before
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_what_is_known_of_a_journal_is_signed_too(tmp_path):
     asked = pair(tmp_path, COUNTS)
     assert asked.site.reply(asked.asker.letter(COUNTS) | {"known": bytes([1] * 32)}) is None
     assert "not signed by this aggregator" in asked.reasons[0]
-
-
-@pytest.mark.usefixtures("_prepared")
-def test_a_site_takes_its_places_from_its_journal(tmp_path):
-    asked = pair(tmp_path, COUNTS, LATER, epsilon=5.0)
-    asked.site.reply(asked.asker.letter(COUNTS))
-    restarted = asked.again()
-    assert isinstance(restarted.site, Site)
-    status, _ = asked.asker.read(restarted.site.reply(asked.asker.letter(LATER)), LATER)
-    assert status is Status.REFUSED
-
-
-COUNTS_CORRESPONDENT = QUESTIONS["counts"]
-
-
-@dataclass
-class Reader(Correspondent):
-    """Counts what it has read, and says nothing else."""
-
-    name: str
-    key: object
-    agreement: object
-    journal: Journal
-    answers: Path
-    approved: object = lambda head: True
-    now: object = time.time
-    times: int = 0
-
-    def __post_init__(self):
-        self._recall("read")
-
-    @property
-    def position(self):
-        return 0
-
-    def _served(self, head, question, key):
-        if question.endswith(b"no"):
-            raise InputError("no such question")
-        if not self._permitted(head, "anything", 10):
-            return self._said(head, Status.BUSY)
-        self.times += 1
-        return self._sent(head, bytes(100), key, "read", what="anything")
-
-
-@pytest.fixture
-def read(tmp_path):
-    """Whoever asks, and a reader as it is after a restart."""
-    asked = pair(tmp_path, COUNTS_CORRESPONDENT)
-    known = asked.site.name, asked.site.key, asked.site.agreement
-
-    def again(**changed):
-        return Reader(*known, Journal(tmp_path / "journal.jsonl"), tmp_path / "answers", **changed)
-
-    return asked.asker, again
-
-
-def test_what_was_answered_is_sent_again_byte_for_byte_and_not_made_anew(read):
-    asker, again = read
-    letter, reader = asker.letter(COUNTS_CORRESPONDENT), again()
-    first = reader.reply(letter)
-    assert reader.reply(letter) == first
-    restarted = again()
-    assert restarted.reply(letter) == first
-    assert (reader.times, restarted.times) == (1, 0)
-    for path in restarted.answers.iterdir():
-        path.unlink()
-    assert asker.read(again().reply(letter), COUNTS_CORRESPONDENT)[0] is Status.REFUSED
-    assert "lacks the answer" in Journal(restarted.journal.path).lines[-1]["why"]
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"site": "south"},
-        {"position": 1},
-        {"key": bytes(32)},
-        {"plan": bytes(32)},
-        {"closing": 9},
-        {"reply_to": bytes(32)},
-    ],
-)
-def test_what_is_for_somebody_else_has_no_reply(read, changed):
-    asker, again = read
-    reader = again()
-    assert reader.reply(asker.letter(COUNTS_CORRESPONDENT, **changed)) is None
-    assert reader.reply({"head": b""}) is None
-    assert [line["event"] for line in reader.journal.lines] == ["refused", "refused"]
-
-
-@pytest.mark.parametrize(
-    ("changed", "packet", "said"),
-    [
-        ({"approved": lambda head: False}, b"counts\n", Status.BUSY),
-        ({"now": lambda: time.time() + 1e5}, b"counts\n", Status.EXPIRED),
-        ({}, b"counts\n" + bytes(LONGEST), Status.REFUSED),
-        ({}, b"counts\nno", Status.REFUSED),
-    ],
-)
-def test_each_cause_has_one_of_few_words(read, changed, packet, said):
-    asker, again = read
-    reader = again(**changed)
-    sealed = reader.reply(asker.letter(COUNTS_CORRESPONDENT, packet=packet))
-    head = asker.head(packet)
-    assert read_reply(SealedAnswer(**sealed).opened(head, asker.site, asker.reply_to))[0] is said
-    assert reader.times == 0
-
-
-def test_a_state_that_was_put_back_answers_nothing(read):
-    asker, again = read
-    reader = again()
-    assert (
-        asker.read(reader.reply(asker.letter(COUNTS_CORRESPONDENT, known=b"1" * 32)), COUNTS_CORRESPONDENT)[0]
-        is Status.REFUSED
-    )
-    assert "an older copy of the state was put back" in reader.journal.lines[-1]["why"]
-
-
-def test_what_is_refused_again_and_again_fills_no_disk(read):
-    reader = read[1]()
-    for _ in range(100):
-        reader.refuse("no letter")
-    assert [line["times"] for line in reader.journal.lines] == [1, 2, 4, 8, 16, 32, 64]

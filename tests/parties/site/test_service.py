@@ -1,7 +1,4 @@
-"""The service of a site, with a mail box in memory: what is answered, when it leaves, and what a person can follow.
-
-What all services have: letters until a signal says stop, decisions of people, a log that follows the journal.
-"""
+"""The service of a site, with a mail box in memory: what is answered, when it leaves, and what a person can follow."""
 
 import logging
 import re
@@ -28,7 +25,6 @@ from federation.signed_messages.keys import load_key
 from federation.signed_messages.messages import Status
 from parties.party_data.cohort import Holdings
 from parties.site import service, worker
-from parties.site import service as serving
 from parties.site.accounts import said
 from parties.site.policy import APPROVED, DENIED, Approvals, longest_letter
 from parties.site.service import Service, Serving, cohort
@@ -37,6 +33,7 @@ from parties.site.state import State
 
 VOTES = QUESTIONS["votes"]
 APPROVED_BY_NOBODY = ("[policy]", '[policy]\napprove = "auto"')
+pytestmark = pytest.mark.usefixtures("_prepared")
 
 
 class Box:
@@ -66,7 +63,8 @@ def _prepared():
 
 @pytest.fixture
 def served(tmp_path, monkeypatch):
-    """Makes a service and whoever asks it; `slept` has the seconds that answers waited."""
+    """Makes a service, that reads its table in this process, and whoever asks it; `slept` has the seconds waited."""
+    monkeypatch.setattr(worker, "apart", lambda means, act: (act(), 1.0))
 
     def made(*replaced, **changed):
         signing = Ed25519PrivateKey.generate()
@@ -90,28 +88,21 @@ def served(tmp_path, monkeypatch):
     return made
 
 
-@pytest.mark.usefixtures("_prepared")
-def test_an_answer_leaves_when_its_time_is_over_and_what_was_sent_before_at_once(served, caplog):
+def test_an_answer_leaves_when_its_time_is_over_and_all_else_at_once(served, caplog):
     caplog.set_level(logging.INFO)
     site = served(APPROVED_BY_NOBODY)
+    box = Box(site.asker.letter(VOTES, packet=b"loot\n"), {})
+    site.service.serve(box)
+    assert len(box.sent) == 1
+    assert site.slept == []
     letter = site.asker.letter(VOTES)
-    assert site.serve(letter, letter) == [Status.ANSWER, Status.ANSWER]
+    assert site.serve(letter, letter) == [Status.ANSWER, Status.ANSWER]  # the second one was sent before
     assert len(site.slept) == 1
     assert 0 < site.slept[0] <= 30
     for sentence in ("table 'patients': a remark", "connected", "answered 'votes'", "sent again"):
         assert sentence in caplog.text
 
 
-@pytest.mark.usefixtures("_prepared")
-def test_what_is_no_answer_is_sent_at_once(served, caplog):
-    site = served(APPROVED_BY_NOBODY)
-    box = Box(site.asker.letter(VOTES, packet=b"loot\n"), {})
-    site.service.serve(box)
-    assert len(box.sent) == 1
-    assert site.slept == []
-
-
-@pytest.mark.usefixtures("_prepared")
 def test_nothing_is_answered_until_somebody_has_approved(served, caplog):
     caplog.set_level(logging.INFO)
     site = served()
@@ -131,7 +122,6 @@ def test_nothing_is_answered_until_somebody_has_approved(served, caplog):
     assert "was approved by ada" in caplog.text
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_rows_that_are_away_are_told_when_an_answer_would_leave(served):
     """How long it took to find out may tell how far the reading came."""
     site = served(APPROVED_BY_NOBODY)
@@ -142,7 +132,6 @@ def test_rows_that_are_away_are_told_when_an_answer_would_leave(served):
     assert "charged" not in [line["event"] for line in site.service.journal.lines]
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_a_table_that_is_no_longer_as_agreed_keeps_a_site_busy_and_tells_nobody_why(served, caplog):
     site = served(APPROVED_BY_NOBODY)
     rows = site.service.table
@@ -156,29 +145,21 @@ def test_a_table_that_is_no_longer_as_agreed_keeps_a_site_busy_and_tells_nobody_
     assert events == ["table", "approved", "waits for approval", "table", "charged", "begun", "answered"]
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_whatever_is_wrong_with_a_table_the_other_side_gets_as_many_bytes(served):
     site = served(APPROVED_BY_NOBODY)
-    lengths = set()
-    for cause in (
-        "column 'p' is gone",
-        "row 17: 'n/a' is no number",
-        "there is no class 'maybe'",
-        "x" * 999,
-    ):
-        site.service.table.change(None, cause)
+    causes = ("column 'p' is gone", "row 17: 'n/a' is no number", "x" * 999)
+    changes = [(None, cause) for cause in causes] + [(Holdings(0, np.eye(3), np.zeros(3)),)]
+    found, lengths = [], set()
+    for change in changes:
+        site.service.table.change(*change)
         box = Box(site.asker.letter(VOTES))
         site.service.serve(box)
-        assert site.asker.read(box.sent[0], VOTES)[0] is Status.BUSY
+        found.append(site.asker.read(box.sent[0], VOTES)[0])
         lengths.add(len(box.sent[0]["sealed"]))
-    site.service.table.change(Holdings(0, np.eye(3), np.zeros(3)))
-    box = Box(site.asker.letter(VOTES))
-    site.service.serve(box)
-    assert site.asker.read(box.sent[0], VOTES)[0] is Status.ANSWER
-    assert lengths == {len(box.sent[0]["sealed"])}
+    assert found == [Status.BUSY] * 3 + [Status.ANSWER]
+    assert len(lengths) == 1
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_a_table_known_by_another_name_keeps_a_site_from_starting(served, tmp_path):
     site = served(APPROVED_BY_NOBODY)
     path = tmp_path / "site.toml"
@@ -193,7 +174,6 @@ def test_a_table_known_by_another_name_keeps_a_site_from_starting(served, tmp_pa
     assert settled.site.accounts.others == ["patients", "people"]
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_a_table_with_fewer_rows_than_this_site_answers_about_keeps_it_busy(served, caplog):
     """Whatever the plan says."""
     site = served(APPROVED_BY_NOBODY, ("[policy]", "[policy]\nleast-rows = 3"))
@@ -202,7 +182,6 @@ def test_a_table_with_fewer_rows_than_this_site_answers_about_keeps_it_busy(serv
     assert re.search(r"2.*policy\.least-rows.*3", caplog.text)
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_a_table_that_takes_too_long_to_read_is_not_asked_for(served, monkeypatch):
     site = served(APPROVED_BY_NOBODY)
     monkeypatch.setattr(worker, "apart", lambda means, act: (act(), 8.4))
@@ -216,7 +195,6 @@ def test_a_table_that_takes_too_long_to_read_is_not_asked_for(served, monkeypatc
     assert raised.means.seconds / 2 >= 8.4  # what is told is enough
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_a_disk_that_fails_stops_no_service(served, monkeypatch, caplog):
     site = served(APPROVED_BY_NOBODY)
     with monkeypatch.context() as broken:
@@ -226,7 +204,6 @@ def test_a_disk_that_fails_stops_no_service(served, monkeypatch, caplog):
     assert site.serve(site.asker.letter(VOTES)) == [Status.ANSWER]
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_how_long_a_changed_table_took_to_read_is_not_told_by_when_the_answer_leaves(served, monkeypatch):
     site = served(APPROVED_BY_NOBODY)
     clock, slept = [100.0], []
@@ -243,13 +220,12 @@ def test_how_long_a_changed_table_took_to_read_is_not_told_by_when_the_answer_le
     assert slept == [2 * site.service.settings.limits.seconds - 5.0]
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_a_site_that_starts_on_a_busy_machine_is_busy_until_that_is_over(tmp_path, monkeypatch, caplog):
     settings = Settings.load(site_folder(tmp_path, replaced=[APPROVED_BY_NOBODY]))
     took = [9.0] * service._LOOKS + [1.0]
     monkeypatch.setattr(worker, "apart", lambda means, act: (act(), took.pop(0)))
     monkeypatch.setattr(service.Service, "serve", lambda made, box: (ready.append(made.ready), made.look()))
-    monkeypatch.setattr(serving, "Mailbox", lambda *_: Box())
+    monkeypatch.setattr(service, "Mailbox", lambda *_: Box())
     ready = []
     service.run(settings, Agreement.load(settings.plan), Rows())
     assert ready == [False]
@@ -257,7 +233,6 @@ def test_a_site_that_starts_on_a_busy_machine_is_busy_until_that_is_over(tmp_pat
     assert "not ready yet: to read the table takes 9 s" in caplog.text
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_a_site_whose_table_is_away_waits_for_it(tmp_path, monkeypatch, caplog):
     """A data base that starts later than the site, or is down for a night."""
     settings, mark = Settings.load(site_folder(tmp_path, replaced=[APPROVED_BY_NOBODY])), tmp_path / "mark"
@@ -273,13 +248,12 @@ def test_a_site_whose_table_is_away_waits_for_it(tmp_path, monkeypatch, caplog):
         ready.append(made.ready)
 
     monkeypatch.setattr(service.Service, "serve", serve)
-    monkeypatch.setattr(serving, "Mailbox", lambda *_: Box())
+    monkeypatch.setattr(service, "Mailbox", lambda *_: Box())
     service.run(settings, Agreement.load(settings.plan), table)
     assert ready == [False, True]
     assert "not ready yet: the data base says: connection refused" in caplog.text
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_a_table_that_took_long_once_is_read_again(served, monkeypatch):
     site = served(APPROVED_BY_NOBODY)
     took = iter([9.0, 1.0])
@@ -289,7 +263,6 @@ def test_a_table_that_took_long_once_is_read_again(served, monkeypatch):
     assert next(took, None) is None
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_an_exchange_has_so_many_questions_and_no_more(served):
     site = served(
         APPROVED_BY_NOBODY,
@@ -302,28 +275,21 @@ def test_an_exchange_has_so_many_questions_and_no_more(served):
     assert "1 questions were answered" in site.service.journal.lines[-1]["why"]
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_a_plan_that_the_policy_does_not_allow_is_not_served(served):
     with pytest.raises(InputError, match=r"policy\.protocols.*soft_vote"):
         served(('"class_ratio"', '"soft_vote"'))
 
 
-@pytest.mark.usefixtures("_prepared")
-def test_a_site_declares_what_the_plan_says_of_its_table(served):
+def test_a_site_declares_what_the_plan_says_of_its_table(served, tmp_path):
     changed = {"bags": {"column": "ward", "most": 3}, "rows": [2, 50], "rows_per_person": 2, "quorum": 1.0}
     site = served(**changed, colluding=0.0)
     declared = cohort(site.service.settings, site.service.agreement, "{}").declared
     assert (declared.most_rows, declared.bags, declared.classes, declared.rows_per_person) == (150, 3, 3, 2)
     assert (declared.honest, declared.label_range) == (1, None)
+    alone = site.service.agreement.model_copy(update={"quorum": 0.1, "colluding": 0.9})
+    assert cohort(site.service.settings, alone, "{}").declared.honest == 0  # nobody can be counted on for a share
 
 
-@pytest.mark.usefixtures("_prepared")
-def test_shares_of_a_noise_that_nobody_can_be_counted_on_for_are_none(served):
-    site = served(quorum=0.1, colluding=0.9)
-    assert cohort(site.service.settings, site.service.agreement, "{}").declared.honest == 0
-
-
-@pytest.mark.usefixtures("_prepared")
 def test_a_service_is_the_only_one_and_reads_its_root_from_the_plan(tmp_path, monkeypatch):
     settings = Settings.load(site_folder(tmp_path, replaced=[APPROVED_BY_NOBODY]))
     made = []
@@ -339,14 +305,13 @@ def test_a_service_is_the_only_one_and_reads_its_root_from_the_plan(tmp_path, mo
                 pass
             return super().fetch()
 
-    monkeypatch.setattr(serving, "Mailbox", Known)
+    monkeypatch.setattr(service, "Mailbox", Known)
     service.run(settings, Agreement.load(settings.plan), Rows())
     assert made == [("127.0.0.1:1", b"none", longest_letter(Agreement.load(settings.plan)))]
     lines = State.found(settings.state).journal(reading=True).lines
     assert [said(line).partition(" ")[0] for line in lines] == ["table", "refused:", "started,", "stopped"]
 
 
-@pytest.mark.usefixtures("_prepared")
 def test_a_key_that_others_may_read_is_refused(tmp_path):
     settings = Settings.load(site_folder(tmp_path))
     settings.connection.key.chmod(0o644)
@@ -354,40 +319,18 @@ def test_a_key_that_others_may_read_is_refused(tmp_path):
         service.run(settings, Agreement.load(settings.plan), Rows())
 
 
-class BoxServing:
-    """A mail box of one letter."""
-
-    def __init__(self, *known):
-        self.letters, self.sent, self.closing = [SimpleNamespace(parts={"a": b"letter"})], [], threading.Event()
-
-    @contextmanager
-    def opened(self):
-        yield
-
-    def fetch(self):
-        if not self.letters:
-            self.closing.set()
-            return None
-        return self.letters.pop()
-
-    def reply(self, letter, parts):
-        self.sent.append(parts)
-
-
 class Echo(Serving):
-    """Sends back what comes, or raises it."""
+    """Sends back what comes."""
 
-    def __init__(self, settings, says=None):
+    def __init__(self, settings):
         self.settings, self.agreement = settings, Agreement.load(settings.plan)
-        self.state, self.key, self.says = State.found(settings.state), None, says
+        self.state, self.key = State.found(settings.state), None
         self._recall()
 
     @property
     def correspondent(self):
         def reply(parts):
             self.journal.add("refused", why="seen")
-            if self.says:
-                raise self.says
             return parts
 
         return SimpleNamespace(reply=reply, refuse=lambda why: None)
@@ -399,28 +342,16 @@ def settings(tmp_path):
 
 
 def test_letters_are_answered_and_the_log_follows_the_journal(settings, monkeypatch, caplog):
-    box = BoxServing()
-    monkeypatch.setattr(serving, "Mailbox", lambda *_: box)
+    box = Box({"a": b"letter"})
+    monkeypatch.setattr(service, "Mailbox", lambda *_: box)
     with caplog.at_level(logging.INFO):
         echo = Echo(settings)
         echo.run("here we are", table="patients")
     assert box.sent == [{"a": b"letter"}]
     assert [line["event"] for line in echo.journal.lines] == ["start", "refused", "stop"]
-    for sentence in (
-        "here we are",
-        "waits for approval; type: federation party approve",
-        "refused: seen",
-        "stopped; the head",
-    ):
+    waits = "waits for approval; type: federation party approve"
+    for sentence in ("here we are", waits, "refused: seen", "stopped; the head"):
         assert sentence in caplog.text
-
-
-def test_a_disk_that_says_nothing_can_be_written_ends_no_service(settings, monkeypatch, caplog):
-    box = BoxServing()
-    monkeypatch.setattr(serving, "Mailbox", lambda *_: box)
-    Echo(settings, OSError(28, "no space")).run("here we are")
-    assert box.sent == []
-    assert "nothing is answered until it can be written (no space)" in caplog.text
 
 
 def test_what_is_no_letter_ends_no_service_whose_disk_is_full(settings, monkeypatch, caplog):
@@ -429,13 +360,13 @@ def test_what_is_no_letter_ends_no_service_whose_disk_is_full(settings, monkeypa
 
     def box(*known):
         known[-1]("a message that is no letter")
-        return BoxServing()
+        return Box({"a": b"letter"})
 
     def refuse(why):
         told.append(why)
         raise OSError(28, "no space")
 
-    monkeypatch.setattr(serving, "Mailbox", box)
+    monkeypatch.setattr(service, "Mailbox", box)
     echo = Echo(settings)
     monkeypatch.setattr(Echo, "correspondent", SimpleNamespace(reply=lambda parts: None, refuse=refuse))
     echo.run("here we are")
@@ -458,8 +389,8 @@ def test_what_people_decide_holds_from_then_on(settings):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signals_close_the_mail_box(number):
-    box, before = BoxServing(), signal.getsignal(number)
-    with serving._stopping(box):
+    box, before = Box(), signal.getsignal(number)
+    with service._stopping(box):
         assert signal.getsignal(number) is not before
         signal.raise_signal(number)
         assert box.closing.is_set()

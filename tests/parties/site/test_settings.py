@@ -3,8 +3,6 @@
 What a site believes of those who add up: nothing more than it says itself.
 """
 
-import math
-
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.exchanges import agreement_for
@@ -66,23 +64,18 @@ def test_paths_are_those_of_the_folder_and_all_else_has_a_default(load, tmp_path
     assert (found.data.rows_per_person, found.allowances.rows_per_person) == (0, 0)
     assert (found.policy.approve, found.policy.public_features, found.policy.most_questions) == ("plan", False, 200)
     assert (found.limits.memory, found.limits.seconds, found.limits.letter) == (2 * 2**30, 30, 2**26)
+    assert found.means.memory == 2 * 2**30
+    assert 2 * found.means.seconds < 30  # a process and the one for blank rows end before their answer leaves
+    with pytest.raises(InputError):
+        SecondSettings.load(tmp_path / "site.toml")
     for size, exponent in (("3072MiB", 20), ("3145728KiB", 10), ("3 GiB", 30)):
         assert load(changed('"2GiB"', f'"{size}"')).limits.memory == 3 * 2**30 == int(size[:-3]) * 2**exponent
     assert load(changed('key = "key"', 'key = "/keys/one"\nroot = "ca.crt"')).connection.root == tmp_path / "ca.crt"
 
 
-def test_a_process_and_the_one_for_blank_rows_end_before_their_answer_leaves(load):
-    means = load().means
-    assert means.memory == 2 * 2**30
-    assert 2 * means.seconds < 30
-
-
 def test_accounts_are_those_of_the_file(load):
-    text = (
-        GOOD
-        + '[allowance.row]\nepsilon = 4.0\nadjacency = "add_remove"\n[allowance.trusted]\nepsilon = 3\nanswers = 2\n'
-    )
-    found = load(text).allowances
+    row, trusted = '[allowance.row]\nepsilon = 4.0\nadjacency = "add_remove"\n', "[allowance.trusted]\nepsilon = 3\n"
+    found = load(GOOD + row + trusted + "answers = 2\n").allowances
     assert found.proved == (
         Account(Unit.LABEL, Adjacency.REPLACE, 2.0, 1e-5),
         Account(Unit.ROW, Adjacency.ADD_REMOVE, 4.0, 0.0),
@@ -90,7 +83,7 @@ def test_accounts_are_those_of_the_file(load):
     assert (found.trusted, found.trusted_answers) == (Account(Unit.PARTY, Adjacency.REPLACE, 3.0, 0.0), 2)
     assert not found.features_are_public
     assert load().allowances.trusted is None
-    assert load(GOOD + "[allowance.trusted]\nepsilon = 3\n").allowances.trusted_answers == 1
+    assert load(GOOD + trusted).allowances.trusted_answers == 1
 
 
 def test_a_query_takes_the_place_of_a_file(load, tmp_path):
@@ -104,7 +97,6 @@ def test_a_query_takes_the_place_of_a_file(load, tmp_path):
     ("old", "new", "said"),
     [
         ("epsilon = 2", "epsilon = inf", "'allowance.label.epsilon' must be a finite number, got Infinity"),
-        ("epsilon = 2", "epsilon = nan", "'allowance.label.epsilon' must be a finite number, got NaN"),
         ("epsilon = 2", 'epsilon = "2"', "'allowance.label.epsilon' must be a number, got \"2\""),
         ("epsilon = 2", "epsilon = -1", "'allowance.label.epsilon' must be at least 0.0, got -1"),
         ("delta = 1e-5", "delta = 1", "'allowance.label.delta' must be less than 1.0, got 1"),
@@ -149,11 +141,6 @@ def test_a_query_takes_the_place_of_a_file(load, tmp_path):
         ("[policy]", '[policy]\napprove = "never"', "'policy.approve' must be one of each, plan, auto, got \"never\""),
         (
             '["soft_vote"]',
-            f'"{"x" * 58}"',
-            f"'policy.protocols' must be a list, between [ and ], got \"{'x' * 58}\"",
-        ),
-        (
-            '["soft_vote"]',
             f'"{"x" * 59}"',
             f"'policy.protocols' must be a list, between [ and ], got \"{'x' * 56}...",
         ),
@@ -183,7 +170,7 @@ def test_each_mistake_has_a_sentence(load, tmp_path, old, new, said):
 
 
 @pytest.mark.parametrize("key", ["seed", "simulation", "draws", "first-party", "allow-code"])
-@pytest.mark.parametrize("section", ["", "[policy]", "[connection]", "[data]", "[limits]"])
+@pytest.mark.parametrize("section", ["", "[policy]", "[limits]"])
 def test_nothing_of_a_simulation_can_be_written(load, key, section):
     text = f"{key} = 3\n{GOOD}" if not section else changed(section, f"{section}\n{key} = 3")
     with pytest.raises(InputError, match=f"{key}"):
@@ -194,27 +181,15 @@ def test_what_is_wrong_is_told_at_once_and_nothing_twice(load):
     text = changed("epsilon = 2", "epsilonn = 2").replace('state = "state"', "seed = 1").replace("a" * 64, "a")
     with pytest.raises(InputError) as refused:
         load(text)
-    assert [line.partition("'")[2].partition("'")[0] for line in str(refused.value).splitlines()] == [
-        "state",
-        "policy.aggregators.0",
-        "allowance.label.epsilon",
-        "allowance.label.epsilonn",
-        "seed",
-    ]
+    keys = [line.partition("'")[2].partition("'")[0] for line in str(refused.value).splitlines()]
+    assert keys == ["state", "policy.aggregators.0", "allowance.label.epsilon", "allowance.label.epsilonn", "seed"]
 
 
-def test_a_folder_is_none(tmp_path):
+def test_a_folder_is_none_and_others_must_not_read_the_file(load, tmp_path):
     with pytest.raises(InputError, match=r"site\.toml"):
         Settings.load(tmp_path)
-
-
-def test_others_must_not_read_it(load, tmp_path):
     with pytest.raises(InputError, match=rf"chmod.*600.*{tmp_path}/site\.toml"):
         load(mode=0o640)
-
-
-def test_allowances_are_finite(load):
-    assert all(math.isfinite(account.epsilon) for account in load().allowances.proved)
 
 
 SECOND = f"""
@@ -234,16 +209,8 @@ aggregators = ["{"a" * 64}"]
     [
         ("role", "roles", "data"),
         ("second-server", "first-server", r"role.*second-server.*first-server"),
-        (
-            "[policy]",
-            '[data]\nfile = "rows.csv"\n[policy]',
-            "data",
-        ),
-        (
-            "[policy]",
-            '[policy]\nservers = ["two"]',
-            r"policy\.servers",
-        ),
+        ("[policy]", '[data]\nfile = "rows.csv"\n[policy]', "data"),
+        ("[policy]", '[policy]\nservers = ["two"]', r"policy\.servers"),
     ],
 )
 def test_a_second_server_has_a_configuration_of_its_own(tmp_path, old, new, said):
@@ -259,12 +226,6 @@ def test_a_second_server_has_a_configuration_of_its_own(tmp_path, old, new, said
         configuration(path)
 
 
-def test_a_sites_configuration_is_no_second_servers(load, tmp_path):
-    load(GOOD)
-    with pytest.raises(InputError):
-        SecondSettings.load(tmp_path / "site.toml")
-
-
 @pytest.fixture(scope="module")
 def plan():
     found = agreement_for(Ed25519PrivateKey.generate(), [new_site_key().public_key()], QUESTIONS["counts"])
@@ -278,10 +239,6 @@ def test_a_second_server_is_known_by_its_key(plan):
     Belief(servers=("two",), seconds=("cd" * 32, "ab" * 32)).require(two)
 
 
-def test_a_server_that_may_do_what_it_likes_takes_no_belief(plan):
-    assert [*Belief().objections(plan("one"))] == []
-
-
 @pytest.mark.parametrize(
     ("believed", "servers", "said"),
     [
@@ -293,3 +250,4 @@ def test_what_is_not_believed_is_a_sentence(plan, believed, servers, said):
     with pytest.raises(InputError, match=said):
         Belief(servers=believed).require(plan(servers))
     Belief(servers=(*believed, servers)).require(plan(servers))
+    assert [*Belief().objections(plan("one"))] == []  # a server that may do what it likes takes no belief

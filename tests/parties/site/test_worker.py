@@ -17,9 +17,8 @@ from support.exchanges import agreement_for, pair
 from support.questions import QUESTIONS
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Guarantee
 from federation.contract.plugins import Reference
-from federation.contract.query import Declared, PrivateQuestion, ReleaseId, check_submission
+from federation.contract.query import NOTHING, Declared, PrivateQuestion, ReleaseId, check_submission
 from federation.engines.codec import decode_submission
 from federation.queries.bags import Bags, CountsNoise, CountsQuestion
 from federation.signed_messages.agreement import terms
@@ -101,13 +100,7 @@ def test_what_an_answer_costs_is_known_before_it_is_given(kind):
     assert found.trusted is (not private and kind not in ("rows", "embeddings"))
     assert (found.numbers > 0) == (kind in SHARED)
     assert Cost.from_json(found.to_json()) == found
-
-
-def test_a_cost_is_that_of_all_queries_of_a_release():
-    question = QUESTIONS["error_marginals"]
-    cost = worker.cost_of(question, site("Numbers"))
-    assert isinstance(cost.guarantee, Guarantee)
-    assert (cost.release, cost.query) == (question.release.name, question.release.query)
+    assert not private or (found.release, found.query) == (question.release.name, question.release.query)
 
 
 class Marked(Numbers):
@@ -123,10 +116,8 @@ class Marked(Numbers):
 
 
 def test_rows_are_read_once_and_when_that_is_asked_for(tmp_path):
-    mark, question = tmp_path / "mark", QUESTIONS["counts"]
-    cohort = replace(site("Numbers"), reference=Reference(f"{__name__}:Marked", {"mark": str(mark)}).to_json())
-    agreement = agreement_for(Ed25519PrivateKey.generate(), [new_site_key().public_key()], question)
-    with worker.read(question_packet(question), agreement, cohort, Means()) as work:
+    mark = tmp_path / "mark"
+    with opened(QUESTIONS["counts"], "Marked", mark=str(mark)) as work:
         assert work.cost.kind == "counts"
         assert not mark.exists()
         work.rows()
@@ -165,10 +156,7 @@ class Failing(Numbers):
 def test_only_where_their_source_is_away_rows_are(good, there, told, tries):
     rows = Failing(good, there)
     assert (worker._away(rows, 4), rows.tries) == (told, tries)
-
-
-def test_rows_that_nobody_knows_to_be_away_are_there():
-    assert worker._away(Texts(), 4) == ""
+    assert worker._away(Texts(), 4) == ""  # they do not say where they are
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +182,12 @@ def through_a_process(kind, spoilt=""):
     return decode_submission(records, question.fields())
 
 
-@pytest.mark.parametrize("kind", PRIVATE)
+SOME = ("counts", "label_sums", "mean_operator", "error_marginals")  # of the others the slow tests
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=() if kind in SOME else pytest.mark.slow) for kind in PRIVATE]
+)
 def test_a_process_answers_with_fresh_noise_and_a_row_that_ends_it_shows_nowhere(quick, kind):
     """Of every kind: at its length, under its guarantee, without a failure; whatever becomes of the process."""
     first, spoilt = through_a_process(kind), through_a_process(kind, spoilt="yes")
@@ -255,12 +248,18 @@ def test_a_process_that_ends_over_rows_that_are_there_is_paid_for_and_blank_ones
     assert len(packet) == reply_length(question)
 
 
-def ending(folder, held, source):
-    question, known = QUESTIONS["counts"], {"mark": str(folder / "mark"), "held": held, "source": source}
-    (folder / "mark").touch()
-    cohort = replace(site("Numbers"), reference=Reference(f"{__name__}:Ending", known).to_json())
+def opened(question, provider="Numbers", **known):
+    """The process that answers a question about the rows of a provider, as a site opens it."""
+    means, declared = known.pop("means", Means()), known.pop("declared", NOTHING)
+    cohort = replace(site(provider), reference=Reference(f"{__name__}:{provider}", known).to_json(), declared=declared)
     agreement = agreement_for(Ed25519PrivateKey.generate(), [new_site_key().public_key()], question)
-    return worker.read(question_packet(question), agreement, cohort, Means(seconds=5))
+    return worker.read(question_packet(question), agreement, cohort, means)
+
+
+def ending(folder, held, source):
+    (folder / "mark").touch()
+    known = {"mark": str(folder / "mark"), "held": held, "source": source}
+    return opened(QUESTIONS["counts"], "Ending", **known, means=Means(seconds=5))
 
 
 class Hungry(Numbers):
@@ -270,19 +269,16 @@ class Hungry(Numbers):
         return Holdings(party, np.ones((2**28, 1)), np.zeros(2**28))
 
 
-def test_a_process_reads_the_rows_within_the_means():
+def test_a_process_reads_the_rows_within_the_means_and_is_gone():
     made, seconds = worker.apart(Means(), partial(Numbers().holdings, 4))
     assert (made.party, made.rows.shape) == (4, (40, 3))
     assert seconds > 0
     with pytest.raises(InputError, match=r"1073741824.*20"):
         worker.apart(Means(memory=2**30, seconds=20), partial(Hungry().holdings, 4))
-
-
-def test_a_process_is_gone_when_what_it_made_is_there():
-    made, _ = worker.apart(Means(), os.getpid)
-    assert made != os.getpid()
+    process, _ = worker.apart(Means(), os.getpid)
+    assert process != os.getpid()
     with pytest.raises(ProcessLookupError):
-        os.kill(made, 0)
+        os.kill(process, 0)
 
 
 def test_a_process_does_not_run_the_program_of_its_site_again(tmp_path, monkeypatch):
@@ -297,13 +293,8 @@ def test_a_process_does_not_run_the_program_of_its_site_again(tmp_path, monkeypa
 
 
 def test_what_contradicts_a_site_is_refused_before_it_is_paid_for():
-    question = QUESTIONS["counts"]
-    agreement = agreement_for(Ed25519PrivateKey.generate(), [new_site_key().public_key()], question)
-    cohort = replace(site("Numbers"), declared=Declared(classes=5))
-    with (
-        pytest.raises(InputError, match=r"3.*5"),
-        worker.read(question_packet(question), agreement, cohort, Means()),
-    ):
+    refused = opened(QUESTIONS["counts"], declared=Declared(classes=5))
+    with pytest.raises(InputError, match=r"3.*5"), refused:
         pass
 
 

@@ -95,10 +95,6 @@ def test_a_node_that_does_not_know_whom_it_serves_says_what_is_missing(query):
     assert reply.error.reason == "the node's configuration lacks 'holdings'"
 
 
-def test_nodes_prepare_by_loading_their_provider():
-    assert len(asked(PREPARE).content) == 0
-
-
 @pytest.mark.parametrize(
     ("provider", "why"),
     [("Secretive", "OSError: /home/ann/diagnoses.csv is gone"), ("Refusing", "the table has no column 'label'")],
@@ -124,14 +120,12 @@ def test_an_answer_of_another_form_than_its_question_asks_for_does_not_leave(que
         whole = answered(cohort, question)
         return replace(whole, arrays={"votes": whole.arrays["votes"][:, 1:]})
 
-    monkeypatch.setattr("parties.app.answered", shorter)
-    assert "votes" in asked("votes", encode_question(question)).error.reason
-
-
-def test_a_question_that_cannot_be_read_is_an_error_and_no_crash(question):
     content = encode_question(question)
-    assert asked("votes").has_error()
+    assert len(asked(PREPARE).content) == 0  # its provider is loaded
+    assert asked("votes").has_error()  # what cannot be read is an error and no crash
     assert asked("counts", content).has_error()
+    monkeypatch.setattr("parties.app.answered", shorter)
+    assert "votes" in asked("votes", content).error.reason
 
 
 def test_the_roll_call_needs_no_holdings():

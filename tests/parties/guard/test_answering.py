@@ -266,6 +266,7 @@ def test_what_cannot_be_imported_is_listed_and_named_when_it_is_used(broken_pack
             use("votes_of_theirs")
 
 
+@pytest.mark.slow
 def test_parties_answer_all_other_questions(broken_package):
     code = f"""if True:
         import scenarios

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -32,20 +33,8 @@ from federation.queries.bags import (
 )
 from parties.guard.answering import answered
 from parties.party_data.cohort import Cohort, Holdings
-from parties.responses import bags as embeddings
 from parties.responses.bags import bags_of
 from parties.site.worker import cost_of
-
-
-class _Provider:
-    def __init__(self, holdings):
-        self._holdings = holdings
-
-    def holdings(self, party):
-        return self._holdings
-
-    def evaluation(self):
-        return None
 
 
 class _Cohort(Cohort):
@@ -53,7 +42,7 @@ class _Cohort(Cohort):
 
     def __init__(self, holdings, seed):
         super().__init__("", 0, 1, seed)
-        object.__setattr__(self, "_given", _Provider(holdings))
+        object.__setattr__(self, "_given", SimpleNamespace(holdings=lambda party: holdings))
 
     @property
     def provider(self):
@@ -67,16 +56,13 @@ def of(labels, bags=None, persons=None, seed=1, **declared):
     return bags_of(_Cohort(holdings, seed), 0, Bags(**{"count": 1, "classes": 3, **declared}))
 
 
-def test_without_bags_all_rows_lie_in_the_first():
-    found = of([0, 2, 2, 1], count=2)
-    assert found.sizes.tolist() == [4, 0]
-    assert found.counts.tolist() == [[1, 1, 2], [0, 0, 0]]
-
-
-def test_rows_labels_and_counts_are_those_of_their_bag():
+def test_rows_labels_and_counts_are_those_of_their_bag_and_without_bags_of_the_first():
     found = of([0, 1, 2, 1], bags=np.array([1, 0, 1, 1]), count=2)
     assert found.counts.tolist() == [[0, 1, 0], [1, 1, 1]]
     assert [(bag, rows.ravel().tolist()) for bag, rows in found.each()] == [(0, [1]), (1, [0, 2, 3])]
+    found = of([0, 2, 2, 1], count=2)
+    assert found.sizes.tolist() == [4, 0]
+    assert found.counts.tolist() == [[1, 1, 2], [0, 0, 0]]
 
 
 def test_of_a_person_the_first_row_of_each_bag_counts_in_its_first_bags():
@@ -102,12 +88,6 @@ def test_what_counts_of_a_person_depends_on_no_label(places, most, random):
     assert max(sum(person == p for person, _ in held) for p in persons) <= most
 
 
-def test_rows_of_one_person_are_refused_under_label_privacy():
-    with pytest.raises(InputError):
-        of([0, 1], persons=np.array([5, 5]))
-    assert of([0, 1], persons=np.array([5, 6])).sizes.tolist() == [2]
-
-
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
@@ -116,32 +96,21 @@ def test_rows_of_one_person_are_refused_under_label_privacy():
         ({"bags": np.array([0.0, 0.5])}, "bags"),
         ({"labels": [0, 3]}, None),
         ({"rows_per_person": 1}, None),
+        ({"persons": np.array([5, 5])}, None),  # under label privacy
     ],
 )
 def test_holdings_out_of_form_are_refused(changes, text):
     with pytest.raises(InputError, match=text):
         of(**{"labels": [0, 1], **changes})
-
-
-def test_features_that_are_not_finite_are_refused_where_nothing_hides_them():
-    cohort = _Cohort(Holdings(0, np.array([[np.inf], [1.0]]), np.array([0, 1])), 1)
-    with pytest.raises(InputError):
-        bags_of(cohort, 0, Bags(1, 2))
-    assert bags_of(cohort, 0, Bags(1, 2), private_rows=True).sizes.tolist() == [2]
+    assert of([0, 1], persons=np.array([5, 6])).sizes.tolist() == [2]
 
 
 @pytest.mark.parametrize("classes", [1, 2, 3, 4])
-def test_a_deployed_party_never_fails_over_a_label(classes):
+def test_a_deployed_party_never_fails_over_a_label_and_tells_its_own_log(classes, caplog):
     """Whoever asks chooses how many classes; a failure would tell for certain that there is a label beyond them."""
     assert of([0, 3, 1], seed=None, classes=classes).counts.sum() == 3
+    assert (f"{classes} declared classes" in caplog.text) == (classes < 4)
     assert of([0, 3, 1], seed=None, classes=2).counts.tolist() == [[1, 2]]
-
-
-def test_a_deployed_party_tells_its_own_log_of_labels_that_nobody_declared(caplog):
-    of([0, 1], seed=None, classes=2)
-    assert caplog.records == []
-    of([0, 2], seed=None, classes=2)
-    assert "2 declared classes" in caplog.text
 
 
 @pytest.mark.parametrize("labels", [[0.0, 1.0], [-1, 0], ["a", "b"]])
@@ -196,7 +165,7 @@ def exact(question):
 
 
 @each
-def test_without_noise_answers_add_up_to_the_bags_of_all(question):
+def test_without_noise_answers_add_up_to_the_bags_of_all_and_draws_are_alike(question):
     found = answered(cohort(), off(question))
     check_submission(off(question), found)
     assert not found.failures
@@ -204,13 +173,9 @@ def test_without_noise_answers_add_up_to_the_bags_of_all(question):
     for name, array in found.arrays.items():
         total = array.sum(axis=0)
         np.testing.assert_allclose(total.reshape(expected[name].shape), expected[name], atol=PARTIES * SUM_STEP)
-
-
-@each
-def test_without_noise_all_draws_are_alike(question):
     several = replace(off(question), draws=3)
-    one, three = (answered(cohort(), asked).arrays["counts"] for asked in (off(question), several))
-    np.testing.assert_array_equal(three, np.repeat(one, 3, axis=1))
+    three = answered(cohort(), several).arrays["counts"]
+    np.testing.assert_array_equal(three, np.repeat(found.arrays["counts"], 3, axis=1))
     assert three.shape == (PARTIES, *several.fields()["counts"].shape)
 
 
@@ -231,13 +196,8 @@ def test_every_bag_has_a_share_of_noise_and_the_sum_is_exact_but_for_shares(ques
     assert of_nobody.any()
     for name in found.arrays.keys() - hidden:
         np.testing.assert_array_equal(found.arrays[name], bare.arrays[name])
-
-
-def test_all_is_whole_steps():
-    for question in (COUNTS, LABELS, ROWS):
-        for name, step in question.steps.items():
-            steps = answered(cohort(), question).arrays[name] / step
-            np.testing.assert_array_equal(steps, np.rint(steps))
+    for name, step in question.steps.items():
+        np.testing.assert_array_equal(found.arrays[name] / step, np.rint(found.arrays[name] / step))
 
 
 def test_of_a_persons_rows_so_many_count_as_are_declared():
@@ -248,13 +208,10 @@ def test_of_a_persons_rows_so_many_count_as_are_declared():
     assert "persons" in str(answered(cohort(persons=True), COUNTS).failures)
 
 
-def test_a_row_that_is_no_number_tells_of_itself_only_where_features_are_public():
+def test_a_row_that_is_no_number_or_of_no_bag_tells_of_itself_only_where_that_is_public():
+    """Party 2 has rows of the bags 2 and 3, of which two are declared."""
     assert set(answered(cohort(odd=True), LABELS).failures) == set(range(PARTIES))
     assert not answered(cohort(odd=True), ROWS).failures
-
-
-def test_a_bag_that_is_not_declared_tells_of_its_row_only_where_bags_are_public():
-    """Party 2 has rows of the bags 2 and 3, of which two are declared."""
     fewer = {"bags": Bags(2, 3)}
     assert "declared are 2 bags" in str(answered(cohort(), replace(LABELS, **fewer)).failures[2])
     found = answered(cohort(), replace(off(ROWS), **fewer))
@@ -262,19 +219,13 @@ def test_a_bag_that_is_not_declared_tells_of_its_row_only_where_bags_are_public(
     assert found.arrays["counts"][2, 0].sum(axis=1).tolist() == [0.0, 8.0 * ROWS.label_weight]
 
 
-def test_rows_of_unbounded_norm_are_refused_where_they_are_protected():
+def test_rows_of_unbounded_norm_are_refused_where_they_are_protected_and_waves_bound_them(monkeypatch):
     plain = replace(off(ROWS), feature_map=QUESTIONS["rows"].feature_map)
     with pytest.raises(Exception, match="random Fourier features"):
         answered(cohort(), plain)
-
-
-def test_waves_behind_other_features_are_bounded_too():
     behind = replace(off(ROWS), feature_map=with_fourier(QUESTIONS["rows"].feature_map, 0.5, 8, 1))
     assert not answered(cohort(), behind).failures
-
-
-def test_more_rows_than_the_rounding_is_charged_for_are_refused(monkeypatch):
-    monkeypatch.setattr("parties.responses.bags.largest_bag", lambda tile: 7)
+    monkeypatch.setattr("parties.responses.bags.largest_bag", lambda tile: 7)  # rows that the rounding is charged for
     assert "divide the party" in str(answered(cohort(), ROWS).failures)
 
 
@@ -305,32 +256,24 @@ def test_answers_are_noisy_counts_that_sum_to_the_public_sizes():
         assert (np.abs(error) < 5 * deviation[party] / np.sqrt(3000)).all()
 
 
-def test_an_answer_promises_what_was_asked_for():
+@pytest.mark.parametrize("noise", ["off", "published_dirichlet"])
+def test_an_answer_promises_what_was_asked_for_and_without_a_guarantee_nothing(noise):
     promised = answered(counts_cohort(), question(epsilon=0.7, delta=1e-4)).guarantee
     assert (promised.epsilon, promised.delta, promised.unit) == (0.7, 1e-4, Unit.LABEL)
     assert answered(counts_cohort(), question("pure", delta=1e-4)).guarantee.delta == 0
-
-
-@pytest.mark.parametrize("noise", ["off", "published_dirichlet"])
-def test_answers_without_a_guarantee_carry_none(noise):
     found = answered(counts_cohort(count=1), question(noise, epsilon=0.05, delta=0.05))
     assert found.guarantee is None
-    exact = found.arrays["counts"][0, :, :2]
-    assert (exact == counts_of(0)).all() == (noise == "off")
+    assert (found.arrays["counts"][0, :, :2] == counts_of(0)).all() == (noise == "off")
 
 
-def test_noise_depends_on_party_and_release_and_not_on_company():
+def test_noise_depends_on_party_and_release_and_not_on_company_and_without_a_seed_on_nothing():
     asked = question()
     alone = [answered(counts_cohort(first, 1), asked).arrays["counts"][0] for first in range(3)]
     np.testing.assert_array_equal(answered(counts_cohort(), asked).arrays["counts"], alone)
     assert not np.array_equal(alone[0], alone[2])
     other = answered(counts_cohort(0, 1), question(name="another world")).arrays["counts"][0]
     assert not np.array_equal(alone[0], other)
-
-
-def test_the_operating_system_makes_noise_that_does_not_repeat():
-    asked = question(seeded=False)
-    first, second = (answered(counts_cohort(), asked).arrays["counts"] for _ in range(2))
+    first, second = (answered(counts_cohort(), question(seeded=False)).arrays["counts"] for _ in range(2))
     assert not np.array_equal(first, second)
 
 
@@ -413,12 +356,9 @@ def test_rows_are_those_of_each_bag_behind_the_feature_map_filled_up_with_zeros(
     check_submission(asked, found)
     np.testing.assert_array_equal(found.arrays["rows"][1, 0, :60], embeddings_held(1, 0, UNIT))
     assert not found.arrays["rows"][:, :, 60:].any()
-
-
-def test_a_bag_with_more_rows_than_declared_fails_at_its_party():
-    found = answered(embeddings_cohort(), RowsQuestion(BAGS, UNIT, 59))
-    assert len(found.parties) == 0
-    assert "60 rows" in found.failures[0]
+    fewer = answered(embeddings_cohort(), RowsQuestion(BAGS, UNIT, 59))
+    assert len(fewer.parties) == 0
+    assert "60 rows" in fewer.failures[0]
 
 
 def test_noisy_embeddings_have_the_noise_of_the_joint_mechanism():
@@ -449,17 +389,14 @@ def test_the_joint_sensitivity_is_what_one_replaced_row_can_move():
     assert np.sqrt(2 * 1.5**2 + 4) == pytest.approx(mechanism.sensitivity, rel=1e-5)
 
 
-@pytest.mark.parametrize("weight", [0.0, -1.0, np.inf, np.nan])
-def test_a_weight_out_of_range_is_refused(weight):
-    with pytest.raises(InputError, match="label_weight"):
-        joint(weight=weight).mechanism()
-
-
-def test_row_privacy_needs_rows_of_bounded_norm_and_knows_no_persons():
+def test_row_privacy_needs_rows_of_bounded_norm_and_weights_in_range_and_knows_no_persons():
     with pytest.raises(InputError):
         answered(embeddings_cohort(), joint(FeatureMap(3, ())))
     with pytest.raises(InputError, match="persons"):
         answered(embeddings_cohort(), joint(bags=Bags(3, 3, 2)))
+    for weight in (0.0, -1.0, np.inf, np.nan):
+        with pytest.raises(InputError, match="label_weight"):
+            joint(weight=weight).mechanism()
 
 
 @pytest.mark.parametrize("threshold", [1.0, 2.0, 9.0])
@@ -475,9 +412,8 @@ def test_a_map_that_overflows_on_some_rows_does_not_tell_that_there_are_any(thre
 def test_rows_that_the_map_cannot_take_add_nothing_to_the_sum():
     steep = Affine(np.zeros(3), np.diag([np.finfo(float).max / 2, 0.0, 0.0]))
     waves = with_fourier(FeatureMap(3, (steep,)), 1.0, 4, seed=1)
-    means = answered(embeddings_cohort(), joint(waves, epsilon=1e5, delta=0.1, name="little noise", draws=1)).arrays[
-        "means"
-    ][0, 0, 0]
+    asked = joint(waves, epsilon=1e5, delta=0.1, name="little noise", draws=1)
+    means = answered(embeddings_cohort(), asked).arrays["means"][0, 0, 0]
     holdings = BAGGED_EMBEDDINGS.call().holdings(0)
     rows = holdings.rows[holdings.bags == 0]
     taken = rows[np.abs(rows[:, 0]) < 2]
@@ -494,13 +430,10 @@ def test_rows_of_other_columns_are_named():
 @pytest.mark.parametrize(
     "question", [EmbeddingsQuestion(BAGS, WAVES), RowsQuestion(BAGS, UNIT, 60)], ids=lambda question: question.kind
 )
-def test_a_deployed_node_sends_features_only_when_they_are_declared_public(question):
+def test_a_deployed_node_sends_features_only_when_they_are_declared_public_and_is_charged_for_noisy_ones(question):
     with pytest.raises(InputError, match="public-features"):
         answered(embeddings_cohort(seed=None), question)
     assert len(answered(embeddings_cohort(seed=None, public_features=True, paid=True), question).parties) == 2
-
-
-def test_a_deployed_party_is_charged_for_noisy_embeddings():
     asked, node = joint(draws=1, seeded=False), embeddings_cohort(seed=None, paid=True)
     assert cost_of(asked, node).guarantee.epsilon == pytest.approx(asked.noise.epsilon)
     assert len(answered(node, asked).parties) == 2
@@ -509,7 +442,7 @@ def test_a_deployed_party_is_charged_for_noisy_embeddings():
 @pytest.mark.parametrize(("most", "answers"), [(59, 0), (60, 2)])
 def test_a_bag_whose_sum_rounds_more_than_is_charged_for_is_refused(monkeypatch, most, answers):
     tiles = []
-    monkeypatch.setattr(embeddings, "largest_bag", lambda tile: tiles.append(tile) or most)
+    monkeypatch.setattr("parties.responses.bags.largest_bag", lambda tile: tiles.append(tile) or most)
     monkeypatch.setattr("parties.responses.rows._LARGEST", 100)  # numbers at a time, of 16 features
     found = answered(embeddings_cohort(), joint())
     assert (len(found.parties), tiles) == (answers, [6])

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.two_class_cohorts import cohort, deployed
+from support.two_class_cohorts import cohort
 from support.two_class_parties import draw
-from support.two_class_questions import marginals, moment, unseeded, wide
+from support.two_class_questions import marginals, moment, wide
 
-from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.contract.plugins import Reference
 from federation.contract.query import ReleaseId, check_submission
@@ -74,20 +73,7 @@ def test_whatever_depends_on_what_is_private_has_noise_of_its_own(protect):
         assert abs(np.corrcoef(errors, corrects)[0, 1]) < 0.9
 
 
-def test_a_query_is_answered_once():
-    question = marginals()
-    with pytest.raises(InputError, match="2"):
-        replace(question, draws=2)
-
-
 def test_published_rates_lie_between_0_and_1():
     answer = answered(cohort(count=1), marginals("published", "label", "replace"))
     assert ((answer.arrays["rates"] >= 0) & (answer.arrays["rates"] <= 1)).all()
     assert answer.guarantee.unit is Unit.LABEL
-
-
-def test_features_are_taken_to_be_public_only_where_labels_alone_are_protected():
-    node = deployed(public=False)
-    assert answered(node, unseeded(marginals("pure", "row"))).failures == {}
-    with pytest.raises(InputError):
-        answered(node, unseeded(marginals("pure", "label", "replace")))

@@ -1,7 +1,4 @@
-"""X'X, X'y and y'y of simulated and deployed parties: exact, with noise of the promised scale, or a share of it.
-
-Sums of y x of simulated and deployed parties: exact, with noise of the promised scale, or with a share of it.
-"""
+"""X'X, X'y, y'y and sums of y x of simulated and deployed parties: exact, with noise of its scale, or a share of it."""
 
 from dataclasses import replace
 
@@ -41,11 +38,8 @@ def test_without_noise_they_are_those_of_the_rows():
     np.testing.assert_allclose(found.moment, sums, atol=1e-7)
     assert found.squares == 60  # labels are the ends of their range
     assert answer.guarantee is None
-
-
-def test_without_x_x_the_rest_is_the_same():
-    whole, part = (answered(cohort(count=1), row_moments("off", second=second)) for second in (True, False))
-    np.testing.assert_array_equal(part.arrays["sums"], whole.arrays["sums"][..., -5:])
+    without = answered(cohort(count=1), row_moments("off", second=False))  # X'X
+    np.testing.assert_array_equal(without.arrays["sums"], answer.arrays["sums"][..., -5:])
 
 
 @pytest.mark.parametrize("second", [True, False])
@@ -70,9 +64,12 @@ def test_labels_beyond_their_range_count_as_its_ends_and_what_is_no_number_as_th
     np.testing.assert_allclose(question.statistic.moments(sums).moment, expected @ features, atol=1e-7)
 
 
-def test_noise_is_centred_and_of_the_scale_that_is_promised():
-    exact = answered(cohort(count=1), row_moments("off")).arrays["sums"][0, 0]
-    answer = answered(cohort(count=1), replace(row_moments(), draws=4000))
+@pytest.mark.parametrize(
+    ("off", "question"), [(row_moments("off"), row_moments()), (wide(moment("off")), wide(moment("gaussian")))]
+)
+def test_noise_is_centred_on_the_sum_and_of_the_scale_that_is_promised(off, question):
+    exact = answered(cohort(count=1), off).arrays["sums"][0, 0]
+    answer = answered(cohort(count=1), replace(question, draws=4000))
     errors, sigma = answer.arrays["sums"][0] - exact, answer.guarantee.parameters["scale"]
     assert np.abs(errors.mean(axis=0)).max() < 4 * sigma / 4000**0.5
     assert errors.std() == pytest.approx(sigma, rel=0.05)
@@ -86,16 +83,12 @@ def test_a_party_without_rows_and_one_with_too_many_are_left_out_by_public_numbe
     assert "holds 60 rows, declared are 1 to 59" in answered(cohort(count=1), small).failures[0]
 
 
-def test_failures_cost_no_other_party_and_no_row_or_label_causes_one():
-    answer = answered(cohort(), row_moments())
-    assert set(answer.failures) == {1, 4}  # texts for labels, and two rows of one person
-    assert set(answer.parties.tolist()) == {0, 2, 3, 5}
-
-
-def test_a_deployed_party_that_keeps_its_features_answers(tmp_path):
+def test_a_deployed_party_answers_and_a_share_is_for_simulations_and_has_no_guarantee():
     assert answered(deployed(public=False), unseeded(row_moments())).guarantee.epsilon == 1.0
-    with pytest.raises(InputError):
-        answered(deployed(), unseeded(row_moments(contributors=4)))
+    for share in (row_moments(contributors=4), wide(moment("gaussian", contributors=4))):
+        assert answered(cohort(count=1), share).guarantee is None
+        with pytest.raises(InputError):
+            answered(deployed(), unseeded(share))
 
 
 FAR = FeatureMap(3, (Affine(np.zeros(3), np.full(3, 50.0)),))  # behind it most rows are longer than 1
@@ -156,41 +149,21 @@ def test_rows_are_cut_to_the_bound_in_l1_that_the_noise_makes_use_of():
     np.testing.assert_allclose(sums, (2 * labels - 1) @ cut, atol=1e-7)
 
 
-def test_a_party_with_more_rows_than_declared_is_left_out():
-    """For them summation in double precision is not charged."""
-    assert "holds 60 rows, declared are 1 to 50" in answered(cohort(count=1), moment()).failures[0]
-
-
 def test_a_party_holds_as_few_and_as_many_rows_as_declared():
-    for least, most in ((60, 100), (1, 60)):
-        assert answered(cohort(count=1), replace(moment(), least=least, most=most)).failures == {}
-    assert (
-        "holds 60 rows, declared are 61 to 100"
-        in answered(cohort(count=1), replace(moment(), least=61, most=100)).failures[0]
-    )
+    """For more of them summation in double precision is not charged."""
+    for least, most, fits in ((60, 100, True), (1, 60, True), (61, 100, False), (1, 50, False)):
+        found = answered(cohort(count=1), replace(moment(), least=least, most=most)).failures
+        assert (found == {}) == fits
+        assert all(f"holds 60 rows, declared are {least} to {most}" in why for why in found.values())
 
 
-def test_noise_is_centred_on_the_sum_and_of_the_scale_that_is_promised():
-    exact = answered(cohort(count=1), wide(moment("off"))).arrays["sums"][0, 0]
-    question = replace(wide(moment("gaussian")), draws=4000)
-    answer = answered(cohort(count=1), question)
-    errors = answer.arrays["sums"][0] - exact
-    sigma = answer.guarantee.parameters["scale"]
-    assert np.abs(errors.mean(axis=0)).max() < 4 * sigma / 4000**0.5
-    assert errors.std() == pytest.approx(sigma, rel=0.05)
-
-
-def test_a_share_carries_no_guarantee_and_is_for_simulations(tmp_path):
-    question = wide(moment("gaussian", contributors=4))
-    assert answered(cohort(count=1), question).guarantee is None
-    with pytest.raises(InputError):
-        answered(deployed(), unseeded(question))
-
-
-@pytest.mark.parametrize("protect", ["label", "row"])
-def test_failures_cost_no_other_party_and_labels_cause_none(protect):
-    answer = answered(cohort(), wide(moment(protect=protect)))
-    refused = {1, 4} if protect == "row" else {1, 3, 4}
+@pytest.mark.parametrize(
+    ("question", "refused"),
+    [(row_moments(), {1, 4}), (wide(moment(protect="row")), {1, 4}), (wide(moment(protect="label")), {1, 3, 4})],
+)
+def test_failures_cost_no_other_party_and_labels_cause_none(question, refused):
+    """Texts for labels, and two rows of one person; where rows are protected no row causes one either."""
+    answer = answered(cohort(), question)
     assert set(answer.failures) == refused
     assert set(answer.parties.tolist()) == set(range(6)) - refused
 
@@ -218,10 +191,3 @@ def test_the_number_of_rows_decides_between_noise_on_labels_and_on_their_sum():
     step = question.mechanism().additive.step  # of the grid of noise on a sum, which responses do not keep to
     assert (few["sums"] % step != 0).any()
     assert (many["sums"] % step == 0).all()
-
-
-def test_features_are_taken_to_be_public_only_where_labels_alone_are_protected():
-    node = deployed(public=False)
-    assert answered(node, unseeded(wide(moment(protect="row")))).failures == {}
-    with pytest.raises(InputError):
-        answered(node, unseeded(wide(moment())))

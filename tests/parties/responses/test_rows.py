@@ -48,20 +48,14 @@ def test_a_wide_map_gets_few_rows_at_a_time(monkeypatch):
     assert {len(tile) for tile in tiles} == {1, 3}
     monkeypatch.undo()
     np.testing.assert_array_equal(np.concatenate(tiles), features(feature_map, ROWS))
-
-
-def test_rows_of_other_columns_are_refused_without_rows_too():
-    with pytest.raises(InputError, match="columns"):
+    with pytest.raises(InputError, match="columns"):  # also without rows
         list(private_features(FeatureMap(3, ()), np.zeros((0, 2))))
 
 
-def test_labels_that_are_no_classes_count_as_the_nearer_one():
+def test_labels_from_a_half_on_are_of_the_second_class_and_no_classes_count_as_the_nearer_one(monkeypatch):
     [(_, classes)] = two_classes(cohort(), 2, moment().feature_map, Unit.LABEL)
     assert set(classes.tolist()) == {0, 1}
     assert classes[0] == 0
-
-
-def test_labels_from_a_half_on_are_of_the_second_class(monkeypatch):
     plain, labels = Parties.holdings, np.resize([0.0, np.nextafter(0.5, 0), 0.5, 1.0], 60)
     monkeypatch.setattr(Parties, "holdings", lambda self, party: replace(plain(self, party), labels=labels))
     [(_, classes)] = two_classes(cohort(), 0, moment().feature_map, Unit.LABEL)

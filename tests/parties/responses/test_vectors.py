@@ -23,9 +23,7 @@ from federation.queries.votes import Training, VectorNoise
 from parties.guard.answering import answered
 from parties.party_data.cohort import Cohort, DroppedOut, Holdings
 from parties.responses import vectors as parameters
-from parties.responses import vectors as vector_sums
 from parties.responses import votes as statistic
-from parties.training import linear
 
 LAM = 1e-2
 
@@ -102,31 +100,9 @@ def test_a_broken_party_is_named_and_leaves_the_others_alone(public):
     assert spoilt.parties.tolist() == [0, 1, 3]
     assert list(spoilt.failures) == [2]
     np.testing.assert_array_equal(spoilt.arrays["parameters"], whole.arrays["parameters"][[0, 1, 3]])
-
-
-def test_when_training_them_together_fails_only_the_culprit_fails(public, monkeypatch):
-    asked = question(public)
-    whole = parameters.respond_parameters(cohort(0, 3), asked)
-    culprit = asked.training.feature_map.transform(Parties().holdings(1).rows)[0]
-    solve = linear.fit_many
-
-    def fragile(rows, *arguments):
-        if (rows == culprit).all(axis=1).any():
-            raise FloatingPointError("no minimiser")
-        return solve(rows, *arguments)
-
-    monkeypatch.setattr(linear, "fit_many", fragile)
-    spoilt = parameters.respond_parameters(cohort(0, 3), asked)
-    assert spoilt.parties.tolist() == [0, 2]
-    assert "no minimiser" in spoilt.failures[1]
-    np.testing.assert_array_equal(spoilt.arrays["parameters"], whole.arrays["parameters"][[0, 2]])
-
-
-def test_nobody_left_is_an_empty_answer(public):
-    asked = question(public)
-    submission = parameters.respond_parameters(cohort(0, 2, broken=[0, 1]), asked)
-    check_submission(asked, submission)
-    assert submission.arrays["parameters"].shape == (0, 2, 3)
+    nobody = parameters.respond_parameters(cohort(0, 2, broken=[0, 1]), asked)
+    check_submission(asked, nobody)
+    assert nobody.arrays["parameters"].shape == (0, 2, 3)
 
 
 @pytest.mark.parametrize("stages", [({"whiten": 3},), ("scale", "constant")])
@@ -180,38 +156,32 @@ def vector_sums_question(kind, noise="pure", **changes):
 
 def exact(kind, asked):
     """The trusted answers (P, D) by party."""
-    found = getattr(*KINDS[kind])(vector_sums_cohort(), asked)
+    found = getattr(*KINDS[kind])(cohort(), asked)
     [array] = found.arrays.values()
     return array.reshape(len(array), -1)[np.argsort(found.parties)]
 
 
-def vector_sums_cohort(count=5, provider="support.synthetic:Parties"):
-    return Cohort(Reference(provider).to_json(), 0, count, seed=1)
+@pytest.fixture(autouse=True)
+def _fresh():
+    parameters._latest.clear()
 
 
-@pytest.fixture
-def fresh():
-    vector_sums._latest.clear()
-
-
-@pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ball", [Ball(0.1), Ball(1.0, scaled=True)])
 def test_without_noise_it_is_the_trusted_answer_in_the_ball(kind, ball):
     asked = vector_sums_question(kind, "off", ball=ball, draws=2)
-    found = answered(vector_sums_cohort(), asked)
+    found = answered(cohort(), asked)
     check_submission(asked, found)
     expected = ball.of(exact(kind, asked.asked))
     for draw in range(2):
         np.testing.assert_array_equal(found.arrays["vectors"][:, draw], expected)
 
 
-@pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("noise", ["pure", "gaussian"])
 def test_with_noise_it_is_that_and_the_partys_own_share(kind, noise):
     asked = vector_sums_question(kind, noise, draws=3)
-    found = answered(vector_sums_cohort(), asked)
+    found = answered(cohort(), asked)
     assert found.guarantee is None  # of one share nothing is promised
     for party, vector in enumerate(exact(kind, asked.asked)):
         own = asked.mechanism().release(vector, NoiseBits(1, asked.release.key, party), 3)
@@ -220,7 +190,6 @@ def test_with_noise_it_is_that_and_the_partys_own_share(kind, noise):
     assert (steps == np.rint(steps)).all()
 
 
-@pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize("kind", KINDS)
 def test_questions_of_equal_training_are_answered_by_vectors_that_are_computed_once(kind, monkeypatch):
     calls, place = [], KINDS[kind]
@@ -234,34 +203,32 @@ def test_questions_of_equal_training_are_answered_by_vectors_that_are_computed_o
     first = vector_sums_question(kind)
     others = [replace(first, noise=VectorNoise("pure", float(e)), release=ReleaseId(f"{e}")) for e in (2, 3)]
     for asked in (first, *others):
-        answered(vector_sums_cohort(), asked)
+        answered(cohort(), asked)
     assert calls == [0]
     between = replace(first.asked, training=replace(first.asked.training, trial=1))
-    answered(vector_sums_cohort(), replace(first, asked=between))
+    answered(cohort(), replace(first, asked=between))
     assert len(calls) == 2
-    answered(replace(vector_sums_cohort(), first=5), first)
+    answered(replace(cohort(), first=5), first)
     assert len(calls) == 3
-    assert len(vector_sums._latest) == 1
+    assert len(parameters._latest) == 1
 
 
-@pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize("kind", KINDS)
 def test_parties_that_cannot_answer_say_why_and_cost_no_other(kind):
-    found = answered(vector_sums_cohort(4, f"{__name__}:Unwilling"), vector_sums_question(kind))
+    found = answered(cohort(0, 4, f"{__name__}:Unwilling"), vector_sums_question(kind))
     assert found.parties.tolist() == [0, 3]
     assert found.failures[1] == "dropped out"
     assert found.failures[2].startswith("InputError: party 2 holds no rows")
 
 
-@pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_no_number_is_the_zero_vector(kind, monkeypatch):
     asked = vector_sums_question(kind, "off")
-    broken = getattr(*KINDS[kind])(vector_sums_cohort(), asked.asked)
+    broken = getattr(*KINDS[kind])(cohort(), asked.asked)
     [array] = broken.arrays.values()
     array[broken.parties == 2, 0, 0] = np.inf
     monkeypatch.setattr(*KINDS[kind], lambda node, asked: broken)
-    vectors = answered(vector_sums_cohort(), asked).arrays["vectors"]
+    vectors = answered(cohort(), asked).arrays["vectors"]
     assert np.isfinite(vectors).all()
     assert not vectors[2].any()
     assert vectors[1].any()

@@ -1,9 +1,4 @@
-"""Votes: each party's own classifier, and predictions out of form are its own failure.
-
-What each party's own classifier scores: the sample that is asked for, whatever blocks and cohorts it comes in.
-
-Products of rows with a matrix: against plain products, and the same bits in every company.
-"""
+"""Votes, ballots, shares and scores of each party's own classifier: the same bits in every company and block."""
 
 from __future__ import annotations
 
@@ -15,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.synthetic import Parties, draw
 from support.training_parties import by_party, make_training
-from support.training_parties import cohort as training_parties_cohort
 
 from aggregator.ensembles.votes import share_norm, share_question
 from aggregator.trial.feature_fitting import fit
@@ -35,32 +29,43 @@ from federation.queries.votes import (
 from parties.party_data.cohort import Cohort, Holdings
 from parties.party_data.isolation import ConstantGroup, Group
 from parties.responses import votes
-from parties.responses import votes as ballots
-from parties.responses import votes as individual
-from parties.responses import votes as products
-from parties.responses import votes as shares
 from parties.responses.votes import row_products, whole_parts
 from parties.training import training
 from parties.training.training import trained
 
+LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 1e-3}}
+
+
+def cohort(first=0, count=5, **arguments):
+    return Cohort(Reference("support.synthetic:Parties", arguments).to_json(), first, count, seed=1)
+
+
+def of_party(submission, party):
+    """What a party has sent."""
+    [array] = submission.arrays.values()
+    return array[submission.parties.tolist().index(party)]
+
+
+def require_same_bits(whole, respond, asked):
+    """Each of six parties sends the same by itself."""
+    for party in range(6):
+        assert of_party(respond(cohort(party, 1), asked), party).tobytes() == of_party(whole, party).tobytes()
+
+
+def votes_question(asked, public):
+    return VotesQuestion(asked, asked.feature_map.transform(public.rows))
+
 
 def test_each_party_votes_with_its_own_classifier(public):
-    asked = make_training(public)
-    question = VotesQuestion(asked, asked.feature_map.transform(public.rows))
-    submission = votes.respond_votes(training_parties_cohort(3, 4), question)
+    question = votes_question(make_training(public), public)
+    submission = votes.respond_votes(cohort(3, 4), question)
     check_submission(question, submission)
     assert sorted(submission.parties) == [3, 4, 5, 6]
-    alone = votes.respond_votes(training_parties_cohort(5, 1), question)
-    np.testing.assert_array_equal(by_party(submission)[5], alone.arrays["votes"][0])
+    alone = votes.respond_votes(cohort(5, 1), question)
+    np.testing.assert_array_equal(of_party(submission, 5), alone.arrays["votes"][0])
     assert submission.guarantee is None
-
-
-def test_votes_agree_with_the_classifier_they_come_from(public):
-    asked = make_training(public)
-    question = VotesQuestion(asked, asked.feature_map.transform(public.rows))
-    submission = votes.respond_votes(training_parties_cohort(0, 2), question)
-    labels = draw(99, 120)[1]
-    assert (submission.arrays["votes"] == labels).mean() > 0.5  # three classes, six rows each
+    first = votes.respond_votes(cohort(0, 2), question).arrays["votes"]
+    assert (first == draw(99, 120)[1]).mean() > 0.5  # three classes, six rows each
 
 
 class Scripted:
@@ -77,33 +82,27 @@ class Scripted:
     predict_proba = predict
 
 
-def scripted(monkeypatch, predicted):
-    monkeypatch.setattr(training, "fit_estimator", lambda *arguments: Scripted(predicted))
-
-
 @pytest.mark.parametrize(
     "predicted",
     [np.zeros(3, int), np.full(120, 3), np.full(120, -1), np.zeros(120), np.array(["a"] * 120)],
     ids=["length", "class", "negative", "float", "text"],
 )
 def test_votes_out_of_form_are_the_partys_own_failure(public, monkeypatch, predicted):
-    scripted(monkeypatch, predicted)
+    monkeypatch.setattr(training, "fit_estimator", lambda *arguments: Scripted(predicted))
     asked = replace(make_training(public, trial=41), classifier={"name": "GaussianNB", "parameters": {}})
-    submission = votes.respond_votes(
-        training_parties_cohort(0, 2), VotesQuestion(asked, asked.feature_map.transform(public.rows))
-    )
+    submission = votes.respond_votes(cohort(0, 2), votes_question(asked, public))
     assert sorted(submission.failures) == [0, 1]
     assert submission.arrays["votes"].shape == (0, 120)
 
 
 def test_individual_scores_are_those_of_the_sample(public):
     question = IndividualQuestion(make_training(public), 3)
-    submission = individual.respond_individual(training_parties_cohort(0, 5), question)
+    submission = votes.respond_individual(cohort(0, 5), question)
     check_submission(question, submission)
     assert sorted(submission.parties) == [0, 1, 2]
     rows, labels = Parties().evaluation()
     features = question.training.feature_map.transform(rows)
-    predicted = by_party(votes.respond_votes(training_parties_cohort(0, 5), VotesQuestion(question.training, features)))
+    predicted = by_party(votes.respond_votes(cohort(0, 5), VotesQuestion(question.training, features)))
     for party, *scores in zip(submission.parties.tolist(), *submission.arrays.values(), strict=True):
         recalls = [(predicted[party][labels == c] == c).mean() for c in range(3)]
         assert scores == pytest.approx([(predicted[party] == labels).mean(), np.mean(recalls)])
@@ -112,10 +111,10 @@ def test_individual_scores_are_those_of_the_sample(public):
 @pytest.mark.parametrize("block", [1, 50, 1 << 22])
 def test_individual_scores_do_not_depend_on_blocks_or_cohorts(public, monkeypatch, block):
     question = IndividualQuestion(make_training(public), 9)
-    whole = individual.respond_individual(training_parties_cohort(0, 9), question)
-    monkeypatch.setattr(individual, "_BLOCK", block)
+    whole = votes.respond_individual(cohort(0, 9), question)
+    monkeypatch.setattr(votes, "_BLOCK", block)
     for first, count in ((0, 9), (2, 1), (3, 4)):
-        part = individual.respond_individual(training_parties_cohort(first, count), question)
+        part = votes.respond_individual(cohort(first, count), question)
         at = [whole.parties.tolist().index(party) for party in part.parties]
         for name, values in part.arrays.items():
             assert values.tobytes() == whole.arrays[name][at].tobytes()
@@ -123,17 +122,17 @@ def test_individual_scores_do_not_depend_on_blocks_or_cohorts(public, monkeypatc
 
 def test_a_deployed_party_has_no_individual_score(public, monkeypatch):
     monkeypatch.setattr(Parties, "evaluation", lambda self: None)
-    monkeypatch.setattr(individual, "_chosen", {})
+    monkeypatch.setattr(votes, "_chosen", {})
     with pytest.raises(InputError, match="simulation"):
-        individual.respond_individual(training_parties_cohort(), IndividualQuestion(make_training(public, trial=55), 3))
+        votes.respond_individual(cohort(), IndividualQuestion(make_training(public, trial=55), 3))
 
 
 def test_many_evaluation_rows_are_thinned_out_in_the_proportions_of_the_classes(monkeypatch):
-    monkeypatch.setattr(individual, "_EVALUATED", 100)
-    monkeypatch.setattr(individual, "_chosen", {})
+    monkeypatch.setattr(votes, "_EVALUATED", 100)
+    monkeypatch.setattr(votes, "_chosen", {})
     labels = np.repeat([1, 0], [700, 300])
     monkeypatch.setattr(Parties, "evaluation", lambda self: (np.arange(1000.0)[:, None], labels))
-    rows, kept = individual._evaluated(training_parties_cohort())
+    rows, kept = votes._evaluated(cohort())
     assert np.bincount(kept).tolist() == [30, 70]
     np.testing.assert_array_equal(rows[:, 0], np.concatenate([np.arange(700, 1000, 10), np.arange(0, 700, 10)]))
 
@@ -154,28 +153,21 @@ class TwoClasses(Group):
 
 @pytest.mark.parametrize("block", [1, 1 << 22])
 def test_two_classes_are_also_scored_by_their_order(monkeypatch, block):
-    monkeypatch.setattr(individual, "_BLOCK", block)
+    monkeypatch.setattr(votes, "_BLOCK", block)
     rows = np.array([[0.1], [0.2], [0.7], [0.4], [0.8]])  # three of class 0, two of class 1
-    evaluation = individual.Evaluation(rows, np.array([0, 0, 0, 1, 1]), np.array([3, 5]))
+    evaluation = votes.Evaluation(rows, np.array([0, 0, 0, 1, 1]), np.array([3, 5]))
     assert evaluation.scores(TwoClasses())["auc"] == pytest.approx([5 / 6, 1 / 6])
     monkeypatch.setattr(TwoClasses, "gives_probabilities", False)
     assert evaluation.scores(TwoClasses())["auc"] == pytest.approx([(2 / 3 + 1 / 2) / 2, (1 / 3 + 1 / 2) / 2])
 
 
 def test_many_rows_are_thinned_evenly_and_a_missing_class_has_no_order(monkeypatch):
-    monkeypatch.setattr(individual, "_ORDERED", 3)
+    monkeypatch.setattr(votes, "_ORDERED", 3)
     rows = np.linspace(0, 1, 12)[:, None]
-    whole = individual.Evaluation(rows, np.repeat([0, 1], 6), np.array([6, 12]))
+    whole = votes.Evaluation(rows, np.repeat([0, 1], 6), np.array([6, 12]))
     assert whole.scores(TwoClasses())["auc"] == pytest.approx([1, 0])
-    one = individual.Evaluation(rows, np.zeros(12, dtype=int), np.array([12, 12]))
+    one = votes.Evaluation(rows, np.zeros(12, dtype=int), np.array([12, 12]))
     assert one.scores(TwoClasses())["auc"] == pytest.approx([0.5, 0.5])
-
-
-LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 1e-3}}
-
-
-def cohort(first=0, count=5, **arguments):
-    return Cohort(Reference("support.synthetic:Parties", arguments).to_json(), first, count, seed=1)
 
 
 def question(public, classifier=LOGISTIC, trial=0):
@@ -210,28 +202,27 @@ def test_leftover_parts_go_to_the_largest_remainders_and_to_the_first_among_equa
 
 def test_a_ballot_is_the_rounded_distribution_of_the_partys_own_classifier(public):
     asked = question(public)
-    submission = ballots.respond_probabilities(cohort(), asked)
+    submission = votes.respond_probabilities(cohort(), asked)
     check_submission(asked, submission)
+    field = asked.fields()["parts"]
+    assert (field.dtype, field.shape) == (np.uint8, (2 * len(asked.rows),))  # a byte per row and class but one
     parts = all_parts(submission, len(asked.rows))
     for group in trained(cohort(), asked.training).groups:
         for party, expected in zip(group.parties, group.probabilities(asked.rows), strict=True):
-            at = int(np.flatnonzero(submission.parties == party)[0])
-            np.testing.assert_allclose(parts[at], expected * BALLOT_PARTS, atol=1 + 1e-9)
+            own = parts[submission.parties.tolist().index(party)]
+            np.testing.assert_allclose(own, expected * BALLOT_PARTS, atol=1 + 1e-9)
 
 
 def test_ballots_are_the_same_bits_whoever_shares_the_cohort_and_whatever_the_tiles(public, monkeypatch):
     asked = question(public)
-    whole = ballots.respond_probabilities(cohort(0, 6), asked)
-    monkeypatch.setattr(ballots, "_TILE_ENTRIES", 21)
-    for party in range(6):
-        alone = ballots.respond_probabilities(cohort(party, 1), asked)
-        at = int(np.flatnonzero(whole.parties == party)[0])
-        assert alone.arrays["parts"].tobytes() == whole.arrays["parts"][at].tobytes()
+    whole = votes.respond_probabilities(cohort(0, 6), asked)
+    monkeypatch.setattr(votes, "_TILE_ENTRIES", 21)
+    require_same_bits(whole, votes.respond_probabilities, asked)
 
 
 def test_the_most_probable_class_is_the_vote(public):
     asked = question(public)
-    submission = ballots.respond_probabilities(cohort(), asked)
+    submission = votes.respond_probabilities(cohort(), asked)
     labels = votes.respond_votes(cohort(), VotesQuestion(asked.training, asked.rows))
     parts = all_parts(submission, len(asked.rows))
     ordered = np.sort(parts, axis=2)
@@ -243,25 +234,21 @@ def test_the_most_probable_class_is_the_vote(public):
 
 def test_a_classifier_without_probabilities_is_each_partys_own_failure(public):
     asked = question(public, {"name": "LinearSVC", "parameters": {}}, trial=3)
-    submission = ballots.respond_probabilities(cohort(0, 2), asked)
+    submission = votes.respond_probabilities(cohort(0, 2), asked)
     assert submission.arrays["parts"].shape == (0, 2 * len(asked.rows))
     assert all("no probabilities" in cause for cause in submission.failures.values())
     assert sorted(submission.failures) == [0, 1]
 
 
 def test_a_broken_party_costs_no_other(public):
-    asked = question(public, trial=4)
-    spoilt = ballots.respond_probabilities(cohort(0, 4, broken=[2]), asked)
-    assert sorted(spoilt.parties.tolist()) == [0, 1, 3]
-    assert list(spoilt.failures) == [2]
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-def test_a_ballot_has_one_byte_per_row_and_class_but_one(public, classes):
-    feature_map = fit(["unit_norm"], public.rows)
-    asked = ProbabilitiesQuestion(Training(feature_map, classes, LOGISTIC, 0), public.rows)
-    assert asked.fields()["parts"].dtype == np.uint8
-    assert asked.fields()["parts"].shape == (len(public.rows) * (classes - 1),)
+    for asked, respond in (
+        (question(public, trial=4), votes.respond_probabilities),
+        (statistic_question(public, trial=4)[0], votes.respond_statistic),
+    ):
+        spoilt = respond(cohort(0, 4, broken=[2]), asked)
+        assert sorted(spoilt.parties.tolist()) == [0, 1, 3]
+        assert list(spoilt.failures) == [2]
+        assert {array.shape[0] for array in spoilt.arrays.values()} == {3}
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -301,12 +288,12 @@ def test_where_the_place_of_a_row_matters_rows_are_multiplied_one_by_one(monkeyp
             found[0] = np.nextafter(found[0], np.inf)
         return found
 
-    products._same_everywhere.cache_clear()
-    monkeypatch.setattr(products.np, "matmul", placed)
+    votes._same_everywhere.cache_clear()
+    monkeypatch.setattr(votes.np, "matmul", placed)
     random = np.random.default_rng(0)
     rows, factor = random.normal(size=(20, 6)), random.normal(size=(6, 4))
     assert row_products(rows, factor).tobytes() == real(rows[:, None, :], factor)[:, 0, :].tobytes()
-    products._same_everywhere.cache_clear()
+    votes._same_everywhere.cache_clear()
 
 
 def statistic_question(public, ballot="labels", trial=0, share="raw", classifier=LOGISTIC):
@@ -317,44 +304,19 @@ def statistic_question(public, ballot="labels", trial=0, share="raw", classifier
 
 
 @pytest.mark.parametrize("ballot", ["labels", "probabilities"])
-def test_a_share_is_what_the_statistic_takes_from_the_partys_votes(public, ballot):
+def test_a_share_is_what_the_statistic_takes_from_the_partys_votes_and_no_longer_than_the_public_norm(public, ballot):
     asked, coordinates = statistic_question(public, ballot)
-    submission = shares.respond_statistic(cohort(), asked)
+    submission = votes.respond_statistic(cohort(0, 40), asked)
     check_submission(asked, submission)
+    sent = submission.arrays["statistic"]
+    assert np.linalg.norm(sent.reshape(40, -1), axis=1).max() <= share_norm(coordinates, 3)
+    assert not asked.fields()["statistic"].invalid(sent).any()
     basis = contrasts(3)
-    for group in trained(cohort(), asked.training).groups:
+    for group in trained(cohort(0, 40), asked.training).groups:
         given = np.eye(3)[group.votes(asked.rows)] if ballot == "labels" else group.probabilities(asked.rows)
         for party, vote in zip(group.parties, given, strict=True):
             expected = basis.T @ vote.T @ coordinates.rows / len(asked.rows)
-            at = int(np.flatnonzero(submission.parties == party)[0])
-            np.testing.assert_allclose(submission.arrays["statistic"][at], expected, atol=1e-14)
-
-
-@pytest.mark.parametrize("ballot", ["labels", "probabilities"])
-def test_no_share_is_longer_than_the_public_norm(public, ballot):
-    asked, coordinates = statistic_question(public, ballot)
-    sent = shares.respond_statistic(cohort(0, 40), asked).arrays["statistic"]
-    assert np.linalg.norm(sent.reshape(40, -1), axis=1).max() <= share_norm(coordinates, 3)
-    assert not asked.fields()["statistic"].invalid(sent).any()
-
-
-@pytest.mark.parametrize("ballot", ["labels", "probabilities"])
-def test_shares_are_the_same_bits_whoever_shares_the_cohort(public, ballot, monkeypatch):
-    monkeypatch.setattr("parties.responses.votes._TILE_ENTRIES", 70)  # several tiles of rows
-    asked, _ = statistic_question(public, ballot)
-    whole = shares.respond_statistic(cohort(0, 6), asked)
-    for party in range(6):
-        alone = shares.respond_statistic(cohort(party, 1), asked)
-        at = int(np.flatnonzero(whole.parties == party)[0])
-        assert alone.arrays["statistic"][0].tobytes() == whole.arrays["statistic"][at].tobytes()
-
-
-def test_a_broken_party_costs_no_other_statistic(public):
-    asked, _ = statistic_question(public, trial=4)
-    spoilt = shares.respond_statistic(cohort(0, 4, broken=[2]), asked)
-    assert sorted(spoilt.parties.tolist()) == [0, 1, 3]
-    assert list(spoilt.failures) == [2]
-    assert spoilt.arrays["statistic"].shape == (3, 2, 3)
+            np.testing.assert_allclose(of_party(submission, party), expected, atol=1e-14)
 
 
 def unit(share):
@@ -384,41 +346,44 @@ CLASSIFIERS = {
 @pytest.mark.parametrize("classifier", CLASSIFIERS)
 def test_a_unit_share_is_the_direction_of_probabilities_and_scores(public, share, classifier):
     asked, coordinates = statistic_question(public, share=share, classifier=CLASSIFIERS[classifier])
-    submission = shares.respond_statistic(cohort(), asked)
+    submission = votes.respond_statistic(cohort(), asked)
     check_submission(asked, submission)
     assert not asked.fields()["statistic"].invalid(submission.arrays["statistic"]).any()
-    found = dict(zip(submission.parties.tolist(), submission.arrays["statistic"], strict=True))
     for group in trained(cohort(), asked.training).groups:
         for place, party in enumerate(group.parties.tolist()):
             expected = expected_share(group, place, asked, coordinates, share)
-            np.testing.assert_allclose(found[party], expected, atol=1e-12)
-            assert np.linalg.norm(found[party]) == pytest.approx(1, abs=1e-12)
+            np.testing.assert_allclose(of_party(submission, party), expected, atol=1e-12)
+            assert np.linalg.norm(of_party(submission, party)) == pytest.approx(1, abs=1e-12)
 
 
 def test_a_classifier_without_probabilities_sends_the_direction_of_its_votes(public):
     asked, coordinates = statistic_question(
         public, share="both", classifier={"name": "RidgeClassifier", "parameters": {}}
     )
-    submission = shares.respond_statistic(cohort(), asked)
+    submission = votes.respond_statistic(cohort(), asked)
     assert len(submission.parties) == 5
     for group in trained(cohort(), asked.training).groups:
         [party] = group.parties
-        votes = np.eye(3)[group.votes(asked.rows)[0]]
-        at = int(np.flatnonzero(submission.parties == party)[0])
-        expected = unit(contrasts(3).T @ votes.T @ coordinates.rows)
-        np.testing.assert_allclose(submission.arrays["statistic"][at], expected, atol=1e-12)
+        cast = np.eye(3)[group.votes(asked.rows)[0]]
+        expected = unit(contrasts(3).T @ cast.T @ coordinates.rows)
+        np.testing.assert_allclose(of_party(submission, party), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("share", ["both", "probabilities", "scores"])
-def test_unit_shares_are_the_same_bits_whoever_shares_the_cohort(public, share, monkeypatch):
-    monkeypatch.setattr("parties.responses.votes._TILE_ENTRIES", 70)
-    monkeypatch.setattr("parties.responses.votes._TOGETHER", 4)
-    asked, _ = statistic_question(public, share=share)
-    whole = shares.respond_statistic(cohort(0, 6), asked)
-    for party in range(6):
-        alone = shares.respond_statistic(cohort(party, 1), asked)
-        at = int(np.flatnonzero(whole.parties == party)[0])
-        assert alone.arrays["statistic"][0].tobytes() == whole.arrays["statistic"][at].tobytes()
+@pytest.mark.parametrize(
+    ("ballot", "share"),
+    [
+        ("labels", "raw"),
+        ("probabilities", "raw"),
+        ("labels", "both"),
+        ("labels", "probabilities"),
+        ("labels", "scores"),
+    ],
+)
+def test_shares_are_the_same_bits_whoever_shares_the_cohort(public, ballot, share, monkeypatch):
+    monkeypatch.setattr(votes, "_TILE_ENTRIES", 70)  # several tiles of rows
+    monkeypatch.setattr(votes, "_TOGETHER", 4)
+    asked, _ = statistic_question(public, ballot, share=share)
+    require_same_bits(votes.respond_statistic(cohort(0, 6), asked), votes.respond_statistic, asked)
 
 
 class OneClass:
@@ -433,19 +398,16 @@ def test_every_party_is_trained_over_all_classes_though_it_has_seen_one(public):
     one_class = Cohort(Reference(f"{__name__}:OneClass", {}).to_json(), 0, 5, seed=1)
     [group] = trained(one_class, asked.training).groups
     assert group.weights.shape[1] == 3
-    sent = shares.respond_statistic(one_class, asked).arrays["statistic"]
+    sent = votes.respond_statistic(one_class, asked).arrays["statistic"]
     np.testing.assert_allclose(np.linalg.norm(sent.reshape(5, -1), axis=1), 1)
     raw, _ = statistic_question(public)
     assert all(isinstance(found, ConstantGroup) for found in trained(one_class, raw.training).groups)
 
 
-def test_shares_without_a_direction_are_zero():
-    found = shares._direction(np.array([[[1e-10, 0.0]], [[np.nan, 1.0]], [[np.inf, 1.0]], [[1e200, 1e200]]]))
+def test_shares_without_a_direction_are_zero_and_those_of_norm_one_need_classifiers_over_all_classes(public):
+    found = votes._direction(np.array([[[1e-10, 0.0]], [[np.nan, 1.0]], [[np.inf, 1.0]], [[1e200, 1e200]]]))
     np.testing.assert_array_equal(found[:3], 0)
     np.testing.assert_allclose(found[3], np.full((1, 2), np.sqrt(0.5)))
-
-
-def test_shares_of_norm_one_need_classifiers_over_all_classes(public):
     asked, coordinates = statistic_question(public)
     with pytest.raises(InputError, match="over: declared"):
         StatisticQuestion(asked.training, asked.rows, coordinates.rows, 1.0, "probabilities", "both")
@@ -460,5 +422,5 @@ def test_rows_that_come_again_count_as_often_as_they_are_there(public):
     counts = np.bincount(again)[:, None]
     np.testing.assert_allclose(summed, counts * asked.coordinates[:7], rtol=1e-13)
     once = replace(asked, rows=few, coordinates=summed)
-    found, expected = (shares.respond_statistic(cohort(), one).arrays["statistic"] for one in (often, once))
+    found, expected = (votes.respond_statistic(cohort(), one).arrays["statistic"] for one in (often, once))
     np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -83,12 +83,8 @@ def test_keys_with_false_signatures_are_no_neighbours() -> None:
     forged = table.cells.copy()
     forged[:4, -1] ^= 1
     refused(world, SHARES, Table(table.numbers, forged).packed(), "6 keys of neighbours that are theirs came, and 7")
-
-
-def test_keys_of_another_party_are_not_those_of_a_neighbour() -> None:
     world = after(KEYS)
-    table = keys_to_me(world)
-    swapped = Table(table.numbers, table.cells[::-1])
+    swapped = Table(table.numbers, keys_to_me(world).cells[::-1])  # each key is that of another party
     refused(world, SHARES, swapped.packed(), "0 keys of neighbours")
 
 
@@ -130,11 +126,8 @@ def test_a_list_without_the_party_is_not_signed_where_one_is_a_quorum() -> None:
     assert world.plan.least == 1
     world.honestly(MASKED)
     refused(world, AGREE, world.living(ME, world.live([ME])), "this party reveals nothing")
-
-
-def test_a_list_of_just_a_quorum_is_signed() -> None:
     world = after(MASKED)
-    assert world.ask(AGREE, ME, world.living(ME, world.live([3, 4])))
+    assert world.ask(AGREE, ME, world.living(ME, world.live([3, 4])))  # of just a quorum
 
 
 def test_who_obeys_a_server_reveals_one_share_of_each_and_nothing_below_a_quorum() -> None:

@@ -1,10 +1,6 @@
-"""A party in masked sums: once, in order, paid for, and the same after a restart.
+"""A party in sums with one server and with two: once, in order, paid for, the same after a restart, no secret kept.
 
 The second of two servers: what it refuses to tell.
-
-What is kept of a sum outlives the process, and nobody else may read it.
-
-A party in sums with two servers: one answer, paid for, and no secret kept.
 """
 
 from __future__ import annotations
@@ -48,6 +44,16 @@ from scenarios.simulated.secure_aggregation import enrolled, uploading_parties
 ME = 1
 
 
+def five(adversary="active", **changed) -> World:
+    """Five parties of whom four are a quorum."""
+    return World(5, adversary, quorum=0.8, absent=0.0, **changed)
+
+
+def refused(world: World, query: int, question: bytes, said: str | None = None) -> None:
+    with pytest.raises(InputError, match=said):
+        world.parties[ME].answer(world.plan.digest, query, question)
+
+
 def total_with(world: World, me) -> list[int]:
     """The sum, where `me()` is party 1 at each query, asked twice."""
     server = MaskedSum(world.plan, world.roster)
@@ -63,7 +69,7 @@ def total_with(world: World, me) -> list[int]:
 
 
 def test_a_party_killed_before_every_answer_is_counted_and_says_the_same(tmp_path) -> None:
-    world, calls = World(5, quorum=0.8, absent=0.0), []
+    world, calls = five(), []
 
     def contribute(plan):
         calls.append("part")
@@ -80,7 +86,7 @@ def test_a_party_killed_before_every_answer_is_counted_and_says_the_same(tmp_pat
 
 
 def test_who_cannot_pay_sends_nothing() -> None:
-    world = World(5, quorum=0.8, absent=0.0)
+    world = five()
 
     def refuse(plan) -> None:
         raise BudgetExceededError("too much")
@@ -91,65 +97,48 @@ def test_who_cannot_pay_sends_nothing() -> None:
     world.honestly(SHARES)
     with pytest.raises(BudgetExceededError):
         world.parties[ME].answer(world.plan.digest, MASKED, world.letters_to(ME, [0, 2, 3, 4]))
-    with pytest.raises(InputError):
-        world.parties[ME].answer(world.plan.digest, MASKED, world.letters_to(ME, [0, 2, 3, 4]))
+    refused(world, MASKED, world.letters_to(ME, [0, 2, 3, 4]))
 
 
 @pytest.mark.parametrize("query", [AGREE, UNMASK, KEYS + 9])
 def test_queries_out_of_order_end_the_sum(query: int) -> None:
-    world = World(5, quorum=0.8, absent=0.0)
+    world = five()
+    refused(world, SHARES, world.plan.packed())  # a sum begins with its first query
     world.honestly(KEYS)
     assert world.ask(query, ME, b"") is None
     assert world.ask(KEYS, ME, world.plan.packed()) is None
 
 
 def test_a_query_that_is_left_out_or_asked_in_other_words_is_told_so() -> None:
-    world = World(5, quorum=0.8, absent=0.0)
+    world = five()
     world.honestly(SHARES)
-    unpaid = world.letters_to(ME, [0, 2, 3, 4])  # what query 2 takes, and is paid for
-    with pytest.raises(InputError):
-        world.parties[ME].answer(world.plan.digest, AGREE, unpaid)
-    world = World(5, quorum=0.8, absent=0.0)
+    refused(world, AGREE, world.letters_to(ME, [0, 2, 3, 4]))  # what query 2 takes, and is paid for
+    world = five()
     world.honestly(MASKED)
-    with pytest.raises(InputError):
-        world.parties[ME].answer(world.plan.digest, MASKED, world.letters_to(ME, [0, 2, 3]))
-
-
-def test_a_sum_begins_with_its_first_query() -> None:
-    world = World(5, quorum=0.8, absent=0.0)
-    with pytest.raises(InputError):
-        world.parties[ME].answer(world.plan.digest, SHARES, world.plan.packed())
+    refused(world, MASKED, world.letters_to(ME, [0, 2, 3]))
 
 
 def test_the_third_query_is_not_asked_of_who_trusts_the_server() -> None:
-    world = World(5, "semi_honest", quorum=0.8, absent=0.0)
+    world = five("semi_honest")
     world.honestly(MASKED)
     assert world.ask(AGREE, ME, world.living(ME, world.live())) is None
 
 
-def test_a_plan_must_be_the_one_of_its_digest() -> None:
-    world = World(5, quorum=0.8, absent=0.0)
-    other = planned(QUESTION, world.roster, 3, TrustTerms(len(world.roster), 0.8), 0.0)
-    with pytest.raises(InputError):
-        world.parties[ME].answer(world.plan.digest, KEYS, other.packed())
-    with pytest.raises(InputError):
-        world.parties[ME].answer(world.plan.digest, KEYS, world.plan.packed() + b" ")
-    fewer = replace(world.plan, contributors=world.plan.contributors + 1)
-    with pytest.raises(InputError):
-        world.parties[ME].answer(fewer.digest, KEYS, fewer.packed())
+def test_a_plan_must_be_the_one_of_its_digest_and_a_part_of_its_numbers() -> None:
+    world = five()
+    refused(world, KEYS, planned(QUESTION, world.roster, 3, TrustTerms(len(world.roster), 0.8), 0.0).packed())
+    refused(world, KEYS, world.plan.packed() + b" ")
+    more = replace(world.plan, contributors=world.plan.contributors + 1)
     two = replace(world.plan, second="11" * 32, neighbours=0, threshold=0)
-    with pytest.raises(InputError):
-        world.parties[ME].answer(two.digest, KEYS, two.packed())
-
-
-def test_a_part_must_be_integers_of_the_planned_number() -> None:
-    world = World(5, quorum=0.8, absent=0.0, contribute=lambda number, plan: np.ones(4, dtype=np.uint64))
-    with pytest.raises(InputError, match="3"):
-        world.parties[ME].answer(world.plan.digest, KEYS, world.plan.packed())
+    for plan in (more, two):
+        with pytest.raises(InputError):
+            world.parties[ME].answer(plan.digest, KEYS, plan.packed())
+    world = five(contribute=lambda number, plan: np.ones(4, dtype=np.uint64))
+    refused(world, KEYS, world.plan.packed(), "3")
 
 
 def test_who_leaves_keeps_no_secret() -> None:
-    world = World(5, quorum=0.8, absent=0.0)
+    world = five()
     world.honestly(SHARES)
     world.parties[ME].leave(world.plan.digest)
     assert world.parties[ME]._memory.load(world.plan.digest).root == b""
@@ -188,12 +177,15 @@ def test_the_masks_of_all_who_are_counted() -> None:
         server.take(PLAN, shown)
 
 
-def test_false_receipts_and_those_that_come_twice() -> None:
+def test_false_receipts_those_that_come_twice_and_plans_that_its_configuration_does_not_allow() -> None:
     _, shown = receipts()
     forged = bytearray(shown)
     forged[10] ^= 1
-    with pytest.raises(InputError):
-        second().take(PLAN, bytes(forged))
+    other = UnmaskingServer(X25519PrivateKey.generate(), TERMS, ProcessMemory())
+    fewer = replace(PLAN, contributors=4)
+    for server, plan, told in ((second(), PLAN, bytes(forged)), (other, PLAN, shown), (second(), fewer, shown)):
+        with pytest.raises(InputError):
+            server.take(plan, told)
     server = second()
     server.take(PLAN, shown[: 4 + RECEIPT])
     with pytest.raises(InputError, match="twice"):
@@ -209,14 +201,6 @@ def test_lists_below_the_quorum_or_of_others() -> None:
     with pytest.raises(InputError):
         server.masks(PLAN, b"\x0f")
     assert first.total(server.masks(PLAN, b"\x1f")).values.tolist() == [15, 15, 15]
-
-
-def test_plans_that_its_own_configuration_does_not_allow() -> None:
-    _, shown = receipts()
-    with pytest.raises(InputError):
-        UnmaskingServer(X25519PrivateKey.generate(), TERMS, ProcessMemory()).take(PLAN, shown)
-    with pytest.raises(InputError):
-        second().take(replace(PLAN, contributors=4), shown)
 
 
 def test_a_party_without_a_secret_harms_nobody_else() -> None:
@@ -250,13 +234,9 @@ def test_another_process_finds_what_was_saved_last(tmp_path) -> None:
     assert memory.load(b"two") is None
     assert stat.S_IMODE((tmp_path / "sums").stat().st_mode) == 0o700
     assert [stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "sums").iterdir()] == [0o600]
-
-
-def test_a_process_forgets() -> None:
-    memory = ProcessMemory()
-    memory.save(b"one", RECORD)
-    assert memory.load(b"one") == RECORD
-    assert ProcessMemory().load(b"one") is None
+    forgotten = ProcessMemory()
+    forgotten.save(b"one", RECORD)
+    assert (forgotten.load(b"one"), ProcessMemory().load(b"one")) == (RECORD, None)
 
 
 def _digested(data: bytes) -> bytes:

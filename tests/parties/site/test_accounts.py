@@ -79,7 +79,7 @@ def test_trusted_answers_have_an_account_and_a_number_of_their_own(opened):
         accounts.charge("c", promise(3.0, Unit.PARTY), True, {})
     accounts.charge("b", promise(3.0, Unit.PARTY), True, {})  # the same one again
     with pytest.raises(BudgetExceededError, match=r"0.*0"):  # without a number of trusted answers none leaves
-        opened(trusted=trusted).charge("a", promise(1.0, Unit.PARTY), True, {})
+        opened(trusted=trusted, table="others").charge("d", promise(1.0, Unit.PARTY), True, {})
 
 
 @pytest.mark.parametrize(("trusted", "named"), [(True, r"allowance\.trusted"), (False, r"allowance\.label")])

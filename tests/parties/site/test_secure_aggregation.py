@@ -64,20 +64,24 @@ def spent(post):
     ids=lambda changed: next(iter(changed)),
 )
 def test_a_plan_that_does_not_follow_from_the_agreement_is_refused_before_anything_is_computed(post, changed):
+    require_refused(post, "secure sum", **changed)
+
+
+def require_refused(post, why, **changed):
+    """A victim refuses the first query of a sum, and nothing is computed."""
     world = LetterWorld(post, **changed)
     assert world.ask(KEYS, VICTIM, b"") is None
-    assert "secure sum" in world.why(NAME)
+    assert why in world.why(NAME)
     assert not post.parts
     assert not post.lines(NAME, "begun")
 
 
-def test_a_site_that_takes_more_to_collude_than_the_plan_refuses_it(post):
+def test_a_site_that_takes_more_to_collude_than_the_plan_or_cannot_pay_refuses_it(post):
     post.sites[NAME] = replace(post.sites[NAME], belief=Belief(colluding=0.3))
-    world = LetterWorld(post)
-    assert world.ask(KEYS, VICTIM, b"") is None
-    assert "2 of them may collude by this party's configuration" in world.why(NAME)
-    assert not post.parts
-    assert not post.lines(NAME, "begun")
+    require_refused(post, "2 of them may collude by this party's configuration")
+    post.epsilon = 0.5
+    post.again(NAME)
+    require_refused(post, "")
 
 
 @pytest.mark.parametrize("servers", ["one_semi_honest", "two"])
@@ -87,25 +91,8 @@ def test_servers_that_a_site_does_not_believe_get_nothing_and_cost_nothing(
     post = town(tmp_path, monkeypatch, SITES, parties={"quorum": 0.8}, servers=servers)
     post.servers = ("one",)
     post.again(NAME)
-    world = LetterWorld(post)
-    assert world.ask(KEYS, VICTIM, b"") is None
-    assert f'write "{servers}" there, too' in world.why(NAME)
-    assert not post.parts
+    require_refused(post, f'write "{servers}" there, too')
     assert [line["event"] for line in post.sites[NAME].journal.lines] == ["refused"]
-
-
-def test_a_plan_of_another_digest_is_refused_before_anything_is_computed(post, world):
-    query = SumQuery(KEYS, bytes(32), world.plan.packed(), world.packet)
-    assert world.send(NAME, query) is None
-    assert "another digest" in world.why(NAME)
-    assert not post.parts
-
-
-def test_what_cannot_be_paid_is_refused_at_once(tmp_path, post):
-    post.epsilon = 0.5
-    post.again(NAME)
-    assert LetterWorld(post).ask(KEYS, VICTIM, b"") is None
-    assert not post.parts
 
 
 @pytest.mark.parametrize("kind", ["votes", "counts"])
@@ -179,33 +166,35 @@ def test_a_query_out_of_order_is_refused(post, world, query):
     assert post.lines(NAME, "refused")
 
 
-def test_a_second_sum_of_one_release_is_refused(post, world):
-    world.honestly(KEYS)
-    other = LetterWorld(post)
-    assert other.plan.digest != world.plan.digest
+@pytest.mark.parametrize("servers", ["one", "two"])
+def test_a_second_sum_of_one_release_is_refused(tmp_path, monkeypatch, flower_process, servers):
+    post = town(tmp_path, monkeypatch, SITES, parties={"quorum": 0.8}, servers=servers)
+    first, other = LetterWorld(post), LetterWorld(post)
+    assert first.ask(KEYS, VICTIM, b"") is not None
+    assert other.plan.digest != first.plan.digest
     assert other.ask(KEYS, VICTIM, b"") is None
     assert "another question was answered in this place" in other.why(NAME)
     assert len(post.parts[NAME]) == 1
+    assert spent(post)[NAME] == (servers == "two")
 
 
-def test_a_sum_belongs_to_its_exchange(post, world):
+def test_a_sum_belongs_to_its_exchange_and_so_does_its_digest(post, world):
     world.honestly(KEYS)
     query = SumQuery(SHARES, world.plan.digest, world_table(world))
     assert world.send(NAME, query, exchange=bytes(16)) is None
     assert "knows nothing of this secure sum" in world.why(NAME)
-
-
-def test_the_digest_of_a_sum_is_that_of_one_exchange(post, world):
-    world.honestly(KEYS)
     query = SumQuery(KEYS, world.plan.digest, world.plan.packed(), world.packet)
     assert world.send(NAME, query, exchange=bytes(16)) is None
     assert "one of another exchange" in world.why(NAME)
     assert len(post.parts[NAME]) == 1
 
 
-def test_a_share_is_not_given_but_in_a_sum(post, world):
+def test_a_share_is_not_given_but_in_a_sum_and_its_plan_is_the_one_of_its_digest(post, world):
     assert world.send(NAME, SumQuery(KEYS, bytes(32), b""), packet=world.packet) is None
     assert "no secure summation" in world.why(NAME)
+    assert world.send(NAME, SumQuery(KEYS, bytes(32), world.plan.packed(), world.packet)) is None
+    assert "another digest" in world.why(NAME)
+    assert not post.parts
 
 
 def test_a_lost_file_is_an_absent_site(post, world):
@@ -265,8 +254,7 @@ def test_two_lists_of_the_living_are_not_signed_also_after_a_restart(post, world
 
 def test_a_victim_is_not_left_alone_in_the_sum(world):
     world.honestly(MASKED)
-    only = world.live(but=[0, 2, 3, 4])
-    assert world.agree(range(5), only) == {}
+    assert world.agree(range(5), world.live(but=[0, 2, 3, 4])) == {}
 
 
 def test_keys_that_the_roster_does_not_vouch_for_are_no_neighbours(world):
@@ -288,10 +276,7 @@ def test_a_second_server_that_a_site_does_not_know_gets_nothing(two):
     """The coordinator has put a key of its own in the place of the second server's."""
     two.seconds = ("11" * 32,)
     two.again(NAME)
-    world = LetterWorld(two)
-    assert world.ask(KEYS, VICTIM, b"") is None
-    assert "compare it by telephone with 'ombud', not with the coordinator" in world.why(NAME)
-    assert not two.parts
+    require_refused(two, "compare it by telephone with 'ombud', not with the coordinator")
     assert [line["event"] for line in two.sites[NAME].journal.lines] == ["refused"]
 
 
@@ -324,14 +309,6 @@ def test_a_site_that_is_killed_before_its_upload_is_kept_pays_once(two, monkeypa
 
 def _killed(*_):
     raise KeyboardInterrupt
-
-
-def test_one_release_is_uploaded_to_one_sum(two):
-    assert LetterWorld(two).ask(KEYS, VICTIM, b"") is not None
-    other = LetterWorld(two)
-    assert other.ask(KEYS, VICTIM, b"") is None
-    assert "another question was answered in this place" in other.why(NAME)
-    assert spent(two)[NAME] == 1
 
 
 @pytest.mark.parametrize("query", [SHARES, MASKED, UNMASK])

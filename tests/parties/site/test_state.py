@@ -30,12 +30,9 @@ def test_nobody_else_may_enter_it_or_read_a_file_in_it(tmp_path):
         State.found(state.folder)
 
 
-def test_a_folder_that_is_gone_is_not_made_again(tmp_path):
+def test_a_journal_that_is_gone_is_missed_and_a_folder_not_made_again(tmp_path):
     with pytest.raises(InputError):
         State.found(tmp_path / "state")
-
-
-def test_a_journal_that_is_gone_is_missed(tmp_path):
     state = State.made(tmp_path / "state")
     State.found(state.folder)
     (state.answers / "ab").write_bytes(b"")
@@ -94,8 +91,12 @@ def holdings(rows, labels=None):
 
 @pytest.fixture
 def identity(tmp_path):
-    def opened():
-        return Identity(tmp_path / "tables", Journal(tmp_path / "journal.jsonl"))
+    def opened(old=None):
+        """What is known of tables; of one, 'old', where its rows are given."""
+        found = Identity(tmp_path / "tables", Journal(tmp_path / "journal.jsonl"))
+        if old is not None:
+            found.remember("old", contents(old, found.key))
+        return found
 
     return opened
 
@@ -108,10 +109,10 @@ def shares(count):
     return holdings(np.concatenate([OLD.rows[:count], -1.0 - np.arange(2 * (100 - count)).reshape(-1, 2)]))
 
 
-def test_the_same_table_is_settled_whatever_its_order(identity):
-    first = identity()
-    first.remember("old", contents(OLD, first.key))
+def test_the_same_table_is_settled_whatever_its_order_and_its_key_is_not_shown(identity):
+    first = identity(OLD)
     again = identity()
+    assert repr(again.key) not in repr(again)
     turned = holdings(OLD.rows[::-1])
     assert contents(turned, again.key).digest == contents(OLD, first.key).digest
     again.require_settled("old", contents(turned, again.key))
@@ -119,23 +120,12 @@ def test_the_same_table_is_settled_whatever_its_order(identity):
     assert [line["event"] for line in again.journal.lines] == ["table"]
 
 
-def test_the_key_to_its_rows_is_not_shown(identity):
-    known = identity()
-    assert repr(known.key) not in repr(known)
-
-
-def test_more_than_a_tenth_of_the_rows_under_another_name_is_refused(identity):
-    known = identity()
-    known.remember("old", contents(OLD, known.key))
+def test_more_than_a_tenth_of_the_rows_and_labels_under_another_name_is_refused(identity):
+    known = identity(OLD)
+    known.require_settled("new", contents(holdings(OLD.rows, np.ones(100)), known.key))
     known.require_settled("new", contents(shares(10), known.key))
     with pytest.raises(InputError, match=r"11%.*new.*old"):
         known.require_settled("new", contents(shares(11), known.key))
-
-
-def test_rows_are_told_apart_by_their_labels(identity):
-    known = identity()
-    known.remember("old", contents(OLD, known.key))
-    known.require_settled("new", contents(holdings(OLD.rows, np.ones(100)), known.key))
 
 
 def test_rows_that_a_table_once_had_are_remembered(identity):
@@ -147,8 +137,7 @@ def test_rows_that_a_table_once_had_are_remembered(identity):
 
 
 def test_the_same_table_by_another_name_is_one(identity):
-    known = identity()
-    known.remember("old", contents(OLD, known.key))
+    known = identity(OLD)
     known.settle_same("new", "old", "ada")
     later = identity()
     later.require_settled("new", contents(OLD, later.key))
@@ -176,8 +165,7 @@ def test_a_new_table_is_another_one_than_each_that_was_known_then(identity):
 
 
 def test_what_knows_the_rows_must_not_be_gone(identity, tmp_path):
-    known = identity()
-    known.remember("old", contents(OLD, known.key))
+    known = identity(OLD)
     others = contents(shares(50), known.key)
     (path,) = (tmp_path / "tables").glob("*.rows")
     whole = path.read_bytes()
@@ -193,8 +181,7 @@ def test_what_knows_the_rows_must_not_be_gone(identity, tmp_path):
 
 
 def test_what_is_kept_tells_of_rows_to_nobody_else(identity, tmp_path):
-    first, other = identity(), Identity(tmp_path / "others", Journal(tmp_path / "other.jsonl"))
-    first.remember("old", contents(OLD, first.key))
+    first, other = identity(OLD), Identity(tmp_path / "others", Journal(tmp_path / "other.jsonl"))
     assert not np.isin(contents(OLD, first.key).rows, contents(OLD, other.key).rows).any()
     line = first.journal.lines[0]
     assert (line["rows"], line["content"]) == (128, contents(OLD, first.key).digest)

@@ -1,11 +1,6 @@
-"""Many certified local regressions at once: against scikit-learn, their certificate, and their bits.
-
-The batched Newton method: what its precision, its packing and its limits may and may not change.
-"""
+"""Many certified local regressions at once: against scikit-learn, their certificate, their bits, and their limits."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import pytest
@@ -17,7 +12,6 @@ from federation.contract.errors import FederationError, InputError
 from federation.numerics.erm import attainable_tolerance, fit_labels, minimise
 from federation.numerics.label_losses import Logistic, Softmax
 from parties.training import batched
-from parties.training import batched as truncated_newton
 from parties.training.batched import attainable_tolerances, fit_many, minimise_many
 
 
@@ -34,13 +28,27 @@ def exact_gradient_norm(rows, labels, classes, regularisation, weights):
     return float(np.sqrt(((residuals.T @ rows / len(rows) + regularisation * weights) ** 2).sum()))
 
 
+def each_party(rows, labels, counts, *others):
+    """The rows and labels of each party, and what else there is of each."""
+    cuts = np.cumsum(counts)[:-1]
+    return zip(np.split(rows, cuts), np.split(labels, cuts), *others, strict=True)
+
+
 def certify(rows, labels, counts, classes, regularisation, tolerances, weights):
     assert weights.shape == (len(counts), *(() if classes == 2 else (classes,)), rows.shape[1])
-    for own, end, tolerance, found in zip(
-        counts, np.cumsum(counts), np.broadcast_to(tolerances, len(counts)), weights, strict=True
-    ):
-        mine = slice(end - own, end)
-        assert exact_gradient_norm(rows[mine], labels[mine], classes, regularisation, found) <= tolerance
+    tolerances = np.broadcast_to(tolerances, len(counts))
+    for own, seen, tolerance, found in each_party(rows, labels, counts, tolerances, weights):
+        assert exact_gradient_norm(own, seen, classes, regularisation, found) <= tolerance
+
+
+def require_agreement(rows, labels, counts, regularisation, tolerance, weights):
+    """Compare with scikit-learn, party by party."""
+    for own, seen, found in each_party(rows, labels, counts, weights):
+        model = LogisticRegression(
+            C=1 / (len(own) * regularisation), fit_intercept=False, solver="newton-cholesky", tol=tolerance,
+            max_iter=1000,
+        )  # fmt: skip
+        np.testing.assert_allclose(np.atleast_2d(found), model.fit(own, seen).coef_, atol=1e-5)
 
 
 def labels_with_every_class(rng, counts, classes):
@@ -75,13 +83,7 @@ def test_agrees_with_scikit_learn(classes, counts, d, regularisation):
     rows, labels = rng.normal(size=(sum(counts), d)), labels_with_every_class(rng, counts, classes)
     tolerance = 1e-6 * regularisation
     weights = fit_many(rows, labels, np.array(counts), classes, regularisation, tolerance)
-    for own, end, found in zip(counts, np.cumsum(counts), weights, strict=True):
-        mine = slice(end - own, end)
-        model = LogisticRegression(
-            C=1 / (own * regularisation), fit_intercept=False, solver="newton-cholesky", tol=tolerance, max_iter=1000
-        )
-        expected = model.fit(rows[mine], labels[mine]).coef_
-        np.testing.assert_allclose(np.atleast_2d(found), expected, atol=1e-5)
+    require_agreement(rows, labels, counts, regularisation, tolerance, weights)
 
 
 @pytest.mark.parametrize("kind", ["duplicates", "zero rows", "constant columns", "separable", "mixed scales"])
@@ -94,12 +96,7 @@ def test_irregular_rows_agree_with_scikit_learn(kind, classes, d):
     rows = irregular(kind, rng, rng.normal(size=(len(labels), d)), labels, classes)
     weights = fit_many(rows, labels, counts, classes, regularisation, 1e-8)
     certify(rows, labels, counts, classes, regularisation, 1e-8, weights)
-    for own, end, found in zip(counts, np.cumsum(counts), weights, strict=True):
-        mine = slice(end - own, end)
-        model = LogisticRegression(
-            C=1 / (own * regularisation), fit_intercept=False, solver="newton-cholesky", tol=1e-8, max_iter=1000
-        )
-        np.testing.assert_allclose(np.atleast_2d(found), model.fit(rows[mine], labels[mine]).coef_, atol=1e-5)
+    require_agreement(rows, labels, counts, regularisation, 1e-8, weights)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 6])
@@ -129,10 +126,9 @@ def test_the_risk_is_that_of_the_single_solver_for_all_row_counts_around_the_wid
     counts = np.arange(1, 40)
     rows, labels = rng.normal(size=(counts.sum(), 20)), rng.integers(0, 3, counts.sum())
     weights = fit_many(rows, labels, counts, 3, 1e-2, 1e-9)
-    for own, end, found in zip(counts, np.cumsum(counts), weights, strict=True):
-        mine = slice(end - own, end)
-        mu = np.eye(3)[labels[mine]].T @ rows[mine] / own
-        np.testing.assert_allclose(found, minimise(rows[mine], mu, 1e-2, gradient_tolerance=1e-9).weights, atol=2e-7)
+    for own, seen, found in each_party(rows, labels, counts, weights):
+        mu = np.eye(3)[seen].T @ own / len(own)
+        np.testing.assert_allclose(found, minimise(own, mu, 1e-2, gradient_tolerance=1e-9).weights, atol=2e-7)
 
 
 @given(st.data())
@@ -294,23 +290,18 @@ def test_attainable_tolerances_are_those_of_each_party():
     ("change", "match"),
     [
         ({"labels": np.array([0, 2, 0])}, r"0.*1"),
-        ({"labels": np.array([0, 0, -1])}, r"0.*1"),
         ({"labels": np.array([0.0, 1.0, 0.0])}, None),
         ({"labels": np.array([0, 1])}, "labels"),
         ({"classes": 1}, "classes"),
         ({"rows": np.ones((3, 0))}, "empty"),
         ({"rows": np.array([[1.0], [1.0], [np.nan]])}, "1"),
-        ({"rows": np.array([[1.0], [-np.inf], [1.0]])}, "1"),
         ({"counts": np.array([1, 1])}, "counts"),
         ({"counts": np.array([3, 0])}, "counts"),
-        ({"counts": np.array([4, -1])}, "counts"),
         ({"counts": np.array([1.0, 2.0])}, "counts"),
         ({"counts": np.array([[1, 2]])}, "counts"),
         ({"regularisation": 0.0}, "regularisation"),
-        ({"regularisation": math.inf}, "regularisation"),
         ({"gradient_tolerance": 1e-15}, r"gradient_tolerance.*0"),
         ({"gradient_tolerance": np.array([1e-8, np.inf])}, r"gradient_tolerance.*1"),
-        ({"gradient_tolerance": np.array([1e-8, np.nan])}, r"gradient_tolerance.*1"),
         ({"gradient_tolerance": np.full(3, 1e-8)}, None),
     ],
 )
@@ -343,7 +334,7 @@ def solve(rows, members, link, regularisation=1e-4, target=1e-10):
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("single_steps", [0, 2, 20])
 def test_either_precision_reaches_the_minimiser(classes, single_steps, monkeypatch):
-    monkeypatch.setattr(truncated_newton, "_SINGLE_STEPS", single_steps)
+    monkeypatch.setattr(batched, "_SINGLE_STEPS", single_steps)
     rows, members, link = problem(classes)
     assert gradient_norms(rows, members, link, 1e-4, solve(rows, members, link)).max() < 2e-10
 
@@ -353,7 +344,7 @@ def test_either_precision_reaches_the_minimiser(classes, single_steps, monkeypat
 def test_packing_changes_no_bit(classes, share, monkeypatch):
     rows, members, link = problem(classes)
     expected = solve(rows, members, link)
-    monkeypatch.setattr(truncated_newton, "LIVE_SHARE", share)
+    monkeypatch.setattr(batched, "LIVE_SHARE", share)
     np.testing.assert_array_equal(solve(rows, members, link), expected)
 
 
@@ -362,18 +353,9 @@ def test_double_precision_takes_over_where_single_precision_stalls(monkeypatch):
     rows[:, :, 0] = 1e5
     weights = solve(rows, members, link, 1e-4, 1e-6)
     assert gradient_norms(rows, members, link, 1e-4, weights).max() < 2e-6
-    monkeypatch.setattr(truncated_newton, "_SINGLE_STEPS", truncated_newton.NEWTON_STEPS)
+    monkeypatch.setattr(batched, "_SINGLE_STEPS", batched.NEWTON_STEPS)
     weights = solve(rows, members, link, 1e-4, 1e-6)
     assert gradient_norms(rows, members, link, 1e-4, weights).max() > 1e-5
-
-
-def test_rows_of_zeros_change_nothing():
-    rows, members, link = problem(3)
-    expected = solve(rows, members, link)
-    filled = np.concatenate([rows, np.zeros((20, 3, 5))], axis=1)
-    longer = np.concatenate([members, np.zeros((20, 3, 3))], axis=2)
-    found = minimise_many(filled, longer, np.full(20, 12), link, 1e-4, np.full(20, 1e-10))
-    np.testing.assert_allclose(found, expected, atol=2e-6)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -395,7 +377,7 @@ def test_parties_that_cannot_finish_are_returned_and_hold_nobody_up(monkeypatch)
     found = solve(rows, members, link)
     others = np.arange(20) != 3
     np.testing.assert_array_equal(found[others], expected[others])
-    monkeypatch.setattr(truncated_newton, "NEWTON_STEPS", 2)
+    monkeypatch.setattr(batched, "NEWTON_STEPS", 2)
     unfinished = solve(*problem(2))
     assert np.isfinite(unfinished).all()
     assert gradient_norms(*problem(2), 1e-4, unfinished).max() > 1e-10
@@ -405,9 +387,9 @@ def test_parties_that_cannot_finish_are_returned_and_hold_nobody_up(monkeypatch)
 def test_the_search_ends_where_the_slope_has_halved(weight, direction):
     """On one separable row: full, much too short and much too long Newton steps."""
     link, lam, one = Logistic(), 1e-3, np.ones((1, 1, 1))
-    problem = truncated_newton._Problem(link, lam, gram=False)
+    problem = batched._Problem(link, lam, gram=False)
     scores = weight * one
-    batch = truncated_newton._Batch(
+    batch = batched._Batch(
         *(np.zeros(1, dtype=int), one, one * (direction > 0), np.ones(1), np.zeros(1), weight * one, scores),
         *(link.probabilities(scores) - (direction > 0), np.ones(1), np.ones(1, dtype=bool)),
     )
@@ -417,7 +399,7 @@ def test_the_search_ends_where_the_slope_has_halved(weight, direction):
         return (direction * (link.probabilities(moved) - (direction > 0) + lam * moved)).item()
 
     gradient = batch.residuals + lam * batch.weights
-    moved = truncated_newton._moved(batch, problem, gradient, direction * one)
+    moved = batched._moved(batch, problem, gradient, direction * one)
     assert 0 < abs(slope_at((moved.weights.item() - weight) / direction)) <= abs(slope_at(0)) / 2
     assert moved.scores.item() == pytest.approx(moved.weights.item(), rel=1e-15)
     assert moved.residuals.item() == (link.probabilities(moved.scores) - (direction > 0)).item()

@@ -1,7 +1,4 @@
-"""Newton's method by elimination: its equations beside LAPACK, its minimisers by their gradients, and their bits.
-
-Lengths that are tried next: between those known to be too short and too long, and near the root.
-"""
+"""Newton's method by elimination: its equations beside LAPACK, its minimisers by their gradients, bits and lengths."""
 
 from __future__ import annotations
 
@@ -151,9 +148,7 @@ def test_a_newton_step_on_a_straight_slope_is_exact():
     np.testing.assert_allclose(tried, [3.0, 0.5, 2.25])
     np.testing.assert_array_equal(low, [1.0, 0.0, 2.0])
     np.testing.assert_array_equal(high, [np.inf, 1.0, np.inf])
-
-
-def test_a_step_out_of_what_is_known_is_halved_and_none_is_longer_than_fourfold():
+    # A step out of what is known is halved, and none is longer than fourfold.
     lengths, slopes, curvatures = np.array([4.0, 1.0]), np.array([1.0, -1.0]), np.array([0.1, 1e-3])
     tried, _, _ = further(lengths, slopes, curvatures, np.array([2.0, 0.0]), np.full(2, np.inf))
     np.testing.assert_allclose(tried, [3.0, 4.0])

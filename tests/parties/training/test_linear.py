@@ -10,7 +10,6 @@ from support.synthetic import draw
 from parties.party_data.cohort import Cohort, Held
 from parties.party_data.isolation import ConstantGroup
 from parties.training import linear
-from parties.training import linear as scores
 from parties.training.classifiers import fit
 
 REGULARISATION = 0.01
@@ -47,6 +46,7 @@ def test_a_party_votes_as_if_it_were_trained_by_itself(rng):
     groups = train(loaded)
     assert sorted(group.seen.shape[-1] if group.seen.ndim == 2 else 1 for group in groups) == [1, 2, 3]
     votes = by_party(groups, lambda group: group.votes(fresh))
+    assert linear.train(COHORT, chosen(loaded, []), 3, REGULARISATION) == ([], {})
     classifier = {"name": "logistic", "parameters": {"regularisation": REGULARISATION}}
     for party, (rows, labels) in enumerate(loaded.each()):
         np.testing.assert_array_equal(votes[party], fit(rows, labels, classifier, rng)(fresh))
@@ -55,14 +55,11 @@ def test_a_party_votes_as_if_it_were_trained_by_itself(rng):
 @pytest.mark.parametrize("size", [1, 7, 64])
 def test_answers_are_the_same_bits_in_every_cohort(size):
     loaded, fresh = holdings(70), np.concatenate([draw(7, 500)[0], np.zeros((3, 4))])
-    votes = by_party(train(loaded), lambda group: group.votes(fresh))
-    shares = by_party(train(loaded), lambda group: group.probabilities(fresh))
-    for first in range(0, 70, size):
-        groups = train(chosen(loaded, range(first, first + size)))
-        for party, one in by_party(groups, lambda group: group.votes(fresh)).items():
-            assert one.tobytes() == votes[party].tobytes()
-        for party, one in by_party(groups, lambda group: group.probabilities(fresh)).items():
-            assert one.tobytes() == shares[party].tobytes()
+    for answer in (lambda group: group.votes(fresh), lambda group: group.probabilities(fresh)):
+        whole = by_party(train(loaded), answer)
+        for first in range(0, 70, size):
+            part = by_party(train(chosen(loaded, range(first, first + size))), answer)
+            assert all(one.tobytes() == whole[party].tobytes() for party, one in part.items())
 
 
 def test_answers_do_not_depend_on_blocks_of_rows():
@@ -123,23 +120,19 @@ def test_large_features_of_one_party_leave_the_others_their_tolerance():
             assert spoilt[party].tobytes() == shares.tobytes()
 
 
-def test_nobody_trains_nothing():
-    assert linear.train(COHORT, chosen(holdings(3), []), 3, REGULARISATION) == ([], {})
-
-
 COHORTS = (1, 7, 64)
 
 
 def cast(weights, seen, rows):
     out = np.full((len(weights), len(rows)), 99, dtype=np.uint8)
-    scores.votes(weights, seen, rows, out)
+    linear.votes(weights, seen, rows, out)
     return out
 
 
 def defined(weights, seen, rows):
     """The votes by definition, in plain Python floats."""
     result = []
-    for one, classes in zip(scores.normalised(weights)[0].tolist(), seen, strict=True):
+    for one, classes in zip(linear.normalised(weights)[0].tolist(), seen, strict=True):
         result.append([])
         for row in rows.tolist():
             totals = []
@@ -191,16 +184,15 @@ def test_votes_do_not_depend_on_tiles(rng, monkeypatch, planes):
     whole = cast(weights, seen, rows)
     sizes = {"_UNPACKED": 1, "_TILE_SCORES": 97, "_TILE_PLANES": 5, "_CONVERTED_ROWS": 1, "_MOST_DOUBTS": 3}
     for name, value in sizes.items():
-        monkeypatch.setattr(scores, name, value)
+        monkeypatch.setattr(linear, name, value)
         np.testing.assert_array_equal(cast(weights, seen, rows), whole)
 
 
 @pytest.mark.parametrize("planes", [1, 3])
 def test_float32_alone_would_get_ties_wrong(rng, monkeypatch, planes):
-    weights, rows = tied(rng, 70, planes, 11, 90)
-    weights, rows = weights / 7, rows / 3  # no longer exact in float32
+    weights, rows = (exact / odd for exact, odd in zip(tied(rng, 70, planes, 11, 90), (7, 3), strict=True))
     seen = labels(rng, 70, planes)
-    monkeypatch.setattr(scores, "rounding_bound", lambda width: np.float32(0))
+    monkeypatch.setattr(linear, "rounding_bound", lambda width: np.float32(0))
     assert (cast(weights, seen, rows) != defined(weights, seen, rows)).any()
 
 
@@ -212,14 +204,14 @@ def test_no_float32_sum_leaves_the_rounding_bound(seed, width, spread):
     weights /= np.linalg.norm(weights, axis=1, keepdims=True)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     index = np.arange(8)
-    exact = scores.scores_in_order(weights[:, None], rows, index[:, None], index[None])[0]
+    exact = linear.scores_in_order(weights[:, None], rows, index[:, None], index[None])[0]
     single, columns = weights.astype(np.float32), rows.astype(np.float32).T
     in_order, backwards = np.zeros((2, 8, 8), dtype=np.float32)
     for j in range(width):
         in_order += single[:, [j]] * columns[j]
         backwards += single[:, [-1 - j]] * columns[-1 - j]
     for total in (single @ columns, in_order, backwards):
-        assert np.abs(total - exact).max() <= scores.rounding_bound(width)
+        assert np.abs(total - exact).max() <= linear.rounding_bound(width)
 
 
 def test_the_rounding_bound_is_of_the_size_of_the_worst_case():
@@ -230,7 +222,7 @@ def test_the_rounding_bound_is_of_the_size_of_the_worst_case():
     total = np.float32(0)
     for entry in lost.astype(np.float32):
         total += entry
-    assert 0.2 * scores.rounding_bound(width) < lost.sum() - total <= scores.rounding_bound(width) * np.sum(lost)
+    assert 0.2 * linear.rounding_bound(width) < lost.sum() - total <= linear.rounding_bound(width) * np.sum(lost)
 
 
 @settings(derandomize=True)
@@ -270,13 +262,13 @@ def test_more_classes_than_a_byte_holds(rng):
     weights, rows = rng.normal(size=(3, 300, 4)), rng.normal(size=(50, 4))
     seen = np.tile(np.arange(0, 600, 2), (3, 1))
     out = np.empty((3, 50), dtype=np.uint16)
-    scores.votes(weights, seen, rows, out)
+    linear.votes(weights, seen, rows, out)
     np.testing.assert_array_equal(out, 2 * np.einsum("pkd,nd->pnk", weights, rows).argmax(axis=2))
 
 
 def test_normalising_is_exact_and_undone_by_the_exponents(rng):
     weights = rng.normal(size=(6, 2, 5)) * 10.0 ** np.arange(-150, 150, 50)[:, None, None]
-    quotients, exponents = scores.normalised(weights)
+    quotients, exponents = linear.normalised(weights)
     np.testing.assert_array_equal(np.ldexp(quotients, exponents[:, None, None]), weights)
     norms = np.linalg.norm(quotients, axis=2).max(axis=1)
     assert norms.min() >= 0.5

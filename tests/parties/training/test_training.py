@@ -1,4 +1,4 @@
-"""The area under the curve, beside scikit-learn's."""
+"""What parties load and train, alone and in company, and the area under the curve, beside scikit-learn's."""
 
 from collections import Counter
 from dataclasses import replace
@@ -18,7 +18,6 @@ from parties.party_data import cohort as holdings_module
 from parties.party_data.cohort import Cohort, Held, Holdings
 from parties.responses import votes as individual
 from parties.responses import votes as voting
-from parties.training import training as loading
 from parties.training import training as module
 from parties.training.classifiers import EstimatorGroup
 from parties.training.linear import LinearGroup
@@ -148,31 +147,27 @@ def test_nodes_in_company_are_trained_once_for_every_training_that_they_are_aske
     assert loads == [2, 6, 6, 6]
 
 
-def test_nodes_that_hold_much_are_trained_by_themselves_and_once(public, loads, monkeypatch):
-    monkeypatch.setattr(module, "_SMALL", 2)
-    for first in (0, 0, 2):
-        trained(replace(cohort(first, 2), company=range(4)), make_training(public, trial=79))
+@pytest.mark.parametrize(("firsts", "much"), [((0, 0, 2), True), ((0, 2), False)], ids=["much", "one by one"])
+def test_nodes_that_gain_nothing_from_company_are_trained_by_themselves(
+    public, training, loads, monkeypatch, firsts, much
+):
+    """They hold much, and are trained once, or have classifiers that are trained one by one."""
+    if much:
+        monkeypatch.setattr(module, "_SMALL", 2)
+    for first in firsts:
+        asked = make_training(public, trial=79) if much else replace(training, classifier=TREE)
+        trained(replace(cohort(first, 2), company=range(4)), asked)
     assert loads == [2, 2]
 
 
-def test_classifiers_that_are_trained_one_by_one_gain_nothing_from_company(training, loads):
-    for first in (0, 2):
-        trained(replace(cohort(first, 2), company=range(4)), replace(training, classifier=TREE))
-    assert loads == [2, 2]
-
-
-def test_all_questions_of_a_world_share_one_training(public, monkeypatch):
+def test_all_questions_of_a_world_share_one_training(public, loads):
     asked = make_training(public, trial=77)
-    calls = []
-    original = module.load
-    monkeypatch.setattr(module, "load", lambda *arguments: calls.append(1) or original(*arguments))
-    voting.respond_votes(cohort(0, 5), VotesQuestion(asked, asked.feature_map.transform(public.rows)))
+    rows = asked.feature_map.transform(public.rows)
+    voting.respond_votes(cohort(0, 5), VotesQuestion(asked, rows))
     individual.respond_individual(cohort(0, 5), IndividualQuestion(asked, 3))
-    assert len(calls) == 1
-    voting.respond_votes(
-        cohort(0, 5), VotesQuestion(make_training(public, trial=78), asked.feature_map.transform(public.rows))
-    )
-    assert len(calls) == 2
+    assert loads == [5]
+    voting.respond_votes(cohort(0, 5), VotesQuestion(make_training(public, trial=78), rows))
+    assert loads == [5, 5]
 
 
 class Spoilt(Parties):
@@ -198,9 +193,10 @@ def rows_of(found):
     return dict(zip(found.parties.tolist(), (rows.tobytes() for rows, _ in found.each()), strict=True))
 
 
-def test_rows_are_those_of_each_party_behind_the_map(monkeypatch):
+def test_rows_are_those_of_each_party_behind_the_map_and_show_their_shape_only(monkeypatch):
     found, failures = loaded(monkeypatch, Parties())
     assert failures == {}
+    assert "array" not in repr(found)
     transform = fit([{"whiten": 3}, "unit_norm"], draw(99, 120)[0]).transform
     for party, (rows, labels) in enumerate(found.each()):
         raw = Parties().holdings(party)
@@ -224,7 +220,7 @@ def test_rows_are_those_of_each_party_behind_the_map(monkeypatch):
     ],
     ids=["columns", "overflow", "infinite", "nan", "class", "negative", "float", "axes", "empty", "vector"],
 )
-def test_unusable_rows_cost_their_own_party_only(monkeypatch, rows, labels, words):
+def test_unusable_rows_cost_their_own_party_only_and_the_cause_stays_home(monkeypatch, rows, labels, words):
     whole, _ = loaded(monkeypatch, Parties())
     found, failures = loaded(monkeypatch, Spoilt(party2=(rows, labels)))
     assert list(failures) == [2]
@@ -232,21 +228,20 @@ def test_unusable_rows_cost_their_own_party_only(monkeypatch, rows, labels, word
     expected = rows_of(whole)
     del expected[2]
     assert rows_of(found) == expected
+    _, deployed = loaded(monkeypatch, Spoilt(party2=(rows, labels)), seed=None)
+    assert deployed == {2: "the party could not answer"}
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint64, np.int16])
-def test_the_type_of_one_party_s_labels_changes_nothing_for_the_others(monkeypatch, kind):
-    whole, _ = loaded(monkeypatch, Parties())
+def test_other_types_of_numbers_load_to_the_same_bits_and_change_nothing_for_the_others(monkeypatch, kind):
     held = Parties().holdings(2)
-    found, failures = loaded(monkeypatch, Spoilt(party2=(held.rows, held.labels.astype(kind))))
+    single = held.rows.astype(np.float32)
+    whole, _ = loaded(monkeypatch, Spoilt(party2=(single.astype(float), held.labels)))
+    found, failures = loaded(monkeypatch, Spoilt(party2=(single, held.labels.astype(kind))))
     assert failures == {}
     assert found.labels.dtype == np.int64
     np.testing.assert_array_equal(found.labels, whole.labels)
-
-
-def test_in_a_deployment_the_cause_stays_home(monkeypatch):
-    _, failures = loaded(monkeypatch, Spoilt(party2=(np.full((2, 4), 1e308), np.array([0, 1]))), seed=None)
-    assert failures == {2: "the party could not answer"}
+    assert rows_of(found) == rows_of(whole)
 
 
 def test_a_provider_that_mixes_up_parties_is_refused(monkeypatch):
@@ -259,22 +254,11 @@ def test_a_provider_that_mixes_up_parties_is_refused(monkeypatch):
     assert "rows of party 4" in failures[3]
 
 
-def test_other_number_types_load_to_the_same_bits(monkeypatch):
-    rows, labels = draw(1003, 6)
-    whole, _ = loaded(monkeypatch, Spoilt(party3=(np.float32(rows).astype(float), labels)))
-    mixed, _ = loaded(monkeypatch, Spoilt(party3=(np.float32(rows), labels.astype(np.uint8))))
-    assert rows_of(mixed) == rows_of(whole)
-
-
 def test_nobody_is_loaded_where_everybody_fails(monkeypatch):
     found, failures = loaded(monkeypatch, Parties(broken=range(6)))
     assert sorted(failures) == list(range(6))
     assert found.rows.shape == (0, 3)
     assert list(found.each()) == []
-
-
-def test_loaded_rows_show_their_shape_only(monkeypatch):
-    assert "array" not in repr(loaded(monkeypatch, Parties())[0])
 
 
 def test_missing_cells_are_data_behind_a_map_that_imputes(monkeypatch):
@@ -302,13 +286,13 @@ class Together(Spoilt):
 
 @pytest.fixture
 def unread(monkeypatch):
-    monkeypatch.setattr(loading, "_latest_held", {})
+    monkeypatch.setattr(module, "_latest_held", {})
 
 
 def test_parties_that_are_handed_over_at_once_load_to_the_same_bits(monkeypatch, unread):
     expected, _ = loaded(monkeypatch, Parties())
     found, failures = loaded(monkeypatch, Together())
-    assert loading._latest_held
+    assert module._latest_held
     assert failures == {}
     assert rows_of(found) == rows_of(expected)
     np.testing.assert_array_equal(found.labels, expected.labels)
@@ -321,16 +305,12 @@ def test_an_unusable_party_among_many_is_found_one_by_one(monkeypatch, unread, r
     assert found.parties.tolist() == [0, 1, 3, 4, 5]
 
 
-def test_where_handing_over_fails_parties_are_asked_one_by_one(monkeypatch, unread):
-    found, failures = loaded(monkeypatch, Together(party99=True))
+@pytest.mark.parametrize(("replaced", "seed"), [({"party99": True}, 1), ({}, None)], ids=["fails", "a site"])
+def test_where_handing_over_fails_and_at_a_site_parties_are_asked_one_by_one(monkeypatch, unread, replaced, seed):
+    found, failures = loaded(monkeypatch, Together(**replaced), seed=seed)
     assert failures == {}
-    assert not loading._latest_held
+    assert not module._latest_held
     assert len(found.parties) == 6
-
-
-def test_a_site_is_asked_for_its_one_party(monkeypatch, unread):
-    loaded(monkeypatch, Together(), seed=None)
-    assert not loading._latest_held
 
 
 SCORES = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=12).map(np.array)

@@ -6,8 +6,6 @@ read (`federation.engines.codec`) and against the node's limits before a row is 
 Real rows are not served by it: Flower's own node runs whatever app a submitted run brings along.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 

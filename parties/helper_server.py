@@ -9,8 +9,6 @@ file before its reply leaves.
 Its service is a site's service without a table. Its replies leave at once, as they contain no row.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`federation`: the command line. Light to import; each command imports its work when it runs."""
 
-from __future__ import annotations
-
 import functools
 import gc
 import os

@@ -3,8 +3,6 @@
 The aggregator's app calls `simulate` by the name that the run configuration gives, with the nodes of that run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

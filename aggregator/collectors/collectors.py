@@ -7,8 +7,6 @@ Collects answers that parties made private themselves, where all that a party sa
 How shares of one noise are added in a simulation: through a masked sum, or in clear where that would take long.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from abc import ABC, abstractmethod

@@ -1,7 +1,5 @@
 """Protocols that send one additive query and learn from the noisy sum: a base for protocols of your own."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal

@@ -8,8 +8,6 @@ the answers spreads further than noise, nothing is clipped, and a party of more 
 many times more. What is not seen at most parties, because noise hides it there, may be seen at a large one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 
@@ -93,7 +91,7 @@ class Changes:
     clipped: int
 
     @staticmethod
-    def of(several: Iterable[Changes | None]) -> tuple[str, ...]:
+    def of(several: "Iterable[Changes | None]") -> tuple[str, ...]:
         """All together as a ledger puts it; nothing where answers are summed as they come.
 
         Examples:

@@ -1,7 +1,5 @@
 """What follows from a noisy sum over all rows of all parties, however it was added up."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -13,8 +13,6 @@ diameter over M. Forms of the bound, each at most the one before:
   turning every row, x -> -x, and for two by turning every label.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Generic, TypeVar
 

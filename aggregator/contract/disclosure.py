@@ -5,8 +5,6 @@ distributed with secure aggregation where parties add shares of one noise. Every
 them in their own words, so that no text can omit or contradict one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -7,8 +7,6 @@ the noise already covers. For `perturb: votes` the agreement is that of the labe
 as well.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache
@@ -153,7 +151,7 @@ def _normal_nodes() -> tuple[np.ndarray, np.ndarray]:
     return nodes, weights / weights.sum()
 
 
-def expected_accuracy(noise: float, public: PublicNumbers, basis: Basis, caveat: str = "") -> Expected:
+def expected_accuracy(noise: float, public: PublicNumbers, basis: "Basis", caveat: str = "") -> "Expected":
     """The share of rows that are told wrongly, by `predicted_accuracy`, beside that of the most frequent class.
 
     `noise` is relative to the largest signal, as b is. `caveat` says what else is taken for granted.
@@ -170,8 +168,8 @@ def expected_accuracy(noise: float, public: PublicNumbers, basis: Basis, caveat:
 
 
 def expected_of_means(
-    noise: float, public: PublicNumbers, basis: Basis, caveat: str = "", *, responses: bool, shrunk: bool
-) -> Expected:
+    noise: float, public: PublicNumbers, basis: "Basis", caveat: str = "", *, responses: bool, shrunk: bool
+) -> "Expected":
     """The same of two classes that are told by the mean of y x, whose noise has this norm, by `noisy_accuracies`.
 
     `public` tells how many features rows have, and perhaps their spectrum, which else is the typical one. Between which

@@ -7,8 +7,6 @@ charged against the budget on its own. `published_together` gives the cost of pu
 mechanism.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -45,7 +43,7 @@ class Budget:
         levels: Mapping[str, float] | None,
         periods: Mapping[str, int] | None = None,
         choice: Mapping[str, Any] | None = None,
-    ) -> Budget | None:
+    ) -> "Budget | None":
         """That of a plan, which has an epsilon and a delta, and its choice as a plain dict; None where it has none."""
         return None if levels is None else cls(levels["epsilon"], levels["delta"], periods or {}, charged(choice))
 

@@ -1,7 +1,5 @@
 """Protocols, tasks and kinds of models by name, this project's own and those of other packages; checked when loaded."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from functools import cache

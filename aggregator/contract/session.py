@@ -5,8 +5,6 @@ What public numbers say against expecting much of a release, told before anybody
 What becomes of noisy vectors, and what a session hands over where the aggregator makes the noise.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -109,7 +107,7 @@ class Session(ABC):
         A collector may be that of another session which asked the same.
         """
 
-    def outlook(self) -> Outlook | None:
+    def outlook(self) -> "Outlook | None":
         """How loud its noise will be, by public numbers; None where it is quiet or no rule is known."""
         return None
 
@@ -131,7 +129,7 @@ class Session(ABC):
         """The name of the noisy answers that it is made of: releases of one source are paid for once."""
         return None
 
-    def perturbable(self) -> Perturbable:
+    def perturbable(self) -> "Perturbable":
         """What gets the aggregator's noise. Raises `InputError` unless a session overrides it."""
         raise InputError(f"{type(self).__name__} has nothing to perturb; its package must be repaired")
 
@@ -237,7 +235,7 @@ class LinearScores:
     profile: np.ndarray
 
     @classmethod
-    def of_features(cls, features: np.ndarray, mixing: np.ndarray, profile: np.ndarray) -> LinearScores:
+    def of_features(cls, features: np.ndarray, mixing: np.ndarray, profile: np.ndarray) -> "LinearScores":
         """Scores F V' M' of values V (blocks, r) for features F (N, r) and an M (C, blocks).
 
         Rows of M must differ from each other by the same distance; class contrasts differ by sqrt(2).

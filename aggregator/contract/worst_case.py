@@ -1,7 +1,5 @@
 """The inputs on which a protocol's noise must do most, as plain arrays: what audits and checks run it on."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -6,8 +6,6 @@ votes.
 `Ensemble` holds the class shares of the public rows, and the minimisers that several variants share.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from types import EllipsisType
 from typing import Any, ClassVar, Literal
@@ -59,7 +57,7 @@ _AUXILIARY_CHECK = "no stage of the feature map was fitted on the auxiliary rows
 
 
 def perturb_output(
-    ensemble: Ensemble, labels: Labels, form: str, regularisation: float, protect: Protect = "party"
+    ensemble: "Ensemble", labels: "Labels", form: str, regularisation: float, protect: Protect = "party"
 ) -> Perturbable:
     """Noise on the minimiser, with the solver's public tolerance charged (2 g / lam).
 
@@ -137,7 +135,7 @@ class Ensemble:
     """Votes of K declared parties on public rows; `places` (N,) says which row that was voted on each of them is."""
 
     public: PublicRows
-    tally: VoteTally
+    tally: "VoteTally"
     places: np.ndarray | EllipsisType = ...
     recipe: ClassVar[tuple[Any, ...]] = ()  # votes are counted in one way
     _minimisers: dict[tuple[Labels, float], np.ndarray] = field(default_factory=dict)

@@ -14,8 +14,6 @@ four; above 8 one in sixty. It is the budget that decides, for every protocol th
 `SummedSession` runs a protocol whose parties' vectors are added by secure aggregation, with shares of one noise.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from bisect import bisect_left
@@ -93,10 +91,10 @@ class CollectedProtocol(Protocol):
         """Why its answers cannot be added up unseen and what to choose, in a sentence; empty where they can."""
 
     @abstractmethod
-    def summand(self, public: PublicRows, question: Any) -> Summand:
+    def summand(self, public: PublicRows, question: Any) -> "Summand":
         """What parties add up unseen in place of the answer to the question; asked for only where they can."""
 
-    def refinement(self, world: World, public: PublicRows) -> Refinement:
+    def refinement(self, world: World, public: PublicRows) -> "Refinement":
         """What becomes of its models before they are released."""
         return Refinement(public)
 
@@ -235,7 +233,9 @@ def louder(terms: TrustTerms) -> float:
 class SummedSession(OneRound):
     """Asks once for each epsilon, as every one has noise of its own; the vectors are the same."""
 
-    def __init__(self, world: World, summand: Summand, refinement: Refinement, noise: VectorNoise, draws: int) -> None:
+    def __init__(
+        self, world: World, summand: Summand, refinement: "Refinement", noise: VectorNoise, draws: int
+    ) -> None:
         plan = self._plan = world.plan
         self._summand, self._refinement, self._noise = summand, refinement, noise
         self._spectrum = world.views.spectrum

@@ -3,8 +3,6 @@
 `ShareAnswers` adds up the parties' own normalised contributions to the statistic; the aggregator never sees a vote.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -43,8 +41,8 @@ class VoteProtocol(CollectedProtocol):
     """
 
     submit: Submit = "votes"
-    ballot: Ballot = "labels"
-    share: Share = "raw"
+    ballot: "Ballot" = "labels"
+    share: "Share" = "raw"
     shape: Shape = "whitened"
     protect: Protect = "party"
     perturb: str
@@ -129,7 +127,7 @@ class VoteProtocol(CollectedProtocol):
         """What turns noisy statistics in these coordinates into models; of protocols that release them."""
         raise NotImplementedError(f"{type(self).__name__} releases no statistic")
 
-    def collector(self, public: PublicRows, question: VoteQuestion, parties: int) -> Ensemble | ShareAnswers:
+    def collector(self, public: PublicRows, question: VoteQuestion, parties: int) -> "Ensemble | ShareAnswers":
         """Where the answers go; what `prepare` is called with."""
         if isinstance(question, StatisticQuestion):
             return ShareAnswers(public.coordinates(self.shape), question, parties)

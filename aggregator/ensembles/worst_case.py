@@ -12,8 +12,6 @@ axis, where little but lam holds it.
 The worst pair of neighbours of vectors that parties add up unseen: one party turns its own round.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ The run configuration names the folder `dir` that `federation deploy` has made, 
 seconds sites are waited for. How it went is told by a file, never by a traceback: whoever has started it reads that.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Mapping

@@ -9,8 +9,6 @@ bit, and a site that has answered the first would refuse the second.
 budget.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import secrets
@@ -54,7 +52,7 @@ class Exchange:
     journals: Path
 
     @classmethod
-    def opened(cls, folder: Path, agreement: Agreement, signing: Ed25519PrivateKey) -> Exchange:
+    def opened(cls, folder: Path, agreement: Agreement, signing: Ed25519PrivateKey) -> "Exchange":
         """The exchange that was begun in a folder, or a new one.
 
         Raises `InputError` for one of another agreement or version of this program, or a key that others may read.
@@ -169,7 +167,7 @@ class Spent:
     charged: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, path: Path) -> Spent:
+    def load(cls, path: Path) -> "Spent":
         """From its file; nothing is spent where there is none. Raises `InputError` for a file that cannot be read."""
         if not path.exists():
             return cls(path)

@@ -10,8 +10,6 @@ instance from a site that is killed while it sends. An exception over one reply 
 before.
 """
 
-from __future__ import annotations
-
 import logging
 import queue
 import threading

@@ -9,8 +9,6 @@ The sites' messages and the list are on disk by then. If the helper server is aw
 for the same list and in the same message. No site is asked again.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping, Sequence

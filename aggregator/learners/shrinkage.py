@@ -5,8 +5,6 @@ its squared distance to the answer over n. The prior knows the declared range of
 is averaged over by the evidence, not chosen: few dimensions make a choice noisy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self

@@ -1,7 +1,5 @@
 """The aggregator's learner as a scikit-learn classifier, for use outside the framework; it adds no noise."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +42,7 @@ class WeightedERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc, unused-
     regularisation: float = 1e-4
     gradient_tolerance: float = 1e-8
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> WeightedERM:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "WeightedERM":
         """Fit to rows X (N, d) and one label per row, which count by their `sample_weight` (N,), at least 0, if given.
 
         Raises `ValueError` for fewer than two classes, and for weights that cannot be used.
@@ -56,7 +54,7 @@ class WeightedERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc, unused-
             raise ValueError("WeightedERM needs two or more classes, got 1 class")
         return self._minimise(X, np.eye(len(classes))[codes], classes, sample_weight)
 
-    def fit_shares(self, X: Any, shares: Any, classes: Any, sample_weight: Any = None) -> WeightedERM:
+    def fit_shares(self, X: Any, shares: Any, classes: Any, sample_weight: Any = None) -> "WeightedERM":
         """Fit to rows X (N, d) and label shares (N, C) on the simplex, column k for classes[k].
 
         Rows count by their `sample_weight` (N,) as in `fit`. Raises `InputError` when shapes differ or a row of shares
@@ -69,7 +67,7 @@ class WeightedERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc, unused-
             raise InputError("each row of shares must be >= 0 and sum to 1 over 2 classes or more; normalise the votes")
         return self._minimise(X, shares, classes, sample_weight)
 
-    def _minimise(self, rows: np.ndarray, shares: np.ndarray, classes: np.ndarray, sample_weight: Any) -> WeightedERM:
+    def _minimise(self, rows: np.ndarray, shares: np.ndarray, classes: np.ndarray, sample_weight: Any) -> "WeightedERM":
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)

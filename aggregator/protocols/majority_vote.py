@@ -1,7 +1,5 @@
 """Protocol `majority_vote` (Hamm, Cao and Belkin 2016, Alg. 1): the majority's class is the label."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """Protocol `parameter_average` (Pathak, Rane and Raj 2010; `avg` of Hamm et al. 2016): the mean of local minimisers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -12,8 +12,6 @@ those that were learned from, r their rank (`rank`), N their number (`rows`). Al
 they take to be small, and ignore that real residuals depend on x.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, Literal
 

@@ -7,8 +7,6 @@ A regression from one noisy release of X'X, X'y and y'y of private rows, and fro
 A session that asks for one noisy X'y over all parties, who share its noise, and learns a regression from it.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

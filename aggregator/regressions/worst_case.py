@@ -5,8 +5,6 @@ The worst pair of neighbours of X'X, X'y and y'y over private rows: a row as lon
 The worst pair of neighbours of one X'y over public rows: the label of a row that is as long as any weighs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Released files of class-ratio estimators and of regressions, linear or neural."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 import numpy as np

@@ -5,8 +5,6 @@ Arrays: `epsilon` (E,), for each release e = 0..E-1; `map` (E,), the number m of
 guarantee per release, and the kind of the models unless they are linear. Each kind adds arrays of its own.
 """
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Sequence, Sized

@@ -10,8 +10,6 @@ number n of each fitted array.
 A network for two classes also stores what earlier rounds had learned.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self

@@ -10,8 +10,6 @@ everything is still masked.
 their masks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

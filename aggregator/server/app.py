@@ -6,8 +6,6 @@ directory, one npz per variant, with `world.json` (ledger, costs, failures); no 
 The baseline `individual`: mean scores of the parties' own classifiers, NON-PRIVATE.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import time
@@ -135,7 +133,7 @@ def _run(grid: Grid, plan: TrialPlan, sums: Summing | None) -> None:
         raise FederationError("\n".join(f"variant '{name}': {cause}" for name, cause in variants.failed.items()))
 
 
-def _ask_for_scores(plan: TrialPlan, views: Views, inquiry: Inquiry) -> list[IndividualScores]:
+def _ask_for_scores(plan: TrialPlan, views: Views, inquiry: Inquiry) -> "list[IndividualScores]":
     """Ask for the baseline of parties on their own behind every map in use, and behind the one of reference.
 
     What suits an ensemble, or noise, may not suit one party.

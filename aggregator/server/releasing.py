@@ -3,8 +3,6 @@
 What one world asks its parties: every distinct question once, for all the collectors that its answers go to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property

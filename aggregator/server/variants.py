@@ -3,8 +3,6 @@
 Variants of a world that fail: one costs its own releases and nobody else's.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator

@@ -5,8 +5,6 @@ Which columns of numbers say nothing, by their names and public rows alone: iden
 Which texts of a text column become indicators, and which columns say nothing, by public rows alone.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

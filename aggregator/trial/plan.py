@@ -3,8 +3,6 @@
 Protocols compute their planned guarantees from its public numbers before any query is sent.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Collection, Mapping
@@ -312,7 +310,7 @@ class TrialPlan:
         """What is declared about parties and servers."""
         return self.public.terms
 
-    def changed(self, **values: Any) -> TrialPlan:
+    def changed(self, **values: Any) -> "TrialPlan":
         """Return the plan with other values of fields, which are found in its parts by their names.
 
         Raises `TypeError` for a name that no part has.
@@ -332,7 +330,7 @@ class TrialPlan:
         return {"world": self.name, **plain, "variants": [asdict(variant) for variant in self.variants]}
 
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> TrialPlan:
+    def from_dict(cls, record: Mapping[str, Any]) -> "TrialPlan":
         """Inverse of `to_dict`. Raises `InputError`, and `TypeError` for values of other types or unknown ones."""
         names = {filed: name for name, filed in _FILED.items()}
         flat = {names.get(name, name): value for name, value in record.items()}
@@ -350,7 +348,7 @@ class TrialPlan:
         path.write_text(json.dumps(self.to_dict(), indent=1))
 
     @classmethod
-    def load(cls, path: Path) -> TrialPlan:
+    def load(cls, path: Path) -> "TrialPlan":
         """Inverse of `save`. Raises `InputError` when the file is missing or malformed."""
         try:
             return cls.from_dict(read_object(path, _REMEDY))

@@ -1,7 +1,5 @@
 """The public rows behind the feature map, and the eigenbasis of their second moment."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

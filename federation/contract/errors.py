@@ -1,7 +1,5 @@
 """Failures a person can act on; each knows the exit code of the command line."""
 
-from __future__ import annotations
-
 import difflib
 import errno
 from collections.abc import Iterable, Iterator

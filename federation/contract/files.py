@@ -1,7 +1,5 @@
 """Files that somebody names: whether they are files at all, before anything is opened that never ends."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -4,8 +4,6 @@
 single rows or labels.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -23,7 +21,7 @@ class Unit(StrEnum):
     PERSON = "person"  # the labels of all rows of one person; features are public
     LABEL = "label"
 
-    def covers(self, other: Unit) -> bool:
+    def covers(self, other: "Unit") -> bool:
         """Whether a guarantee for this unit is one for `other` too: who may change along with more may change alone.
 
         Examples:
@@ -161,7 +159,7 @@ class Guarantee:
         return record
 
     @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Guarantee:
+    def from_dict(cls, record: dict[str, Any]) -> "Guarantee":
         """Inverse of `to_dict`. Raises `InputError` when a part is missing or unknown."""
         with refusing("a guarantee cannot be read"):
             known = dict(record)

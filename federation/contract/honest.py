@@ -4,8 +4,6 @@ A collector asks a query for this declaration, and knows no query itself. All of
 already, so that nothing of what they promise is spent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

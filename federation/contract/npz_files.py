@@ -1,7 +1,5 @@
 """The one way to open an npz file: without pickles, and without memory that the file could not fill."""
 
-from __future__ import annotations
-
 import struct
 import sys
 import warnings

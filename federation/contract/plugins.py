@@ -4,8 +4,6 @@
 `PublicNames` imports the public names of a package when they are first used.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import sys
@@ -69,7 +67,7 @@ class Reference:
         return json.dumps({"target": self.target, "arguments": self.arguments}, sort_keys=True)
 
     @classmethod
-    def from_json(cls, text: str) -> Reference:
+    def from_json(cls, text: str) -> "Reference":
         """Inverse of `to_json`. Raises `InputError` for anything else."""
         with refusing(f"a reference must be JSON with target and arguments, got {text!r:.100}"):
             record = json.loads(text)

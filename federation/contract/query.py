@@ -17,8 +17,6 @@ in exact integers before anything of that size is allocated.
 a million objects.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -106,7 +104,7 @@ class Question(ABC):
         """Numbers that a party holds at a time while it answers, beside its rows and its answer; a bound."""
         return 0
 
-    def assumes(self) -> Declared:
+    def assumes(self) -> "Declared":
         """What the question takes for granted of a party; nothing unless it says so."""
         return NOTHING
 
@@ -134,7 +132,7 @@ class Question(ABC):
         """Whether an answer has a share of a noise only, so that it hides nothing by itself but in a sum."""
         return False
 
-    def require_bounded(self, limits: Limits) -> None:
+    def require_bounded(self, limits: "Limits") -> None:
         """Refuse a question whose answer, or the work for it, is beyond what the code or this site allows.
 
         Nothing is allocated for it. Raises `InputError`.
@@ -306,7 +304,7 @@ class Declared:
     rows_per_person: int | None = None
     honest: int | None = None
 
-    def require(self, assumed: Declared) -> None:
+    def require(self, assumed: "Declared") -> None:
         """Refuse what contradicts this. Raises `InputError` that names both sides' numbers."""
         for declared in fields(self):
             own, theirs = getattr(self, declared.name), getattr(assumed, declared.name)
@@ -490,7 +488,7 @@ class Collector(Protocol):
         """Number of parties whose answer was accepted."""
         ...
 
-    def add(self, submission: Submission) -> dict[int, str]:
+    def add(self, submission: "Submission") -> dict[int, str]:
         """Take a submission in; returns the refused parties and why."""
         ...
 

@@ -7,8 +7,6 @@ simulation, and its releases must not be published.
 `digest` names contents: equal texts and arrays have equal digests.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from collections.abc import Mapping

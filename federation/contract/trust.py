@@ -1,7 +1,5 @@
 """Trust terms: how many parties are enrolled, how many must answer and may collude, and which servers add up."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """Checks of single values: numbers from users, and JSON values against the type hints of a class."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress

@@ -8,8 +8,6 @@ refused.
 Votes are packed with 1, 2, 4 or 8 bits per entry and whole bytes per party.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import weakref

@@ -4,8 +4,6 @@ One simulation serves all worlds that fit its number of nodes. It runs in a thre
 lends its grid to the aggregator's app, whose failures thus reach the caller as they are.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

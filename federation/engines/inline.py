@@ -3,8 +3,6 @@
 `MeasuredGrid` also measures the seconds and bytes of the parties, apart from the aggregator's.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Any, Literal
 

@@ -4,8 +4,6 @@ It does so from any of its steps and at once, so that no code of that process ru
 process, this one needs nothing but Python.
 """
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys

@@ -17,8 +17,6 @@ Flower's nodes have random numbers and join when they are ready. A roll call the
 number in its configuration; both sides of this call are here.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -193,7 +191,7 @@ class SimulationGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not 
     workers = 1  # processes that answer at the same time
     _sent = _answered = 0
 
-    def __init__(self, on_reply: Progress | None = None) -> None:
+    def __init__(self, on_reply: "Progress | None" = None) -> None:
         self._on_reply = on_reply
 
     def _heard(self) -> None:
@@ -229,7 +227,7 @@ class SimulationGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not 
 class StockGrid(SimulationGrid):
     """Numbers the nodes of a Flower grid: node n is partition n - 1."""
 
-    def __init__(self, grid: Grid, on_reply: Progress | None = None) -> None:
+    def __init__(self, grid: Grid, on_reply: "Progress | None" = None) -> None:
         super().__init__(on_reply)
         self._attach(grid)
 
@@ -356,7 +354,7 @@ _SHARES = 8  # calls that a process has before it at least, where several nodes 
 class QueueGrid(SimulationGrid):
     """A Flower grid in this process."""
 
-    def __init__(self, on_reply: Progress | None = None) -> None:
+    def __init__(self, on_reply: "Progress | None" = None) -> None:
         super().__init__(on_reply)
         self._run: Run | None = None
         self._reset({})

@@ -14,8 +14,6 @@ The parties of such a node are served in ever smaller parts. One party's data mu
 counted, and losing the whole batch would do that.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections import deque
@@ -114,7 +112,7 @@ class _Work:
     """The unanswered messages of one node, or of a part of it; a suspect has killed a worker."""
 
     context: Context
-    node: Recovery
+    node: "Recovery"
     suspect: bool = False
 
 
@@ -286,7 +284,7 @@ class RayGrid(QueueGrid):
             work.node.add(work.context, replies)
             self._conclude(work.node)
 
-    def _conclude(self, node: Recovery) -> None:
+    def _conclude(self, node: "Recovery") -> None:
         if node.outstanding == 0:
             self._accept(node.replies())
 

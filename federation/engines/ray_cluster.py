@@ -3,8 +3,6 @@
 `hush` keeps libraries from writing to the terminal; handlers of their loggers still receive every message.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

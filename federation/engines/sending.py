@@ -3,8 +3,6 @@
 `Failures` records which parties could not be counted: one line per cause, with its number of occurrences.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections import Counter, defaultdict
@@ -33,7 +31,7 @@ class Asking:
     parties_per_node: int
     timeout: float | None
 
-    def ask(self, grid: Grid, asked: Sequence[tuple[Question, Sequence[Collector]]], failures: Failures) -> None:
+    def ask(self, grid: Grid, asked: Sequence[tuple[Question, Sequence[Collector]]], failures: "Failures") -> None:
         """Ask every question at every node, for all its collectors, and note in `failures` which parties failed.
 
         A node that errs or answers out of form costs its own parties only; whether enough parties answered is for
@@ -67,7 +65,7 @@ class Asking:
         return range(first, min(first + self.parties_per_node, self.parties))
 
     def _take(
-        self, reply: Message, node: int, question: Question, collectors: Sequence[Collector], failures: Failures
+        self, reply: Message, node: int, question: Question, collectors: Sequence[Collector], failures: "Failures"
     ) -> None:
         """Hand a reply to the question's collectors, and note what failed.
 

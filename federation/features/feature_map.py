@@ -7,8 +7,6 @@ no private data, and anybody can apply it with numpy alone (`FeatureMap.to_array
 party.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping
@@ -96,7 +94,7 @@ class FeatureMap:
         """Numbers of columns before, between and after the steps."""
         return list(accumulate(self.steps, lambda columns, step: step.width(columns), initial=self.columns))
 
-    def parted(self) -> tuple[FeatureMap, FeatureMap]:
+    def parted(self) -> "tuple[FeatureMap, FeatureMap]":
         """Two maps that are this one when they follow each other: what keeps columns apart, and the rest.
 
         Maps that differ in how many directions they keep have the first in common.
@@ -182,7 +180,7 @@ class FeatureMap:
         return json.dumps({"columns": self.columns, "steps": steps}), arrays
 
     @classmethod
-    def from_arrays(cls, description: str, arrays: Mapping[str, np.ndarray]) -> FeatureMap:
+    def from_arrays(cls, description: str, arrays: Mapping[str, np.ndarray]) -> "FeatureMap":
         """Inverse of `to_arrays`; other arrays may be present. Raises `InputError` for anything else."""
         with refusing("the description of a feature map cannot be read"):
             record = json.loads(description)
@@ -202,7 +200,7 @@ def _read(field: Field[Any], value: Any, arrays: Mapping[str, np.ndarray]) -> np
 
     Raises `TypeError` for anything else, and `KeyError` and `OverflowError` for what there is not.
     """
-    if field.type == "np.ndarray":
+    if field.type is np.ndarray:
         array = arrays[value]
         if array.dtype.kind not in "iuf":
             raise TypeError(f"{field.name} must hold real numbers, got {array.dtype}")

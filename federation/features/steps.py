@@ -4,8 +4,6 @@ Every step treats each row alone, with the same floating-point operations howeve
 that a party's features do not depend on who shares its batch.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -344,7 +342,7 @@ class Fourier(Step):
         self._require(np.isfinite(self.frequencies).all(), "finite numbers")
 
     @classmethod
-    def draw(cls, columns: int, gamma: float, features: int, seed: int) -> Fourier:
+    def draw(cls, columns: int, gamma: float, features: int, seed: int) -> "Fourier":
         """D = `features` random features of exp(-gamma |x - y|^2): frequencies N(0, 2 gamma I) from a public seed.
 
         One seed gives the same draws up to scale for every gamma. Raises `InputError` unless gamma is positive and

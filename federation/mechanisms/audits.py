@@ -12,8 +12,6 @@ A negative control makes the same claim with one classic error. An audit that ca
 no power.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ weights that are themselves the protection) is the caller's decision; noise must
 weights. Bags, weights and noisy rows of one release take their bits one after another, or from a key each.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

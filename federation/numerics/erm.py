@@ -6,8 +6,6 @@ tolerance g on every data set costs 2 g / lam of sensitivity (`solver_slack` of 
 Nothing here returns weights that miss the tolerance.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

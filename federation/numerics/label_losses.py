@@ -17,8 +17,6 @@ the probabilities, for parties of so many rows (T, 1, 1); and `curve`, which wri
 log-loss in the scores, times other scores (T, C, n), into `out`, which may be these scores themselves.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from functools import lru_cache

@@ -7,8 +7,6 @@
 - `keep_freed_memory` keeps the memory of large arrays for the next one.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from typing import Any
@@ -17,6 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.contract.errors import InputError
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
 
 _SHIFT, _SPREAD = np.uint64(33), np.uint64(0xFF51AFD7ED558CCD)  # of the last step of MurmurHash3
 _BLOCK_BYTES = 1 << 18  # of rows that are looked at together, so that they stay in cache
@@ -142,11 +144,6 @@ def within_norm(rows: Floats, l1_bound: float | None = None) -> Floats:
             longer = np.maximum(longer, np.abs(rows).sum(axis=1) / l1_bound)
     shortened: Floats = rows / longer[:, None]
     return shortened
-
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
 
 
 def numbers(values: Any, what: str) -> Floats:

@@ -1,7 +1,5 @@
 """Projections onto the probability simplex, and least squares over it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

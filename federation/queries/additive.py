@@ -1,7 +1,5 @@
 """The query for one vector of each party, to which the party adds calibrated noise: a base for queries of your own."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar

@@ -9,8 +9,6 @@ A party adds its share of one noise to the label counts of every bag, its own or
 zeros with a share, so that nobody sees which bags it has.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -132,7 +130,7 @@ class BagQuestion(Question):
 
     bags: Bags
 
-    def honest(self, public: PartySize) -> HonestBags | HonestTotals:
+    def honest(self, public: PartySize) -> "HonestBags | HonestTotals":
         """What can be of bags of so many rows at most, without noise."""
         return HonestBags(public.largest_bag)
 
@@ -483,7 +481,7 @@ def _of_all_bags(guarantee: Guarantee, bags: Bags) -> Guarantee:
 class HonestTotals(Honest):
     """Totals of each bag over parties that have at most `largest` rows of it."""
 
-    def __init__(self, query: BagTotalsQuestion, largest: int) -> None:
+    def __init__(self, query: "BagTotalsQuestion", largest: int) -> None:
         self._most = self.most = largest * query.longest
         self.variance = query.mechanism().variance() if query.noise.aims else 0.0
 

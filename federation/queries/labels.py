@@ -4,8 +4,6 @@ Features are public, labels lie in a declared public range, and a row is at one 
 question alone, so that both sides come to the same.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -207,7 +205,7 @@ class BagSumsQuestion(LabelQuestion):
     noise: BagSumsNoise
     design: BagSums
 
-    def honest(self, public: PartySize) -> HonestBagSums:
+    def honest(self, public: PartySize) -> "HonestBagSums":
         """Sums that the published weights can give."""
         return HonestBagSums(self)
 
@@ -275,7 +273,7 @@ class WeightedSumsQuestion(LabelQuestion):
     noise: WeightedSumsNoise
     design: BagSums
 
-    def honest(self, public: PartySize) -> HonestWeightedSums:
+    def honest(self, public: PartySize) -> "HonestWeightedSums":
         """Sums of labels under weights that are hardly ever large."""
         return HonestWeightedSums(self)
 
@@ -333,7 +331,7 @@ class PrivateLabelsQuestion(LabelQuestion):
     kind: ClassVar[str] = "private_labels"
     noise: LabelsNoise
 
-    def honest(self, public: PartySize) -> HonestLabels:
+    def honest(self, public: PartySize) -> "HonestLabels":
         """Labels where the mechanism can put them."""
         return HonestLabels(self)
 
@@ -387,7 +385,7 @@ class LabelSumsQuestion(LabelQuestion):
     noise: LabelSumsNoise
     shape: Literal["optimal", "whitened", "isotropic"]
 
-    def honest(self, public: PartySize) -> HonestMoments:
+    def honest(self, public: PartySize) -> "HonestMoments":
         """Sums that X'X and the noise can reach."""
         return HonestMoments(self)
 

@@ -5,8 +5,6 @@ What an aggregator may ask of rows with real labels for a linear regression: X'X
 Noise hides whole rows, in all three, or labels of public rows, in X'y alone.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -114,7 +112,7 @@ class SummedQuestion(PrivateQuestion):
         """Randomised response of every label of one party. Raises `InputError`."""
         return _response(self.noise.epsilon)
 
-    def honest(self, public: PartySize) -> HonestSums:
+    def honest(self, public: PartySize) -> "HonestSums":
         """Sums of as many rows as a party says that it has."""
         return HonestSums(self)
 

@@ -6,8 +6,6 @@ The vector is that of a question whose answers are for a trusted aggregator only
 it into a ball itself, and adds a share of the noise that hides all that one party holds in the sum over the parties.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -216,7 +214,7 @@ class IndividualQuestion(ClassifierQuestion):
 class HonestVectors(Honest):
     """Sums of vectors in a ball."""
 
-    def __init__(self, query: VectorSumQuestion) -> None:
+    def __init__(self, query: "VectorSumQuestion") -> None:
         self.longest = query.ball.norm
         self.variance = shares.variance(query.mechanism().additive, query.contributors)
 

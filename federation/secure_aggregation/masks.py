@@ -30,8 +30,6 @@ bound holds for all numbers together but with a probability of 2^-100 (Chernoff)
 A hostile party may send anything, and so wrap the total; it might as well lie.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import struct
@@ -162,7 +160,7 @@ _ROUNDED_UP = 1 + 2**-18  # of the scale of a Gaussian share
 _RARE = 100 * math.log(2)
 
 
-def encoded(steps: Floats | Integers) -> Words:
+def encoded(steps: Floats | Integers) -> "Words":
     """Whole numbers of steps modulo 2^64. Raises `InputError` for what is not whole, or beyond 2^62.
 
     Examples:
@@ -178,7 +176,7 @@ def encoded(steps: Floats | Integers) -> Words:
     return whole.astype(np.int64, copy=False).view(np.uint64)
 
 
-def decoded(total: Words) -> Integers:
+def decoded(total: "Words") -> Integers:
     """The integers from -2^63 to 2^63 - 1 that these are modulo 2^64."""
     return np.ascontiguousarray(total).view(np.int64)
 

@@ -24,8 +24,6 @@ A party's neighbours have positions 0 to k - 1 by where they stand beside it, so
 neighbours has that party at position k - 1 - i of its own.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -105,7 +103,7 @@ class SumPlan:
     colluding: int
     numbers: int
     contributors: int
-    adversary: Adversary
+    adversary: "Adversary"
     second: str
 
     def __post_init__(self) -> None:
@@ -151,7 +149,7 @@ class SumPlan:
         return json.dumps(asdict(self), sort_keys=True).encode()
 
     @classmethod
-    def read(cls, data: bytes) -> SumPlan:
+    def read(cls, data: bytes) -> "SumPlan":
         """From `packed`. Raises `InputError` for anything else."""
         return _read(data)
 

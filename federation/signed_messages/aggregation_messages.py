@@ -5,8 +5,6 @@ The first query brings the question that the sum is over, and its answer what a 
 known by the digest of the sum's plan, which sites and aggregator make alike from what they have agreed on.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, replace
 
@@ -62,7 +60,7 @@ class SumQuery:
         return packet_of(SUM, self.records())
 
     @classmethod
-    def read(cls, packet: bytes) -> SumQuery:
+    def read(cls, packet: bytes) -> "SumQuery":
         """Inverse of `packet`. Raises `InputError`."""
         with refusing("a query of a secure sum cannot be read"):
             known = dict(read_records(packet)[SUM].items())
@@ -90,7 +88,7 @@ class SumAnswer:
         return padded_answer(records_packet(self.records()), 0)
 
     @classmethod
-    def read(cls, records: RecordDict) -> SumAnswer:
+    def read(cls, records: RecordDict) -> "SumAnswer":
         """From the records of a reply. Raises `InputError`."""
         with refusing("an answer of a secure sum cannot be read"):
             found = cls(**dict(records[SUM].items()))

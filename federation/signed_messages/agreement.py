@@ -3,8 +3,6 @@
 A site approves a digest. Whatever differs by one letter is another plan, which it has not approved.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path
@@ -151,7 +149,7 @@ class Agreement(_Closed):
     public_features: bool = False
 
     @model_validator(mode="after")
-    def _keys_differ(self) -> Agreement:
+    def _keys_differ(self) -> "Agreement":
         if (self.servers == "two") is not (self.second is not None):
             raise PydanticCustomError("second", "a second server is named where there are two servers, and only there")
         found = [fingerprint(key) for key in self.keys] if self.sealed else [one.name for one in self.members]
@@ -183,7 +181,7 @@ class Agreement(_Closed):
         return all(one.key for one in self.members) and (self.second is None or bool(self.second.masks))
 
     @property
-    def invitation(self) -> Agreement:
+    def invitation(self) -> "Agreement":
         """The same without the keys."""
         second = self.second and Second(name=self.second.name)
         return self.model_copy(update={"sites": tuple(Member(name=one.name) for one in self.sites), "second": second})
@@ -246,7 +244,7 @@ class Agreement(_Closed):
         return hashlib.sha256(self.canonical()).digest()
 
     @classmethod
-    def load(cls, path: Path) -> Agreement:
+    def load(cls, path: Path) -> "Agreement":
         """From a JSON file. Raises `InputError` that names the file and what is wrong in it."""
         try:
             return cls.model_validate_json(path.read_bytes())

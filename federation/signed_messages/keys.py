@@ -6,8 +6,6 @@ sites mask what they send. An aggregator has an Ed25519 key for its questions, a
 which answers are sealed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import stat

@@ -8,8 +8,6 @@ A packet is Flower's own encoding of the records of `federation.engines.codec`, 
 whichever way it came.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import astuple, dataclass, fields
 from enum import IntEnum
@@ -62,7 +60,7 @@ class Head:
         return _joined(*(value if isinstance(value, bytes) else str(value).encode() for value in astuple(self)))
 
     @classmethod
-    def decoded(cls, encoded: bytes) -> Head:
+    def decoded(cls, encoded: bytes) -> "Head":
         """Inverse of `encoded`. Raises `InputError` for bytes that no head has."""
         try:
             parts = dict(zip((field.name for field in fields(cls)), _parted(encoded, len(fields(cls))), strict=True))
@@ -107,7 +105,7 @@ class SignedQuestion:
     @classmethod
     def signed(
         cls, head: Head, question: bytes, key: Ed25519PrivateKey, known: bytes = NOTHING_KNOWN
-    ) -> SignedQuestion:
+    ) -> "SignedQuestion":
         """Sign a question, whose digest the head has."""
         encoded = head.encoded()
         return cls(encoded, key.sign(_joined(_QUESTION, encoded, known)), question, known)
@@ -138,12 +136,12 @@ class SealedAnswer:
         return _joined(self.ephemeral, self.sealed, self.signature)
 
     @classmethod
-    def decoded(cls, encoded: bytes) -> SealedAnswer:
+    def decoded(cls, encoded: bytes) -> "SealedAnswer":
         """Inverse of `encoded`."""
         return cls(*_parted(encoded, len(fields(cls))))
 
     @classmethod
-    def sealed_for(cls, head: Head, answer: bytes, key: EllipticCurvePrivateKey) -> SealedAnswer:
+    def sealed_for(cls, head: Head, answer: bytes, key: EllipticCurvePrivateKey) -> "SealedAnswer":
         """Seal an answer to the question of a head, and sign it with the site's key."""
         own = X25519PrivateKey.generate()
         ephemeral = own.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)

@@ -9,8 +9,6 @@ Kinds of queries are found through entry points, of this project and of other pa
 A package is imported on first use, so a broken package affects no other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any, TypeAlias, get_type_hints

@@ -5,8 +5,6 @@
 `ManyHoldings` stores many parties' rows one after another: arrays, and no object per party.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -139,7 +137,7 @@ class Cohort:
     company: range | None = None
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Cohort:
+    def from_config(cls, config: Mapping[str, Any]) -> "Cohort":
         """Of a simulation, from a Flower node configuration: `holdings` (a reference as JSON), `first-party`,
         `parties` and `seed`; where the node has company, `first-of-company` and `company`, how many parties that is.
 
@@ -203,7 +201,7 @@ class Held:
         """The position of each row's party, (R,)."""
         return np.repeat(np.arange(len(self.parties)), self.counts)
 
-    def part(self, chosen: np.ndarray) -> Held:
+    def part(self, chosen: np.ndarray) -> "Held":
         """Some of the parties: boolean `chosen` (P,), or positions in ascending order; itself if these are all."""
         kept = np.zeros(len(self.parties), dtype=bool)
         kept[chosen] = True

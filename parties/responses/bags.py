@@ -11,8 +11,6 @@
 For a bag of which a party has no row, the party sends zeros plus its share of the noise.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -7,8 +7,6 @@
 `private_labels` and `label_sums`: rows with labels made private, one by one or in one sum X'y.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

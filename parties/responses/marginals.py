@@ -1,7 +1,5 @@
 """Answers `error_marginals`: noisy numbers of rows and of errors in the bins of every feature (Lacombe et al. 2021)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from federation.contract.guarantee import Unit, protected

@@ -6,8 +6,6 @@ the sum or, where a party has few rows, on every label (randomised response).
 `row_moments`: X'X, X'y and y'y over a party's private rows, or X'y of public rows, with noise or a share of it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from federation.contract.errors import InputError

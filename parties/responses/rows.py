@@ -1,7 +1,5 @@
 """The rows of one party behind a public feature map: with real labels, or of two classes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

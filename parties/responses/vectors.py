@@ -7,8 +7,6 @@ The party computes its vector as for a trusted aggregator; it leaves the party w
 `parameters`: each party's regularised minimiser over all declared classes (Pathak et al. 2010).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import TypeVar

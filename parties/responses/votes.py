@@ -13,8 +13,6 @@ party.
 `individual`: scores of each party's own classifier on evaluation rows (simulation only).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache

@@ -6,8 +6,6 @@ those of b where the party is counted, those of s where it is not, and never of 
 as in Bell et al. 2020). Rules that a party keeps whatever the server does stand beside what enforces them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

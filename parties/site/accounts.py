@@ -12,8 +12,6 @@ forgotten.
 `said` prints a journal for people, with all control characters of received texts removed.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import hashlib
@@ -75,7 +73,7 @@ class Accounts:
 
     table: str
     allowances: Allowances
-    journal: Journal
+    journal: "Journal"
     others: Collection[str] = ()
     _known: dict[str, dict[str, Any]] = field(init=False)
 

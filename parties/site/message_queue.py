@@ -4,8 +4,6 @@ Flower's own node unpacks and imports the app that whoever submits a run has sen
 fetches letters, which are bytes, and sends letters back; what reads and answers them is the code that is installed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import random

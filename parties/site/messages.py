@@ -11,8 +11,6 @@ comes before any computation on a row, and the reply is stored before it leaves.
 ever leaves, at one price, whatever fails.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import shutil

@@ -8,8 +8,6 @@ approved or is denied.
 The service writes down what waits. People decide with commands of their own while it runs.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -4,8 +4,6 @@ What a sum is over, and with whom, it knows from the plan that it has approved; 
 it believes nothing but a fresh nonce. A sum that is a day old is over: its secrets are destroyed.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace

@@ -7,8 +7,6 @@ came. The sending time therefore reveals nothing about the duration, and neither
 signal.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import signal

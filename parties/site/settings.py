@@ -5,8 +5,6 @@ The configuration is a TOML file that only its owner may read. No value comes fr
 error, because a misspelt key would otherwise have no effect.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -101,7 +99,7 @@ class Table(_Closed):
     rows_per_person: Annotated[int, Field(ge=0, le=10**6)] = 0
 
     @model_validator(mode="after")
-    def _one_source(self) -> Table:
+    def _one_source(self) -> "Table":
         if (self.file is None) == (self.query is None) or (self.query is None) != (self.url is None):
             raise _rule("must name a file, or a query and the url of its data base")
         return self
@@ -201,7 +199,7 @@ class Allowance(_Closed):
     trusted: Trusted | None = None
 
     @model_validator(mode="after")
-    def _something(self) -> Allowance:
+    def _something(self) -> "Allowance":
         if all(getattr(self, name) is None for name in type(self).model_fields):
             units = ", ".join(Allowance.model_fields)
             raise _rule(f"must have a section such as [allowance.label], for one of {units}")

@@ -5,8 +5,6 @@
 Rows are stored as digests under a key that never leaves the site, so the stored values reveal no row.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import os
@@ -39,14 +37,14 @@ class State:
     folder: Path
 
     @classmethod
-    def made(cls, folder: Path) -> State:
+    def made(cls, folder: Path) -> "State":
         """The folder, new or as it is."""
         for each in (folder, folder / "answers"):
             each.mkdir(mode=0o700, parents=each is folder, exist_ok=True)
         return cls(folder)
 
     @classmethod
-    def found(cls, folder: Path) -> State:
+    def found(cls, folder: Path) -> "State":
         """The folder as it is. Raises `InputError` where it is not whole, or others may read it."""
         if not folder.is_dir():
             raise InputError(

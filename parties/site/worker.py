@@ -9,8 +9,6 @@ are paid for as if they had not, and answered as blank ones where noise protects
 be a single cell, and whoever asks would learn of it by an answer that is missing, as often as they ask.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging
@@ -89,7 +87,7 @@ class Cost:
         return json.dumps({**vars(self), "guarantee": guarantee}).encode()
 
     @classmethod
-    def from_json(cls, text: bytes) -> Cost:
+    def from_json(cls, text: bytes) -> "Cost":
         """Inverse of `to_json`. Raises `InputError` with what the process says in its place."""
         found = json.loads(text)
         if isinstance(found, str):

@@ -12,8 +12,6 @@ directions are found in single precision, where arithmetic is twice as fast; gra
 when a party has converged, are double precision.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple

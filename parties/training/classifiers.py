@@ -7,8 +7,6 @@ index on ties: an unseen class would tie with every other unseen one and leave t
 `EstimatorGroup` puts a party's scikit-learn classifier behind the interface of batched classifiers.
 """
 
-from __future__ import annotations
-
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
@@ -232,7 +230,7 @@ class EstimatorGroup:
     estimator: Any
     classes: int
 
-    def part(self, chosen: np.ndarray) -> EstimatorGroup:
+    def part(self, chosen: np.ndarray) -> "EstimatorGroup":
         """The one party (`Group.part`)."""
         return replace(self, parties=self.parties[chosen])
 

@@ -12,8 +12,6 @@ rises. Looking for that root, not for a smaller risk, is immune to rounding near
 steps while the weights of separable rows still grow.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

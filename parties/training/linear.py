@@ -8,8 +8,6 @@ that depends on the shape of the block, hence on who shares a cohort, so they on
 change; the few others, exact ties among them, are settled by the defining sum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -42,7 +40,7 @@ class LinearGroup:
     def _stacked(self) -> np.ndarray:
         return self.weights if self.weights.ndim == 3 else self.weights[:, None, :]
 
-    def part(self, chosen: np.ndarray) -> LinearGroup:
+    def part(self, chosen: np.ndarray) -> "LinearGroup":
         """Some of the parties (`Group.part`)."""
         return replace(self, parties=self.parties[chosen], seen=self.seen[chosen], weights=self.weights[chosen])
 

@@ -5,8 +5,6 @@
 `auc` measures how well scores order the rows of two classes.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable, Mapping
@@ -43,7 +41,7 @@ class Trained:
     groups: tuple[Group, ...]
     failures: dict[int, str]
 
-    def of(self, parties: range) -> Trained:
+    def of(self, parties: range) -> "Trained":
         """The same of some parties only."""
         chosen = [(group, (group.parties >= parties.start) & (group.parties < parties.stop)) for group in self.groups]
         failures = {party: cause for party, cause in self.failures.items() if party in parties}

@@ -1,7 +1,5 @@
 """What another tool's run really promises: noisy sums of clipped contributions, round after round, by unit."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 The module also prints the pilot's results. Every number that comes from private rows is marked as such.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -182,7 +180,7 @@ def affordable_draws(seconds: float, share: float) -> int:
 
 def needed_epsilon(
     subject: Subject, ranked: Sequence[Ranked], accuracy: float, until: Deadline, file: Path | None, private: bool
-) -> Needed:
+) -> "Needed":
     """At which epsilon the better of the first two reaches an accuracy: on as many splits as there is time for.
 
     What pooled rows reach is measured on all splits, so that curves of few are read as if these were as hard as all.

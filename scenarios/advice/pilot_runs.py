@@ -4,8 +4,6 @@ Each value is kept as soon as it is measured. Candidates are compared with each 
 intervals and an assessment.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io

@@ -8,8 +8,6 @@ best run is proved in `federation.mechanisms.accounting.private_selection`; it c
 The report of a selection contains its choice and its cost, and nothing else.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import logging

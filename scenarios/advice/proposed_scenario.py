@@ -1,7 +1,5 @@
 """The scenario that follows from advice: its finalists, and why these; it must run before it is written."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from aggregator.advice import Advice, Ranked, contenders, nearest, rank

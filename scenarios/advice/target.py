@@ -1,7 +1,5 @@
 """What advice is about: a file of one's own, a scenario, or public numbers alone; and the scenario that follows."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -7,8 +7,6 @@ Only the public rows and the party data are made up, by the protocol's `worst_ca
 `audit_scenario` audits the variants of a scenario for `federation audit SCENARIO`.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -3,8 +3,6 @@
 The shell waits for completions, so this module imports nothing heavy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated

@@ -4,8 +4,6 @@
 - CSV cells are safe in a spreadsheet, which would run a text that begins like a formula.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -5,8 +5,6 @@
 - `masked_sums`: neighbours, thresholds, failure probabilities and costs of masked sums.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any, Literal, get_args

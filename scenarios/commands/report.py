@@ -1,7 +1,5 @@
 """`federation report` and `federation figure`: pages about one run or several, and figures for papers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any

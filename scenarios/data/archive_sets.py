@@ -1,7 +1,5 @@
 """The data sets of the catalogue that come with scikit-learn or lie in npz files."""
 
-from __future__ import annotations
-
 import gzip
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Data sets by name, and one's own files: every process loads a table once."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """One's own data: a CSV or Parquet file with named columns, an npz file with the arrays X and y, or svmlight."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ The sets A to E have an unlabelled public source and a private target, and are g
 `Draws` generates rows of any number when they are needed; no process ever holds all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -300,7 +298,7 @@ class _Connections:
     ends: tuple[NDArray[np.float64], ...]  # (kinds, values) cumulated probabilities of each text
 
     @classmethod
-    def draw(cls) -> _Connections:
+    def draw(cls) -> "_Connections":
         random = generator(_SEED, "intrusions")
         centres = (_DRAWN_SPREAD * random.standard_normal((_KINDS, _NUMBERS))).astype(np.float32)
         weights = (random.standard_exponential((_KINDS, size)) ** 4 for size in _TEXTS.values())  # a few are usual

@@ -1,7 +1,5 @@
 """What the columns of one's own file look like, before anybody has said what they are for."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

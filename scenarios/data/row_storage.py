@@ -3,8 +3,6 @@
 Rows on disk lie in a file of the temporary folder, which all processes of a run share.
 """
 
-from __future__ import annotations
-
 import atexit
 import fcntl
 import json

@@ -3,8 +3,6 @@
 `DataSet` describes a data set of the catalogue: its reader, its file, and its labels.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -211,7 +209,7 @@ class Table:
             )
         return values
 
-    def with_classes(self, classes: Sequence[str]) -> Table:
+    def with_classes(self, classes: Sequence[str]) -> "Table":
         """The same rows with labels as positions in the declared `classes`, which may name absent ones too.
 
         A number stands for every spelling of it: a declared 1 is also the 1.0 of the file. Raises `InputError`
@@ -231,7 +229,7 @@ class Table:
             )
         return replace(self, classes=tuple(classes), labels=labels)
 
-    def with_positive(self, positive: Sequence[str]) -> Table:
+    def with_positive(self, positive: Sequence[str]) -> "Table":
         """The same rows in two classes: label 1 for the classes `positive` together, 0 for all others.
 
         Their names join those of their members by "+" where that is short; else they are "positive" and "rest".
@@ -260,7 +258,7 @@ class Table:
         if self.drawn:
             raise InputError(f"the rows of '{self.name}' are drawn with its own classes: remove data.{key}")
 
-    def with_range(self, label_range: tuple[float, float], outside: Outside = "refuse") -> Table:
+    def with_range(self, label_range: tuple[float, float], outside: Outside = "refuse") -> "Table":
         """The same rows with real labels in the declared public range [lo, hi].
 
         Labels outside are refused, or with "clip" moved to the nearer end. Raises `InputError` for these, for classes

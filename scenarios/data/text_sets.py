@@ -4,8 +4,6 @@ Comments, tweets and URLs of many days are hashed. The large files are the censu
 (Brahmbhatt et al. 2023, Appendix K).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

@@ -3,8 +3,6 @@
 Sites trust this authority and no other for the one address in their plan, so no public authority has to be asked.
 """
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 from collections.abc import Sequence

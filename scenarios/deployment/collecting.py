@@ -1,7 +1,5 @@
 """Collecting: from sites that have agreed to what was released, as often as it is interrupted on the way."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The folder of a deployment, which nobody but its coordinator may read, and the files in it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -61,7 +59,7 @@ class Folder:
     path: Path
 
     @classmethod
-    def opened(cls, path: Path) -> Folder:
+    def opened(cls, path: Path) -> "Folder":
         """One that is there. Raises `InputError` for any other folder, and for one that others may read."""
         folder = cls(path.absolute())
         if not (folder.path / INVITATION).exists():

@@ -6,8 +6,6 @@ sites agree to the queries that it would send.
 The file of public rows contains the feature columns, and the rows for the aggregator.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The configuration that a new site begins with: what the invitation says, and comments for what only it knows."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a plan means for a site and for its helper server: who asks, what leaves, what it costs, and what is left."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import suppress

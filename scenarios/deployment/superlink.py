@@ -8,8 +8,6 @@ of any size into memory, so that one site could crash it and the aggregator, and
 disk is full.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

@@ -8,8 +8,6 @@ stays. Otherwise the site administrator decides.
 starts it.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ Suggestions are a larger epsilon, more parties, or another variant, all from the
 The assessment contains no guess: it omits what the run has not measured and no accountant can compute from it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -95,8 +93,8 @@ class Verdict:
     without_noise: Finding | None = None
     lost: Lost | None = None
     ranking: Ranking | None = None
-    remedies: tuple[Remedy, ...] = ()
-    rivals: tuple[Rival, ...] = ()
+    remedies: "tuple[Remedy, ...]" = ()
+    rivals: "tuple[Rival, ...]" = ()
     parties_needed: int | None = None
 
     @property
@@ -263,7 +261,7 @@ def _interval(gains: Sequence[Sequence[float]]) -> Interval | None:
 
 def _rivals(
     leading: VariantSummary, aim: float, found: Sequence[VariantSummary], adjacencies: Mapping[str, str]
-) -> list[Rival]:
+) -> "list[Rival]":
     """The best private variant that is surely ahead with a guarantee as good, and one with another if better still."""
     metric, spread = metric_named(leading.metric), leading.by_epsilon[aim]
     ahead = []

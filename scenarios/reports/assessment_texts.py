@@ -3,8 +3,6 @@
 `bag_remarks` reports what estimators of class ratios found about their bags, over all releases of a run.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

@@ -3,8 +3,6 @@
 What releases over periods have spent on one unit, in words: the entry `over_periods` of a run's ledger.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

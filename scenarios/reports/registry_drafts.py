@@ -6,8 +6,6 @@ questions that NIST SP 800-226 (Near, Darais, Lefkovitz, Howarth 2025) asks abou
 program cannot know stays a question that begins with TODO; the registry refuses an entry with one of them.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

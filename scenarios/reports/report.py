@@ -1,7 +1,5 @@
 """One self-contained page per run or comparison of runs: what was reached, who is protected, what it cost."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence

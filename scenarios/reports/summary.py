@@ -3,8 +3,6 @@
 Short names of variants: of the options in a long name those that tell it from the others of its run.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter
@@ -51,7 +49,7 @@ class Spread:
     by_split: Mapping[int, Sequence[float]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, by_split: Mapping[int, Sequence[float]], kept: float | None = None) -> Spread:
+    def of(cls, by_split: Mapping[int, Sequence[float]], kept: float | None = None) -> "Spread":
         """From the values of each split's releases; at least one value per split.
 
         Examples:

@@ -3,8 +3,6 @@
 Paired values come from the same splits. The texts of cells and claims are the same on the terminal and on the pages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -32,7 +30,7 @@ class Cell:
     paper: Published | None
     ours: Spread | None
     default: Spread | None
-    difference: Paired | None
+    difference: "Paired | None"
     reasons: tuple[Reason, ...]
 
     @property
@@ -62,7 +60,7 @@ class Tested:
 
     claim: Claim
     setting: str
-    found: Paired
+    found: "Paired"
     verdict: Verdict
     reasons: tuple[Reason, ...]
 
@@ -216,7 +214,7 @@ def numbers(own: Iterable[Reason], reasons: Sequence[Reason]) -> str:
     return ", ".join(map(str, sorted(reasons.index(reason) + 1 for reason in own)))
 
 
-def difference(metric: str, found: Paired | None) -> str:
+def difference(metric: str, found: "Paired | None") -> str:
     """A paired difference with its interval and Wilcoxon's p.
 
     Examples:

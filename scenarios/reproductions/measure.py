@@ -3,8 +3,6 @@
 Each scenario runs in a directory of its own, which a later run continues.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

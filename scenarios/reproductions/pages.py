@@ -3,8 +3,6 @@
 A figure has one panel per setting, with the paper's points, ours as published, and our default.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

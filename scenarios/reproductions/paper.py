@@ -7,8 +7,6 @@ Printed values are not in Python but in scenarios/papers/published.csv, one line
 The papers are the folders of `scenarios.papers`, each with a module of its own name that has a `PAPER`.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 import importlib
@@ -60,7 +58,7 @@ class Pick:
     metric: str = "accuracy"
     epsilon: str = ""
     where: Mapping[str, str] = field(default_factory=dict)
-    beside: Pick | None = None
+    beside: "Pick | None" = None
     of: Callable[[float, float], float] = sub
 
 
@@ -102,7 +100,7 @@ class Part:
     overrides: tuple[str, ...] = ()
     quick: tuple[str, ...] | None = ()
     substitute: str = ""
-    missing: Part | None = None
+    missing: "Part | None" = None
     check: tuple[str, ...] | None = None
 
 

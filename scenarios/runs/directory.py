@@ -6,8 +6,6 @@ results, and a resumed run accepts no result that has changed since.
 All checksums are in one file of the run directory: a mapping from trials to their files, by paths in that directory.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
@@ -29,11 +27,11 @@ class RunDirectory:
     """Paths and cells of one run; `fresh` when it held nothing before."""
 
     path: Path
-    checksums: Checksums
+    checksums: "Checksums"
     fresh: bool = False
 
     @classmethod
-    def open(cls, out: Path | None, name: str, resume: bool) -> RunDirectory:
+    def open(cls, out: Path | None, name: str, resume: bool) -> "RunDirectory":
         """The directory to write to: `out`, or runs/NAME (runs/NAME-2, ... for further runs).
 
         With `resume` an existing one is continued, `out`, or the latest of the name, and where there is none it is

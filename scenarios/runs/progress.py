@@ -3,8 +3,6 @@
 The remaining time follows from the finished trials: an honest figure, a bound, or none.
 """
 
-from __future__ import annotations
-
 import logging
 import resource
 import sys
@@ -146,7 +144,7 @@ class TerminalProgress(Progress, AbstractContextManager["TerminalProgress"]):
         self._bars.advance(self._worlds)
 
 
-def words(left: Left) -> str:
+def words(left: "Left") -> str:
     """What is left as h:mm:ss, a bound while no world is done, or that it is not known yet.
 
     Examples:

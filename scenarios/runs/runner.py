@@ -3,8 +3,6 @@
 `preview` describes a run from public numbers and the shape of the data; it trains and writes nothing.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections import Counter, defaultdict

@@ -3,8 +3,6 @@
 Releases over periods: how many are about the same unit, and what they have spent on it together.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 The features of `pooled` do not depend on what private releases can afford, since central data would not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

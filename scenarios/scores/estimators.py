@@ -1,7 +1,5 @@
 """Released models as estimators of scikit-learn: nothing of a simulation is needed to use one."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Collection
 from numbers import Real
@@ -103,13 +101,13 @@ class ReleasedEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         return rows
 
 
-def _decides(model: ReleasedClassifier) -> bool:
+def _decides(model: "ReleasedClassifier") -> bool:
     if model._has(model.release.models.decided):
         return True
     raise AttributeError(f"models of the variant '{model.variant_}' name classes, without numbers that decide")
 
 
-def _tells_probabilities(model: ReleasedClassifier) -> bool:
+def _tells_probabilities(model: "ReleasedClassifier") -> bool:
     if model._has(model.release.models.probabilities):
         return True
     raise AttributeError(

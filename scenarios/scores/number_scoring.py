@@ -12,8 +12,6 @@ M. M is cross-fitted: a row's probabilities come from a classifier that has not 
 Regressions, and the baseline of least squares on all rows, are scored by their errors on test rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self

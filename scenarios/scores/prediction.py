@@ -1,7 +1,5 @@
 """Applies a released model to new rows. That is post-processing: it costs no privacy beyond the release's own."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -4,8 +4,6 @@ files.
 `Unscored` stands in for scores where a scenario holds out no test rows.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence

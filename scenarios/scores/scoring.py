@@ -1,7 +1,5 @@
 """The interface of scoring, and the tasks by which releases are scored, of this project and of other packages."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping

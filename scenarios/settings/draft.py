@@ -1,7 +1,5 @@
 """A first scenario for one's own file: what it says, and why it says so."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A scenario written out as a file that explains itself: every default, and a comment on every key.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from types import MappingProxyType

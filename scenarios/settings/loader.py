@@ -5,8 +5,6 @@ only `true` and `false` are booleans, and whatever is not plainly a number is te
 set of rules would read as something else.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

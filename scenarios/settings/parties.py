@@ -4,8 +4,6 @@ The classifier is regularised logistic regression, a scikit-learn classifier by 
 `data.auxiliary`, `parties.partition`, `parties.bags` and `trials.periods`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Annotated, Any, Literal

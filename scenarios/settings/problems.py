@@ -1,7 +1,5 @@
 """Validation errors in plain words: the key path, what is allowed, what came, the nearest name."""
 
-from __future__ import annotations
-
 import json
 import typing
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """The entries under `protocols`: options checked by the protocol's own class, lists expanded to variants."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import itertools
@@ -121,7 +119,7 @@ class Protocol:
         return {name: value for name, value in self.to_plain().items() if name not in hidden}
 
     @classmethod
-    def parse(cls, entry: Any) -> Protocol:
+    def parse(cls, entry: Any) -> "Protocol":
         """Check an entry of a scenario file; raises pydantic errors for each thing that is wrong with it."""
         if not isinstance(entry, dict):
             raise rule("must be a section such as {kind: soft_vote}")

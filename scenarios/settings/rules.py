@@ -7,8 +7,6 @@
 - `why_default` explains how the defaults of a protocol were chosen.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import inspect

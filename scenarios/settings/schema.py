@@ -3,8 +3,6 @@
 Variants of the protocols differ, and have names that are valid file names.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """The sections of a scenario file: frozen models with every default and, for each key, what it means."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal

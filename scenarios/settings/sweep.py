@@ -1,7 +1,5 @@
 """A scenario's sweeps expanded: to worlds with scalars only, and to the variants that each world releases."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Values of scenario files that plain types do not cover: sections, swept scalars, shares of rows, feature stages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Words and limits of scenario files that simulations read too: light to import, as every worker does."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -3,8 +3,6 @@
 Sets with prescribed shares have exact counts and the largest size that the rows allow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

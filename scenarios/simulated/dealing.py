@@ -3,8 +3,6 @@
 Public rows need not be a random sample: a data set may name them, or they are chosen along a column.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

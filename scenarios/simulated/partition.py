@@ -1,7 +1,5 @@
 """Which rows are public, which are for testing, and which party holds each of the others, in which bag."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property

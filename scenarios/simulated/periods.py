@@ -5,8 +5,6 @@ within each period once, whatever releases look at it: a row has the same party 
 public stays so and is never anybody's private row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date

@@ -15,8 +15,6 @@ Both kinds of sum give the same total, as masks cancel, or none: where a masked 
 total, the exact sum does as well. Its cost is reported in its place.
 """
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -5,8 +5,6 @@ Every process cuts the data set itself from the same seed, so private rows never
 `Conduct` decides who responds, who attacks, and how. It is keyed by seed and split, and nothing else matters.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace

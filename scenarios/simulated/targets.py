@@ -8,8 +8,6 @@ In a deployment nobody can check a floor without revealing something. A simulati
 whether the floor holds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """For authors of protocols: `check_protocol` holds one against its contract, as scikit-learn's check_estimator does."""
 
-from __future__ import annotations
-
 from scenarios.testing.checks import CheckFailed, check_protocol, checks
 
 __all__ = ["CheckFailed", "check_protocol", "checks"]

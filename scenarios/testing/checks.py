@@ -1,7 +1,5 @@
 """What a protocol must keep to, as checks that say what is wrong in one sentence."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -3,8 +3,6 @@
 `GenericPair` is a pair of neighbours that an auditor builds by itself; it exposes protocols whose own pair is harmless.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 `trained` uses Adam, with steps that count rows (Brahmbhatt et al. 2023, Appendix K.1).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

@@ -5,8 +5,6 @@ the squared bag loss by Adam and stops early on released bags. The checks of row
 rows, are here as well.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -159,7 +157,7 @@ class BagNetwork(RegressorMixin, BaseEstimator):  # type: ignore[misc, unused-ig
             )
         return network
 
-    def _network(self) -> Perceptron:
+    def _network(self) -> "Perceptron":
         return Perceptron((len(self.centre_), *self.hidden, 1))
 
     def _scaled(self, rows: np.ndarray) -> np.ndarray:
@@ -242,7 +240,7 @@ class ReleasedBags:
 
 
 def bag_loss(
-    network: Perceptron,
+    network: "Perceptron",
     parameters: np.ndarray,
     bags: ReleasedBags,
     chosen: np.ndarray,
@@ -294,7 +292,7 @@ class Schedule(Protocol):
 
 
 def train(
-    network: Perceptron, bags: ReleasedBags, held_out: int, batch: int, options: Schedule, random: np.random.Generator
+    network: "Perceptron", bags: ReleasedBags, held_out: int, batch: int, options: Schedule, random: np.random.Generator
 ) -> Trained:
     """Adam on the bag loss of all bags but `held_out` of them, chosen at random, with `batch` bags a step.
 

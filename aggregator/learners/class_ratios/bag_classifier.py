@@ -16,8 +16,6 @@ fitted to parts of the bags and tried on what was left out; their probabilities 
 which ratios of the classes a set is most likely.
 """
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Iterator, Sequence
@@ -253,7 +251,7 @@ class Transition(NamedTuple):
     matrix: np.ndarray
 
     @classmethod
-    def of(cls, proportions: np.ndarray, sizes: np.ndarray) -> Transition:
+    def of(cls, proportions: np.ndarray, sizes: np.ndarray) -> "Transition":
         """For bags of `sizes` (M,) with `proportions` (M, C), which are projected to the simplex first."""
         inside = np.maximum(simplex.project(proportions), _LEAST_PROPORTION)
         joint = inside / inside.sum(axis=1, keepdims=True) * (sizes / sizes.sum())[:, None]

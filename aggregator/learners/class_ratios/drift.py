@@ -5,8 +5,6 @@
 `intervals` account for all errors whose sizes are known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -39,7 +37,7 @@ class Sketch(NamedTuple):
     variance: np.ndarray
 
     @classmethod
-    def of_rows(cls, bags: Sequence[np.ndarray], seed: int) -> Sketch:
+    def of_rows(cls, bags: Sequence[np.ndarray], seed: int) -> "Sketch":
         """Of rows in their five largest principal components, or as many as they have.
 
         Raises `InputError` where no bag has two rows.
@@ -53,7 +51,7 @@ class Sketch(NamedTuple):
         return cls(found.means, found.covariance() + least, np.zeros(len(bags)))
 
     @classmethod
-    def of_means(cls, means: np.ndarray, covariance: np.ndarray, variance: np.ndarray) -> Sketch:
+    def of_means(cls, means: np.ndarray, covariance: np.ndarray, variance: np.ndarray) -> "Sketch":
         """Of mean features (M, D) along the five directions in which rows differ most, by their covariance (D, D)."""
         values, vectors = np.linalg.eigh(covariance)
         kept = values > _NEGLIGIBLE * values[-1]

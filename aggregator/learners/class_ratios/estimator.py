@@ -1,7 +1,5 @@
 """What every estimator of class ratios is: fitted on bags of rows with their label proportions, asked about a set."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType

@@ -7,8 +7,6 @@ Both estimators share the kernel, its bandwidth (the one that predicts held-out 
 `DistributionRegression` predicts the ratios from the mean of a set, as bags and their proportions teach.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field

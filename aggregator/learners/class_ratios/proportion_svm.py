@@ -1,7 +1,5 @@
 """A support vector machine that guesses the labels of rows so that every bag has its proportions: the baseline."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

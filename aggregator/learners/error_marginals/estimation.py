@@ -9,8 +9,6 @@
 `train_hypothesis` trains on weighted rows whose labels are probabilities of class 1.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, get_args
 

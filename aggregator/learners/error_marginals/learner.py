@@ -3,8 +3,6 @@
 Bins and strengths of regularisation follow from public numbers: rows, features, bins, and the noise of one count.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

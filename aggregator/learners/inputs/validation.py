@@ -3,8 +3,6 @@
 Rows of a data frame must have the columns that the estimator was fitted with, in the same order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any

@@ -5,8 +5,6 @@
 `tiles` takes rows one tile at a time, so that intermediate results need no memory proportional to the number of rows.
 """
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -54,7 +52,7 @@ class Kernel(Stored):
     """
 
     @abstractmethod
-    def support(self, bags: Sequence[Floats]) -> Support:
+    def support(self, bags: Sequence[Floats]) -> "Support":
         """The state of M bags, each an array (n_i, d) of finite rows, n_i >= 1. Raises `InputError` otherwise."""
 
 
@@ -72,7 +70,7 @@ class ExactKernel(Kernel):
     def of_squares(self, squares: Floats) -> Floats:
         """The kernel of pairs with -scale |x - y|^2 = `squares`, which may be overwritten."""
 
-    def support(self, bags: Sequence[Floats]) -> ExactSupport:
+    def support(self, bags: Sequence[Floats]) -> "ExactSupport":
         """A copy of the rows of M bags, one bag after another."""
         if not len(bags):
             raise InputError("bags must not be empty: at least one bag of rows is needed")
@@ -222,7 +220,7 @@ class ExactSupport(Support):
         return np.asarray(embedding)
 
     @cached_property
-    def _squares(self) -> NegativeSquares:
+    def _squares(self) -> "NegativeSquares":
         return NegativeSquares(self.rows, self.kernel.scale)
 
     @property

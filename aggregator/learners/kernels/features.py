@@ -3,8 +3,6 @@
 `kernel` and `from_arrays` build kernels by name, and kernels and supports from the arrays in which they are stored.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -84,7 +82,7 @@ class FeatureKernel(Kernel):
         off = mean - centre
         return Moments(mean, square / count, outer - count * np.outer(off, off))
 
-    def support(self, bags: Sequence[Floats], covariance: bool = False) -> FeatureSupport:
+    def support(self, bags: Sequence[Floats], covariance: bool = False) -> "FeatureSupport":
         """Means of M bags, and their pooled covariance if asked for; the rows are not kept."""
         found: list[Moments] = []
         for i, bag in enumerate(bags):
@@ -191,7 +189,7 @@ class FourierKernel(FeatureKernel):
     frequencies: Floats
 
     @classmethod
-    def draw(cls, columns: int, gamma: float, features: int, seed: int) -> FourierKernel:
+    def draw(cls, columns: int, gamma: float, features: int, seed: int) -> "FourierKernel":
         """D = `features` random features for rows with so many columns; refuses what `Fourier.draw` refuses."""
         return cls(Fourier.draw(columns, gamma, features, seed).frequencies)
 
@@ -227,7 +225,7 @@ class NystromKernel(FeatureKernel):
     gamma: float
 
     @classmethod
-    def fit(cls, rows: Floats, gamma: float, features: int, seed: int) -> NystromKernel:
+    def fit(cls, rows: Floats, gamma: float, features: int, seed: int) -> "NystromKernel":
         """Landmarks drawn with a public seed among public rows (N, d): `features` of them, or all if there are fewer.
 
         D is the numerical rank of their kernel matrix, at most their number. Raises `InputError` unless gamma is

@@ -12,8 +12,6 @@ the expected loss under P(y = +1) = p is least where (phi*)'(x) = p. Conversely 
 of this form, with phi*(x) = (even(x) + a/2 x) / a and b = 1 / a.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable

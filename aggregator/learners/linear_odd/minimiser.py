@@ -5,8 +5,6 @@ Risks with a smooth even part are minimised for many mean operators of the same 
 A quadratic even part needs one Cholesky factor for all mean operators, any other Newton's method.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import NamedTuple
@@ -142,10 +140,10 @@ class _State(NamedTuple):
     norms: Floats  # (m,) of the gradients
     rounding: Floats  # (m,) what rounding may add to them
 
-    def take(self, which: Integers | Booleans) -> _State:
+    def take(self, which: Integers | Booleans) -> "_State":
         return _State(*(field[which] for field in self))
 
-    def put(self, which: Integers | Booleans, other: _State) -> None:
+    def put(self, which: Integers | Booleans, other: "_State") -> None:
         for field, values in zip(self, other, strict=True):
             field[which] = values
 

@@ -22,8 +22,6 @@ repaired).
 mean it is that over the number of rows.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,8 +5,6 @@
 - `ProportionClassifier` takes bags of rows and the class proportions of each bag.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Sequence
@@ -39,7 +37,7 @@ class NotTwoClassesError(InputError):
     """Labels of one class, or of more than two; also a `ValueError`, which scikit-learn's tools expect."""
 
 
-def _is_proper(classifier: MeanOperatorClassifier) -> bool:
+def _is_proper(classifier: "MeanOperatorClassifier") -> bool:
     if isinstance(classifier._loss(), SymmetricProper):
         return True
     raise AttributeError(f"the scores of loss {classifier.loss!r} are not probabilities; use 'logistic' for that")

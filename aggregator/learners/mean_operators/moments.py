@@ -7,8 +7,6 @@ With the mean operator and unlabelled rows every linear-odd loss can be minimise
 vary smoothly.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -187,7 +185,7 @@ class BagMeans:
     scatter: float
 
     @classmethod
-    def of(cls, bags: Sequence[np.ndarray], proportions: np.ndarray) -> BagMeans:
+    def of(cls, bags: Sequence[np.ndarray], proportions: np.ndarray) -> "BagMeans":
         """From bags (n_i, d) and their label proportions (M, 2), that of y = 1 second.
 
         Raises `InputError` for bags or proportions that cannot be used (as `checked`), for other than two classes, and

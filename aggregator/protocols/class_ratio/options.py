@@ -3,8 +3,6 @@
 The measures are the singular values and the condition number of the proportions.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

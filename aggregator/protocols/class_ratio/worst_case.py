@@ -3,8 +3,6 @@
 The worst pair of neighbours of bags that are the same at all parties, of whose answers only sums are seen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Options of `error_marginals`, which of them go together, and what follows from them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

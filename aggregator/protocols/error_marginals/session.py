@@ -3,8 +3,6 @@
 The worst pair of neighbours of an exchange about errors: queries about constant classes, 1 and 0 by turns.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace

@@ -5,8 +5,6 @@ Estimates of the mean operator, the mean of y x with y = 1 or -1, from the priva
 The worst pair of neighbours of a sum of y x: a row that is as long as any turns into its opposite.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -94,13 +92,13 @@ class MomentSession(OneRound):
         return RowTotals(self._question, self.answers[-1])
 
     @cached_property
-    def _noisy(self) -> Moments:
+    def _noisy(self) -> "Moments":
         """The mean of y x as the answers say it."""
         square = 1.0 if self._rows is None else float(np.square(self._unlabelled).sum(axis=1).mean())
         return of_sums(self._totals, square)
 
     @cached_property
-    def _moments(self) -> Moments:
+    def _moments(self) -> "Moments":
         """The mean of y x that is learned from."""
         if self._options.denoises and self._features.dimension <= _MOST_DENOISED:
             return denoised(self._totals, self._unlabelled)

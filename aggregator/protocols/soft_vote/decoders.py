@@ -11,8 +11,6 @@ N (C-1) numbers, which for many rows is far less than N releases of one.
 `perturb_statistic` adds noise to everything that a risk takes from the votes; the model is post-processing.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from aggregator.contract.session import Decode, Decoder, LinearScores, Perturbable

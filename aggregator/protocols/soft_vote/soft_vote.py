@@ -1,7 +1,5 @@
 """Protocol `soft_vote` (after Hamm, Cao and Belkin 2016, Alg. 2): the parties' opinions of public rows are labels."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

@@ -5,8 +5,6 @@ are clusters of the public rows, a mixture of Gaussians started from those label
 directions the noise forbade the release to use. All of it is post-processing of the release and of public rows.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

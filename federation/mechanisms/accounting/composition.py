@@ -14,8 +14,6 @@ two inputs that differ in one unit produced it. All numbers are upper bounds. So
 attain them, and continuous Gaussian noise attains those of its curve.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -124,14 +122,14 @@ class Odds:
 
     epsilon: float
     delta: float = 0.0
-    curve: GaussianCurve | None = None
+    curve: "GaussianCurve | None" = None
 
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
         require_delta(self.delta)
 
     @classmethod
-    def of(cls, guarantee: Guarantee) -> Odds:
+    def of(cls, guarantee: Guarantee) -> "Odds":
         """Those of one release.
 
         Examples:
@@ -268,7 +266,7 @@ class GaussianCurve:
     grid: tuple[int, int] | None = None
 
     @classmethod
-    def of(cls, guarantees: Sequence[Guarantee]) -> GaussianCurve | None:
+    def of(cls, guarantees: Sequence[Guarantee]) -> "GaussianCurve | None":
         """What guarantees that all have a `gaussian_mu` promise together; None where one has none, or there are none.
 
         mu = sqrt(sum mu_i²) (Dong, Roth, Su 2022, Corollary 3.3); of discrete noise the joint law is bounded.

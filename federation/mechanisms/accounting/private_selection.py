@@ -28,8 +28,6 @@ The result says nothing of K, and nobody may learn K by other ways: how long it 
 row is read, and no limit of time may cut it short.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -78,7 +76,7 @@ class RandomStopping:
             raise InputError(f"eta must be a fraction above -1 and at most 1, got {self.eta!r}; 1 is the geometric law")
 
     @classmethod
-    def of_mean(cls, tries: float, eta: Fraction = GEOMETRIC) -> RandomStopping:
+    def of_mean(cls, tries: float, eta: Fraction = GEOMETRIC) -> "RandomStopping":
         """The law with at least so many tries on average, to a thousandth of its scale.
 
         Raises `InputError` unless `tries` lies between 2 and a million.

@@ -14,8 +14,6 @@ With `auxiliary_rows` = N the bounds cover one party and one auxiliary row, feat
 that change at once (Sec. 4.5): N-1 rows whose labels change by one party's share, and one that changes at will.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -12,8 +12,6 @@ Bags, weights and the noisy set are published and do not depend on labels, so th
 release is the mean of the conditional ones, not a bound: no union over bags, and no amplification of epsilon either.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -9,8 +9,6 @@ other noisy labels and N(0, 1) weights |w_i|/sqrt(chi2_q) = tan t, where t in (0
 C_q cos^{q-1} t, C_q = 2 Gamma((q+1)/2)/(sqrt(pi) Gamma(q/2)). A record with noise of its own adds w_i² to Q: sin t.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ exact in double precision and `math.fsum` rounds their sum once. Gaussian noise 
 deviation 2^26 steps, where the step of a bag follows from its public weights.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

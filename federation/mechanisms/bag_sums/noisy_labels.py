@@ -9,8 +9,6 @@ Brahmbhatt et al. 2023, Theorem D.1, states delta = exp(-Omega(sqrt(rho k))) up 
 leaves the constants open. The value is far above the exact delta (`federation.mechanisms.bag_sums.calibration.delta`).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

@@ -24,8 +24,6 @@ reaches it when the other labels leave no residual: the sums of rows show its we
 data. T releases with fresh weights and noise are at |v| Delta/tau, v ~ N(0, I_T).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass

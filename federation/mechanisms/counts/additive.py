@@ -4,8 +4,6 @@
 and the exact samplers all mean the same rational number.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable

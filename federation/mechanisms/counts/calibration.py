@@ -13,8 +13,6 @@ carries a `NoGuarantee`.
 The other published forms are loosely calibrated noise, and a Dirichlet around noisy counts.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

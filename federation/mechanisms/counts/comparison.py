@@ -3,8 +3,6 @@
 `distortion` measures how far released class proportions lie from the true ones.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import get_args
@@ -43,7 +41,7 @@ class Candidate:
     noise: str
     parameters: Parameters
     delta: float | None
-    distortion: Distortion | None
+    distortion: "Distortion | None"
     private: bool = True
     note: str = ""
 

@@ -18,8 +18,6 @@ sum_k (p_k - q_k) ln theta_k + const. When the parameters differ in more than tw
 with a sigma of their own each, no closed form is known beyond two classes.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

@@ -12,8 +12,6 @@ and post-processing never increases delta. Arguments broadcast; a >= 1 and b >= 
 them fractional), sigma > 0, epsilon >= 0.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -13,8 +13,6 @@ norm is 2, so the loss is one of 2/s, 0, -2/s (Hardt, Talwar 2010 for the K-norm
 worked out here).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ The grid spans the declared range. A label becomes the number of the nearest of 
 replaced label moves it by at most 2^20 steps. Rounding comes first, so nothing is left to be charged for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args

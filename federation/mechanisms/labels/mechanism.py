@@ -1,7 +1,5 @@
 """The declared public range of labels, and the interface of every mechanism for single labels."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,7 +53,7 @@ class LabelRange:
             raise InputError(f"outside must be 'refuse' or 'clip', got {self.outside!r}")
 
     @classmethod
-    def of(cls, ends: tuple[float, float], outside: Outside = "refuse") -> LabelRange:
+    def of(cls, ends: tuple[float, float], outside: Outside = "refuse") -> "LabelRange":
         """From its two ends as a pair. Raises `InputError` for anything else."""
         if not (isinstance(ends, Sequence | np.ndarray) and len(ends) == 2 and all(map(is_number, ends))):
             raise InputError(f"label_range must be two finite numbers, the smaller one first, got {shown(ends)}")

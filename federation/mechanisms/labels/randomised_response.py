@@ -26,8 +26,6 @@ The label becomes one of the range's ends at random, with its own mean; randomis
 the other. Both steps are exact, and so is their law: high with probability 1/2 + (1 - lambda) (y - middle)/width.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -161,7 +159,7 @@ def mean_errors(mechanism: BinnedResponse, prior: Floats | None = None) -> tuple
     return float(weights @ mechanism.variance(points)), float(weights @ np.square(mechanism.bias(points)))
 
 
-def _debiased(labels: LabelRange, epsilon: float, points: Floats, prior: Floats, bins: Bins) -> BinnedResponse:
+def _debiased(labels: LabelRange, epsilon: float, points: Floats, prior: Floats, bins: "Bins") -> BinnedResponse:
     """The same bins, with values whose mean answer to bin j is t_j = mu + (m_j - mu)/slope, m_j the prior's mean there.
 
     (1 - lambda) v_j + lambda mean(v) = t_j, so v_j = (t_j - lambda mean(t)) / (1 - lambda).
@@ -174,14 +172,14 @@ def _debiased(labels: LabelRange, epsilon: float, points: Floats, prior: Floats,
     return BinnedResponse(labels, epsilon, len(points), bins.starts, tuple(map(float, values)), redraw)
 
 
-def _slope(points: Floats, prior: Floats, bins: Bins) -> float:
+def _slope(points: Floats, prior: Floats, bins: "Bins") -> float:
     """Of the least squares line through bin means over labels: Var m / Var y, from 0 to 1."""
     weights, means = _bin_means(points, prior, bins)
     variance = prior @ np.square(points - prior @ points)
     return float(weights @ np.square(means - prior @ points) / variance) if variance > 0 else 0.0
 
 
-def _bin_means(points: Floats, prior: Floats, bins: Bins) -> tuple[Floats, Floats]:
+def _bin_means(points: Floats, prior: Floats, bins: "Bins") -> tuple[Floats, Floats]:
     """Weight and mean of the prior in each bin, (k,); the middle of a bin without weight."""
     weights = np.add.reduceat(prior, bins.starts)
     middles = np.add.reduceat(points, bins.starts) / np.diff([*bins.starts, len(points)])

@@ -16,8 +16,6 @@ optimum (the problem is that of the optimal factorisation of Edmonds, Nikolov, U
 weights are an optimal design in the sense of Kiefer 1974 for the criterion tr M^{1/2}).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, get_args

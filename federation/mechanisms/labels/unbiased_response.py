@@ -16,8 +16,6 @@ Different solvers find different tables of equal quality. A table is therefore m
 it checks it and need not make it again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -27,8 +27,6 @@ q = e^{-1/t} it is the former with probability 1/(1 + q), so N of them lose as N
 Viswanath 2015).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -133,7 +131,7 @@ class MarginalNoise:
         sample = discrete_gaussian.sample_discrete_gaussian if self.delta else discrete_laplace.sample_discrete_laplace
         return given.astype(np.int64) + sample(bits, self.scale, given.size).reshape(given.shape)
 
-    def of(self, queries: int) -> MarginalNoise:
+    def of(self, queries: int) -> "MarginalNoise":
         """The same noise on as many queries: what the first so many answers claim, at the same delta.
 
         Raises `InputError` unless 1 <= queries <= Q.

@@ -5,8 +5,6 @@ the n rows of a bin, lambda = d Q / epsilon, and claim that for one added or rem
 label only, where n is public: a row that comes or goes changes the denominator too.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar

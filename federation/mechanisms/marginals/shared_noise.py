@@ -6,8 +6,6 @@ answers to earlier ones: the noise on those that move is independent and alike w
 noise must not be small against the grid, so that counts, which are whole rows, are summed on a finer one.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache

@@ -5,8 +5,6 @@ released. Rounding moves each coordinate by at most half a step, so the integers
 sqrt(D) steps more in the L2 norm, and D steps more in the L1 norm.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache

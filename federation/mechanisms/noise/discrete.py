@@ -12,8 +12,6 @@ Sundararajan 2009). The sampler is exact; its source is Canonne, Kamath, Steinke
 geometric variable taken from a lazily known uniform.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -4,8 +4,6 @@ delta = Φ(mu/2 - epsilon/mu) - e^epsilon Φ(-mu/2 - epsilon/mu)   (Balle, Wang 
 releases compose to mu = sqrt(sum mu_i²), adaptively too (Dong, Roth, Su 2022, Corollary 3.3).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from functools import lru_cache

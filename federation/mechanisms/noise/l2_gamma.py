@@ -5,8 +5,6 @@ The norm is Gamma(D, scale) and the direction uniform. A value of L2 sensitivity
 has no exact sampler.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -7,8 +7,6 @@ arithmetic of growing precision settles them. So every returned value has exactl
 formula.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial

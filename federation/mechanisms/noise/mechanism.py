@@ -4,8 +4,6 @@ A refusal names the parameter, what is allowed and what was given. `require_scal
 samplers take; `first` searches for the smallest one that is enough.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Container, Sequence
 from fractions import Fraction

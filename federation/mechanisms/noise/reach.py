@@ -4,8 +4,6 @@ A tail is P[|b| > r] of one entry b as a function of r >= 0, which may be an upp
 is one. Entries of discrete laws are whole numbers of steps.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

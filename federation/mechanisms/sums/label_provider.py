@@ -1,7 +1,5 @@
 """The labels provider's side of a two-agent exchange: one message, from which a learner who knows the rows learns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, get_args
 

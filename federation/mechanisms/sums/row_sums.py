@@ -34,8 +34,6 @@ c^2 <= 2 and 4 c^2 above, and in units of y x, over c^2, that is least at c^2 = 
 how much to regularise.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args

@@ -9,8 +9,6 @@ row may come to lie in another bag: two counts move by one wherever they are, an
 L2 norm where both are of one bag, by sqrt(2) otherwise.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal

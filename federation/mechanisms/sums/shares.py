@@ -53,8 +53,6 @@ how far it moves, the worst of all moves of an L1 norm is the one that is shared
 density is unbounded at 0, and there is no pure promise left; there is one at a delta (`fewer_shares`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@
 - The first lines of Tables 1 to 6: learning from every label, without protection.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path

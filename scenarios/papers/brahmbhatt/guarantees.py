@@ -3,8 +3,6 @@
 Public data sets stand in for the paper's: splits with labels, and bags of rows drawn from them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

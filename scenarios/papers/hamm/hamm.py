@@ -1,7 +1,5 @@
 """Hamm, Cao and Belkin 2016: classifiers of many parties, joined by votes on public rows or by their parameters."""
 
-from __future__ import annotations
-
 from scenarios.papers.hamm.theory import REGULARISATIONS, risks, sensitivities, settings
 from scenarios.reproductions.paper import Claim, Item, Paper, Part, Pick, Reason, Series
 

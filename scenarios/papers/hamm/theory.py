@@ -8,8 +8,6 @@ at most 1.
 Lemma 2 and Theorem 4 state how risks approach their limits as the number of parties grows.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

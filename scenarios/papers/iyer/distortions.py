@@ -3,8 +3,6 @@
 The two printed distortions of Figure 1 reveal how they were computed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Iyer, Nath and Sarawagi 2016: class ratios of unlabelled sets from bags with private label counts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path

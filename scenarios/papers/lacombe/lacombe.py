@@ -1,7 +1,5 @@
 """Lacombe, Jetley and Sebag 2021, EXPRIL: learning from noisy marginals of errors, in rounds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Patrini, Nielsen and Nock 2015: weak supervision and label privacy through the mean operator."""
 
-from __future__ import annotations
-
 from scenarios.papers.patrini.theory import (
     DIMENSIONS,
     LOSSES,

@@ -7,8 +7,6 @@ The theorems' bounds stand beside measured values.
 Table 1 and Figure 1 write losses as the sum of an even part and a linear part, as printed and as in this library.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

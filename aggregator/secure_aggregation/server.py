@@ -18,8 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from federation.contract.errors import InputError, QuorumError
 from federation.numerics.rows import Booleans, Integers
-from federation.secure_aggregation import masks as keys
-from federation.secure_aggregation import masks as shamir
+from federation.secure_aggregation import masks
 from federation.secure_aggregation.masks import CHECK, SIGNATURE, Words, decoded
 from federation.secure_aggregation.messages import (
     AGREE,
@@ -79,7 +78,7 @@ class MaskedSum:
         self._wrote = np.zeros((parties, near), dtype=bool)  # a letter to the neighbour at this position
         self._included = np.zeros((parties, near), dtype=bool)  # the mask shared with it
         self._receipts = np.zeros((parties, receipt_width(plan)), dtype=np.uint8)
-        self._vectors: dict[int, keys.Words] = {}
+        self._vectors: dict[int, masks.Words] = {}
         self._live = np.zeros(parties, dtype=bool)
         self._signatures = np.zeros((parties, SIGNATURE), dtype=np.uint8)
         self._shown = Revealed(plan, self._around)
@@ -195,7 +194,7 @@ class MaskedSum:
         self._vectors[party] = told.vector
 
     def _take_agreement(self, party: int, answer: bytes) -> None:
-        self._require_said(party, answer, "live", keys.live_digest(packed_bits(self._live)))
+        self._require_said(party, answer, "live", masks.live_digest(packed_bits(self._live)))
         self._signatures[party] = np.frombuffer(answer, dtype=np.uint8)
 
     def _places(self, party: int, table: Table) -> Integers:
@@ -210,7 +209,7 @@ class MaskedSum:
     def _require_said(self, party: int, signature: bytes, use: str, content: bytes) -> None:
         if not self.plan.signed:
             return
-        if not keys.signed(self._roster.keys[party], signature, self.plan.digest, use, party, content):
+        if not masks.signed(self._roster.keys[party], signature, self.plan.digest, use, party, content):
             raise InputError("an answer in a masked sum is not signed by the party's key on the roster")
 
     def _count(self) -> None:
@@ -330,18 +329,18 @@ class Revealed:
     def __init__(self, plan: SumPlan, around: Integers) -> None:
         parties, near = around.shape
         self._plan, self._around = plan, around
-        self._shares = np.zeros((0, near, shamir.SHARE), dtype=np.uint8)
+        self._shares = np.zeros((0, near, masks.SHARE), dtype=np.uint8)
         self._kinds = np.full((parties, near), -1, dtype=np.int8)
         self.liars: set[int] = set()
 
     def take(self, party: int, answer: bytes) -> None:
         """What a party reveals. Raises `InputError` for what is no table of shares of its neighbours."""
-        table = Table.read(answer, 1 + shamir.SHARE, self._plan)
+        table = Table.read(answer, 1 + masks.SHARE, self._plan)
         places = {number: place for place, number in enumerate(self._around[party].tolist())}
         if not all(number in places for number in table.numbers.tolist()):
             raise InputError("an answer in a masked sum names a stranger as a neighbour")
         if not len(self._shares):
-            self._shares = np.zeros((*self._kinds.shape, shamir.SHARE), dtype=np.uint8)
+            self._shares = np.zeros((*self._kinds.shape, masks.SHARE), dtype=np.uint8)
         mirrored = np.array(
             [self._plan.neighbours - 1 - places[number] for number in table.numbers.tolist()], dtype=int
         )
@@ -358,10 +357,10 @@ class Revealed:
         """
 
         def own(party: int, secret: bytes) -> bool:
-            return bool(keys.check_of(secret) == checks[party].tobytes())
+            return bool(masks.check_of(secret) == checks[party].tobytes())
 
         def pair(party: int, secret: bytes) -> bool:
-            told = keys.public(X25519PrivateKey.from_private_bytes(secret))
+            told = masks.public(X25519PrivateKey.from_private_bytes(secret))
             return bool(told == public[party, KEY : 2 * KEY].tobytes())
 
         return self._of(np.flatnonzero(live), SELF, own), self._of(np.flatnonzero(absent), PAIR, pair)
@@ -372,7 +371,7 @@ class Revealed:
         if (came.sum(axis=1) < threshold).any():
             raise QuorumError("too few of a party's neighbours revealed shares to unmask the sum; nothing is released")
         chosen = np.argsort(~came, axis=1, kind="stable")[:, :threshold]
-        found = shamir.recovered(self._shares[parties[:, None], chosen], chosen + 1)
+        found = masks.recovered(self._shares[parties[:, None], chosen], chosen + 1)
         return {
             party: secret if secret is not None and right(party, secret) else self._mended(party, kind, right)
             for party, secret in zip(parties.tolist(), found, strict=True)
@@ -396,7 +395,7 @@ class Revealed:
         )
 
     def _from(self, party: int, places: Integers, right: Callable[[int, bytes], bool]) -> bytes | None:
-        secret = shamir.recovered(self._shares[party, places][None], places[None] + 1)[0]
+        secret = masks.recovered(self._shares[party, places][None], places[None] + 1)[0]
         return secret if secret is not None and right(party, secret) else None
 
 
@@ -415,15 +414,15 @@ def remaining_masks(
     """
     total = np.zeros(plan.numbers, dtype=np.uint64)
     for secret in own.values():
-        total += keys.stream(secret, plan.numbers)
+        total += masks.stream(secret, plan.numbers)
     mirror = plan.neighbours - 1 - np.arange(plan.neighbours)
     for absent, secret in pairs.items():
         key = X25519PrivateKey.from_private_bytes(secret)
         beside = around[absent]
         for party in beside[live[beside] & included[beside, mirror]].tolist():
-            common = keys.shared(key, public[party, KEY : 2 * KEY].tobytes())
+            common = masks.shared(key, public[party, KEY : 2 * KEY].tobytes())
             if common is None:
                 raise InputError("a counted party's public key gives nothing secret; its masks cannot be in the sum")
-            mask = keys.stream(keys.mask_key(common, plan.digest, party, absent), plan.numbers)
+            mask = masks.stream(masks.mask_key(common, plan.digest, party, absent), plan.numbers)
             total = total + mask if party < absent else total - mask
     return total

@@ -24,8 +24,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import require_delta
 from federation.contract.query import Curve
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.counts import exact_laws as count_gaussian
-from federation.mechanisms.counts import exact_laws as lattice_laplace
+from federation.mechanisms.counts import exact_laws
 from federation.mechanisms.counts.additive import AdditiveCounts
 from federation.mechanisms.noise import gaussian, l2_gamma
 from federation.mechanisms.noise.additive import AdditiveMechanism, calibrate
@@ -449,7 +448,7 @@ def _gaussian(dimension: int) -> Audited:
 
 
 def _lattice_laplace() -> Audited:
-    mechanism = lattice_laplace.calibrate_lattice_laplace(_COUNTS.shape[1], _EPSILON, _DELTA)
+    mechanism = exact_laws.calibrate_lattice_laplace(_COUNTS.shape[1], _EPSILON, _DELTA)
 
     def ratio(outputs: Floats) -> Floats:
         from_first, from_second = (np.abs(outputs - counts).sum(axis=1) for counts in _COUNTS)
@@ -479,7 +478,7 @@ def _lattice_laplace() -> Audited:
 
 
 def _count_gaussian() -> Audited:
-    mechanism = count_gaussian.calibrate_discrete_gaussian(_COUNTS.shape[1], _EPSILON, _DELTA)
+    mechanism = exact_laws.calibrate_discrete_gaussian(_COUNTS.shape[1], _EPSILON, _DELTA)
 
     def ratio(outputs: Floats) -> Floats:
         return outputs[:, 0] - outputs[:, 1]

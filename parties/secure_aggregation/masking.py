@@ -15,8 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from federation.contract.errors import InputError
-from federation.secure_aggregation import masks as keys
-from federation.secure_aggregation import masks as shamir
+from federation.secure_aggregation import masks
 from federation.secure_aggregation.masks import Words
 from federation.secure_aggregation.messages import (
     LETTER,
@@ -73,7 +72,7 @@ class MaskedAnswers:
         return {number: place for place, number in enumerate(neighbours(self._plan, self._own.number).tolist())}
 
     def _secret(self, use: str) -> bytes:
-        return keys.derived(self._root, self._plan.digest, use)
+        return masks.derived(self._root, self._plan.digest, use)
 
     def _keys(self, question: bytes) -> bytes:
         """Fresh keys in every sum: that behind the masks of an absent party becomes known."""
@@ -81,7 +80,7 @@ class MaskedAnswers:
         self._letter_key = X25519PrivateKey.from_private_bytes(self._secret("letters"))
         self._mask_secret, self._self_secret = self._secret("masks"), self._secret("self")
         self._mask_key = X25519PrivateKey.from_private_bytes(self._mask_secret)
-        told = Keys(keys.public(self._letter_key), keys.public(self._mask_key))
+        told = Keys(masks.public(self._letter_key), masks.public(self._mask_key))
         return Keys(told.letters, told.masks, self._signed("keys", told.packed())).packed()
 
     def _letters(self, question: bytes) -> bytes:
@@ -95,27 +94,27 @@ class MaskedAnswers:
             if self._said(number, cell[both:], "keys", cell[:both])
         }
         digest, me = self._plan.digest, self._own.number
-        commons = {number: keys.shared(self._letter_key, theirs[:KEY]) for number, theirs in self._keys_of.items()}
+        commons = {number: masks.shared(self._letter_key, theirs[:KEY]) for number, theirs in self._keys_of.items()}
         self._letter_keys = {
-            number: keys.letter_keys(common, digest, me, number)
+            number: masks.letter_keys(common, digest, me, number)
             for number, common in commons.items()
             if common is not None
         }
         self._require_enough(len(self._letter_keys), "keys of neighbours that are theirs")
-        shares = shamir.split(
+        shares = masks.split(
             [self._self_secret, self._mask_secret],
             self._plan.threshold,
             self._plan.neighbours,
             self._secret("polynomials"),
         )
-        pairs, width = shares.transpose(1, 0, 2).tobytes(), 2 * shamir.SHARE
+        pairs, width = shares.transpose(1, 0, 2).tobytes(), 2 * masks.SHARE
         starts = {number: place * width for number, place in self._places.items()}
         sealed = [
-            keys.sealed(there, me, number, pairs[starts[number] : starts[number] + width])
+            masks.sealed(there, me, number, pairs[starts[number] : starts[number] + width])
             for number, (there, _) in self._letter_keys.items()
         ]
         letters = Table(np.array([*self._letter_keys]), as_cells(sealed, LETTER))
-        return Letters(keys.check_of(self._self_secret), letters).packed()
+        return Letters(masks.check_of(self._self_secret), letters).packed()
 
     def _masked(self, question: bytes) -> bytes:
         """Masked with every neighbour whose letter came, t of them at least; the receipt says which."""
@@ -126,20 +125,20 @@ class MaskedAnswers:
             number: letter
             for number, cell in table.items()
             if number in self._letter_keys
-            and (letter := keys.opened(self._letter_keys[number][1], number, me, cell)) is not None
+            and (letter := masks.opened(self._letter_keys[number][1], number, me, cell)) is not None
         }
-        commons = {number: keys.shared(self._mask_key, self._keys_of[number][KEY:]) for number in letters}
+        commons = {number: masks.shared(self._mask_key, self._keys_of[number][KEY:]) for number in letters}
         mask_keys = {
-            number: keys.mask_key(common, digest, me, number)
+            number: masks.mask_key(common, digest, me, number)
             for number, common in commons.items()
             if common is not None
         }
         self._opened = {number: letters[number] for number in mask_keys}
         included = np.zeros(self._plan.neighbours, dtype=bool)
         included[[self._places[number] for number in mask_keys]] = True
-        total = self._vector + keys.stream(self._self_secret, self._plan.numbers)
+        total = self._vector + masks.stream(self._self_secret, self._plan.numbers)
         for number, key in mask_keys.items():
-            mask = keys.stream(key, self._plan.numbers)
+            mask = masks.stream(key, self._plan.numbers)
             (np.add if me < number else np.subtract)(total, mask, out=total)
         self._require_enough(len(self._opened), "letters of neighbours")
         bits = packed_bits(included)
@@ -159,15 +158,15 @@ class MaskedAnswers:
             and has_bit(receipt, last - self._places[number])
             and self._said(number, receipt[end:], "sent", receipt[:end])
         }
-        return self._signed("live", keys.live_digest(living.live))
+        return self._signed("live", masks.live_digest(living.live))
 
     def _revealed(self, question: bytes) -> bytes:
         """Shares, once t neighbours have signed the same: of b of those who are counted and whose masks include this
         party's, of s of those who are not counted."""
         if self._plan.signed:
-            table = Table.read(question, keys.SIGNATURE, self._plan)
+            table = Table.read(question, masks.SIGNATURE, self._plan)
             self._require_neighbours(table)
-            agreed, live = 0, keys.live_digest(self._live_bits)
+            agreed, live = 0, masks.live_digest(self._live_bits)
             for number, cell in table.items():
                 agreed += self._said(number, cell, "live", live)
                 if agreed == self._plan.threshold:
@@ -181,14 +180,14 @@ class MaskedAnswers:
         numbers, cells = [], []
         for number, letter in self._opened.items():
             if not self._near[number]:
-                kind, share = PAIR, letter[shamir.SHARE :]
+                kind, share = PAIR, letter[masks.SHARE :]
             elif number in self._naming:
-                kind, share = SELF, letter[: shamir.SHARE]
+                kind, share = SELF, letter[: masks.SHARE]
             else:
                 continue
             numbers.append(number)
             cells.append(bytes([kind]) + share)
-        return Table(np.array(numbers, dtype=np.int64), as_cells(cells, 1 + shamir.SHARE)).packed()
+        return Table(np.array(numbers, dtype=np.int64), as_cells(cells, 1 + masks.SHARE)).packed()
 
     def _take_live(self, counted: int, near: Mapping[int, bool]) -> None:
         """How many are counted (0 where this party is not), and which of its neighbours."""
@@ -210,9 +209,9 @@ class MaskedAnswers:
     def _signed(self, use: str, content: bytes) -> bytes:
         if not self._plan.signed:
             return b""
-        return keys.signature(self._own.key, self._plan.digest, use, self._own.number, content)
+        return masks.signature(self._own.key, self._plan.digest, use, self._own.number, content)
 
     def _said(self, number: int, signature: bytes, use: str, content: bytes) -> bool:
         if not self._plan.signed:
             return True
-        return keys.signed(self._own.roster.keys[number], signature, self._plan.digest, use, number, content)
+        return masks.signed(self._own.roster.keys[number], signature, self._plan.digest, use, number, content)

@@ -32,8 +32,7 @@ from aggregator.secure_aggregation.server import AddingServer, MaskedSum, Total
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.trust import Servers, TrustTerms
 from federation.numerics.rows import Booleans, Floats, Integers
-from federation.secure_aggregation import masks as keys
-from federation.secure_aggregation import masks as shamir
+from federation.secure_aggregation import masks
 from federation.secure_aggregation.masks import CHECK, SIGNATURE, public
 from federation.secure_aggregation.messages import LETTER, RECEIPT, keys_width, receipt_width
 from federation.secure_aggregation.plan import KEY, SAID, Roster, SumPlan, SumTerms, planned
@@ -95,7 +94,7 @@ def sum_costs(plan: SumPlan, absent: float) -> SumCosts:
     server = {STREAM: 1 - absent + absent * live, RECOVER: 1.0, PUBLIC: absent}
     server |= {EXCHANGE: absent * live, DERIVE: absent * live}
     up: float = keys_width(plan) + CHECK + (LETTER + _NUMBER) * near + integers + receipt_width(plan)
-    up += (1 + shamir.SHARE + _NUMBER) * near
+    up += (1 + masks.SHARE + _NUMBER) * near
     down: float = len(plan.packed()) + (keys_width(plan) + _NUMBER) * near + (LETTER + _NUMBER) * near
     if plan.signed:
         party |= {VERIFY: near + live + plan.threshold, SIGN: 3}
@@ -119,31 +118,31 @@ def timed(plan: SumPlan) -> dict[str, float]:
     times in a loop of its own an operation takes less, as the processor then remembers all that it needs for it.
     """
     own, other, signing = X25519PrivateKey.generate(), X25519PrivateKey.generate(), Ed25519PrivateKey.generate()
-    theirs, secret, content = keys.public(other), secrets.token_bytes(32), bytes(64)
+    theirs, secret, content = masks.public(other), secrets.token_bytes(32), bytes(64)
     verifying = signing.public_key().public_bytes_raw()
-    said, letter = keys.signature(signing, secret, "sent", 1, content), bytes(2 * shamir.SHARE)
-    sealed = keys.sealed(secret, 1, 2, letter)
-    integers = keys.stream(secret, plan.numbers)
+    said, letter = masks.signature(signing, secret, "sent", 1, content), bytes(2 * masks.SHARE)
+    sealed = masks.sealed(secret, 1, 2, letter)
+    integers = masks.stream(secret, plan.numbers)
     fresh = X25519PrivateKey.generate if plan.second else lambda: X25519PrivateKey.from_private_bytes(secret)
     calls: dict[str, Callable[[], Any]] = {
-        PUBLIC: lambda: keys.public(fresh()),
-        EXCHANGE: lambda: keys.shared(own, theirs),
-        DERIVE: lambda: keys.mask_key(secret, secret, 1, 2),
-        STREAM: lambda: integers + keys.stream(secret, plan.numbers),
-        SIGN: lambda: keys.signature(signing, secret, "sent", 1, content),
-        VERIFY: lambda: keys.signed(verifying, said, secret, "sent", 1, content),
+        PUBLIC: lambda: masks.public(fresh()),
+        EXCHANGE: lambda: masks.shared(own, theirs),
+        DERIVE: lambda: masks.mask_key(secret, secret, 1, 2),
+        STREAM: lambda: integers + masks.stream(secret, plan.numbers),
+        SIGN: lambda: masks.signature(signing, secret, "sent", 1, content),
+        VERIFY: lambda: masks.signed(verifying, said, secret, "sent", 1, content),
     }
     if plan.second:
         return _in_turns(calls, dict.fromkeys(calls, 1))
     own_secrets, near, threshold = [secret, content[:32]], plan.neighbours, plan.threshold
-    parts = shamir.split(own_secrets, threshold, near, secret)[0]
+    parts = masks.split(own_secrets, threshold, near, secret)[0]
     random = np.random.default_rng(0)
     places = np.array([np.sort(random.permutation(near)[:threshold]) for _ in range(_BATCH)])
     calls |= {
-        SEAL: lambda: keys.sealed(secret, 1, 2, letter),
-        OPEN: lambda: keys.opened(secret, 1, 2, sealed),
-        SPLIT: lambda: shamir.split(own_secrets, threshold, near, secret),
-        RECOVER: lambda: shamir.recovered(parts[places], places + 1),
+        SEAL: lambda: masks.sealed(secret, 1, 2, letter),
+        OPEN: lambda: masks.opened(secret, 1, 2, sealed),
+        SPLIT: lambda: masks.split(own_secrets, threshold, near, secret),
+        RECOVER: lambda: masks.recovered(parts[places], places + 1),
     }
     found = _in_turns(calls, {name: 1 if name in (PUBLIC, SIGN, SPLIT, RECOVER) else near for name in calls})
     return {**found, RECOVER: found[RECOVER] / _BATCH}

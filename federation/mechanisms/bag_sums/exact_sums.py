@@ -16,8 +16,7 @@ from federation.contract.guarantee import Assumption, Check, Keeper
 from federation.contract.randomness import NoiseBits
 from federation.contract.validation import apart
 from federation.mechanisms.bag_sums.calibration import width
-from federation.mechanisms.noise import discrete as discrete_gaussian
-from federation.mechanisms.noise import discrete as discrete_laplace
+from federation.mechanisms.noise import discrete
 from federation.mechanisms.noise.mechanism import require_epsilon_from_zero
 from federation.numerics.rows import Floats
 
@@ -101,9 +100,7 @@ def gaussian_sums(
     steps[noisy] = np.maximum(steps, np.abs(weights).sum(axis=-1) * (LABEL_STEPS / _MOST_STEPS))[noisy]
     sums = _exact_sums(places, weights)
     each = np.atleast_1d(noisy.sum(axis=-1)).ravel()  # of the bags of one release
-    noise = np.concatenate(
-        [discrete_gaussian.sample_discrete_gaussian(bits, NOISE_STEPS, int(count)) for count in each]
-    )
+    noise = np.concatenate([discrete.sample_discrete_gaussian(bits, NOISE_STEPS, int(count)) for count in each])
     sums[noisy] = (np.rint(sums[noisy] / steps[noisy]) + noise) * steps[noisy]
     return _in_labels(sums, weights, label_range[0], unit)
 
@@ -126,7 +123,7 @@ def laplace_sums(
     require_signs(weights)
     sums = np.einsum("...k,...k->...", places, weights)  # whole numbers far below 2^53: exact in any order
     one_by_one = sums.reshape(-1, sums.shape[-1])
-    noise = [discrete_laplace.sample_discrete_laplace(bits, grid_scale, len(one)) for one in one_by_one]
+    noise = [discrete.sample_discrete_laplace(bits, grid_scale, len(one)) for one in one_by_one]
     return _in_labels(sums + np.reshape(noise, sums.shape), weights, label_range[0], unit)
 
 

@@ -19,8 +19,6 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check, Keeper, require_epsilon
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.bag_sums import calibration
-from federation.mechanisms.bag_sums import calibration as accounting
-from federation.mechanisms.bag_sums import calibration as composition
 from federation.mechanisms.bag_sums import exact_sums as label_sums
 from federation.mechanisms.bag_sums.calibration import width
 from federation.mechanisms.bag_sums.design import BagDesign, Weights, require_bags
@@ -123,7 +121,7 @@ class NoisyBagSums(Replacement):
         """An upper bound on the delta of so many releases with fresh bags, weights and noise."""
 
         def exact(at: float) -> float:
-            return composition.composed_delta(
+            return calibration.composed_delta(
                 at, self.design, sigma=self.sigma, label_range=self.label_range, releases=releases, charge=CHARGE
             )
 
@@ -252,7 +250,7 @@ class LaplaceBagSums(AlikeBags):
     @property
     def scale(self) -> float:
         """Parameter of the Laplace noise on each sum, in units of labels."""
-        return self.grid_scale * accounting.width(self.label_range) / label_sums.LABEL_STEPS
+        return self.grid_scale * calibration.width(self.label_range) / label_sums.LABEL_STEPS
 
     @property
     def parameters(self) -> Parameters:
@@ -300,7 +298,7 @@ def laplace_bag_sums(
         (2.0, 0.1175)
     """
     require_bags(records, bags, size)
-    accounting.width(label_range)
+    calibration.width(label_range)
     require_epsilon(epsilon)
     grid_scale = discrete_laplace.calibrate_discrete_laplace(label_sums.LABEL_STEPS, epsilon)
     require_scale("scale", grid_scale)

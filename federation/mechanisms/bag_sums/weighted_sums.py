@@ -36,7 +36,6 @@ from federation.contract.guarantee import Assumption, Check, Keeper
 from federation.contract.randomness import NoiseBits
 from federation.contract.validation import apart, required
 from federation.mechanisms.bag_sums import calibration
-from federation.mechanisms.bag_sums import calibration as accounting
 from federation.mechanisms.bag_sums import exact_sums as label_sums
 from federation.mechanisms.bag_sums.design import Weights, binomial, mean_delta_chi, require_bags
 from federation.mechanisms.bag_sums.noisy_labels import AlikeBags, public_numbers
@@ -255,7 +254,7 @@ class RepairedBagSums(AlikeBags):
     def composed_delta(self, epsilon: float, releases: int) -> float:
         """The same of so many releases with fresh bags, weights and noise, also when chosen adaptively."""
         require_whole("releases", releases, 1)
-        ratio = accounting.width(self.label_range) / require_positive("tau", self.tau)
+        ratio = calibration.width(self.label_range) / require_positive("tau", self.tau)
         return label_sums.charged(lambda e: self._mean(e, ratio, releases), epsilon)
 
     @property

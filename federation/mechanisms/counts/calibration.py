@@ -25,10 +25,7 @@ import numpy as np
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, NoGuarantee
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.counts import dirichlet
-from federation.mechanisms.counts import exact_laws as discrete_gaussian
-from federation.mechanisms.counts import exact_laws as independent_laplace
-from federation.mechanisms.counts import exact_laws as lattice_laplace
+from federation.mechanisms.counts import dirichlet, exact_laws
 from federation.mechanisms.counts.additive import (
     AdditiveCounts,
     CountMechanism,
@@ -285,10 +282,10 @@ def calibrate(
         return dirichlet.calibrate_shifted(classes, epsilon, delta, pseudo_count)
     kinds: dict[str, Callable[[], CountMechanism]] = {
         "auto": lambda: _automatic(classes, epsilon, delta),
-        "gaussian": lambda: discrete_gaussian.calibrate_discrete_gaussian(classes, epsilon, delta),
-        "laplace": lambda: lattice_laplace.calibrate_lattice_laplace(classes, epsilon, delta),
-        "pure": lambda: lattice_laplace.calibrate_lattice_laplace(classes, epsilon, 0.0),
-        "independent_laplace": lambda: independent_laplace.calibrate_independent_laplace(classes, epsilon, delta),
+        "gaussian": lambda: exact_laws.calibrate_discrete_gaussian(classes, epsilon, delta),
+        "laplace": lambda: exact_laws.calibrate_lattice_laplace(classes, epsilon, delta),
+        "pure": lambda: exact_laws.calibrate_lattice_laplace(classes, epsilon, 0.0),
+        "independent_laplace": lambda: exact_laws.calibrate_independent_laplace(classes, epsilon, delta),
         "published_laplace": lambda: published_laplace(classes, epsilon),
         "published_gaussian": lambda: published_gaussian(classes, epsilon, delta),
         "laplace_prior": lambda: LaplacePrior(published_laplace(classes, epsilon)),
@@ -298,11 +295,11 @@ def calibrate(
 
 def _automatic(classes: int, epsilon: float, delta: float) -> AdditiveCounts:
     """By expected L1 error before any projection, which depends on (classes, epsilon, delta) only."""
-    pure = lattice_laplace.calibrate_lattice_laplace(classes, epsilon, 0.0)
+    pure = exact_laws.calibrate_lattice_laplace(classes, epsilon, 0.0)
     if delta == 0:
         return pure
-    laplace = lattice_laplace.calibrate_lattice_laplace(classes, epsilon, delta)
-    gaussian = discrete_gaussian.calibrate_discrete_gaussian(classes, epsilon, delta)
+    laplace = exact_laws.calibrate_lattice_laplace(classes, epsilon, delta)
+    gaussian = exact_laws.calibrate_discrete_gaussian(classes, epsilon, delta)
     best = min(laplace, gaussian, key=lambda mechanism: mechanism.expected_l1())
     return pure if pure.expected_l1() <= _FREE * best.expected_l1() else best
 
@@ -328,7 +325,7 @@ def published_laplace(classes: int, epsilon: float) -> IndependentLaplace:
         >>> published_laplace(classes=3, epsilon=0.5).scale
         Fraction(4, 1)
     """
-    return independent_laplace.calibrate_independent_laplace(classes, epsilon, 0.0)
+    return exact_laws.calibrate_independent_laplace(classes, epsilon, 0.0)
 
 
 def published_gaussian(classes: int, epsilon: float, delta: float) -> CountGaussian:

@@ -23,9 +23,7 @@ import numpy as np
 
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import AdditiveCounts, centred_l1, smallest_scale
-from federation.mechanisms.noise import discrete as discrete_gaussian
-from federation.mechanisms.noise import discrete as discrete_laplace
-from federation.mechanisms.noise import gaussian
+from federation.mechanisms.noise import discrete, gaussian
 from federation.mechanisms.noise.lazy_uniform import below_exp, collect
 from federation.mechanisms.noise.mechanism import Parameters, require_epsilon_from_zero
 from federation.numerics.rows import Floats, Integers
@@ -92,9 +90,7 @@ class CountGaussian(AdditiveCounts):
         return math.exp(-0.5 * (count / float(self.scale)) ** 2 / (1 - 1 / self.classes))
 
     def _noise(self, bits: NoiseBits, draws: int) -> Integers:
-        return discrete_gaussian.sample_discrete_gaussian(bits, self.scale, draws * self.classes).reshape(
-            draws, self.classes
-        )
+        return discrete.sample_discrete_gaussian(bits, self.scale, draws * self.classes).reshape(draws, self.classes)
 
 
 def calibrate_discrete_gaussian(classes: int, epsilon: float, delta: float) -> CountGaussian:
@@ -187,7 +183,7 @@ class IndependentLaplace(AdditiveCounts):
 
     def variance(self) -> float:
         """Of one released count: 2 q/(1 - q)² (1 - 1/C)."""
-        return discrete_laplace.variance(self.scale) * (1 - 1 / self.classes)
+        return discrete.variance(self.scale) * (1 - 1 / self.classes)
 
     def expected_l1(self) -> float:
         """E sum_i |released count_i - count_i|, in records."""
@@ -200,9 +196,7 @@ class IndependentLaplace(AdditiveCounts):
         return min(1.0, 2 * self.classes * math.exp(-reach / s) / (1 + math.exp(-1 / s)))
 
     def _noise(self, bits: NoiseBits, draws: int) -> Integers:
-        return discrete_laplace.sample_discrete_laplace(bits, self.scale, draws * self.classes).reshape(
-            draws, self.classes
-        )
+        return discrete.sample_discrete_laplace(bits, self.scale, draws * self.classes).reshape(draws, self.classes)
 
 
 def independent_laplace_delta(epsilon: float, scale: float) -> float:
@@ -283,7 +277,7 @@ def sample(bits: NoiseBits, scale: int | Fraction, classes: int, size: int) -> I
     """
 
     def draw(count: int) -> Integers:
-        first = discrete_laplace.sample_discrete_laplace(bits, scale, count * (classes - 1)).reshape(count, classes - 1)
+        first = discrete.sample_discrete_laplace(bits, scale, count * (classes - 1)).reshape(count, classes - 1)
         last: Integers = -first.sum(axis=1)
         kept = below_exp(np.abs(last), scale, bits)
         return np.column_stack([first, last])[kept]

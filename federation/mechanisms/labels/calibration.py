@@ -16,13 +16,11 @@ import numpy as np
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.labels import randomised_response as binned_response
-from federation.mechanisms.labels import randomised_response as one_bit
+from federation.mechanisms.labels import randomised_response
 from federation.mechanisms.labels import unbiased_response as unbiased_design
 from federation.mechanisms.labels.mechanism import LabelMechanism, LabelRange, LabelReplacement, Outside
 from federation.mechanisms.labels.randomised_response import DEFAULT_POINTS, DEFAULT_SHARE, MAX_POINTS, EstimatedBins
-from federation.mechanisms.noise import discrete as discrete_gaussian
-from federation.mechanisms.noise import discrete as discrete_laplace
+from federation.mechanisms.noise import discrete
 from federation.mechanisms.noise.mechanism import Parameters, require_epsilon_from_zero, require_wanted, require_whole
 from federation.numerics.rows import Floats, numbers
 
@@ -61,12 +59,12 @@ class AdditiveLabels(LabelReplacement):
     def release(self, labels: Floats, bits: NoiseBits) -> Floats:
         """Noisy labels (n,), which may lie outside the range. Raises `InputError` as `LabelRange.checked`."""
         positions = self.labels.positions(labels, STEPS)
-        sample = discrete_gaussian.sample_discrete_gaussian if self.delta else discrete_laplace.sample_discrete_laplace
+        sample = discrete.sample_discrete_gaussian if self.delta else discrete.sample_discrete_laplace
         return self.labels.points(positions + sample(bits, self.scale, len(positions)), STEPS)
 
     def variance(self, labels: Floats | None = None) -> Floats | float:
         """The same for all labels: (n,) copies of it, or the number. For Gaussian noise but for e^{-2 pi² scale²}."""
-        steps = float(self.scale) ** 2 if self.delta else discrete_laplace.variance(self.scale)
+        steps = float(self.scale) ** 2 if self.delta else discrete.variance(self.scale)
         value = steps * self._step**2
         return value if labels is None else np.full(len(self.labels.checked(labels)), value)
 
@@ -86,8 +84,8 @@ class AdditiveLabels(LabelReplacement):
         """Delta of one release at another epsilon >= 0: exact, for Gaussian noise but for about 1e-9 of itself."""
         epsilon = require_epsilon_from_zero(epsilon)
         if self.gaussian_mu is None:
-            return discrete_laplace.delta(epsilon, STEPS, self.scale)
-        return discrete_gaussian.delta_bound(epsilon, self.gaussian_mu, 1, self.scale)
+            return discrete.delta(epsilon, STEPS, self.scale)
+        return discrete.delta_bound(epsilon, self.gaussian_mu, 1, self.scale)
 
     @property
     def _own_assumptions(self) -> tuple[Assumption, ...]:
@@ -115,7 +113,7 @@ def laplace(labels: LabelRange, epsilon: float) -> AdditiveLabels:
         >>> noise.variance()
         200.0
     """
-    return AdditiveLabels(labels, epsilon, 0.0, discrete_laplace.calibrate_discrete_laplace(STEPS, epsilon))
+    return AdditiveLabels(labels, epsilon, 0.0, discrete.calibrate_discrete_laplace(STEPS, epsilon))
 
 
 def gaussian(labels: LabelRange, epsilon: float, delta: float) -> AdditiveLabels:
@@ -128,9 +126,7 @@ def gaussian(labels: LabelRange, epsilon: float, delta: float) -> AdditiveLabels
         >>> noise.gaussian_mu, noise.variance()
         (0.2681, 1391.8)
     """
-    return AdditiveLabels(
-        labels, epsilon, delta, discrete_gaussian.calibrate_discrete_gaussian(float(STEPS), 1, epsilon, delta)
-    )
+    return AdditiveLabels(labels, epsilon, delta, discrete.calibrate_discrete_gaussian(float(STEPS), 1, epsilon, delta))
 
 
 LabelNoise = Literal["laplace", "gaussian", "one_bit", "unbiased", "bins", "estimated_bins"]
@@ -174,12 +170,12 @@ def calibrate(
     if noise == "laplace":
         return laplace(labels, epsilon)
     if noise == "one_bit":
-        return one_bit.calibrate_one_bit(labels, epsilon)
+        return randomised_response.calibrate_one_bit(labels, epsilon)
     if noise == "unbiased":
         return unbiased_design.calibrate(labels, epsilon)
     if noise == "bins":
         if prior is None:
             require_whole("points", points, 2, MAX_POINTS)
         weights = np.full(points, 1 / points) if prior is None else numbers(prior, "prior")
-        return binned_response.calibrate(labels, epsilon, weights, debiased)
+        return randomised_response.calibrate(labels, epsilon, weights, debiased)
     return EstimatedBins(labels, epsilon, points, share, debiased)

@@ -39,9 +39,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, Unit
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import smallest_scale
-from federation.mechanisms.noise import discrete as discrete_gaussian
-from federation.mechanisms.noise import discrete as discrete_laplace
-from federation.mechanisms.noise import gaussian
+from federation.mechanisms.noise import discrete, gaussian
 from federation.mechanisms.noise.mechanism import (
     MAX_SCALE,
     NOISE_KEY,
@@ -114,7 +112,7 @@ class MarginalNoise:
         """Standard deviation of the noise on one cell, in rows: about the scale, and for Laplace sqrt 2 times it."""
         if self.delta:
             return deviation(float(self.scale))
-        return math.sqrt(discrete_laplace.variance(self.scale))
+        return math.sqrt(discrete.variance(self.scale))
 
     def release(self, cells: Integers, bits: NoiseBits) -> Integers:
         """Noisy counts in the shape of `cells`, int64; they may be negative.
@@ -128,7 +126,7 @@ class MarginalNoise:
                 f"cells must be whole numbers of rows from 0 to 2^52, got others among {given.dtype} of shape "
                 f"{given.shape}; count each row once, without weights"
             )
-        sample = discrete_gaussian.sample_discrete_gaussian if self.delta else discrete_laplace.sample_discrete_laplace
+        sample = discrete.sample_discrete_gaussian if self.delta else discrete.sample_discrete_laplace
         return given.astype(np.int64) + sample(bits, self.scale, given.size).reshape(given.shape)
 
     def of(self, queries: int) -> "MarginalNoise":
@@ -256,7 +254,7 @@ def gaussian_delta(epsilon: float, cells: int, sigma: float) -> float:
     epsilon = min(epsilon, MOST_EPSILON)
     tau = math.sqrt(cells) * sigma
     if tau > _MAX_SUM_TAU:
-        return discrete_gaussian.delta_bound(epsilon, cells / tau, 1, grid_scale(cells, sigma))
+        return discrete.delta_bound(epsilon, cells / tau, 1, grid_scale(cells, sigma))
     last = math.ceil(cells / 2 - epsilon * sigma**2) - 1  # the largest S whose loss exceeds epsilon
     s, mass = _smooth_law(last, tau) if sigma >= SMOOTH_SIGMA else _law(last, cells, sigma)
     loss = (cells - 2 * s) / (2 * sigma**2)

@@ -16,9 +16,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, Unit, require_epsilon
 from federation.contract.randomness import NoiseBits
 from federation.contract.validation import apart
-from federation.mechanisms.noise import discrete as discrete_gaussian
-from federation.mechanisms.noise import discrete as discrete_laplace
-from federation.mechanisms.noise import gaussian, l2_gamma
+from federation.mechanisms.noise import discrete, gaussian, l2_gamma
 from federation.mechanisms.noise.mechanism import (
     NOISE_KEY,
     Parameters,
@@ -40,7 +38,7 @@ _MAX_NOISE_STEPS = 2.0**38  # keeps every integer scale below the limit of the s
 _MAX_INTEGER = 2.0**52  # value plus noise stay exact in double precision
 
 # Parties of one release calibrate the same.
-_sigma = lru_cache(maxsize=256, typed=True)(discrete_gaussian.calibrate_discrete_gaussian)
+_sigma = lru_cache(maxsize=256, typed=True)(discrete.calibrate_discrete_gaussian)
 
 _REAL_LAW = Assumption(
     "the rounded L2-Gamma noise is computed in double precision; its law is taken to be the real formula's",
@@ -159,7 +157,7 @@ class AdditiveMechanism:
         if self.name == "l2_gamma":
             return l2_gamma.variance(self.dimension, self.scale)
         if self.name == "discrete_laplace":
-            return discrete_laplace.variance(self.grid_scale) * self.step**2
+            return discrete.variance(self.grid_scale) * self.step**2
         return self.scale**2
 
     def expected_noise_norm(self) -> float:
@@ -168,8 +166,8 @@ class AdditiveMechanism:
             return l2_gamma.mean_norm(self.dimension, self.scale)
         if self.name == "discrete_laplace":
             if self.dimension == 1:
-                return discrete_laplace.mean_magnitude(self.grid_scale) * self.step
-            return discrete_laplace.mean_norm(self.dimension) * self.scale
+                return discrete.mean_magnitude(self.grid_scale) * self.step
+            return discrete.mean_norm(self.dimension) * self.scale
         half = self.dimension / 2
         return self.scale * math.sqrt(2) * math.exp(math.lgamma(half + 0.5) - math.lgamma(half))
 
@@ -184,12 +182,12 @@ class AdditiveMechanism:
         epsilon = require_epsilon_from_zero(epsilon)
         if self.name == "discrete_gaussian":
             moved, coordinates = _together(self.charged, self.rounds), self.rounds * self.dimension
-            return discrete_gaussian.delta_bound(epsilon, moved / self.scale, coordinates, self.grid_scale)
+            return discrete.delta_bound(epsilon, moved / self.scale, coordinates, self.grid_scale)
         if self.rounds > 1:
             return max(0.0, -math.expm1(epsilon - self.epsilon)) / (1 + math.exp(-self.epsilon))
         if self.name == "l2_gamma":
             return l2_gamma.delta(epsilon, self.charged, self.dimension, self.scale)
-        return discrete_laplace.delta(epsilon, round(self.charged / self.step), self.grid_scale)
+        return discrete.delta(epsilon, round(self.charged / self.step), self.grid_scale)
 
     def guarantee(self, unit: Unit, adjacency: Adjacency, assumptions: tuple[Assumption, ...] = ()) -> Guarantee:
         """What all rounds promise together; `assumptions` (why the sensitivity holds) come before its own."""
@@ -200,9 +198,7 @@ class AdditiveMechanism:
         if self.name == "l2_gamma":
             return np.rint(l2_gamma.sample(bits, self.dimension, self.scale / self.step, draws))
         sampler = (
-            discrete_laplace.sample_discrete_laplace
-            if self.name == "discrete_laplace"
-            else discrete_gaussian.sample_discrete_gaussian
+            discrete.sample_discrete_laplace if self.name == "discrete_laplace" else discrete.sample_discrete_gaussian
         )
         return sampler(bits, self.grid_scale, draws * self.dimension).reshape(draws, self.dimension)
 
@@ -294,7 +290,7 @@ def calibrate_laplace(*, l1_sensitivity: float, dimension: int, epsilon: float) 
     _check(l1_sensitivity, dimension, epsilon)
     step = _grid_step(l1_sensitivity, dimension, l1_sensitivity / epsilon)
     steps = math.floor(l1_sensitivity / step) + dimension
-    scale = discrete_laplace.calibrate_discrete_laplace(steps, epsilon) * step
+    scale = discrete.calibrate_discrete_laplace(steps, epsilon) * step
     return AdditiveMechanism("discrete_laplace", epsilon, 0.0, l1_sensitivity, dimension, step, steps * step, scale)
 
 

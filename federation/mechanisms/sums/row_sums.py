@@ -44,8 +44,7 @@ from scipy.special import chdtri, gammainccinv
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Guarantee, Unit
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.labels import randomised_response as one_bit
-from federation.mechanisms.labels import randomised_response as response
+from federation.mechanisms.labels import randomised_response
 from federation.mechanisms.labels.mechanism import LabelRange
 from federation.mechanisms.labels.randomised_response import OneBitLabels
 from federation.mechanisms.noise.additive import AdditiveMechanism, OnAdditive, calibrate_laplace, summation_error
@@ -377,7 +376,7 @@ class RowStatistic:
         return above, np.where(above[0] == above[1], 1.0, math.sqrt(2))
 
 
-LEAST_EPSILON = response.MIN_EPSILON
+LEAST_EPSILON = randomised_response.MIN_EPSILON
 ANY = 2**62  # more rows than there are
 _GRID_BITS = 26  # sums are whole multiples of a power of two, so that their total is the same in any order
 _AT_ONCE = 2**22  # labels
@@ -397,7 +396,7 @@ class SummedResponse:
     @property
     def label_variance(self) -> float:
         """Of a released label: reach² - 1 = 1/sinh(epsilon/2)², to full precision."""
-        beyond = self.labels.redraw / (response.WORDS - self.labels.redraw)
+        beyond = self.labels.redraw / (randomised_response.WORDS - self.labels.redraw)
         return beyond * (2 + beyond)
 
     def rows_for(self, noise: SumNoise, weight: float = 1.0) -> int:
@@ -477,4 +476,4 @@ def calibrate_summed_response(epsilon: float) -> SummedResponse:
         array([[ 2.164, -2.164],
                [ 2.164, -2.164]])
     """
-    return SummedResponse(one_bit.calibrate_one_bit(LabelRange(-1.0, 1.0), epsilon))
+    return SummedResponse(randomised_response.calibrate_one_bit(LabelRange(-1.0, 1.0), epsilon))

@@ -35,7 +35,7 @@ def test_no_mutated_message_ends_unexpectedly(target):
 
 def test_an_error_that_nobody_foresaw_is_found(target, monkeypatch):
     target, seeds = target
-    monkeypatch.setattr("aggregator.secure_aggregation.server.shamir.recovered", lambda *_: {}["shares"])
+    monkeypatch.setattr("aggregator.secure_aggregation.server.masks.recovered", lambda *_: {}["shares"])
     told = next(one for one in seeds if one.route == f"told+active+{UNMASK}")
     assert tried(target, told).kind == TRACEBACK
     assert tried(target, Input("head", b"")).kind == REFUSED

@@ -79,6 +79,7 @@ def plain(question):
 @pytest.mark.parametrize("kind", ASKED)
 def test_a_question_survives_the_wire(kind):
     question = ASKED[kind]
+    assert question_type(kind) is type(question)
     restored = decode_question(encode_question(question), type(question))
     assert restored.kind == kind
     assert plain(restored) == plain(question)
@@ -121,11 +122,6 @@ def test_every_part_of_a_question_is_in_its_digest():
         replace(ASKED["rows"], largest=10),
     ]
     assert len({question_digest(question) for question in others}) == len(others)
-
-
-@pytest.mark.parametrize("kind", ASKED)
-def test_parties_answer_it_by_its_name(kind):
-    assert question_type(kind) is type(ASKED[kind])
 
 
 def answer(kind, parties=3):
@@ -177,21 +173,21 @@ def test_values_out_of_range_are_those_of_one_party(kind, name, value, valid):
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"rows_per_person": 1.5}, {"rows_per_person": -1}, {"rows_per_person": True}, {"count": 0}, {"classes": 2.0}],
+    ("wrong", "words"),
+    [
+        # Of 1.5 bags a person would be in two, for the noise of 1.5: more would be spent than is claimed.
+        *(({"rows_per_person": most}, "rows_per_person") for most in (1.5, -1, True)),
+        ({"count": 0}, "count"),
+        ({"classes": 2.0}, "classes"),
+        # Cells of classes in bags are counted, and whoever asks could else ask for more than there is memory.
+        *(({"count": count, "classes": classes}, None) for count, classes in ((2**20 + 1, 1), (1, 2**16 + 1))),
+        ({"count": 2**12, "classes": 2**9}, None),
+    ],
 )
-def test_bags_are_counted_in_whole_numbers(wrong):
-    """Of 1.5 bags a person would be in two, for the noise of 1.5: more would be spent than is claimed."""
-    with pytest.raises(InputError, match=f"{next(iter(wrong))}"):
-        Bags(**{"count": 1, "classes": 2, **wrong})
-
-
-@pytest.mark.parametrize(("count", "classes"), [(2**20 + 1, 1), (1, 2**16 + 1), (2**12, 2**9)])
-def test_bags_beyond_what_any_party_holds_are_refused(count, classes):
-    """Cells of classes in bags are counted, and whoever asks could else ask for more than there is memory."""
-    with pytest.raises(InputError):
-        Bags(count, classes)
+def test_bags_are_counted_in_whole_numbers_up_to_what_any_party_holds(wrong, words):
     assert Bags(2**12, 2**8).fields()["sizes"].numbers == 2**12
+    with pytest.raises(InputError, match=words):
+        Bags(**{"count": 1, "classes": 2, **wrong})
 
 
 @pytest.mark.parametrize("largest", [-1, 2.0, True, 10**9 + 1])
@@ -200,33 +196,41 @@ def test_the_rows_of_a_bag_are_a_whole_number(largest):
         RowsQuestion(BAGS, UNIT, largest)
 
 
-def test_questions_about_bags_take_their_numbers_for_granted():
+def test_questions_about_bags_take_their_numbers_for_granted_and_a_floor_is_for_simulations():
     for kind in ("counts", "noisy_embeddings"):
         assert ASKED[kind].assumes() == Declared(classes=3, bags=2, rows_per_person=4)
-
-
-def test_a_floor_is_for_simulations():
     assert "a floor protects only where it is true" in ASKED["counts"].simulated_only()
     assert replace(ASKED["counts"], noise=CountsNoise("pure", 1.0)).simulated_only() is None
     assert ASKED["noisy_embeddings"].simulated_only() is None
 
 
-def test_a_question_that_is_asked_once_is_no_query_of_many():
-    """Its noise is for one answer: paid for once, it would be asked for often."""
-    with pytest.raises(InputError, match=r"counts.*2"):
-        replace(ASKED["counts"], release=ReleaseId("a release", 2, 1))
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (lambda: counts("gaussian", delta=0.0).promise(), r"delta.*0"),
+        (lambda: counts("pure", epsilon=0.0).promise(), "epsilon"),
+        (lambda: counts("pure", classes=1).promise(), r"classes.*2"),
+        (lambda: counts("gauss").promise(), "gaussian"),
+        (lambda: replace(counts("pure"), noise=CountsNoise("dirichlet_floor", 1.0, 1e-6)).promise(), "floor"),
+        (lambda: counts("dirichlet_floor", epsilon=0.05).promise(), r"floor.*161"),
+        (lambda: counts("dirichlet_shifted", epsilon=1.0, delta=1e-3, most=20).promise(), "pseudo_count"),
+        # Its noise is for one answer: paid for once, it would be asked for often.
+        (lambda: replace(ASKED["counts"], release=ReleaseId("a release", 2, 1)), r"counts.*2"),
+        (lambda: joint(most=1).promise(), None),
+        (lambda: joint(weight=0.0).promise(), "label_weight"),
+        (lambda: joint(delta=0.0).promise(), "delta"),
+    ],
+)
+def test_what_no_mechanism_serves_or_protects_is_refused(asked, words):
+    with pytest.raises(InputError, match=words):
+        asked()
 
 
 EXTRA = {"dirichlet_floor": {"floor": 40}, "dirichlet_shifted": {"pseudo_count": 40}}
-
 PURE = ("pure", "published_laplace", "laplace_prior")
-
 WITH_DELTA = ("gaussian", "laplace", "independent_laplace", "dirichlet_floor", "dirichlet_shifted")
-
 PRIVATE = ("auto", *PURE, *WITH_DELTA, "published_gaussian")
-
 PURPOSE = ReleaseId("purpose")
-
 EIGHT_WAVES = with_fourier(FeatureMap(2, ()), 1.0, 8, seed=1)
 
 
@@ -279,6 +283,7 @@ def test_the_curve_of_counts_is_that_of_the_mechanism(noise):
     for epsilon in (0.0, 0.25, 1.0):
         assert question.curve()(epsilon) == question.mechanism().delta_at(epsilon)
     assert question.curve()(1.0) <= question.promise().delta
+    assert [counts(noise).curve() for noise in ("pure", "laplace")] == [None, None]  # epsilon says it all
 
 
 def test_gaussian_noise_in_several_bags_of_a_person_has_the_curve_of_all_together():
@@ -289,11 +294,6 @@ def test_gaussian_noise_in_several_bags_of_a_person_has_the_curve_of_all_togethe
     assert curve.mu == pytest.approx(math.sqrt(3) * bag.gaussian_mu)
     assert question.curve()(promised.epsilon) < promised.delta  # less than the sum that is promised
     assert counts("dirichlet_shifted", most=3).curve() is None
-
-
-@pytest.mark.parametrize("noise", ["pure", "laplace"])
-def test_of_laplace_noise_epsilon_says_it_all(noise):
-    assert counts(noise).curve() is None
 
 
 def texts(promised, check):
@@ -315,10 +315,9 @@ def test_what_nobody_can_check_is_declared():
     assert UNTIMED not in label.assumptions
 
 
-@pytest.mark.parametrize("promise", [lambda seeded: counts("pure", seeded=seeded).promise(),
-                                     lambda seeded: joint(seeded=seeded).promise()])  # fmt: skip
-def test_noise_that_a_seed_repeats_is_said_to_be_none_to_publish(promise):
-    seeded, system = promise(True), promise(False)
+@pytest.mark.parametrize("asked", [lambda seeded: counts("pure", seeded=seeded), lambda seeded: joint(seeded=seeded)])
+def test_noise_that_a_seed_repeats_is_said_to_be_none_to_publish(asked):
+    seeded, system = asked(True).promise(), asked(False).promise()
     assert SEEDED in seeded.assumptions
     assert SEEDED not in system.assumptions
     assert (seeded.parameters["entropy"], system.parameters["entropy"]) == ("seed", "system")
@@ -370,46 +369,23 @@ def test_the_joint_noise_covers_labels_and_rows_at_once(epsilon, delta, weight):
     assert promised.parameters["charged_sensitivity"] >= mechanism.sensitivity
 
 
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        (lambda: counts("gaussian", delta=0.0), r"delta.*0"),
-        (lambda: counts("pure", epsilon=0.0), "epsilon"),
-        (lambda: counts("pure", classes=1), r"classes.*2"),
-        (lambda: counts("gauss"), "gaussian"),
-        (lambda: replace(counts("pure"), noise=CountsNoise("dirichlet_floor", 1.0, 1e-6)), "floor"),
-        (lambda: counts("dirichlet_floor", epsilon=0.05), r"floor.*161"),
-        (lambda: counts("dirichlet_shifted", epsilon=1.0, delta=1e-3, most=20), "pseudo_count"),
-    ],
-)  # fmt: skip
-def test_numbers_that_no_mechanism_serves_are_refused(asked, words):
-    with pytest.raises(InputError, match=words):
-        asked().promise()
-
-
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        (lambda: joint(most=1), None),
-        (lambda: joint(weight=0.0), "label_weight"),
-        (lambda: joint(delta=0.0), "delta"),
-    ],
-)
-def test_rows_that_cannot_be_protected_are_refused(asked, words):
-    with pytest.raises(InputError, match=words):
-        asked().promise()
-
-
 COUNTS, ROWS_BAG_TOTALS = QUESTIONS["count_totals"], QUESTIONS["embedding_totals"]
 LABELS = replace(ROWS_BAG_TOTALS, protect="label", label_weight=0.0)
 each = pytest.mark.parametrize("question", [COUNTS, LABELS, ROWS_BAG_TOTALS], ids=["counts", "labels", "rows"])
 
 
 @each
-def test_it_crosses_any_transport(question):
+def test_it_crosses_any_transport_and_is_a_release_by_itself(question):
     read = decode_question(encode_question(question), type(question))
     assert question_digest(read) == question_digest(question)
     assert read.noise == question.noise
+    off = replace(question, noise=TotalsNoise("off"))
+    assert isinstance(off.promise(), NoGuarantee)
+    assert off.steps == {}
+    with pytest.raises(InputError, match="draws"):
+        replace(question, draws=0)
+    with pytest.raises(InputError):
+        replace(question, release=ReleaseId("two", 2, 0))
 
 
 @each
@@ -446,11 +422,16 @@ def test_it_promises_what_the_sum_does(question):
     assert question.takes_features_as_public is (question is LABELS)
 
 
-def test_a_persons_rows_are_protected_together():
+def test_a_persons_rows_are_protected_together_and_a_row_adds_one_or_the_label_weight():
     of_person = replace(COUNTS, bags=replace(QUESTIONS_BAGS, rows_per_person=3))
     assert of_person.promise().unit is Unit.PERSON
     assert of_person.promise().epsilon == 1.0
     assert of_person.mechanism().additive.dimension == 6
+    assert COUNTS.longest == LABELS.longest == ROWS_BAG_TOTALS.longest == 1.0
+    assert [replace(ROWS_BAG_TOTALS, label_weight=weight).longest for weight in (7.0, 0.5)] == [7.0, 1.0]
+    # Its size is bounded before anything is made.
+    assert EmbeddingTotalsQuestion.work(ROWS_BAG_TOTALS) == 2 * (3 + QUESTIONS_WAVES.dimension)
+    assert COUNTS.work() == 6
 
 
 @each
@@ -459,13 +440,6 @@ def test_a_party_that_counts_on_fewer_honest_ones_refuses(question):
     for declared in (Declared(honest=79), Declared(classes=2), Declared(bags=3), Declared(rows_per_person=1)):
         with pytest.raises(InputError):
             question.promise(declared)
-
-
-@each
-def test_without_noise_it_promises_nothing_and_hides_nothing(question):
-    off = replace(question, noise=TotalsNoise("off"))
-    assert isinstance(off.promise(), NoGuarantee)
-    assert off.steps == {}
 
 
 @pytest.mark.parametrize(
@@ -483,24 +457,3 @@ def test_without_noise_it_promises_nothing_and_hides_nothing(question):
 def test_what_does_not_go_together_is_refused(changes, told):
     with pytest.raises(InputError, match=told):
         replace(ROWS_BAG_TOTALS, **changes)
-
-
-def test_a_row_adds_one_to_a_number_or_the_label_weight():
-    assert COUNTS.longest == LABELS.longest == ROWS_BAG_TOTALS.longest == 1.0
-    assert (replace(ROWS_BAG_TOTALS, label_weight=7.0).longest, replace(ROWS_BAG_TOTALS, label_weight=0.5).longest) == (
-        7.0,
-        1.0,
-    )
-
-
-@each
-def test_it_is_a_release_by_itself(question):
-    with pytest.raises(InputError, match="draws"):
-        replace(question, draws=0)
-    with pytest.raises(InputError):
-        replace(question, release=ReleaseId("two", 2, 0))
-
-
-def test_its_size_is_bounded_before_anything_is_made():
-    assert EmbeddingTotalsQuestion.work(ROWS_BAG_TOTALS) == 2 * (3 + QUESTIONS_WAVES.dimension)
-    assert COUNTS.work() == 6

@@ -12,6 +12,7 @@ What releases over periods spend on one unit, against compositions that are comp
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations_with_replacement, pairwise, product
 
@@ -37,7 +38,6 @@ from federation.mechanisms.accounting.composition import (
     steps_between,
 )
 from federation.mechanisms.counts import exact_laws as counts
-from federation.mechanisms.counts.exact_laws import discrete_gaussian_delta as exact_delta
 from federation.mechanisms.noise import discrete as discrete_gaussian
 from federation.mechanisms.noise import gaussian
 from federation.mechanisms.noise.additive import calibrate
@@ -50,9 +50,13 @@ def pure(epsilon: float, **change: object) -> Guarantee:
     return Guarantee(**(fields | {"mechanism": "l2_gamma"} | change))
 
 
-def normal(epsilon: float, delta: float, dimension: int = 20) -> Guarantee:
+def normal(epsilon: float, delta: float = 1e-6, dimension: int = 20) -> Guarantee:
     mechanism = calibrate("gaussian", sensitivity=1.0, dimension=dimension, epsilon=epsilon, delta=delta)
     return mechanism.guarantee(Unit.PARTY, Adjacency.REPLACE)
+
+
+def continuous(mu: float = 0.3, epsilon: float = 1.0, delta: float = 1e-6) -> Guarantee:
+    return pure(epsilon, delta=delta, gaussian_mu=mu, mechanism="gaussian")
 
 
 def on_integers(moves: int, scale: int, delta: float = 1e-6) -> Guarantee:
@@ -73,12 +77,9 @@ def exact_delta_of_two(epsilon: float, releases: list[tuple[int, int]]) -> float
     return float((mass * -np.expm1(np.minimum(epsilon - loss, 0.0))).sum())
 
 
-def test_nothing_costs_nothing() -> None:
-    assert compose([], 1e-6) == (0.0, 0.0)
-
-
 def test_pure_epsilons_add_and_the_pld_does_not_exceed_them() -> None:
     epsilons = [0.3, 0.5, 1.1]
+    assert compose([], 1e-6) == (0.0, 0.0)
     assert compose([pure(e) for e in epsilons], 1e-6) == (pytest.approx(sum(epsilons)), 0.0)
     oracle = pld.from_laplace_mechanism(1 / epsilons[0], value_discretization_interval=INTERVAL)
     for epsilon in epsilons[1:]:
@@ -100,17 +101,13 @@ def test_gaussian_releases_compose_as_the_pld_says(claims: list[tuple[float, flo
     assert -1e-6 <= theirs - epsilon <= INTERVAL * len(claims)
 
 
-def test_one_gaussian_release_costs_what_it_claims() -> None:
-    epsilon, delta = compose([normal(1.0, 1e-6)], 1e-6)
+def test_one_gaussian_release_costs_what_it_claims_and_continuous_ones_pay_no_discretisation() -> None:
+    epsilon, delta = compose([normal(1.0)], 1e-6)
     assert (1 - 1e-4) < epsilon <= 1.0
     assert delta == 1e-6
-    tighter, _ = compose([normal(1.0, 1e-6)], 1e-8)
+    tighter, _ = compose([normal(1.0)], 1e-8)
     assert tighter > 1.0
-
-
-def test_continuous_gaussians_pay_no_discretisation() -> None:
-    plain = pure(1.0, delta=1e-5, gaussian_mu=0.3, mechanism="gaussian")
-    assert compose([plain] * 4, 1e-5)[0] == pytest.approx(gaussian.epsilon(1e-5, 0.6), rel=1e-12)
+    assert compose([continuous(delta=1e-5)] * 4, 1e-5)[0] == pytest.approx(gaussian.epsilon(1e-5, 0.6), rel=1e-12)
 
 
 @pytest.mark.parametrize("delta", [1e-1, 1e-2, 1e-3, 1e-5])
@@ -138,12 +135,7 @@ def test_what_releases_claim_in_sum_counts_where_it_is_less_at_no_more_delta() -
     composed = gaussian.epsilon(1e-6, 0.3)
     assert composed > 1.0
     for claimed, epsilon, delta in ((1e-9, 1.0, 1e-9), (1e-6, 1.0, 1e-6), (1.1e-6, composed, 1e-6)):
-        release = pure(1.0, delta=claimed, gaussian_mu=0.3, mechanism="gaussian")
-        assert compose([release], 1e-6) == (pytest.approx(epsilon), delta)
-
-
-def test_no_total_has_a_delta_above_one() -> None:
-    assert compose([pure(0.1, delta=0.6)] * 2, 1e-6) == (pytest.approx(0.2), 1.0)
+        assert compose([continuous(delta=claimed)], 1e-6) == (pytest.approx(epsilon), delta)
 
 
 def test_mixtures_are_sums_of_the_two_totals() -> None:
@@ -156,11 +148,12 @@ def test_mixtures_are_sums_of_the_two_totals() -> None:
     assert compose([*group, other], 1e-6) == (pytest.approx(alone + 0.1), pytest.approx(1e-6))
 
 
-def test_without_delta_left_the_claims_add() -> None:
+def test_without_delta_left_the_claims_add_to_a_delta_of_one_at_most() -> None:
     group = [normal(0.5, 1e-6)] * 3
     assert compose(group, 0.0) == (pytest.approx(1.5), pytest.approx(3e-6))
     other = pure(0.1, delta=1e-5, mechanism="other")
     assert compose([*group, other], 1e-6) == (pytest.approx(1.6), pytest.approx(1.3e-5))
+    assert compose([pure(0.1, delta=0.6)] * 2, 1e-6) == (pytest.approx(0.2), 1.0)
 
 
 def test_the_pld_of_a_mixture_is_below_the_total() -> None:
@@ -182,16 +175,31 @@ def test_more_releases_never_cost_less(epsilons: list[float], extra: float) -> N
         assert after <= (sum(epsilons) + extra) * (1 + 1e-9) or len(epsilons) > 1
 
 
-def test_units_and_adjacencies_must_agree() -> None:
-    for change in ({"unit": Unit.ROW}, {"adjacency": Adjacency.ADD_REMOVE}):
-        with pytest.raises(InputError):
-            compose([pure(1.0), pure(1.0, **change)], 1e-6)
-
-
-@pytest.mark.parametrize("delta", [-1e-9, 1.0])
-def test_impossible_delta_is_refused(delta: float) -> None:
-    with pytest.raises(InputError, match="delta"):
-        compose([pure(1.0)], delta)
+@pytest.mark.parametrize(
+    ("refused", "told"),
+    [
+        (lambda: compose([pure(1.0), pure(1.0, unit=Unit.ROW)], 1e-6), None),
+        (lambda: compose([pure(1.0), pure(1.0, adjacency=Adjacency.ADD_REMOVE)], 1e-6), None),
+        (
+            lambda: spent_over_periods(
+                {2: pure(1.0), 3: pure(1.0, adjacency=Adjacency.ADD_REMOVE)}, None, Unit.PARTY, 0.0
+            ),
+            "adjacency",
+        ),
+        *((lambda delta=delta: compose([pure(1.0)], delta), "delta") for delta in (-1e-9, 1.0)),
+        *(
+            (lambda delta=delta, rho=rho: concentrated_epsilon(delta, rho), None)
+            for delta, rho in ((0.0, 1.0), (1.0, 1.0), (0.1, 0.0), (0.1, math.inf), (0.1, math.nan))
+        ),
+        *((lambda epsilon=epsilon: Odds(epsilon), "epsilon") for epsilon in (0.0, -1.0, math.inf, math.nan)),
+        (lambda: Odds(1.0, 1.0), "delta"),
+        *((lambda share=share: Odds(1.0).detections(share), "false_alarms") for share in (-0.1, 1.1, math.nan)),
+        *((lambda share=share: Odds(1.0).belief(share), "prior") for share in (-0.1, 1.1, math.nan)),
+    ],
+)
+def test_what_has_no_total_or_odds_is_refused(refused: Callable[[], object], told: str | None) -> None:
+    with pytest.raises(InputError, match=told):
+        refused()
 
 
 @given(st.floats(1e-3, 20), st.floats(1e-12, 0.2))
@@ -221,18 +229,12 @@ def test_it_is_between_the_exact_gaussian_and_the_classic_conversion(mu, delta):
 def test_coarse_discrete_gaussians_keep_it(sigma):
     for delta in (1e-2, 1e-6):
         epsilon = concentrated_epsilon(delta, 1 / sigma**2)  # two coordinates move by 1
-        assert exact_delta(epsilon, sigma) <= delta
+        assert counts.discrete_gaussian_delta(epsilon, sigma) <= delta
 
 
 def test_the_bound_of_fine_grids_says_so_when_the_grid_is_too_coarse():
     assert discrete_gaussian.epsilon_bound(1e-9, 0.3, 8, 1) == math.inf
     assert discrete_gaussian.epsilon_bound(1e-6, 2.0, 2, 2**12) < concentrated_epsilon(1e-6, 2.0)
-
-
-@pytest.mark.parametrize(("delta", "rho"), [(0.0, 1.0), (1.0, 1.0), (0.1, 0.0), (0.1, math.inf), (0.1, math.nan)])
-def test_numbers_out_of_range_are_refused(delta, rho):
-    with pytest.raises(InputError):
-        concentrated_epsilon(delta, rho)
 
 
 REPLACE, ADD_REMOVE = Adjacency.REPLACE, Adjacency.ADD_REMOVE
@@ -364,17 +366,11 @@ def test_the_delta_of_a_chain_is_attained():
     assert last - math.exp(found.epsilon) * first == pytest.approx(found.delta, rel=1e-12)
 
 
-def released(epsilon: float, delta: float = 1e-6, dimension: int = 3) -> Guarantee:
-    mechanism = calibrate("gaussian", sensitivity=1.0, dimension=dimension, epsilon=epsilon, delta=delta)
-    return mechanism.guarantee(Unit.PARTY, Adjacency.REPLACE)
-
-
 @settings(derandomize=True)
 @given(epsilon=st.floats(0.05, 8.0), delta=st.sampled_from([1e-9, 1e-6, 1e-2]), part=st.floats(0.0, 1.0))
 def test_it_is_that_of_the_mechanism(epsilon: float, delta: float, part: float) -> None:
     mechanism = calibrate("gaussian", sensitivity=1.0, dimension=3, epsilon=epsilon, delta=delta)
     curve = GaussianCurve.of([mechanism.guarantee(Unit.PARTY, Adjacency.REPLACE)])
-    assert curve is not None
     assert curve.delta(part * epsilon) == mechanism.delta_at(part * epsilon)
     assert curve.delta(epsilon) <= delta
     assert curve.epsilon(delta) <= epsilon * (1 + 1e-9)
@@ -383,42 +379,30 @@ def test_it_is_that_of_the_mechanism(epsilon: float, delta: float, part: float) 
 def test_of_counts_it_is_above_the_exact_curve() -> None:
     mechanism = counts.calibrate_discrete_gaussian(3, 1.0, 1e-6)
     curve = GaussianCurve.of([mechanism.guarantee()])
-    assert curve is not None
     assert curve.grid == (2, math.floor(mechanism.scale))
     for epsilon in (0.0, 0.1, 0.5, 1.0, 2.0):
         assert mechanism.delta_at(epsilon) < curve.delta(epsilon)
 
 
 def test_several_releases_have_the_curve_of_their_total() -> None:
-    several = [released(0.5), released(1.0, dimension=5)]
+    several = [normal(0.5, dimension=3), normal(1.0, dimension=5)]
     curve = GaussianCurve.of(several)
-    assert curve is not None
-    mus = [one.gaussian_mu or 0.0 for one in several]
-    assert curve.mu == pytest.approx(math.hypot(*mus))
+    assert curve.mu == pytest.approx(math.hypot(*(one.gaussian_mu for one in several)))
     assert curve.grid == (8, min(int(one.parameters["grid_scale"]) for one in several))
     assert compose(several, 1e-6) == (curve.epsilon(1e-6), 1e-6)
     assert curve.delta(0.3) == discrete_gaussian.delta_bound(0.3, curve.mu, *curve.grid)
 
 
-def test_without_a_grid_it_is_the_continuous_one() -> None:
-    plain = replace(released(1.0), parameters={}, gaussian_mu=0.3)
-    curve = GaussianCurve.of([plain])
+def test_without_a_grid_it_is_the_continuous_one_and_what_is_not_gaussian_has_none() -> None:
+    curve = GaussianCurve.of([continuous()])
     assert curve == GaussianCurve(0.3)
     assert (curve.delta(0.5), curve.epsilon(1e-6)) == (float(gaussian.delta(0.5, 0.3)), gaussian.epsilon(1e-6, 0.3))
-
-
-def test_a_grid_of_a_few_steps_claims_no_epsilon() -> None:
-    assert GaussianCurve(1.0, (10, 1)).epsilon(1e-9) == math.inf
-
-
-def test_what_is_not_gaussian_has_none() -> None:
+    assert GaussianCurve(1.0, (10, 1)).epsilon(1e-9) == math.inf  # a grid of a few steps claims nothing
     assert GaussianCurve.of([]) is None
-    assert GaussianCurve.of([released(1.0), replace(released(1.0), gaussian_mu=None)]) is None
+    assert GaussianCurve.of([normal(1.0), replace(normal(1.0), gaussian_mu=None)]) is None
 
 
-EPSILONS = st.floats(1e-3, 30)
-DELTAS = st.floats(0, 0.5)
-SHARES = st.floats(0, 1)
+EPSILONS, DELTAS, SHARES = st.floats(1e-3, 30), st.floats(0, 0.5), st.floats(0, 1)
 
 
 def worst_mechanism(epsilon, delta):
@@ -488,40 +472,13 @@ def test_the_extremes():
 
 
 def test_of_a_release_the_curve_is_used_with_the_slack_of_discrete_noise():
-    noise = calibrate("gaussian", sensitivity=1.0, dimension=5, epsilon=1.0, delta=1e-6)
-    odds = Odds.of(noise.guarantee(Unit.PARTY, Adjacency.REPLACE))
-    ideal = Odds(1.0, 1e-6, GaussianCurve(odds.curve.mu))
+    odds = Odds.of(normal(1.0, dimension=5))
+    ideal, plain = Odds(1.0, 1e-6, GaussianCurve(odds.curve.mu)), Odds(1.0, 1e-6)
     for false_alarms in (0.01, 0.05, 0.5):
-        assert (
-            ideal.detections(false_alarms) <= odds.detections(false_alarms) < Odds(1.0, 1e-6).detections(false_alarms)
-        )
-        assert odds.detections(false_alarms) == pytest.approx(ideal.detections(false_alarms), rel=1e-3)
-    pure = Odds.of(Guarantee(1.0, 0.0, Unit.PARTY, Adjacency.REPLACE, "l2_gamma"))
-    assert pure == Odds(1.0)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan])
-def test_only_guarantees_have_odds(epsilon):
-    with pytest.raises(InputError, match="epsilon"):
-        Odds(epsilon)
-    with pytest.raises(InputError, match="delta"):
-        Odds(1.0, 1.0)
-
-
-@pytest.mark.parametrize("share", [-0.1, 1.1, math.nan])
-def test_shares_are_from_0_to_1(share):
-    with pytest.raises(InputError, match="false_alarms"):
-        Odds(1.0).detections(share)
-    with pytest.raises(InputError, match="prior"):
-        Odds(1.0).belief(share)
-
-
-def windows_pure(epsilon, unit=Unit.LABEL):
-    return Guarantee(epsilon, 0.0, unit, Adjacency.REPLACE, "response")
-
-
-def windows_normal(mu, unit=Unit.PARTY):
-    return Guarantee(gaussian.epsilon(1e-6, mu), 1e-6, unit, Adjacency.REPLACE, "gaussian", gaussian_mu=mu)
+        shown = odds.detections(false_alarms)
+        assert ideal.detections(false_alarms) <= shown < plain.detections(false_alarms)
+        assert shown == pytest.approx(ideal.detections(false_alarms), rel=1e-3)
+    assert Odds.of(pure(1.0)) == Odds(1.0)
 
 
 def exact(mu, delta):
@@ -534,44 +491,45 @@ def exact(mu, delta):
     return brentq(excess, 0.0, 50.0, xtol=1e-12)
 
 
-UNEQUAL = {2: windows_pure(0.5), 3: windows_pure(0.25), 4: windows_pure(1.0), 5: windows_pure(0.125)}
+UNEQUAL = dict(enumerate((0.5, 0.25, 1.0, 0.125), 2))
+
+
+def labels(spent, unit=Unit.LABEL):
+    """Releases by their period."""
+    return {period: pure(epsilon, unit=unit) for period, epsilon in spent.items()}
 
 
 @pytest.mark.parametrize(
-    ("window", "expected"), [(1, 1.0), (2, 0.25 + 1.0), (3, 0.5 + 0.25 + 1.0), (4, 1.875), (9, 1.875), (None, 1.875)]
+    ("spent", "window", "expected"),
+    [
+        (UNEQUAL, 1, 1.0),
+        (UNEQUAL, 2, 0.25 + 1.0),
+        (UNEQUAL, 3, 0.5 + 0.25 + 1.0),
+        (UNEQUAL, 4, 1.875),
+        (UNEQUAL, 9, 1.875),
+        (UNEQUAL, None, 1.875),
+        # Windows that are disjoint count once, however many there are.
+        (dict.fromkeys(range(2, 54), 0.5), 1, 0.5),
+        (dict.fromkeys(range(2, 54), 0.5), 4, 2.0),
+        # A period without a release spends nothing.
+        ({2: 1.0, 4: 1.0, 5: 0.5}, 2, 1.5),
+    ],
 )
-def test_what_arrives_once_pays_for_the_windows_that_it_is_in(window, expected):
-    assert spent_over_periods(UNEQUAL, window, Unit.LABEL, 0.0) == (expected, 0.0)
+def test_what_arrives_once_pays_for_the_windows_that_it_is_in(spent, window, expected):
+    assert spent_over_periods(labels(spent), window, Unit.LABEL, 0.0) == (expected, 0.0)
+    assert spent_over_periods(labels(spent, Unit.ROW), window, Unit.ROW, 0.0) == (expected, 0.0)
 
 
 @pytest.mark.parametrize("unit", [Unit.PARTY, Unit.PERSON, Unit.PARTY_AND_AUXILIARY_ROW])
 def test_whoever_may_be_in_every_period_pays_for_all_however_short_windows_are(unit):
-    releases = {period: windows_pure(one.epsilon, unit) for period, one in UNEQUAL.items()}
-    assert spent_over_periods(releases, 1, unit, 0.0) == (1.875, 0.0)
+    assert spent_over_periods(labels(UNEQUAL, unit), 1, unit, 0.0) == (1.875, 0.0)
     assert most_releases(unit, 4, window=1) == 4
 
 
-def test_windows_that_are_disjoint_count_once_however_many_there_are():
-    year = {week: windows_pure(0.5, Unit.ROW) for week in range(2, 54)}
-    assert spent_over_periods(year, 1, Unit.ROW, 0.0) == (0.5, 0.0)
-    assert spent_over_periods(year, 4, Unit.ROW, 0.0) == (2.0, 0.0)
-
-
 def test_gaussian_releases_compose_exactly_within_a_window_and_over_all():
-    releases = {period: windows_normal(0.3) for period in range(2, 9)}
+    releases = {period: continuous(epsilon=gaussian.epsilon(1e-6, 0.3)) for period in range(2, 9)}
     for unit, window, number in ((Unit.PARTY, 2, 7), (Unit.ROW, 2, 2), (Unit.LABEL, None, 7)):
         epsilon, delta = spent_over_periods(releases, window, unit, 1e-6)
         assert delta == 1e-6
         assert epsilon == pytest.approx(exact(0.3 * math.sqrt(number), 1e-6), rel=1e-9)
         assert epsilon < number * releases[2].epsilon
-
-
-def test_a_period_without_a_release_spends_nothing():
-    missing = {2: windows_pure(1.0), 4: windows_pure(1.0), 5: windows_pure(0.5)}
-    assert spent_over_periods(missing, 2, Unit.LABEL, 0.0) == (1.5, 0.0)
-
-
-def test_releases_under_two_adjacencies_have_no_total():
-    other = Guarantee(1.0, 0.0, Unit.LABEL, Adjacency.ADD_REMOVE, "response")
-    with pytest.raises(InputError, match="adjacency"):
-        spent_over_periods({2: windows_pure(1.0), 3: other}, None, Unit.LABEL, 0.0)

@@ -22,23 +22,43 @@ from support.examples import examples
 from federation.contract.guarantee import Guarantee
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.accounting.composition import compose
-from federation.mechanisms.counts import exact_laws as discrete_gaussian
+from federation.mechanisms.counts import exact_laws
 from federation.mechanisms.counts.exact_laws import (
     CountGaussian,
     IndependentLaplace,
     LatticeLaplace,
+    calibrate_discrete_gaussian,
     calibrate_independent_laplace,
     calibrate_lattice_laplace,
+    discrete_gaussian_delta,
     independent_laplace_delta,
     lattice_laplace_delta,
     loss_beyond,
     ratio,
     sample,
 )
-from federation.mechanisms.counts.exact_laws import calibrate_discrete_gaussian as calibrate
-from federation.mechanisms.counts.exact_laws import discrete_gaussian_delta as exact_delta
 
 EPSILONS = [0.0, 0.05, 0.4, 1.0, 3.0]
+
+
+def gaussian_law(sigma: float, reach: int) -> tuple[np.ndarray, np.ndarray]:
+    k = np.arange(-reach, reach + 1)
+    mass = np.exp(-0.5 * (k / sigma) ** 2)
+    return k, mass / mass.sum()
+
+
+def convolved_l1(k: np.ndarray, mass: np.ndarray, classes: int) -> float:
+    """E |z - mean z|_1 of independent noise in every class, by a plain convolution of the others."""
+    others = np.ones(1)
+    for _ in range(classes - 1):
+        others = np.convolve(others, mass)
+    total = np.arange(len(others)) - len(others) // 2
+    return float(np.abs((classes - 1) * k[:, None] - total) @ others @ mass)
+
+
+def check_expected_l1(mechanism, noise: np.ndarray) -> None:
+    l1 = np.abs(noise).sum(axis=1)
+    assert mechanism.expected_l1() == pytest.approx(l1.mean(), abs=4 * l1.std() / len(l1) ** 0.5)
 
 
 def enumerated(epsilon: float, sigma: float) -> float:
@@ -56,16 +76,14 @@ def enumerated(epsilon: float, sigma: float) -> float:
 @pytest.mark.parametrize("sigma", [0.3, 0.75, 1.5, 3.25])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_delta_equals_enumeration_of_the_pair(epsilon: float, sigma: float) -> None:
-    assert exact_delta(epsilon, sigma) == pytest.approx(enumerated(epsilon, sigma), rel=1e-10, abs=1e-14)
+    assert discrete_gaussian_delta(epsilon, sigma) == pytest.approx(enumerated(epsilon, sigma), rel=1e-10, abs=1e-14)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.7])
 def test_nothing_is_lost_or_gained_by_centring(epsilon: float) -> None:
     """The outputs of three classes as released, that is up to a common shift, enumerated without the statistic w."""
-    sigma, reach = 1.5, 16
-    k = np.arange(-reach, reach + 1)
-    mass = np.exp(-0.5 * (k / sigma) ** 2)
-    mass /= mass.sum()
+    reach = 16
+    k, mass = gaussian_law(1.5, reach)
 
     def law(counts: tuple[int, ...]) -> np.ndarray:
         """Over the two differences that a centred triple determines."""
@@ -76,7 +94,7 @@ def test_nothing_is_lost_or_gained_by_centring(epsilon: float) -> None:
         return np.bincount(index, weight, size**2)
 
     gap = law((4, 4, 4)) - math.exp(epsilon) * law((5, 3, 4))
-    assert exact_delta(epsilon, sigma) == pytest.approx(gap[gap > 0].sum(), rel=1e-9)
+    assert discrete_gaussian_delta(epsilon, 1.5) == pytest.approx(gap[gap > 0].sum(), rel=1e-9)
 
 
 @pytest.mark.parametrize("sigma", [100.25, 317.0, 2048.5])
@@ -89,7 +107,7 @@ def test_the_corrected_integral_equals_the_sum(sigma: float, mu_epsilon: float) 
     terms = np.exp(-np.square(w / (2 * sigma))) * -np.expm1(epsilon - (1 - w) / sigma**2)
     expected = math.fsum(terms) / (2 * sigma * math.sqrt(math.pi))
     # The continuous delta in it has a stated relative error of 1e-9.
-    assert exact_delta(epsilon, sigma) == pytest.approx(expected, rel=1e-9)
+    assert discrete_gaussian_delta(epsilon, sigma) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(("sigma", "epsilon"), [(1e6, 1e-6), (3e7, 2e-7), (1e9, 1e-9)])
@@ -98,47 +116,42 @@ def test_huge_sigmas_have_the_continuous_limit(sigma: float, epsilon: float) -> 
         mu = mpmath.sqrt(2) / sigma
         upper, lower = mpmath.ncdf(mu / 2 - epsilon / mu), mpmath.ncdf(-mu / 2 - epsilon / mu)
         expected = upper - mpmath.exp(epsilon) * lower
-    assert exact_delta(epsilon, sigma) == pytest.approx(float(expected), rel=1e-9)
+    assert discrete_gaussian_delta(epsilon, sigma) == pytest.approx(float(expected), rel=1e-9)
 
 
 @pytest.mark.parametrize("u", [0.0, 0.3, 0.5, 1.0])
 def test_corrections_are_by_bernoulli_polynomials(u: float) -> None:
-    for order, polynomial in enumerate(discrete_gaussian._BERNOULLI, 2):
+    for order, polynomial in enumerate(exact_laws._BERNOULLI, 2):
         assert polynomial(u) * math.factorial(order) == pytest.approx(float(mpmath.bernpoly(order, u)), abs=1e-14)
 
 
 def test_the_correction_is_what_makes_it_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     epsilon, sigma = 0.4, 5.5
-    direct = exact_delta(epsilon, sigma)
-    continuous = float(discrete_gaussian.gaussian.delta(epsilon, math.sqrt(2) / sigma))
-    monkeypatch.setattr(discrete_gaussian, "_MAX_SUM_SIGMA", 1.0)
-    assert exact_delta(epsilon, sigma) == pytest.approx(direct, rel=1e-6)
+    direct = discrete_gaussian_delta(epsilon, sigma)
+    continuous = float(exact_laws.gaussian.delta(epsilon, math.sqrt(2) / sigma))
+    monkeypatch.setattr(exact_laws, "_MAX_SUM_SIGMA", 1.0)
+    assert discrete_gaussian_delta(epsilon, sigma) == pytest.approx(direct, rel=1e-6)
     assert abs(continuous / direct - 1) > 1e-3
 
 
 @given(st.floats(-4, 2), st.floats(-28, -0.1), st.integers(2, 20))
 @settings(derandomize=True)
-def test_calibration_keeps_its_claim_and_the_next_smaller_scale_does_not(
-    log_epsilon: float, log_delta: float, classes: int
-) -> None:
+def test_calibration_keeps_its_claim_and_the_next_smaller_scale_does_not(log_epsilon, log_delta, classes) -> None:
     epsilon, delta = math.exp(log_epsilon), math.exp(log_delta)
-    mechanism = calibrate(classes, epsilon, delta)
+    mechanism = calibrate_discrete_gaussian(classes, epsilon, delta)
     assert mechanism.delta_at(epsilon) <= delta
     exponent = max(0, 19 - math.floor(math.log2(float(mechanism.scale))))
     smaller = mechanism.scale * (1 - Fraction(1, 2**17)) - Fraction(1, 2**exponent)
-    assert smaller <= 0 or exact_delta(epsilon, float(smaller)) > delta * (1 - 1e-8)
-
-
-def test_a_scale_that_reaches_its_delta_exactly_is_not_trusted() -> None:
-    """Its delta is computed in double precision, and the true one may lie above."""
-    just_enough = 2.5
-    assert calibrate(3, 1.0, exact_delta(1.0, just_enough)).scale > just_enough
+    assert smaller <= 0 or discrete_gaussian_delta(epsilon, float(smaller)) > delta * (1 - 1e-8)
 
 
 def test_the_scales_of_the_literature() -> None:
-    assert float(calibrate(5, 0.05, 0.05).scale) == pytest.approx(7.937, abs=5e-4)
-    # One coordinate of sensitivity sqrt 2 would need 7.9385: close, and not the same.
-    assert float(calibrate(5, 0.05, 0.05).scale) < 7.938
+    scale = float(calibrate_discrete_gaussian(5, 0.05, 0.05).scale)
+    assert scale == pytest.approx(7.937, abs=5e-4)
+    assert scale < 7.938  # one coordinate of sensitivity sqrt 2 would need 7.9385: close, and not the same
+    # A scale that reaches its delta exactly is not trusted: in double precision the true one may lie above.
+    just_enough = 2.5
+    assert calibrate_discrete_gaussian(3, 1.0, discrete_gaussian_delta(1.0, just_enough)).scale > just_enough
 
 
 @pytest.mark.parametrize("scale", [Fraction(2, 3), Fraction(5, 2), Fraction(31, 4)])
@@ -148,55 +161,38 @@ def test_a_release_has_the_law_that_is_accounted_for(scale: Fraction) -> None:
     released = mechanism.release(counts, NoiseBits(1, "law"), 200_000)
     assert np.abs(released.sum(axis=1) - 30).max() < 1e-9
     w = np.rint(released[:, 0] - released[:, 1] - 3).astype(int)
-    law = np.array([delta_law(k, float(scale)) for k in range(-200, 201)])
+    _, mass = gaussian_law(float(scale), 100)
+    law = np.convolve(mass, mass)  # of z_i - z_j
     reach = np.abs(np.arange(-200, 201)[law * len(w) >= 20]).max()
     expected = law[200 - reach : 201 + reach] * len(w)
     observed = np.bincount(w[np.abs(w) <= reach] + reach, minlength=2 * reach + 1)
     rest = [len(w) - observed.sum()], [len(w) - expected.sum()]
     assert stats.chisquare(np.append(observed, rest[0]), np.append(expected, rest[1])).pvalue > 1e-3
     np.testing.assert_allclose(np.cov(released.T), mechanism.covariance(30), atol=0.03 * mechanism.variance())
-    l1 = np.abs(released - counts).sum(axis=1)
-    assert mechanism.expected_l1() == pytest.approx(l1.mean(), abs=4 * l1.std() / len(l1) ** 0.5)
-
-
-def delta_law(w: int, sigma: float) -> float:
-    """P[z_i - z_j = w] by convolution."""
-    k = np.arange(-400, 401)
-    mass = np.exp(-0.5 * (k / sigma) ** 2)
-    return float(mass @ np.exp(-0.5 * ((k + w) / sigma) ** 2) / mass.sum() ** 2)
+    check_expected_l1(mechanism, released - counts)
 
 
 @pytest.mark.parametrize(("classes", "sigma"), [(2, 0.1), (2, 0.4), (3, 1.0), (4, 2.9), (3, 7.99), (3, 8.0), (2, 40.0)])
 def test_the_expected_l1_equals_a_plain_convolution(classes: int, sigma: float) -> None:
-    reach = math.ceil(9 * sigma)
-    k = np.arange(-reach, reach + 1)
-    mass = np.exp(-0.5 * (k / sigma) ** 2)
-    mass /= mass.sum()
-    others = np.ones(1)
-    for _ in range(classes - 1):
-        others = np.convolve(others, mass)
-    total = np.arange(len(others)) - len(others) // 2
-    expected = np.abs((classes - 1) * k[:, None] - total) @ others @ mass
+    expected = convolved_l1(*gaussian_law(sigma, math.ceil(9 * sigma)), classes)
     mechanism = CountGaussian(classes, 1.0, 0.1, Fraction(sigma))
     assert mechanism.expected_l1() == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize("scale", [Fraction(99), Fraction(101), Fraction(10**6)])
-def test_wide_noise_has_the_continuous_variance(scale: Fraction) -> None:
-    assert CountGaussian(4, 1.0, 0.1, scale).variance() == pytest.approx(0.75 * float(scale) ** 2, rel=1e-12)
-
-
-def test_the_escape_bound_is_one() -> None:
+def test_the_escape_bound_is_one_and_wide_noise_has_the_continuous_variance() -> None:
     mechanism = CountGaussian(3, 1.0, 0.1, Fraction(5, 2))
     released = mechanism.release(np.array([5, 5, 5]), NoiseBits(1, "escape"), 200_000)
     for count in (2.0, 5.0):
         assert (released[:, 0] - 5 < -count).mean() < mechanism.escape(count) < 1
     wide = CountGaussian(3, 1.0, 0.1, Fraction(40))  # whose released counts have the variance that is bounded by
     assert wide.escape(70.0) == pytest.approx(math.exp(-(70.0**2) / (2 * wide.variance())))
+    for scale in (99, 101, 10**6):
+        variance = CountGaussian(4, 1.0, 0.1, Fraction(scale)).variance()
+        assert variance == pytest.approx(0.75 * float(scale) ** 2, rel=1e-12)
 
 
 def test_the_guarantee_composes() -> None:
-    mechanism = calibrate(5, 0.5, 1e-6)
+    mechanism = calibrate_discrete_gaussian(5, 0.5, 1e-6)
     promised = mechanism.guarantee()
     assert Guarantee.from_dict(promised.to_dict()) == promised
     assert promised.gaussian_mu == pytest.approx(math.sqrt(2) / float(mechanism.scale))
@@ -204,7 +200,7 @@ def test_the_guarantee_composes() -> None:
     assert epsilon < 16 * 0.5 * 0.5
     assert delta <= 1e-5
     # Sixteen releases are one of the pair's Gaussian with a fourfold mu: no less than its epsilon.
-    assert epsilon > float(discrete_gaussian.gaussian.epsilon(1e-5, 4 * promised.gaussian_mu))
+    assert epsilon > float(exact_laws.gaussian.epsilon(1e-5, 4 * promised.gaussian_mu))
     assert CountGaussian(5, 9.0, 0.1, Fraction(1, 2)).guarantee().gaussian_mu is None
 
 
@@ -212,9 +208,7 @@ def test_the_guarantee_composes() -> None:
 @pytest.mark.parametrize("sigma", [0.7, 5.977, 12.5])
 def test_the_expected_l1_of_many_classes_is_that_of_one_noise_beside_a_normal_mean(classes: int, sigma: float) -> None:
     """The mean of so many is normal to the last digits shown, and E|N(k, s²)| has a closed form."""
-    k = np.arange(-math.ceil(12 * sigma), math.ceil(12 * sigma) + 1)
-    mass = np.exp(-0.5 * (k / sigma) ** 2)
-    mass /= mass.sum()
+    k, mass = gaussian_law(sigma, math.ceil(12 * sigma))
     deviation = math.sqrt(float(mass @ k**2) * (classes - 1)) / classes
     folded = stats.foldnorm(np.abs(k) * (classes - 1) / classes / deviation, scale=deviation).mean()
     mechanism = CountGaussian(classes, 1.0, 0.1, Fraction(sigma))
@@ -222,10 +216,8 @@ def test_the_expected_l1_of_many_classes_is_that_of_one_noise_beside_a_normal_me
 
 
 def test_the_expected_l1_of_many_classes_is_that_of_releases() -> None:
-    classes = 20_000
-    mechanism = CountGaussian(classes, 1.0, 0.1, Fraction(3, 2))
-    l1 = np.abs(mechanism.release(np.ones(classes), NoiseBits(1, "wide"), 20) - 1).sum(axis=1)
-    assert mechanism.expected_l1() == pytest.approx(l1.mean(), abs=4 * l1.std() / len(l1) ** 0.5)
+    mechanism = CountGaussian(20_000, 1.0, 0.1, Fraction(3, 2))
+    check_expected_l1(mechanism, mechanism.release(np.ones(20_000), NoiseBits(1, "wide"), 20) - 1)
 
 
 @given(st.floats(-1, 20), st.floats(0.7, 6))
@@ -282,8 +274,7 @@ def test_moments_of_a_release(classes: int, scale: Fraction) -> None:
     noise = mechanism.release(counts, NoiseBits(1, "moments"), 200_000) - counts
     assert np.abs(noise.sum(axis=1)).max() < 1e-9
     np.testing.assert_allclose(np.cov(noise.T), mechanism.covariance(9), atol=0.03 * mechanism.variance())
-    l1 = np.abs(noise).sum(axis=1)
-    assert mechanism.expected_l1() == pytest.approx(l1.mean(), abs=4 * l1.std() / len(l1) ** 0.5)
+    check_expected_l1(mechanism, noise)
     for count in (3.0, 60.0):
         assert (noise[:, 0] < -count).mean() <= mechanism.escape(count) <= 1
 
@@ -297,19 +288,12 @@ def test_a_count_escapes_where_the_noise_of_some_class_reaches_far(classes: int,
 
 @pytest.mark.parametrize(("classes", "scale"), [(2, 0.4), (3, 2.5), (4, 6.0)])
 def test_the_expected_l1_equals_a_plain_convolution_independent_laplace(classes: int, scale: float) -> None:
-    k, mass = law(scale)
-    others = np.ones(1)
-    for _ in range(classes - 1):
-        others = np.convolve(others, mass)
-    total = np.arange(len(others)) - len(others) // 2
-    expected = np.abs((classes - 1) * k[:, None] - total) @ others @ mass
+    expected = convolved_l1(*law(scale), classes)
     assert IndependentLaplace(classes, 1.0, 0.1, Fraction(scale)).expected_l1() == pytest.approx(expected, rel=1e-9)
-
-
-def test_wide_noise_is_summed_at_a_smaller_scale() -> None:
+    # Wide noise is summed at a smaller scale; E|x - y| of two exponentials with random signs.
     wide, wider = (IndependentLaplace(2, 1.0, 0.1, Fraction(scale)).expected_l1() for scale in (2**11, 2**20))
     assert wider == pytest.approx(2**9 * wide, rel=1e-6)
-    assert wide == pytest.approx(1.5 * 2**11, rel=1e-6)  # E|x - y| of two exponentials with random signs
+    assert wide == pytest.approx(1.5 * 2**11, rel=1e-6)
 
 
 SHAPES = [(2, 3.0), (2, 0.7), (3, 2.0), (3, 0.4), (4, 1.25), (5, 0.6)]
@@ -420,9 +404,7 @@ def test_draws_follow_the_law_on_the_lattice(classes: int, scale: Fraction) -> N
 
 @given(st.floats(-4, 3), st.floats(-28, -0.1), st.integers(2, 40))
 @settings(derandomize=True)
-def test_calibration_keeps_its_claim_and_a_smaller_scale_does_not(
-    log_epsilon: float, log_delta: float, classes: int
-) -> None:
+def test_calibration_keeps_its_claim_and_a_smaller_scale_does_not(log_epsilon, log_delta, classes) -> None:
     epsilon, delta = math.exp(log_epsilon), math.exp(log_delta)
     mechanism = calibrate_lattice_laplace(classes, epsilon, delta)
     assert mechanism.delta_at(epsilon) <= delta

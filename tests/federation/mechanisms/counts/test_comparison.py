@@ -31,41 +31,44 @@ from federation.numerics.simplex import project
 SKEWED = np.array([50, 50, 50, 50, 800])
 
 
+def by_noise(*arguments: Any, **others: Any) -> dict[str, Any]:
+    return {row.noise: row for row in compare(*arguments, **others)}
+
+
 def test_every_kind_is_there_ordered_by_distortion() -> None:
-    rows = compare(SKEWED, 0.05, 0.05)
-    assert {row.noise for row in rows} == {
+    rows = by_noise(SKEWED, 0.05, 0.05)
+    assert rows.keys() == {
         "gaussian", "laplace", "pure", "independent_laplace", "published_laplace", "published_gaussian",
         "laplace_prior", "dirichlet_floor", "dirichlet_shifted",
     }  # fmt: skip
-    assert rows[0].noise == "gaussian"
-    means = [row.distortion.mean for row in rows if row.distortion]
+    assert next(iter(rows)) == "gaussian"
+    means = [row.distortion.mean for row in rows.values() if row.distortion]
     assert len(means) == 9
     assert means == sorted(means)
-    assert all(row.private and row.delta is not None and row.delta <= 0.05 for row in rows)
-    floor = next(row for row in rows if row.noise == "dirichlet_floor")
-    assert floor.parameters["floor"] == 50
-    shifted = next(row for row in rows if row.noise == "dirichlet_shifted")
-    assert shifted.parameters["pseudo_count"] == 500
-    assert "only for bags whose classes all hold 50 records or more" in floor.note
+    assert all(row.private and row.delta is not None and row.delta <= 0.05 for row in rows.values())
+    assert rows["dirichlet_floor"].parameters["floor"] == 50
+    assert rows["dirichlet_shifted"].parameters["pseudo_count"] == 500
+    assert "only for bags whose classes all hold 50 records or more" in rows["dirichlet_floor"].note
 
 
 def test_impossible_mechanisms_come_last_and_say_why() -> None:
-    notes = {row.noise: row.note for row in compare(np.array([5, 95]), 0.05, 0.05, pseudo_count=3)[-2:]}
-    assert "floor must be at least 7" in notes["dirichlet_floor"]
-    assert re.search(r"pseudo_count.*7", notes["dirichlet_shifted"])
-    rows = {row.noise: row for row in compare(SKEWED, 0.05, 0.05, floor=60)}
-    assert rows["dirichlet_floor"].distortion is None
-    assert "the smallest count, 50, is below the floor 60" in rows["dirichlet_floor"].note
-    assert "delta must be above 0" in {row.noise: row.note for row in compare(SKEWED, 1.0, 0.0)}["gaussian"]
+    rows = by_noise(np.array([5, 95]), 0.05, 0.05, pseudo_count=3)
+    assert set([*rows][-2:]) == {"dirichlet_floor", "dirichlet_shifted"}
+    assert "floor must be at least 7" in rows["dirichlet_floor"].note
+    assert re.search(r"pseudo_count.*7", rows["dirichlet_shifted"].note)
+    below = by_noise(np.array([50, 50, 100]), 0.05, 0.05, floor=60)["dirichlet_floor"]
+    assert below.distortion is None
+    assert "the smallest count, 50, is below the floor 60" in below.note
+    assert "delta must be above 0" in by_noise(np.array([5, 6]), 1.0, 0.0)["gaussian"].note
 
 
 def test_a_classic_gaussian_beyond_its_theorem_says_so() -> None:
-    row = next(row for row in compare(SKEWED, 20.0, 1e-6) if row.noise == "published_gaussian")
-    assert row.delta is not None
+    counts = np.array([50, 60])
+    row = by_noise(counts, 20.0, 1e-6)["published_gaussian"]
     assert row.delta > 1e-6
     assert "too small for the wanted delta" in row.note
-    notes = {row.noise: row.note for row in compare(SKEWED, 2.0, 1e-6)}
-    assert [notes[noise] for noise in ("gaussian", "laplace", "pure")] == ["", "", ""]  # calibrated to the delta
+    rows = by_noise(counts, 2.0, 1e-6)
+    assert [rows[noise].note for noise in ("gaussian", "laplace", "pure")] == ["", "", ""]  # calibrated to the delta
 
 
 @pytest.mark.slow
@@ -83,6 +86,10 @@ def test_where_the_published_dirichlet_fails_it_says_that_this_tells(counts: tup
     row = published_dirichlet(np.array(counts), 0.05, 0.05)
     assert (row.delta, row.distortion, row.private) == (None, None, False)
     assert "no sigma serves these counts" in row.note
+    assert "delta" in published_dirichlet(SKEWED, 1.0, 0.0).note
+    # The neighbour has one record of the smallest class counted in the largest.
+    assert comparison._neighbour(np.array([5, 2, 9])).tolist() == [5, 1, 10]
+    assert comparison._neighbour(np.array([5, 0, 9])) is None
 
 
 @pytest.mark.slow
@@ -96,7 +103,7 @@ def test_a_delta_that_draws_cannot_show_is_not_called_zero() -> None:
 
 
 def test_defaults_stay_within_what_is_allowed() -> None:
-    rows = {row.noise: row for row in compare(np.array([4 * 10**6, 6 * 10**6]), 1.0, 1e-6)}
+    rows = by_noise(np.array([4 * 10**6, 6 * 10**6]), 1.0, 1e-6)
     assert rows["dirichlet_floor"].parameters["floor"] == 10**6
     assert rows["dirichlet_shifted"].parameters["pseudo_count"] == 10**6
 
@@ -105,52 +112,41 @@ def test_defaults_stay_within_what_is_allowed() -> None:
 @pytest.mark.parametrize("delta", [0.0, 1e-6, 0.5])
 @pytest.mark.parametrize("epsilon", [701.0, 1e5, 1e9])
 def test_an_absurd_epsilon_gives_rows_or_reasons(epsilon: float, delta: float) -> None:
-    rows = {row.noise: row for row in compare(SKEWED, epsilon, delta)}
-    assert rows["pure"].distortion is not None
+    rows = by_noise(SKEWED, epsilon, delta)
     assert rows["pure"].distortion.mean == 0
     assert all(row.distortion or row.note for row in rows.values())
-
-
-def test_the_published_dirichlet_needs_a_delta() -> None:
-    assert "delta" in published_dirichlet(SKEWED, 1.0, 0.0).note
 
 
 @pytest.mark.parametrize(
     ("epsilon", "delta", "noise"), [(0.05, 0.05, "gaussian"), (0.5, 0.01, "laplace"), (1.0, 1e-6, "pure")]
 )
 def test_the_recommendation_is_what_auto_does(epsilon: float, delta: float, noise: str) -> None:
-    name, mechanism = recommended(5, epsilon, delta)
-    assert name == noise
-    assert mechanism == calibrate("auto", classes=5, epsilon=epsilon, delta=delta)
-    same = calibrate(name, classes=5, epsilon=epsilon, delta=delta)
-    assert same == mechanism
-
-
-def test_counts_that_are_none_are_refused() -> None:
-    with pytest.raises(InputError, match="counts"):
-        compare(np.array([-1, 2]), 1.0, 1e-6)
+    same = [calibrate(name, classes=5, epsilon=epsilon, delta=delta) for name in ("auto", noise)]
+    assert recommended(5, epsilon, delta) == (noise, same[0]) == (noise, same[1])
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"epsilon": 0.0}, "epsilon"),
-        ({"epsilon": math.nan}, "epsilon"),
-        ({"delta": -1e-6}, "delta"),
-        ({"delta": 1.0}, "delta"),
-        ({"floor": -1}, "floor"),
-        ({"floor": 1.5}, "floor"),
+        ({"counts": np.array([-1, 2])}, "counts"),
+        *(({"epsilon": epsilon}, "epsilon") for epsilon in (0.0, math.nan)),
+        *(({"delta": delta}, "delta") for delta in (-1e-6, 1.0)),
+        *(({"floor": floor}, "floor") for floor in (-1, 1.5)),
         ({"pseudo_count": -1}, "pseudo_count"),
     ],
 )
-def test_impossible_levels_and_floors_are_refused_before_anything_is_compared(changed: dict, message: str) -> None:
+def test_impossible_levels_and_counts_are_refused_before_anything_is_compared(changed: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        compare(np.array([5, 6]), **({"epsilon": 1.0, "delta": 1e-6} | changed))
+        compare(**{"counts": np.array([5, 6]), "epsilon": 1.0, "delta": 1e-6} | changed)
 
 
-def test_the_neighbour_has_one_record_of_the_smallest_class_counted_in_the_largest() -> None:
-    assert comparison._neighbour(np.array([5, 2, 9])).tolist() == [5, 1, 10]
-    assert comparison._neighbour(np.array([5, 0, 9])) is None
+@pytest.mark.parametrize(
+    ("counts", "draws", "message"),
+    [([1, 2], 10, "counts"), *(([1, 2, 3], draws, r"draws.*1") for draws in (0, -1, 2.5))],
+)
+def test_impossible_numbers_of_draws_and_counts_are_refused(counts: list[int], draws: float, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        distortion(calibrate("pure", classes=3, epsilon=1.0, delta=0.0), np.array(counts), draws=draws)
 
 
 LOOSE, TIGHT = (0.05, 0.05), (1.0, 1e-6)
@@ -217,15 +213,12 @@ def test_knowing_the_error_before_projection_makes_the_rest_precise() -> None:
     assert with_it.mean == pytest.approx(without.mean, abs=4 * without.standard_error)
 
 
-def test_a_release_without_noise_distorts_nothing() -> None:
-    counts = np.array([50, 30, 20])
-    found = sampled(np.tile(counts.astype(float), (3, 1)), counts, unprojected=0.0)
-    assert (found.mean, found.standard_error) == (0.0, 0.0)
-
-
 def test_of_two_draws_the_standard_error_is_half_their_difference() -> None:
     found = sampled(np.array([[45.0, 55.0], [30.0, 70.0]]), np.array([50, 50]))  # 0.1 and 0.4 from the truth
     assert (found.mean, found.standard_error) == pytest.approx((0.25, 0.15))
+    counts = np.array([50, 30, 20])
+    found = sampled(np.tile(counts.astype(float), (3, 1)), counts, unprojected=0.0)  # a release without noise
+    assert (found.mean, found.standard_error) == (0.0, 0.0)
 
 
 def test_it_is_reproducible_and_never_above_two() -> None:
@@ -235,6 +228,8 @@ def test_it_is_reproducible_and_never_above_two() -> None:
     assert found == distortion(mechanism, counts, draws=5000)
     assert found != distortion(mechanism, counts, draws=5000, seed=2)
     assert 0.5 < found.mean <= 2
+    many = calibrate("independent_laplace", classes=5000, epsilon=1.0, delta=1e-3)  # which do not fill the memory
+    assert 0 < distortion(many, np.ones(5000)).mean < 2
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 0.1])
@@ -245,23 +240,6 @@ def test_noise_far_above_the_counts_is_measured_precisely(noise: str, epsilon: f
     plain = sampled(mechanism.release(np.array([33, 33, 34]), NoiseBits(5, "plain"), 20_000), np.array([33, 33, 34]))
     assert 0 < found.standard_error <= 1.05 * plain.standard_error
     assert found.mean == pytest.approx(plain.mean, abs=4 * np.hypot(found.standard_error, plain.standard_error))
-
-
-def test_many_classes_do_not_fill_the_memory() -> None:
-    mechanism = calibrate("independent_laplace", classes=5000, epsilon=1.0, delta=1e-3)
-    found = distortion(mechanism, np.ones(5000))
-    assert 0 < found.mean < 2
-
-
-@pytest.mark.parametrize("draws", [0, -1, 2.5])
-def test_impossible_numbers_of_draws_are_refused(draws: float) -> None:
-    with pytest.raises(InputError, match=r"draws.*1"):
-        distortion(calibrate("pure", classes=3, epsilon=1.0, delta=0.0), np.array([1, 2, 3]), draws=draws)
-
-
-def test_counts_that_are_none_are_refused_distortion() -> None:
-    with pytest.raises(InputError, match="counts"):
-        distortion(calibrate("pure", classes=3, epsilon=1.0, delta=0.0), np.array([1, 2]))
 
 
 @pytest.mark.slow

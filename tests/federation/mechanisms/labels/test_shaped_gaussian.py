@@ -18,7 +18,6 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.labels import shaped_gaussian
-from federation.mechanisms.labels import shaped_gaussian as trace_ellipsoid
 from federation.mechanisms.labels.mechanism import LabelRange
 from federation.mechanisms.labels.shaped_gaussian import calibrate, fit_shape, smallest_trace
 from federation.mechanisms.noise import gaussian
@@ -38,20 +37,14 @@ def mechanism_for(rows, shape="optimal", noise="gaussian", **others):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_longest_row_has_length_one_and_sums_come_back(shape):
+def test_the_longest_row_has_length_one_sums_come_back_and_the_trace_is_what_least_squares_pays(shape):
+    """n times the excess risk of (X'X)^{-1} (X'y + noise): tr (X'X)^{-1} cov."""
     rows = table()
-    found = fit_shape(rows, shape)
+    found, mechanism = fit_shape(rows, shape), mechanism_for(rows, shape)
     inside = rows @ found.transform
     assert np.linalg.norm(inside, axis=1).max() == pytest.approx(1, abs=1e-12)
     labels = np.random.default_rng(2).uniform(0, 2, len(rows))
     np.testing.assert_allclose(found.back @ (inside.T @ labels), rows.T @ labels, rtol=1e-8)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_trace_is_what_least_squares_pays(shape):
-    """n times the excess risk of (X'X)^{-1} (X'y + noise): tr (X'X)^{-1} cov."""
-    rows = table()
-    mechanism = mechanism_for(rows, shape)
     paid = np.trace(np.linalg.solve(rows.T @ rows, mechanism.covariance()))
     assert mechanism.shape.trace * mechanism.variance() == pytest.approx(paid, rel=1e-8)
     assert mechanism.excess() == pytest.approx(paid / len(rows), rel=1e-8)
@@ -76,13 +69,10 @@ def test_units_of_columns_change_nothing(seed, scales):
 def test_doubled_and_empty_columns_change_nothing():
     rows = table()
     more = np.column_stack([rows, rows[:, :2], np.zeros(len(rows))])
-    found = fit_shape(more)
+    found, sums = fit_shape(more), more.sum(axis=0)
     assert found.transform.shape == (8, 5)
     assert found.trace == pytest.approx(fit_shape(rows).trace, rel=0.02)
-    labels = np.ones(len(rows))
-    np.testing.assert_allclose(
-        found.back @ (found.transform.T @ (more.T @ labels)), more.T @ labels, rtol=1e-7, atol=1e-7
-    )
+    np.testing.assert_allclose(found.back @ (found.transform.T @ sums), sums, rtol=1e-7, atol=1e-7)
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "pure"])
@@ -123,33 +113,24 @@ def test_one_label_moves_the_sum_by_the_sensitivity_at_most():
     rows = table()
     mechanism = mechanism_for(rows)
     labels = np.zeros(len(rows))
-    worst = int(np.argmax(np.linalg.norm(rows @ mechanism.shape.transform, axis=1)))
-    other = labels.copy()
-    other[worst] = 2.0
-    moved = [
-        mechanism.release(rows, y, NoiseBits(1, "same"), 1)[0] @ mechanism.shape.transform for y in (labels, other)
-    ]
-    distance = np.linalg.norm(moved[1] - moved[0])
+    worst = np.argmax(np.linalg.norm(rows @ mechanism.shape.transform, axis=1))
+    other = np.where(np.arange(len(rows)) == worst, 2.0, labels)
+    here, there = (mechanism.release(rows, y, NoiseBits(1, "same"), 1)[0] for y in (labels, other))
+    distance = np.linalg.norm((there - here) @ mechanism.shape.transform)
     assert distance == pytest.approx(RANGE.width, rel=1e-3)
     assert distance <= mechanism.additive.parameters["charged_sensitivity"]
 
 
 def test_rows_of_a_party_get_a_shape_of_their_own_in_the_coordinates_of_all():
     rows = table(1000)
-    own = fit_shape(rows[:80], moments=rows.T @ rows)
-    all_rows = fit_shape(rows)
-    assert own.trace < all_rows.trace
+    own, few = (fit_shape(rows[:count], moments=rows.T @ rows) for count in (80, 2))
+    assert own.trace < fit_shape(rows).trace
     assert np.linalg.norm(rows[:80] @ own.transform, axis=1).max() <= 1 + 1e-12
     np.testing.assert_allclose(own.back @ (own.transform.T @ rows[:80].sum(axis=0)), rows[:80].sum(axis=0), rtol=1e-7)
-
-
-def test_a_party_with_fewer_rows_than_columns_is_shaped_too():
-    rows = table(1000)
-    own = fit_shape(rows[:2], moments=rows.T @ rows)
-    assert own.lower_bound <= own.trace <= 1.1 * own.lower_bound
-    mechanism = calibrate(own, "gaussian", rows=2, epsilon=1.0, delta=1e-3, labels=RANGE)
-    released = mechanism.release(rows[:2], np.ones(2), NoiseBits(1, "few"))
-    assert np.isfinite(released).all()
+    # A party with fewer rows than columns is shaped too.
+    assert few.lower_bound <= few.trace <= 1.1 * few.lower_bound
+    mechanism = calibrate(few, "gaussian", rows=2, epsilon=1.0, delta=1e-3, labels=RANGE)
+    assert np.isfinite(mechanism.release(rows[:2], np.ones(2), NoiseBits(1, "few"))).all()
 
 
 def test_blocks_do_not_change_the_result(monkeypatch):
@@ -162,15 +143,16 @@ def test_blocks_do_not_change_the_result(monkeypatch):
 
 
 def test_the_guarantee_composes_and_says_what_is_protected():
-    promised = mechanism_for(table()).guarantee()
+    mechanism = mechanism_for(table())
+    promised = mechanism.guarantee()
     assert (promised.unit, promised.adjacency) == (Unit.LABEL, Adjacency.REPLACE)
     assert (promised.epsilon, promised.delta) == (1.0, 1e-3)
     assert promised.mechanism == "label_sums_discrete_gaussian"
     assert promised.gaussian_mu == pytest.approx(gaussian.mu(1.0, 1e-3), rel=1e-4)
     assert Guarantee.from_dict(promised.to_dict()) == promised
-    assert mechanism_for(table()).delta_at(2.0) < 1e-3
+    assert mechanism.delta_at(2.0) < 1e-3
     with pytest.raises(InputError, match="adjacency"):
-        mechanism_for(table()).guarantee(adjacency=Adjacency.ADD_REMOVE)
+        mechanism.guarantee(adjacency=Adjacency.ADD_REMOVE)
 
 
 @pytest.mark.parametrize(
@@ -191,30 +173,31 @@ def test_bad_rows_are_refused(rows, shape, message):
         fit_shape(rows, shape)
 
 
-def test_releases_refuse_what_was_not_agreed():
-    rows = table()
-    mechanism, labels = mechanism_for(rows), np.ones(len(rows))
-    with pytest.raises(InputError, match="rows"):
-        mechanism.release(rows[:-1], labels[:-1], NoiseBits(1, "x"))
-    with pytest.raises(InputError):
-        mechanism.release(rows, labels[:-1], NoiseBits(1, "x"))
-    with pytest.raises(InputError, match="some"):
-        mechanism.release(1.001 * rows, labels, NoiseBits(1, "x"))
-    with pytest.raises(InputError):
-        mechanism.release(rows, 3 * labels, NoiseBits(1, "x"))
-    broken = rows.copy()
-    broken[3, 1] = math.nan
-    with pytest.raises(InputError, match="some"):
-        mechanism.release(broken, labels, NoiseBits(1, "x"))
-    with pytest.raises(InputError, match="rows"):
-        calibrate(mechanism.shape, "pure", rows=0, epsilon=1.0, labels=RANGE)
+ROWS, LABELS = table(), np.ones(400)
 
 
-@pytest.mark.parametrize("noise", ["gaussian", "pure"])
-def test_sums_that_leave_the_grid_are_refused_before_any_label_is_read(noise):
-    shape = fit_shape(table())
-    with pytest.raises(InputError):
-        calibrate(shape, noise, rows=2**22, epsilon=1e6 if noise == "pure" else 1e12, delta=0.1, labels=RANGE)
+@pytest.mark.parametrize(
+    ("rows", "labels", "message"),
+    [
+        (ROWS[:-1], LABELS[:-1], "rows"),
+        (ROWS, LABELS[:-1], None),
+        (1.001 * ROWS, LABELS, "some"),
+        (ROWS, 3 * LABELS, None),
+        (np.where(np.arange(400)[:, None] == 3, math.nan, ROWS), LABELS, "some"),
+    ],
+)
+def test_releases_refuse_what_was_not_agreed(rows, labels, message):
+    with pytest.raises(InputError, match=message):
+        mechanism_for(ROWS).release(rows, labels, NoiseBits(1, "x"))
+
+
+@pytest.mark.parametrize(
+    ("noise", "rows", "epsilon", "message"),
+    [("pure", 0, 1.0, "rows"), ("gaussian", 2**22, 1e12, None), ("pure", 2**22, 1e6, None)],
+)
+def test_sums_that_leave_the_grid_are_refused_before_any_label_is_read(noise, rows, epsilon, message):
+    with pytest.raises(InputError, match=message):
+        calibrate(fit_shape(ROWS), noise, rows=rows, epsilon=epsilon, delta=0.1, labels=RANGE)
 
 
 def solve(rows, tolerance=1e-4, block=None):
@@ -254,17 +237,14 @@ def test_no_other_solver_finds_less(n, d, seed):
     assert found.lower_bound <= other * (1 + 1e-6)
 
 
-def test_one_row_needs_noise_along_itself_only():
-    rows = np.array([[3.0, 4.0]])
-    found = smallest_trace(lambda: iter([rows]), np.eye(2), 1e-6)
-    assert found.trace == pytest.approx(25, rel=5e-3)  # what keeps C regular costs a little
-    assert longest(found, rows) <= 1 + 1e-9
-
-
 def test_orthogonal_rows_need_a_trace_of_the_sum_of_lengths_squared():
     """Min sum c_j with a_j²/c_j <= 1 and no help from correlations: C = diag(a²), trace sum a²."""
     lengths = np.array([1.0, 2.0, 5.0])
     assert solve(np.diag(lengths)).trace == pytest.approx(np.square(lengths).sum(), rel=1e-3)
+    rows = np.array([[3.0, 4.0]])  # one row needs noise along itself only
+    found = smallest_trace(lambda: iter([rows]), np.eye(2), 1e-6)
+    assert found.trace == pytest.approx(25, rel=5e-3)  # what keeps C regular costs a little
+    assert longest(found, rows) <= 1 + 1e-9
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(3, 200), d=st.integers(1, 6), tail=st.sampled_from([1.5, 3.0, 30.0]))
@@ -280,7 +260,7 @@ def test_every_row_is_inside_and_the_bounds_hold(seed, n, d, tail):
 def test_a_few_rows_stand_for_all_of_many(monkeypatch):
     rows = np.random.default_rng(5).standard_t(4, (3000, 5))
     whole = solve(rows, 1e-3)
-    monkeypatch.setattr(trace_ellipsoid, "_ALL", 100)
+    monkeypatch.setattr(shaped_gaussian, "_ALL", 100)
     few = solve(rows, 1e-3, block=170)
     assert few.trace == pytest.approx(whole.trace, rel=2e-3)
     assert few.trace <= few.lower_bound * 1.005

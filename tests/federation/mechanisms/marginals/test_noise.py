@@ -21,8 +21,8 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Check, Guarantee, Unit
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.accounting.composition import compose
-from federation.mechanisms.counts.exact_laws import discrete_gaussian_delta as exact_delta
-from federation.mechanisms.marginals import noise as moved
+from federation.mechanisms.counts.exact_laws import discrete_gaussian_delta
+from federation.mechanisms.marginals import noise as module
 from federation.mechanisms.marginals.noise import (
     MAX_CELLS,
     SMOOTH_SIGMA,
@@ -33,44 +33,31 @@ from federation.mechanisms.marginals.noise import (
     moved_cells,
     premises,
 )
-from federation.mechanisms.noise import discrete as discrete_laplace
-from federation.mechanisms.noise import gaussian
-from federation.mechanisms.noise.discrete import delta_bound
+from federation.mechanisms.noise import discrete, gaussian
 
 UNITS = ((Unit.ROW, Adjacency.ADD_REMOVE), (Unit.ROW, Adjacency.REPLACE), (Unit.LABEL, Adjacency.REPLACE))
-BASE = {
-    "features": 22,
-    "queries": 2,
-    "epsilon": 1.0,
-    "delta": 1e-5,
-    "unit": Unit.ROW,
-    "adjacency": Adjacency.ADD_REMOVE,
-}
+BASE = {"features": 22, "queries": 2, "epsilon": 1.0, "delta": 1e-5}
 
 
-def noise_of(kind: str, **changed: object) -> MarginalNoise:
-    return calibrate(kind, **(BASE | changed))
+def noise_of(kind: str, unit: tuple[Unit, Adjacency] = UNITS[0], **changed: object) -> MarginalNoise:
+    return calibrate(kind, unit=unit[0], adjacency=unit[1], **(BASE | changed))
 
 
 @pytest.mark.parametrize(("queries", "sigma", "laplace"), [(2, 24.75, 62.22), (3, 30.31, 93.34)])
-def test_many_features_and_queries_take_gaussian_noise(queries: int, sigma: float, laplace: float) -> None:
-    chosen = noise_of("auto", queries=queries)
+def test_many_features_and_queries_take_gaussian_noise_and_few_pure(queries: int, sigma: float, laplace: float) -> None:
+    chosen, few = noise_of("auto", queries=queries), noise_of("auto", features=2)
     assert chosen.name == "marginal_gaussian"
     assert chosen.deviation == pytest.approx(sigma, abs=0.01)
     assert noise_of("pure", queries=queries).deviation == pytest.approx(laplace, abs=0.01)
-
-
-def test_few_take_pure_noise() -> None:
-    chosen = noise_of("auto", features=2)
-    assert (chosen.name, chosen.delta, chosen.scale) == ("marginal_laplace", 0.0, 4)
+    assert (few.name, few.delta, few.scale) == ("marginal_laplace", 0.0, 4)
     assert noise_of("gaussian", features=2).deviation == pytest.approx(7.46, abs=0.01)
     assert noise_of("auto", delta=0.0) == noise_of("pure")
 
 
-@pytest.mark.parametrize(("unit", "adjacency"), UNITS)
-def test_the_pure_scale_is_the_summed_l1_sensitivity_over_epsilon(unit: Unit, adjacency: Adjacency) -> None:
-    noise = noise_of("pure", queries=3, epsilon=0.3, unit=unit, adjacency=adjacency)
-    summed = 3 * 22 * (2 if adjacency is Adjacency.REPLACE and unit is Unit.ROW else 1)
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_pure_scale_is_the_summed_l1_sensitivity_over_epsilon(unit: tuple[Unit, Adjacency]) -> None:
+    noise = noise_of("pure", unit, queries=3, epsilon=0.3)
+    summed = 3 * 22 * (2 if unit == UNITS[1] else 1)
     assert 0 <= noise.scale - summed / Fraction(0.3) < Fraction(1, 2**10)
     assert noise.delta_at(0.3) == 0.0
     made = noise.guarantee().parameters
@@ -79,24 +66,20 @@ def test_the_pure_scale_is_the_summed_l1_sensitivity_over_epsilon(unit: Unit, ad
     assert "grid_scale" not in made  # by which Gaussian noise would be composed
 
 
-def test_replaced_rows_need_root_two_more_gaussian_noise_and_twice_the_pure() -> None:
-    for kind, factor in (("gaussian", 2**0.5), ("pure", 2.0)):
-        added, replaced = (
-            noise_of(kind, adjacency=change).deviation for change in (Adjacency.ADD_REMOVE, Adjacency.REPLACE)
-        )
-        assert replaced / added == pytest.approx(factor, rel=1e-3)
+@pytest.mark.parametrize(("kind", "factor"), [("gaussian", 2**0.5), ("pure", 2.0)])
+def test_replaced_rows_need_root_two_more_gaussian_noise_and_twice_the_pure(kind: str, factor: float) -> None:
+    added, replaced = (noise_of(kind, unit).deviation for unit in UNITS[:2])
+    assert replaced / added == pytest.approx(factor, rel=1e-3)
 
 
 @settings(derandomize=True)
 @given(st.integers(1, 60), st.integers(1, 5), st.floats(0.01, 8), st.floats(1e-9, 1e-2), st.sampled_from(UNITS))
 def test_the_claim_holds_and_less_noise_would_break_it(features, queries, epsilon, delta, unit) -> None:
-    protected = {"unit": unit[0], "adjacency": unit[1]}
-    noise = noise_of("gaussian", features=features, queries=queries, epsilon=epsilon, delta=delta, **protected)
+    known = {"unit": unit, "features": features, "queries": queries, "epsilon": epsilon, "delta": delta}
+    noise, auto, pure = (noise_of(kind, **known) for kind in ("gaussian", "auto", "pure"))
     assert noise.delta_at(epsilon) <= delta
     thinner = noise.__class__(features, queries, *unit, epsilon, delta, noise.scale * Fraction(999, 1000))
     assert thinner.delta_at(epsilon) > 0.99 * delta
-    auto = noise_of("auto", features=features, queries=queries, epsilon=epsilon, delta=delta, **protected)
-    pure = noise_of("pure", features=features, queries=queries, epsilon=epsilon, delta=delta, **protected)
     assert auto.deviation <= 1.001 * min(noise.deviation, pure.deviation)
 
 
@@ -123,18 +106,16 @@ def test_the_first_of_many_gaussian_answers_claims_no_more_than_it_needs() -> No
     assert one.delta_at(one.epsilon) <= noise.delta < one.delta_at(0.999 * one.epsilon)
 
 
-def test_composition_is_sound_where_the_grid_is_coarse() -> None:
+@pytest.mark.parametrize(
+    ("features", "queries", "epsilon", "most"),
+    [(8, 2, 1.0, 1.003), (4, 2, 1.0, 1.01), (4, 4, 5.0, 1.12), (22, 2, 20.0, 1.07)],
+)
+def test_composition_is_sound_where_the_grid_is_coarse(features, queries, epsilon, most) -> None:
     """The total of single answers is never below the exact one, and not far above for ten steps or more."""
-    for features, queries, epsilon, most in (
-        (8, 2, 1.0, 1.003),
-        (4, 2, 1.0, 1.01),
-        (4, 4, 5.0, 1.12),
-        (22, 2, 20.0, 1.07),
-    ):
-        noise = noise_of("gaussian", features=features, queries=queries, epsilon=epsilon)
-        total, _ = compose([noise.per_query()] * queries, noise.delta)
-        assert noise.delta_at(total) <= noise.delta
-        assert epsilon < total <= most * epsilon
+    noise = noise_of("gaussian", features=features, queries=queries, epsilon=epsilon)
+    total, _ = compose([noise.per_query()] * queries, noise.delta)
+    assert noise.delta_at(total) <= noise.delta
+    assert epsilon < total <= most * epsilon
 
 
 def test_the_guarantee_names_what_it_rests_on() -> None:
@@ -171,45 +152,43 @@ def test_noise_on_any_shape_has_mean_zero_and_the_deviation(kind: str) -> None:
 def test_cells_that_are_no_counts_are_refused(cells: list) -> None:
     with pytest.raises(InputError, match="cells"):
         noise_of("pure").release(np.array(cells), NoiseBits(1, "bad"))
-
-
-def test_counts_and_sizes_may_be_as_large_as_is_said() -> None:
     largest = np.array([2**52, 0])
     assert np.abs(noise_of("pure").release(largest, NoiseBits(1, "largest")) - largest).max() < 10**6
-    assert noise_of("pure", features=2**20, queries=1).cells == 2**20
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
         ({"features": 0}, r"features.*1.*0"),
-        ({"queries": 2.0}, "queries"),
-        ({"queries": True}, "queries"),
+        *(({"queries": queries}, "queries") for queries in (2.0, True)),
         ({"features": 2**20}, r"2.*20"),
-        ({"epsilon": 0.0}, "epsilon"),
-        ({"epsilon": float("nan")}, "epsilon"),
-        ({"epsilon": 1e-12}, "epsilon"),
+        *(({"epsilon": epsilon}, "epsilon") for epsilon in (0.0, float("nan"), 1e-12)),
         ({"delta": 1.0}, "delta"),
         ({"delta": 0.0}, r"delta.*0"),
-        ({"unit": Unit.PARTY}, "add_remove"),
+        ({"unit": (Unit.PARTY, Adjacency.ADD_REMOVE)}, "add_remove"),
+        ({"kind": "gausian"}, "gaussian"),
     ],
 )
 def test_bad_numbers_are_refused(changed: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        noise_of("gaussian", **changed)
-
-
-def test_unknown_noise_and_further_queries_are_refused() -> None:
-    with pytest.raises(InputError, match="gaussian"):
-        noise_of("gausian")
+        noise_of(**{"kind": "gaussian"} | changed)
     for queries in (0, 3, True, 1.0):
         with pytest.raises(InputError, match=r"1.*2"):
             noise_of("pure").of(queries)
+    # So many are within the limit.
+    assert noise_of("pure", features=2**20, queries=1).cells == 2**20
+    assert moved_cells(*UNITS[0]) * 100 * 10_000 <= MAX_CELLS
+
+
+@pytest.mark.parametrize("unit", [(Unit.LABEL, Adjacency.ADD_REMOVE), (Unit.PARTY, Adjacency.REPLACE), ("row", "swap")])
+def test_other_units_are_refused(unit: tuple) -> None:
+    for ask in (moved_cells, lambda *pair: premises(*pair, 2)):
+        with pytest.raises(InputError, match="add_remove"):
+            ask(*unit)
 
 
 def test_an_epsilon_beyond_all_reason_is_that_of_a_million():
-    wanted = {"features": 21, "queries": 2, "delta": 1e-5, "unit": Unit.ROW, "adjacency": Adjacency.ADD_REMOVE}
-    scales = [calibrate("gaussian", epsilon=epsilon, **wanted).scale for epsilon in (1e6, 1e50, 1.7e308)]
+    scales = [noise_of("gaussian", features=21, epsilon=epsilon).scale for epsilon in (1e6, 1e50, 1.7e308)]
     assert scales == [scales[0]] * 3
     assert 0 < scales[0] < 0.01
 
@@ -234,11 +213,12 @@ def test_it_is_that_of_the_convolution(cells: int, sigma: float, epsilon: float)
 
 
 def test_two_integers_and_one() -> None:
-    assert gaussian_delta(1.0, 2, 3.25) == pytest.approx(exact_delta(1.0, 3.25), rel=1e-10)
+    assert gaussian_delta(1.0, 2, 3.25) == pytest.approx(discrete_gaussian_delta(1.0, 3.25), rel=1e-10)
     assert gaussian_delta(0.2, 1, 6.0) == pytest.approx(delta_one_coordinate(0.2, 1, 6), rel=1e-10)
+    assert laplace_delta(0.1, 1, Fraction(4)) == pytest.approx(discrete.delta(0.1, 1, 4), rel=1e-10)
 
 
-@pytest.mark.parametrize(("cells", "sigma"), [(4, 2.0), (44, 24.7)])
+@pytest.mark.parametrize(("cells", "sigma"), [(4, 2.0), pytest.param(44, 24.7, marks=pytest.mark.slow)])
 def test_a_privacy_loss_distribution_is_a_little_above(cells: int, sigma: float) -> None:
     interval = 1e-4 / cells
     one = pld.from_discrete_gaussian_mechanism(sigma, value_discretization_interval=interval)
@@ -252,7 +232,7 @@ def test_a_privacy_loss_distribution_is_a_little_above(cells: int, sigma: float)
 def test_the_sum_meets_the_bound_where_that_takes_over(monkeypatch: pytest.MonkeyPatch) -> None:
     sigma = 4100 / 44**0.5
     values = [gaussian_delta(epsilon, 44, sigma) for epsilon in (0.001, 0.03, 0.1)]
-    monkeypatch.setattr(moved, "_MAX_SUM_TAU", 1e5)
+    monkeypatch.setattr(module, "_MAX_SUM_TAU", 1e5)
     summed = [gaussian_delta(epsilon, 44, sigma) for epsilon in (0.001, 0.03, 0.1)]
     np.testing.assert_allclose(values, summed, rtol=5e-4)
     assert np.all(np.array(values) >= summed)
@@ -265,7 +245,7 @@ def test_it_lies_between_the_continuous_law_and_the_bound_for_all_cells(cells: i
     mu = cells**0.5 / sigma
     epsilon = at * mu
     exact = gaussian_delta(epsilon, cells, sigma)
-    assert exact <= delta_bound(epsilon, mu, 1, moved.grid_scale(cells, sigma)) * (1 + 1e-9)
+    assert exact <= discrete.delta_bound(epsilon, mu, 1, module.grid_scale(cells, sigma)) * (1 + 1e-9)
     step = 0.5 / sigma**2  # half the spacing of the losses
     assert float(gaussian.delta(epsilon + step, mu)) * (1 - 2e-2) <= exact
     assert gaussian_delta(epsilon + 0.1 * mu, cells, sigma) <= exact
@@ -275,7 +255,7 @@ def test_it_lies_between_the_continuous_law_and_the_bound_for_all_cells(cells: i
 def test_the_deviation_of_coarse_noise(sigma: float) -> None:
     k = np.arange(-80, 81)
     mass = np.exp(-0.5 * np.square(k / sigma))
-    assert moved.deviation(sigma) == pytest.approx((k**2 @ mass / mass.sum()) ** 0.5, rel=1e-12)
+    assert module.deviation(sigma) == pytest.approx((k**2 @ mass / mass.sum()) ** 0.5, rel=1e-12)
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3, 2), Fraction(7)])
@@ -285,19 +265,10 @@ def test_laplace_it_is_that_of_the_joint_law(scale: Fraction, epsilon: float) ->
     k = np.arange(-reach, reach + 1)
     q = np.exp(-1 / float(scale))
     here, there = ((1 - q) / (1 + q) * q ** np.abs(k - moved) for moved in (0, 1))
-    sides = [
-        (here[k <= 0].sum(), there[k <= 0].sum()),
-        (here[k > 0].sum(), there[k > 0].sum()),
-    ]  # where the loss is one
-    expected = sum(
-        max(0.0, np.prod([p for p, _ in cell]) - np.exp(epsilon) * np.prod([p for _, p in cell]))
-        for cell in product(sides, repeat=3)
-    )
+    sides = [(here[side].sum(), there[side].sum()) for side in (k <= 0, k > 0)]  # where the loss is one
+    pairs = [np.prod(cell, axis=0) for cell in product(sides, repeat=3)]
+    expected = sum(max(0.0, one - np.exp(epsilon) * other) for one, other in pairs)
     assert laplace_delta(epsilon, 3, scale) == pytest.approx(expected, rel=1e-9, abs=1e-15)
-
-
-def test_laplace_one_integer() -> None:
-    assert laplace_delta(0.1, 1, Fraction(4)) == pytest.approx(discrete_laplace.delta(0.1, 1, 4), rel=1e-10)
 
 
 def test_laplace_a_privacy_loss_distribution_agrees() -> None:
@@ -350,24 +321,9 @@ def test_no_neighbour_moves_more(seed: int) -> None:
         assert np.abs(change).sum() == moved_cells(unit, adjacency) * FEATURES
 
 
-@pytest.mark.parametrize(
-    ("unit", "adjacency"), [(Unit.LABEL, Adjacency.ADD_REMOVE), (Unit.PARTY, Adjacency.REPLACE), ("row", "swap")]
-)
-def test_other_units_are_refused(unit: Unit, adjacency: Adjacency) -> None:
-    for ask in (moved_cells, lambda *pair: premises(*pair, 2)):
-        with pytest.raises(InputError, match="add_remove"):
-            ask(unit, adjacency)
-
-
 def test_the_size_is_public_for_replaced_rows_only() -> None:
-    texts = {
-        adjacency: " ".join(premise.text for premise in premises(Unit.ROW, adjacency, 3)) for adjacency in Adjacency
-    }
-    assert "how many rows there are is public" in texts[Adjacency.REPLACE]
-    assert "how many rows there are is not published" in texts[Adjacency.ADD_REMOVE]
-    assert "3 queries, agreed on before the first" in texts[Adjacency.REPLACE]
-    assert "one query is answered" in premises(Unit.LABEL, Adjacency.REPLACE, 1)[-1].text
-
-
-def test_a_hundred_queries_about_ten_thousand_features_are_within_the_limit() -> None:
-    assert moved_cells(Unit.ROW, Adjacency.ADD_REMOVE) * 100 * 10_000 <= MAX_CELLS
+    removed, replaced = (" ".join(premise.text for premise in premises(*unit, 3)) for unit in UNITS[:2])
+    assert "how many rows there are is public" in replaced
+    assert "how many rows there are is not published" in removed
+    assert "3 queries, agreed on before the first" in replaced
+    assert "one query is answered" in premises(*UNITS[2], 1)[-1].text

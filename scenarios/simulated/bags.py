@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from federation.contract.errors import InputError
 from federation.contract.validation import apart
 from federation.numerics.rows import Floats, Integers
-from scenarios.settings.words import MAJORITY, PROPORTIONS, sum_to_one
+from scenarios.settings.words import MAJORITY
 
 
 def even_bags(offsets: Integers, bags: int) -> Integers:
@@ -71,27 +71,6 @@ def require_one_holder(order: Integers, offsets: Integers, persons: NDArray[Any]
             f"{column}={names[person]} at parties {first[person]} and {party[row]}; deal whole persons, with "
             "parties.partition: {by: COLUMN} or a single party"
         )
-
-
-def is_minority(value: object) -> bool:
-    """Whether `value` can be the share of each class that is not in the majority: from 0, below one half."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 0.5
-
-
-def are_shares(value: object) -> bool:
-    """Whether `value` lists the shares of all classes: two numbers or more, none negative, that sum to 1."""
-    if not isinstance(value, list | tuple) or len(value) < 2:
-        return False
-    if any(isinstance(one, bool) or not isinstance(one, int | float) or not 0 <= one <= 1 for one in value):
-        return False
-    return sum_to_one(value)
-
-
-def is_prescription(kind: str, value: Any) -> bool:
-    """Whether `value` is one that a prescribed partition of that kind takes."""
-    if kind == PROPORTIONS:
-        return isinstance(value, list | tuple) and len(value) > 0 and all(map(are_shares, value))
-    return kind == MAJORITY and is_minority(value)
 
 
 def bag_shares(kind: str, value: Any, classes: int) -> Floats:

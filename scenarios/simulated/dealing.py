@@ -13,14 +13,6 @@ from federation.contract.errors import InputError
 from federation.contract.randomness import generator
 from federation.numerics.rows import Floats, Integers
 from scenarios.data.tables import Table
-from scenarios.settings.words import LEAST, MOST
-
-SKEWS = ("dirichlet", "quantity")
-
-
-def is_skew(value: object) -> bool:
-    """Whether `value` is a number that a skew takes."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and LEAST <= value <= MOST
 
 
 def quantities(total: int, parties: int, sigma: float, seed: int | None, split: int) -> Integers:
@@ -143,22 +135,6 @@ OFFICIAL = "official"
 BY, FROM, TO = "by", "from", "to"
 
 
-def is_inclined(auxiliary: object) -> bool:
-    """Whether it is {by: COLUMN, from: PROBABILITY, to: PROBABILITY}, two different ones strictly between 0 and 1.
-
-    Probabilities of 0 or 1 would leave values of the column to one side only: the public rows must overlap the others.
-
-    Examples:
-        >>> is_inclined({"by": "LB", "from": 0.1, "to": 0.9}), is_inclined({"by": "LB", "from": 0, "to": 0.9})
-        (True, False)
-    """
-    if not isinstance(auxiliary, Mapping) or set(auxiliary) != {BY, FROM, TO}:
-        return False
-    ends = [auxiliary[FROM], auxiliary[TO]]
-    named = isinstance(auxiliary[BY], str) and auxiliary[BY] != ""
-    return named and all(map(_is_probability, ends)) and ends[0] != ends[1]
-
-
 def set_apart(
     table: Table,
     auxiliary: int | float | str | Mapping[str, Any],
@@ -211,18 +187,9 @@ def set_apart(
 
 def _chosen(table: Table, inclined: Mapping[str, Any], random: np.random.Generator) -> NDArray[np.bool_]:
     """Which rows a draw along the column would make public, bool (n,)."""
-    if not is_inclined(inclined):
-        raise InputError(
-            "data.auxiliary must be {by: COLUMN, from: PROBABILITY, to: PROBABILITY}, two different ones strictly "
-            f"between 0 and 1, got {dict(inclined)!r}"
-        )
     values = table.column(inclined[BY], "data.auxiliary")
     lowest, highest = values.min(), values.max()
     if lowest == highest:
         raise InputError(f"data.auxiliary: the column '{inclined[BY]}' of '{table.name}' is constant; choose another")
     probabilities = inclined[FROM] + (inclined[TO] - inclined[FROM]) * (values - lowest) / (highest - lowest)
     return np.asarray(random.random(len(table)) < probabilities)
-
-
-def _is_probability(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1

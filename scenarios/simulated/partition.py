@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Integral
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +14,9 @@ from federation.numerics.rows import Integers
 from parties.responses.bags import kept_rows
 from scenarios.data.catalogue import is_file_name
 from scenarios.data.tables import Table
-from scenarios.settings.words import BY_CLASS, LEAST, MOST, PRESCRIBED
-from scenarios.simulated.bags import (
-    bag_counts,
-    bag_shares,
-    bags_by_value,
-    even_bags,
-    is_prescription,
-    require_one_holder,
-)
-from scenarios.simulated.dealing import OFFICIAL, SKEWS, dealt, dealt_by_class, is_skew, quantities, set_apart
+from scenarios.settings.words import PRESCRIBED
+from scenarios.simulated.bags import bag_counts, bag_shares, bags_by_value, even_bags, require_one_holder
+from scenarios.simulated.dealing import OFFICIAL, dealt, dealt_by_class, quantities, set_apart
 
 _FEWEST_GROUPS = 8  # of which a quarter is held out
 
@@ -158,20 +150,9 @@ def cut(
         [[8, 2], [2, 8], [8, 2], [2, 8]]
     """
     each, column = (1, bags.get("by")) if isinstance(bags, Mapping) else (bags, None)
-    if isinstance(bags, Mapping) and list(bags) != ["by"]:
-        raise InputError(f"parties.bags must be a whole number from 1 or {{by: COLUMN}}, got {bags!r}")
-    for name, value in (("parties.count", parties), ("parties.rows", rows), ("parties.bags", each)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
-            raise InputError(f"{name} must be a whole number from 1, got {value!r}")
-    kind, value = _form(partition)
+    kind, value = next(iter(partition.items())) if isinstance(partition, Mapping) else (partition, "")
     if table.drawn:
         return _in_order(table, auxiliary, test, kind, parties, rows, bags)
-    if column is not None and kind in PRESCRIBED:
-        raise InputError(f"parties.bags must be a number with the {kind} partition, got {bags!r}")
-    if not table.classes and kind in BY_CLASS:
-        raise InputError(
-            f"parties.partition: {kind} deals rows by class; '{table.name}' has real labels: use iid, quantity or by"
-        )
     official = table.official if test == OFFICIAL else None
     if test == OFFICIAL and official is None:
         raise InputError(f"data.test: '{table.name}' has no official test rows; give a count or a fraction")
@@ -182,7 +163,7 @@ def cut(
     elif isinstance(test, Mapping):
         train, tested = _held_out(own, _group(table, test["by"], "data.test"), generator(seed, "test", trial=split))
     else:
-        count = 0 if test == 0 and not isinstance(test, bool) else _size("data.test", test, len(own))
+        count = 0 if test == 0 else _size("data.test", test, len(own))
         shuffled = generator(seed, "test", trial=split).permutation(own)
         train, tested = np.sort(shuffled[count:]), shuffled[:count]
     private = generator(seed, "auxiliary", trial=split).permutation(train)
@@ -205,7 +186,7 @@ def cut(
         bag_offsets = even_bags(offsets, each)
     else:
         taken = f"{len(public)} auxiliary and {len(tested)} test rows"
-        even = _even_offsets(kind, parties, rows, each, len(private), taken)
+        even = _even_offsets(parties, rows, each, len(private), taken)
         order, bag_offsets = _dealt(table, private, even, kind, value, seed, split, fixed=rows is not None)
         offsets = bag_offsets[::each]
     if column is not None:
@@ -224,20 +205,20 @@ def _with_common_bags(pieces: Cut, values: NDArray[Any]) -> Cut:
 
 
 def _in_order(
-    table: Table, auxiliary: object, test: object, kind: str, parties: int | None, rows: int | None, bags: object
+    table: Table, auxiliary: Any, test: Any, kind: str, parties: int | None, rows: int | None, bags: Any
 ) -> Cut:
     """Of a table of independent draws, in which public, test and private rows follow on each other unshuffled."""
     why = f"the rows of '{table.name}' are drawn when they are read"
     numbers = {"data.auxiliary": auxiliary, "data.test": test, "parties.rows": rows, "parties.bags": bags}
     for name, value in numbers.items():
-        if not isinstance(value, Integral) or isinstance(value, bool):
+        if not isinstance(value, int):
             raise InputError(f"{name} must be a whole number, as {why}, got {value!r}")
     if kind != "iid":
         raise InputError(f"parties.partition must be iid, as {why}, got {kind}")
     tested = 0 if test == 0 else _size("data.test", test, len(table))
     public = _size("data.auxiliary", auxiliary, len(table) - tested)
-    private, each = range(tested + public, len(table)), cast(int, bags)
-    bag_offsets = _even_offsets(kind, parties, rows, each, len(private), f"{public} auxiliary and {tested} test rows")
+    private, each = range(tested + public, len(table)), int(bags)
+    bag_offsets = _even_offsets(parties, rows, each, len(private), f"{public} auxiliary and {tested} test rows")
     first = np.arange(tested + public)
     return Cut(first[tested:], first[:tested], private[: bag_offsets[-1]], bag_offsets[::each], bag_offsets)
 
@@ -263,21 +244,6 @@ def _dealt(
     return private[: even[-1]], even
 
 
-def _form(partition: str | Mapping[str, Any]) -> tuple[str, Any]:
-    """The kind of a partition, and the value that it is given."""
-    if partition == "iid":
-        return "iid", None
-    entries = [] if isinstance(partition, str) else [*partition.items()]
-    kind, value = entries[0] if len(entries) == 1 else ("", None)
-    if kind == "by" or (kind in SKEWS and is_skew(value)) or is_prescription(kind, value):
-        return kind, value
-    skews = ", ".join(f"{{{kind}: NUMBER}}" for kind in SKEWS)
-    raise InputError(
-        f"parties.partition must be iid, {{by: COLUMN}}, {skews} with a number from {LEAST:g} to {MOST:g}, "
-        f"{{majority: SHARE}} with a share from 0 to below 0.5 or {{proportions: [SHARES, ...]}}, got {partition!r}"
-    )
-
-
 def _held_out(own: Integers, groups: NDArray[Any], random: np.random.Generator) -> tuple[Integers, Integers]:
     """The rows of three quarters of the groups, and those of the others, of which there is one at least."""
     known = np.unique(groups[own])
@@ -287,14 +253,9 @@ def _held_out(own: Integers, groups: NDArray[Any], random: np.random.Generator) 
     return own[~tested], own[tested]
 
 
-def _size(name: str, value: object, available: int) -> int:
+def _size(name: str, value: float | str, available: int) -> int:
     """A count, or a fraction of `available` rows as a count, that leaves at least one row."""
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        count = int(value)
-    elif isinstance(value, float) and 0 < value < 1:
-        count = max(1, round(value * available))
-    else:
-        raise InputError(f"{name} must be a count or a fraction between 0 and 1, got {value!r}")
+    count = max(1, round(value * available)) if isinstance(value, float) else int(value)
     if available < 2:
         raise InputError(f"{name} needs 2 rows at least, to take some and leave some, got {available}; add rows")
     if not 1 <= count < available:
@@ -302,12 +263,9 @@ def _size(name: str, value: object, available: int) -> int:
     return count
 
 
-def _even_offsets(kind: str, parties: int | None, rows: int | None, bags: int, available: int, taken: str) -> Integers:
+def _even_offsets(parties: int | None, rows: int | None, bags: int, available: int, taken: str) -> Integers:
     """Offsets of bags of `rows` / `bags` rows or, where `rows` is None, of all rows as evenly as can be."""
-    if parties is None:
-        raise InputError(f"parties.count is needed for the {kind} partition: give the number of parties")
-    if rows is not None and rows % bags:
-        raise InputError(f"parties.rows must be a multiple of parties.bags, got {rows} rows for {bags} bags")
+    assert parties is not None, "every partition but {by: COLUMN} has a number of parties"
     needed = parties * (rows or bags)
     if needed > available:
         least = "one row" if bags == 1 else f"{bags} rows"

@@ -15,14 +15,11 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from scenarios.simulated.bags import (
-    are_shares,
     bag_counts,
     bag_shares,
     bags_by_value,
     even_bags,
     exact_counts,
-    is_minority,
-    is_prescription,
     largest_size,
     require_one_holder,
     shifted_shares,
@@ -145,29 +142,6 @@ def test_proportions_are_as_listed():
 def test_one_class_is_shifted_and_the_others_share_the_rest():
     shares = shifted_shares(np.array([0.1, 0.7]), np.array([0, 2]), 3)
     np.testing.assert_allclose(shares, [[0.1, 0.45, 0.45], [0.15, 0.15, 0.7]])
-
-
-@pytest.mark.parametrize("value", [0, 0.05, 0.49])
-def test_minorities(value):
-    assert is_minority(value)
-    assert is_prescription("majority", value)
-
-
-@pytest.mark.parametrize("value", [0.5, -0.1, True, "0.1", float("nan"), None])
-def test_what_is_no_minority(value):
-    assert not is_minority(value)
-
-
-@pytest.mark.parametrize("value", [[1], [0.5, 0.6], [1.5, -0.5], [True, 0.0], ["1", 0], [float("nan"), 1], 1, None])
-def test_what_are_no_shares(value):
-    assert not are_shares(value)
-    assert not is_prescription("proportions", [value])
-
-
-def test_shares_of_few_digits_sum_to_one():
-    assert are_shares([0.1] * 10)
-    assert is_prescription("proportions", [[0.1] * 10, (0.7, 0.2, 0.1)])
-    assert not is_prescription("proportions", [])
 
 
 @settings(derandomize=True)

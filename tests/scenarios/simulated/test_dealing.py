@@ -15,7 +15,7 @@ from scipy.stats import binom
 
 from federation.contract.errors import InputError
 from scenarios.data.tables import Table
-from scenarios.simulated.dealing import dealt_by_class, is_inclined, quantities, set_apart
+from scenarios.simulated.dealing import dealt_by_class, quantities, set_apart
 from scenarios.simulated.partition import Cut, cut
 
 NOBODY = np.empty(0, dtype=np.int64)
@@ -130,11 +130,9 @@ def test_groups_without_private_rows_are_no_parties():
     ("data", "auxiliary", "part"),
     [
         (table(), "official", "toy"),
-        (table(), "offical", "'toy' has no public rows|must be a count or a fraction"),
         (table(), {**ALONG, "by": "rte"}, r"rte.*rate"),
         (table(), {**ALONG, "by": "word"}, r"word.*toy"),
         (table(), {**ALONG, "by": "same"}, r"same.*toy"),
-        (table(), {**ALONG, "to": 0.1}, r"0.*1"),
         (table(1000), {**ALONG, "from": 1e-9, "to": 2e-9}, r"0.*1000.*rate"),
         (table(1000), {**ALONG, "from": 1 - 1e-9, "to": 1 - 2e-9}, r"1000.*1000"),
     ],
@@ -143,18 +141,6 @@ def test_refusals(data, auxiliary, part):
     with pytest.raises(InputError, match=part) as caught:
         cut_of(data, auxiliary=auxiliary)
     assert "data.auxiliary" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "entry",
-    [
-        {"by": "x", "from": 0.1}, {"by": "", "from": 0.1, "to": 0.2}, {"by": 3, "from": 0.1, "to": 0.2},
-        {"by": "x", "from": 0.0, "to": 0.5}, {"by": "x", "from": 0.5, "to": 1}, {"by": "x", "from": True, "to": 0.5},
-        {"by": "x", "from": float("nan"), "to": 0.5}, {"by": "x", "from": 0.1, "to": 0.2, "at": 1}, ["x", 0.1, 0.2],
-    ],
-)  # fmt: skip
-def test_what_is_no_choice_along_a_column(entry):
-    assert not is_inclined(entry)
 
 
 def test_public_rows_are_no_test_rows():

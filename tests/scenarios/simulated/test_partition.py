@@ -313,18 +313,10 @@ def test_the_smallest_count_is_over_all_bags_and_classes(parties, bags, seed):
     ("changes", "part"),
     [
         ({"test": "official"}, "toy"),
-        ({"test": "offical"}, r"data\.test.*offical"),
         ({"test": 100}, r"data\.test.*1.*99.*100.*100"),
         ({"test": 100}, r"data\.test.*1.*99"),
-        ({"test": True}, r"data\.test"),
         ({"test": 99}, r"data\.auxiliary.*2.*1"),
         ({"auxiliary": 80}, r"data\.auxiliary.*1.*79.*80.*80"),
-        ({"auxiliary": 1.0}, r"data\.auxiliary.*0.*1.*1\.0"),
-        ({"auxiliary": -0.5}, r"data\.auxiliary"),
-        ({"auxiliary": float("nan")}, r"data\.auxiliary"),
-        ({"parties": None}, r"parties\.count"),
-        ({"parties": 0}, r"parties\.count.*1.*0"),
-        ({"rows": 2.5}, r"parties\.rows.*1.*2\.5"),
         (
             {"parties": 61},
             r"parties\.count.*61.*61.*60",
@@ -333,23 +325,12 @@ def test_the_smallest_count_is_over_all_bags_and_classes(parties, bags, seed):
             {"parties": 31, "rows": 2},
             r"parties\.count.*31.*parties\.rows.*2.*62.*60.*20.*20.*parties\.count",
         ),
-        ({"partition": "dirichlet"}, r"parties\.partition.*1e-06.*06.*dirichlet"),
-        ({"partition": {"dirichlet": 0}}, r"parties\.partition.*dirichlet.*0"),
-        ({"partition": {"quantity": float("nan")}}, r"parties\.partition"),
-        ({"partition": {"quantity": 1, "dirichlet": 1}}, r"parties\.partition"),
-        ({"partition": {"dirichlet": 1}, "parties": None}, None),
         ({"partition": {"quantity": 1}, "parties": 61}, r"61.*60"),
         ({"partition": {"by": "sit"}}, r"sit.*allowed.*site.*site"),
         ({"partition": {"by": "site"}, "parties": 11}, r"parties\.count.*11.*site.*10"),
-        ({"bags": 0}, r"parties\.bags.*1.*0"),
-        ({"bags": {"to": "site"}}, r"parties\.bags.*1.*COLUMN"),
         ({"bags": {"by": "sit"}}, r"parties\.bags.*toy.*sit.*allowed.*site.*site"),
-        ({"bags": 4, "rows": 6}, r"parties\.rows.*parties\.bags.*6.*4"),
         ({"bags": 16}, r"parties\.count.*4.*16.*64.*60"),
         ({"bags": 9, "partition": {"by": "site"}, "parties": None}, r"parties\.bags.*9"),
-        ({"bags": {"by": "site"}, "partition": {"majority": 0.1}}, None),
-        ({"partition": {"majority": 0.5}}, r"SHARE.*0.*0\.5.*majority"),
-        ({"partition": {"proportions": [[1, 1]]}}, r"parties\.partition"),
         (
             {"partition": {"majority": 0.1}, "rows": 15},
             r"4.*15.*3",
@@ -384,12 +365,6 @@ def test_real_labels_change_nothing_in_partitions_that_do_not_look_at_labels(cha
         np.testing.assert_array_equal(getattr(pieces, name), getattr(same, name))
 
 
-@pytest.mark.parametrize("partition", [{"dirichlet": 1.0}, {"majority": 0.1}, {"proportions": [[0.5, 0.5]]}])
-def test_partitions_by_class_need_classes(partition):
-    with pytest.raises(InputError, match="real"):
-        cut_of(regression(), partition=partition)
-
-
 def test_rows_that_are_drawn_follow_on_each_other():
     pieces = cut(load("crowd"), auxiliary=30, test=20, parties=4, rows=6, partition="iid", seed=1, bags=2)
     assert pieces.test.tolist() == list(range(20))
@@ -407,7 +382,6 @@ def test_rows_that_are_drawn_follow_on_each_other():
         ({"rows": None}, r"parties\.rows"),
         ({"bags": {"by": "x0"}}, r"parties\.bags"),
         ({"partition": {"dirichlet": 1.0}}, r"parties\.partition"),
-        ({"parties": None}, r"parties\.count"),
         ({"parties": 10**9}, "6000000000"),
     ],
 )

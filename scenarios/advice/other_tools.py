@@ -1,7 +1,7 @@
 """What another tool's run really promises: noisy sums of clipped contributions, round after round, by unit."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -152,16 +152,22 @@ def sampled_losses(run: Run, rows: int) -> Any:
 
 def _replaced(found: Any, delta: float) -> float:
     """The least epsilon that follows for a unit that is replaced, from its leaving and another one's coming."""
-    low, high = 0.0, 1.0
 
     def enough(epsilon: float) -> bool:
         return group_delta(epsilon / 2, float(found.get_delta_for_epsilon(epsilon / 2)), 2) <= delta
 
+    return _least(enough, 0.0, 1.0, 1e-6)
+
+
+def _least(enough: Callable[[float], bool], low: float, high: float, precision: float) -> float:
+    """Return the least number that is enough, up to a relative precision; infinity where it is beyond all reason."""
     while not enough(high):
         low, high = high, 2 * high
         if high > _MOST:
             return math.inf
-    while high - low > 1e-6 * high:
+    while low and enough(low):
+        low, high = low / 2, low
+    while high - low > precision * high:
         middle = (low + high) / 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
@@ -180,17 +186,7 @@ def needed_multiplier(run: Run, claimed: float, rows: int) -> float:
             sampled_losses(replace(run, multiplier=multiplier), rows).get_delta_for_epsilon(claimed) <= run.delta
         )
 
-    low, high = run.multiplier / 2, run.multiplier
-    while not enough(high):
-        low, high = high, 2 * high
-        if high > _MOST:
-            return math.inf
-    while enough(low):
-        low, high = low / 2, low
-    while high - low > 1e-3 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return _least(enough, run.multiplier / 2, run.multiplier, 1e-3)
 
 
 @dataclass(frozen=True)
@@ -201,10 +197,6 @@ class Judgement:
     spent: float
     told: str
     missing: tuple[str, ...]
-
-    def record(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return {"holds": self.holds, "spent": self.spent, "told": self.told, "missing": list(self.missing)}
 
 
 def judged(run: Run, claimed: float, unit: str, adjacency: ClaimedAdjacency) -> Judgement:

@@ -26,6 +26,7 @@ from threadpoolctl import threadpool_limits
 from aggregator.contract.protocol import Metric
 from federation.contract.errors import FederationError, InputError, writing
 from federation.engines.inline import open_grid
+from scenarios.reports.summary import student_interval
 from scenarios.runs.progress import Costs
 from scenarios.runs.trial import World, worlds
 from scenarios.settings.protocol_options import BASELINES
@@ -193,7 +194,6 @@ LEAST_FOR_INTERVAL = 3  # splits: two give one degree of freedom, and intervals 
 _TIES = 0.005  # of accuracy, and of ratios, by which the first by public numbers may be behind and still be taken
 _TIES_OF_ERRORS = 0.05  # the same of squared errors, as a share
 _CHANCE = 0.55  # balanced accuracy of two classes below which nothing is learned
-_LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -254,13 +254,7 @@ def interval(differences: Sequence[float]) -> tuple[float, float] | None:
         >>> interval([0.1, 0.2]), [round(end, 3) for end in interval([0.1, 0.2, 0.3])]
         (None, [-0.048, 0.448])
     """
-    if len(differences) < LEAST_FOR_INTERVAL:
-        return None
-    from scipy.stats import t
-
-    mean, error = float(np.mean(differences)), float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
-    reach = float(t.ppf((1 + _LEVEL) / 2, len(differences) - 1)) * error
-    return mean - reach, mean + reach
+    return student_interval(differences) if len(differences) >= LEAST_FOR_INTERVAL else None
 
 
 def better_half(values: Mapping[str, float], first: str, metric: Metric) -> list[str]:

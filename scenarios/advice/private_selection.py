@@ -10,11 +10,10 @@ The report of a selection contains its choice and its cost, and nothing else.
 
 import contextlib
 import io
-import logging
 import secrets
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -37,7 +36,7 @@ from federation.numerics.rows import Floats
 from scenarios.advice.target import Subject
 from scenarios.advice.texts import named
 from scenarios.data.catalogue import is_file_name
-from scenarios.runs.progress import Costs
+from scenarios.runs.progress import Costs, silent
 from scenarios.runs.trial import World, worlds
 from scenarios.scores.scoring import REGRESSION
 from scenarios.settings.parties import partition_kind
@@ -120,7 +119,9 @@ class Selection:
 
     def made(self) -> Selected:
         """Try, and keep the best. Raises `FederationError` where a try fails: then nothing is chosen."""
-        with closing(open_grid("inline")) as grid, threadpool_limits(1), _silent():
+        # Nothing that runs say may be seen: it would tell how many there are.
+        unseen = contextlib.redirect_stderr(io.StringIO())
+        with closing(open_grid("inline")) as grid, threadpool_limits(1), silent(), unseen:
             return self.law.best(lambda: self._try(grid), NoiseBits(None, "number of tries"))
 
     def _try(self, grid: SimulationGrid) -> tuple[float, Selected]:
@@ -139,14 +140,14 @@ class Selection:
 
     @cached_property
     def _worlds(self) -> list[World]:
-        found = []
+        found, delta = [], {"delta": self.delta} if self.delta else {}
         for one in self.candidates:
             whole = {
                 **self.settings,
                 "name": "selection",
                 "protocols": [{**one.entry, "name": _NAME}],
                 "baselines": False,
-                "privacy": {"epsilon": [self.epsilon], "entropy": "system"} | self._delta,
+                "privacy": {"epsilon": [self.epsilon], "entropy": "system", **delta},
                 "trials": {"splits": 1, "noise": 1},
             }
             [world] = worlds(resolve(whole), None if self.data_dir is None else str(self.data_dir))
@@ -154,10 +155,6 @@ class Selection:
                 world = replace(world, spec=replace(world.spec, test={BY: self.column}))
             found.append(world)
         return found
-
-    @property
-    def _delta(self) -> dict[str, float]:
-        return {"delta": self.delta} if self.delta else {}
 
     @cached_property
     def _held_out(self) -> list[np.ndarray]:
@@ -272,18 +269,6 @@ def _column(unit: Unit, settings: Mapping[str, Any]) -> str:
             f"column with {'--person' if unit is Unit.PERSON else '--group'}"
         )
     return str(found)
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Nothing that runs say may be seen: it would tell how many there are."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        with contextlib.redirect_stderr(io.StringIO()):
-            yield
-    finally:
-        logging.disable(before)
 
 
 def record(selection: Selection, found: Selected) -> dict[str, Any]:

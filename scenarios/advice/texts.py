@@ -17,7 +17,7 @@ from aggregator.contract.protocol import Trust
 from federation.contract.errors import InputError, writing
 from federation.contract.guarantee import Unit
 from federation.contract.trust import TrustTerms
-from scenarios.reports.axes import FORMATS, save, styled
+from scenarios.reports.axes import FORMATS, canvas, save, styled
 from scenarios.settings.guarantees import UNITS, Roles, in_lines, roles, sent
 
 if TYPE_CHECKING:
@@ -274,15 +274,11 @@ def prospects(wish: Wish) -> list[Panel]:
 
 def draw(panels: list[Panel], wish: Wish, path: Path) -> None:
     """Draw the panels side by side into a pdf, svg or png. Raises `InputError` for another ending."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     suffix = path.suffix.removeprefix(".")
     if suffix not in FORMATS:
         raise InputError(f"--figure must end in .{', .'.join(FORMATS)}, got {path}")
     with styled():
-        figure = Figure(figsize=_INCHES, layout="constrained")
-        FigureCanvasAgg(figure)
+        figure = canvas(*_INCHES)
         places = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axes, panel in zip(places, panels, strict=True):
             _draw(axes, panel)

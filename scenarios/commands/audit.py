@@ -188,6 +188,6 @@ def check_claim(
         "sampling_rate": sampling_rate,
         "rounds": rounds,
         "epsilons": table,
-        "claim": None if judgement is None else judgement.record(),
+        "claim": None if judgement is None else asdict(judgement),
     }
     tell(as_json, record, text=told, hidden=("claim",))

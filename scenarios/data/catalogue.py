@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from federation.contract.errors import InputError, nearest_name
-from federation.numerics.rows import Floats
 from scenarios.data.archive_sets import BREAST_CANCER, CLASS_ARCHIVES, DIABETES, DIGITS, REAL_ARCHIVES
-from scenarios.data.files import SUFFIXES, read_public, read_table
+from scenarios.data.files import SUFFIXES, read_table
 from scenarios.data.generated_sets import DRAWN_SETS, DRIFTING, EXPRIL_SETS, GAUSSIANS
 from scenarios.data.hashing import Hashing
 from scenarios.data.readers import files_of, is_there
@@ -93,16 +92,6 @@ def load(
     if not table.classes and table.label_range is None:
         raise InputError(f"data.range: {NO_RANGE}, and '{source}' documents none")
     return table
-
-
-def public_file(
-    auxiliary: str, source: str, table: Table, data_dir: str | os.PathLike[str] | None = None, *, missing: bool = False
-) -> Floats:
-    """Rows (n, d) of a file of public rows with the columns of the `table` of `source` (`files.read_public`).
-
-    The file is looked for as `load` does. Raises `InputError`.
-    """
-    return read_public(public_path(auxiliary, data_dir), table, source, missing=missing)
 
 
 def public_path(auxiliary: str, data_dir: str | os.PathLike[str] | None = None) -> Path:
@@ -209,13 +198,14 @@ def _stamp(path: Path | None) -> tuple[Hashable, ...] | None:
 @lru_cache(maxsize=4)
 def _digest(path: Path, stamp: tuple[Hashable, ...]) -> str:
     try:
-        found = [*map(_sha256, files_of(path))]
+        found = [*map(sha256, files_of(path))]
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}; allow it, or name another file") from error
     return found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode()).hexdigest()
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file's content, in hexadecimal digits. Raises `OSError`."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -73,11 +73,6 @@ class Column:
         """Whether it is named as an identifier is and values come back, as with several rows of a person."""
         return self.kind in ("whole numbers", "texts") and names_somebody(self.name)
 
-    @property
-    def could_be_label(self) -> bool:
-        """Whether it holds at least two classes, or numbers."""
-        return self.no_feature is None and self.distinct > 1
-
 
 @dataclass(frozen=True)
 class Profile:
@@ -112,8 +107,8 @@ class Profile:
             named, odd = _LABEL.match(column.name.lower()), column.missing > 0 or column.names_somebody
             return not named, self.is_real(column), odd, place not in ends, -place
 
-        order = sorted(range(len(self.columns)), key=rank)
-        return [column for column in map(self.columns.__getitem__, order) if column.could_be_label]
+        ordered = [self.columns[place] for place in sorted(range(len(self.columns)), key=rank)]
+        return [column for column in ordered if column.no_feature is None and column.distinct > 1]
 
     def obvious_label(self) -> str | None:
         """The only column that bears the name of a label."""

@@ -296,7 +296,8 @@ def encode_labels(labels: NDArray[Any]) -> tuple[tuple[str, ...], Integers]:
         (('9', '10', 'unknown'), array([1, 0, 1, 2]))
     """
     values, first, codes = np.unique(labels, return_index=True, return_inverse=True)
-    spelled = [_class_name(value) for value in values.tolist()]
+    whole = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values.tolist()]
+    spelled = [*map(str, whole)]
     keys = [by_value(name) for name in spelled]
     shortest: dict[tuple[int, Decimal, str], str] = {}
     for i in np.argsort(first):
@@ -355,10 +356,6 @@ def _two_names(classes: Sequence[str], is_positive: NDArray[np.bool_]) -> tuple[
     negative = negative if len(negative) <= _JOINED_CHARACTERS else "rest"
     positive = positive if len(positive) <= _JOINED_CHARACTERS else "positive"
     return ("others" if negative == positive else negative), positive
-
-
-def _class_name(value: object) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def by_value(name: str) -> tuple[int, Decimal, str]:

@@ -6,12 +6,10 @@ A sample runs one trial with few of its parties in this process, and measures se
 from __future__ import annotations
 
 import gc
-import logging
 import math
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +20,7 @@ import numpy as np
 from aggregator.collectors.collectors import Answers
 from federation.contract.errors import FederationError
 from federation.engines.inline import CLIENT_APP, MeasuredGrid
-from scenarios.runs.progress import Costs
+from scenarios.runs.progress import Costs, silent
 from scenarios.runs.trial import INDIVIDUAL_SAMPLE, World
 from scenarios.settings.protocol_options import INDIVIDUAL, POOLED
 
@@ -295,7 +293,7 @@ def sampled(
 
     costs, grid = _ProcessorCosts(), MeasuredGrid(CLIENT_APP, look)
     wall, processor = time.perf_counter(), time.process_time()
-    with tempfile.TemporaryDirectory() as folder, _silent():
+    with tempfile.TemporaryDirectory() as folder, silent():  # no remark on so few parties is one on the run
         _, summary = few.run(grid, costs, Path(folder), sparing=True)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor - looking
     apps, seconds = processor - costs.seconds["data"] - costs.seconds["scoring"], summary["seconds"]
@@ -360,14 +358,3 @@ def _bytes(value: Any) -> int:
     if isinstance(value, dict):
         return sum(map(_bytes, value.values()))
     return sum(map(_bytes, value)) if isinstance(value, list | tuple) else 0
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """No remark on so few parties is one on the run."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logging.disable(before)

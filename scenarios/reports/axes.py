@@ -87,6 +87,16 @@ def save(figure: Figure, stem: Path, formats: Sequence[str], dots: float) -> lis
     return written
 
 
+def canvas(width: float, height: float) -> Figure:
+    """Return an empty figure of so many inches, which needs no window."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    made = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(made)
+    return made
+
+
 def arrange(figure: Figure) -> None:
     """Place the panels, while `styled`, for all that is written later: in whichever format it is drawn only."""
     engine = figure.get_layout_engine()
@@ -252,8 +262,6 @@ def figure(plot: Plot, title: str) -> Figure:
 
     Where nothing has a guarantee it is watermarked.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
     count = len(plot.panels)
@@ -268,8 +276,7 @@ def figure(plot: Plot, title: str) -> Figure:
     across = max(1, int(total / (_LETTER * max((len(curve.label) for curve in legend), default=0) + 0.6)))
     lines = math.ceil(sum(1 + curve.label.count("\n") for curve in legend) / across)
     explained = textwrap.wrap("; ".join(explanations(plot)), 96)
-    drawn = Figure(figsize=(total, rows * height + 0.17 * (lines + len(explained)) + 0.6), layout="constrained")
-    FigureCanvasAgg(drawn)
+    drawn = canvas(total, rows * height + 0.17 * (lines + len(explained)) + 0.6)
     grid = drawn.subplots(rows, columns, sharex=True, sharey=not plot.of_one_value, squeeze=False).ravel()
     scale = scale_of(plot)
     for number, (axes, panel) in enumerate(zip(grid, plot.panels, strict=False)):

@@ -21,6 +21,7 @@ from scenarios.reports.axes import (
     Look,
     Panel,
     Plot,
+    canvas,
     chosen,
     draw_panel,
     explanations,
@@ -111,12 +112,9 @@ def write(
 
 def drawn(plot: Plot, width: float, height: float | None, labels: Mapping[str, str]) -> Figure:
     """The figure, in inches; without a `height` it has room for its legend. Raises `InputError` where there is none."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    figure = Figure(figsize=(width, height or _HEIGHT), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = canvas(width, height or _HEIGHT)
     [panel] = plot.panels
     draw_panel(figure.add_subplot(), panel, plot, scale_of(plot), width)
     names = ["\n".join(broken(_named(curve, labels), int((width - 0.6) / _LETTER))) for curve in panel.curves]
@@ -250,7 +248,8 @@ def collect(
             f"--x {x} has {len(values) or 'no'} value{'' if len(values) == 1 else 's'} here, and a curve needs two; "
             f"what has more: {', '.join(more) or 'nothing in these runs'}"
         )
-    if other := [one for one in _differing(place.setting for place in _one_of_each_run(places)) if one != key]:
+    first_of = {place.run: place for place in reversed(places)}
+    if other := [one for one in _differing(place.setting for place in first_of.values()) if one != key]:
         remarks.append(f"the runs differ in {', '.join(other)}, too")
     plot = Plot((Panel("", tuple(curves)),), Axis.of(_label(key, values), values), measured.name)
     if any(spread.interval is None for spread in plot.barred):
@@ -320,10 +319,6 @@ def _axes(places: Sequence[_Place]) -> list[str]:
 def _differing(settings: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
     """The values of each setting that has several, where it has any, and in which runs should not differ."""
     return {key: values for key, values in differing(settings).items() if key not in _SAYS_NOTHING}
-
-
-def _one_of_each_run(places: Sequence[_Place]) -> list[_Place]:
-    return list({place.run: place for place in reversed(places)}.values())
 
 
 def _at(places: Sequence[_Place], pinned: Mapping[str, str]) -> list[_Place]:

@@ -6,7 +6,6 @@ results, and a resumed run accepts no result that has changed since.
 All checksums are in one file of the run directory: a mapping from trials to their files, by paths in that directory.
 """
 
-import hashlib
 import json
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 
 from federation.contract.errors import FederationError, InputError, of_disk, writing
 from federation.contract.files import is_folder
+from scenarios.data.catalogue import sha256
 from scenarios.scores.results import Row, read_results, write_results
 
 RUNS = Path("runs")
@@ -242,12 +242,6 @@ class Checksums:
     def _write(self, known: dict[str, dict[str, str]]) -> None:
         replaced(self._path, json.dumps(known, indent=0))
         self._known = known
-
-
-def sha256(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def replaced(path: Path, text: str) -> None:

@@ -281,3 +281,14 @@ class Costs:
         self.seconds[name] = self.seconds.get(name, 0.0) + seconds
         self.peak_mebibytes[name] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT / 2**20
         _log.info("phase %s: %.2f s, peak memory %.0f MiB", name, seconds, self.peak_mebibytes[name])
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Log nothing in the meantime."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)

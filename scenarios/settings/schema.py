@@ -97,13 +97,8 @@ class Scenario(Section):
         found: set[tuple[KeyPath, str]] = {
             (("protocols", position), text)
             for position, protocol in enumerate(self.protocols)
-            for classifier in trained
-            for text in protocol.refusals(self.data.stages, classifier)
-        }
-        found |= {
-            (("protocols", position), text)
-            for position, protocol in enumerate(self.protocols)
-            for text in protocol.untrusted()
+            for texts in (protocol.untrusted(), *(protocol.refusals(self.data.stages, one) for one in trained))
+            for text in texts
         }
         known = (*misplaced(self.protocols), *unfounded(self.protocols))
         found |= {(("protocols", position), text) for position, text in known}

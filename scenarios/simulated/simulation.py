@@ -22,7 +22,8 @@ from federation.numerics.rows import Floats
 from federation.queries.votes import IndividualQuestion
 from parties.party_data.cohort import DroppedOut, Held, Holdings
 from parties.party_data.isolation import DROPPED_OUT
-from scenarios.data.catalogue import is_file_name, load, public_file
+from scenarios.data.catalogue import is_file_name, load, public_path
+from scenarios.data.files import read_public
 from scenarios.data.tables import Outside, Table
 from scenarios.settings.words import Kind
 from scenarios.simulated.partition import Cut, cut
@@ -140,7 +141,8 @@ def _split(spec: str) -> Split:
     else:
         pieces = window_cut(table, **dealing, **{name: known[name] for name in _OVER_TIME})
     if is_file_name(auxiliary):
-        apart = public_file(auxiliary, known["source"], table, known["data_dir"], missing=known["missing"])
+        path = public_path(auxiliary, known["data_dir"])
+        apart = read_public(path, table, known["source"], missing=known["missing"])
     return Split(table, pieces, apart)
 
 

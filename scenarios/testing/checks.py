@@ -40,8 +40,9 @@ from parties.guard.answering import answered, question_type
 from parties.party_data.cohort import Cohort
 from scenarios.audits.auditor import audit_sides, audit_variant, begun, claim, private_question, replayed
 from scenarios.settings.sweep import Variant
-from scenarios.testing import small_trials as small
-from scenarios.testing.small_trials import generic_sampler
+from scenarios.testing.small_trials import PARTIES, SEED, SitesGrid, generic_sampler, provider
+from scenarios.testing.small_trials import plan as small_plan
+from scenarios.testing.small_trials import run as small_run
 
 _EXTREMES: tuple[Any, ...] = (0, -1, 1, 2, 10**12, 0.0, -1.0, 1e-300, 1e300, math.inf, math.nan)
 _LARGE = 2 * 10**7  # of a size that no check of a small world needs: 160 MB of numbers
@@ -76,7 +77,7 @@ class Checked:
     def world(self, **changes: Any) -> World:
         """A small world in which a check runs the protocol."""
         with tempfile.TemporaryDirectory() as folder:
-            made = small.plan(self.found, self.kind, self.options, Path(folder), **changes)
+            made = small_plan(self.found, self.kind, self.options, Path(folder), **changes)
         return World(made, Views(made)).of(made.variants[0])
 
     def asked(self, **changes: Any) -> list[Asked]:
@@ -154,7 +155,7 @@ def _checked_options(one: Checked) -> None:
                 chosen = one.found(**given)
                 if isinstance(chosen.place, Refused):
                     continue
-                public = PublicNumbers(1e-3, features=4, terms=TrustTerms(small.PARTIES))
+                public = PublicNumbers(1e-3, features=4, terms=TrustTerms(PARTIES))
                 chosen.promised(public, 5.0)
                 for asked in replace(one, options=given).asked():
                     asked.question.fields()
@@ -242,7 +243,7 @@ def _bounded_questions(one: Checked) -> None:
 
 def _cohorts(one: Checked) -> None:
     """Releases are the same bytes whatever the number of parties behind a node."""
-    found = [_released(one, per_node=size) for size in (small.PARTIES, 1, 4)]
+    found = [_released(one, per_node=size) for size in (PARTIES, 1, 4)]
     if found[0] != found[1] or found[0] != found[2]:
         raise CheckFailed("the release depends on which parties share a node")
 
@@ -257,7 +258,7 @@ def _dropouts(one: Checked) -> None:
 
 def _gate(one: Checked) -> None:
     """A deployed plan beyond its budget is refused before anybody is asked."""
-    grid = small.SitesGrid()
+    grid = SitesGrid()
     try:
         _deployed(one, grid, budget={"epsilon": 1.0, "delta": 1e-3})
     except BudgetExceededError:
@@ -270,11 +271,12 @@ def _gate(one: Checked) -> None:
 
 def _paid(one: Checked) -> None:
     """Deployed parties pay what the release is charged, once."""
-    if not _local(one) or one.chosen.place is not Place.PARTY:
+    local = not any(isinstance(asked.question, TrustedQuestion) for asked in one.asked())
+    if not local or one.chosen.place is not Place.PARTY:
         return
-    grid = small.SitesGrid()
+    grid = SitesGrid()
     [charged] = _deployed(one, grid)["ledger"]["releases"]
-    for party in range(small.PARTIES):
+    for party in range(PARTIES):
         paid, due = grid.paid(party), charged["guarantee"]["epsilon"]
         if not paid:
             raise CheckFailed(f"party {party} has paid nothing")
@@ -283,12 +285,12 @@ def _paid(one: Checked) -> None:
             raise CheckFailed(f"a party has paid an epsilon of {more}, more than the {due} that are charged")
 
 
-def _deployed(one: Checked, grid: small.SitesGrid, **changes: Any) -> dict[str, Any]:
+def _deployed(one: Checked, grid: SitesGrid, **changes: Any) -> dict[str, Any]:
     """What a run with sites says of itself."""
     with tempfile.TemporaryDirectory() as folder:
         deployed = {"simulation": False, "noise_seed": None, "draws": 1, "parties_per_node": 1, **changes}
-        plan = small.plan(one.found, one.kind, one.options, Path(folder), **deployed)
-        small.run(plan, Placement(plan.terms.parties, 1, small.provider(one.found.requires), small.SEED), grid)
+        plan = small_plan(one.found, one.kind, one.options, Path(folder), **deployed)
+        small_run(plan, Placement(plan.terms.parties, 1, provider(one.found.requires), SEED), grid)
         return dict(json.loads((Path(folder) / "world.json").read_text()))
 
 
@@ -375,18 +377,13 @@ def _private(one: Checked) -> bool:
     return one.chosen.place in (Place.PARTY, Place.SHARES, Place.AGGREGATOR)
 
 
-def _local(one: Checked) -> bool:
-    """Whether its parties need trust nobody."""
-    return not any(isinstance(asked.question, TrustedQuestion) for asked in one.asked())
-
-
 def _cohort(one: Checked) -> Cohort:
-    return Cohort(small.provider(one.found.requires).to_json(), 0, small.PARTIES, small.SEED)
+    return Cohort(provider(one.found.requires).to_json(), 0, PARTIES, SEED)
 
 
-def _released(one: Checked, mode: str = "honest", per_node: int = small.PARTIES, **changes: Any) -> bytes:
+def _released(one: Checked, mode: str = "honest", per_node: int = PARTIES, **changes: Any) -> bytes:
     """The bytes of a release of a small world."""
     with tempfile.TemporaryDirectory() as folder:
-        plan = small.plan(one.found, one.kind, one.options, Path(folder), parties_per_node=per_node, **changes)
-        holdings = small.provider(one.found.requires, mode)
-        return small.run(plan, Placement(plan.terms.parties, per_node, holdings, small.SEED)).read_bytes()
+        plan = small_plan(one.found, one.kind, one.options, Path(folder), parties_per_node=per_node, **changes)
+        holdings = provider(one.found.requires, mode)
+        return small_run(plan, Placement(plan.terms.parties, per_node, holdings, SEED)).read_bytes()

@@ -11,7 +11,8 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from federation.contract.errors import InputError
-from scenarios.data.catalogue import contents, digest, entry, load, names, public_file
+from scenarios.data.catalogue import contents, digest, entry, load, names, public_path
+from scenarios.data.files import read_public
 
 RNG = np.random.default_rng(0)
 ACTIVITIES = ["", "WALKING", "UP", "DOWN", "SITTING", "STANDING", "LAYING"]
@@ -299,9 +300,9 @@ def test_public_files_are_looked_for_as_data_is_and_tell_by_their_contents(tmp_p
     for name, cells in (("own.csv", "x,y\n2,b\n3,a\n"), ("public.csv", "x\n7\n")):
         (tmp_path / name).write_text(cells)
     table = load("own.csv", label="y", data_dir=tmp_path)
-    assert public_file("public.csv", "own.csv", table, tmp_path).tolist() == [[7]]
+    assert read_public(public_path("public.csv", tmp_path), table, "own.csv").tolist() == [[7]]
     with pytest.raises(InputError, match=r"data\.auxiliary.*publik\.csv"):
-        public_file("publik.csv", "own.csv", table, tmp_path)
+        public_path("publik.csv", tmp_path)
     before = contents("own.csv", "public.csv", tmp_path)
     assert contents("own.csv", 0.25, tmp_path) == digest("own.csv", tmp_path)
     assert before.startswith(digest("own.csv", tmp_path))

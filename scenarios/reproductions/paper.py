@@ -1,32 +1,35 @@
 """Declarations of a paper: its tables and figures, how each is measured, and its printed values.
 
-Printed values are not in Python but in scenarios/papers/published.csv, one line per number.
+A paper is a folder of `scenarios.papers` with a `paper.yaml`, whose keys are the fields of `Paper`, `Item` and so on.
+Where a function stands, {call: MODULE:FUNCTION} names one of the folder's modules; further keys are its arguments.
+Printed values are in scenarios/papers/published.csv, one line per number.
 
 `Kept` stores an item's values as a small table, beside a record of how they were made.
-
-The papers are the folders of `scenarios.papers`, each with a module of its own name that has a `PAPER`.
 """
 
 import csv
 import functools
-import importlib
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.resources import files
 from io import StringIO
 from operator import sub
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from federation.contract.errors import InputError, nearest_name, refusing, writing
 from federation.contract.files import is_file, read_object
+from federation.contract.plugins import Reference
 from scenarios.runs.directory import replaced
+from scenarios.settings.loader import parse
 
 Role = Literal["published", "default"]  # ours as the paper has it, or our default at the same guarantee
 EXACT = -1  # the split of what was computed exactly
 Kind = Literal["wrong bound", "unpublished setting", "other data", "other choice", "misprint"]
+_DECLARATION, _CALL = "paper.yaml", "call"
+_STRICT = {"extra": "forbid"}  # for pydantic: a key that is no field is a mistake
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class Pick:
     difference unless said otherwise.
     """
 
+    __pydantic_config__ = _STRICT
     variant: str
     metric: str = "accuracy"
     epsilon: str = ""
@@ -72,6 +76,7 @@ class Series:
     honest; None where there is none. `meaning` says in a sentence what they are, and whom they protect.
     """
 
+    __pydantic_config__ = _STRICT
     name: str
     published: Pick | None = None
     default: Pick | None = None
@@ -95,6 +100,7 @@ class Part:
     check: overrides under which the tests measure it again, in seconds and on bundled data; None: they do not.
     """
 
+    __pydantic_config__ = _STRICT
     setting: str
     scenario: str
     overrides: tuple[str, ...] = ()
@@ -113,6 +119,7 @@ class Claim:
     are others. `seen` False: the paper sees no difference.
     """
 
+    __pydantic_config__ = _STRICT
     says: str
     larger: str
     smaller: str
@@ -131,6 +138,7 @@ class Reason:
     Every cell whose published value lies outside of our interval must have one, and every claim that does not hold.
     """
 
+    __pydantic_config__ = _STRICT
     kind: Kind
     text: str
     series: tuple[str, ...] = ()
@@ -155,6 +163,7 @@ class Item:
     minutes: of one core, of a full and of a quick run; what says nothing takes seconds.
     """
 
+    __pydantic_config__ = _STRICT
     name: str
     title: str
     place: str
@@ -180,6 +189,7 @@ class Item:
 class Paper:
     """A paper with its items; `about` says in a few sentences what it does, and what is known of it since."""
 
+    __pydantic_config__ = _STRICT
     name: str
     citation: str
     about: str
@@ -194,7 +204,7 @@ def names() -> list[str]:
         True
     """
     folders = (files("scenarios") / "papers").iterdir()
-    return sorted(each.name for each in folders if each.is_dir() and (each / f"{each.name}.py").is_file())
+    return sorted(each.name for each in folders if (each / _DECLARATION).is_file())
 
 
 def paper(name: str) -> Paper:
@@ -202,9 +212,26 @@ def paper(name: str) -> Paper:
     known = names()
     if name not in known:
         raise InputError(f"there is no paper '{name}'; there are {', '.join(known)}{nearest_name(name, known)}")
-    found = importlib.import_module(f"scenarios.papers.{name}.{name}").PAPER
-    assert isinstance(found, Paper)
-    return found
+    from pydantic import TypeAdapter
+
+    text = (files("scenarios") / "papers" / name / _DECLARATION).read_text(encoding="utf-8")
+    plain, _ = parse(text, f"papers/{name}/{_DECLARATION}")
+    return TypeAdapter(Paper).validate_python({"name": name, **_with_functions(plain, f"scenarios.papers.{name}")})
+
+
+def _with_functions(plain: Any, package: str) -> Any:
+    """Put a function wherever {call: MODULE:FUNCTION} stands; its module is imported when it is called."""
+    if isinstance(plain, list):
+        return [_with_functions(each, package) for each in plain]
+    if not isinstance(plain, dict):
+        return plain
+    if _CALL in plain:
+        return partial(_called, f"{package}.{plain[_CALL]}", {key: plain[key] for key in plain if key != _CALL})
+    return {key: _with_functions(each, package) for key, each in plain.items()}
+
+
+def _called(target: str, fixed: Mapping[str, Any], *given: Any) -> Any:
+    return Reference(target).load()(*given, **fixed)
 
 
 def items(paper: Paper, only: Collection[str]) -> list[Item]:

@@ -136,11 +136,6 @@ SOURCES = {  # of each set of the paper: what stands for it, its features, and t
     CENSUS: ("census_weeks", "scale", (1024, 2048, 4096, 8192), (64, 128, 256, 512)),
 }
 BATCH = {CRITEO: 1024, CENSUS: 8192}  # instances in a step of the paper's training
-OTHER_DATA = (
-    "Criteo's clicks and the IPUMS census of 1940 cannot be had: 45,730 deviations of predicted protein structures "
-    "stand for the one, in their own units, and weeks worked of 99,762 people in 1994 and 1995 for the other; where no "
-    "bag is involved (first lines of the tables, below) errors differ as much"
-)
 
 
 @dataclass(frozen=True, eq=False)

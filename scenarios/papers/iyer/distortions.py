@@ -64,7 +64,7 @@ SWEEPS: Mapping[str, Mapping[str, Bag]] = {
 }
 
 
-def distortions(sweep: str, quick: bool, *, deviation: bool = False) -> Iterator[Observation]:
+def distortions(quick: bool, data_dir: Path | None, sweep: str, deviation: bool = False) -> Iterator[Observation]:
     """The mean L1 distortion of a release, or its standard `deviation`, in each repetition; `sweep` is one of SWEEPS.
 
     A bag that is in several sweeps has the same releases in all of them.

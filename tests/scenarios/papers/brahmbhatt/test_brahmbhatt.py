@@ -16,9 +16,7 @@ from aggregator.learners.bag_regression.linear import expected_error
 from federation.contract.randomness import generator
 from scenarios.papers.brahmbhatt import brahmbhatt as measured
 from scenarios.papers.brahmbhatt.brahmbhatt import (
-    INSTANCES,
     LINEAR,
-    PAPER,
     RHO,
     cell,
     labelled,
@@ -29,7 +27,9 @@ from scenarios.papers.brahmbhatt.brahmbhatt import (
     table_1,
 )
 from scenarios.papers.brahmbhatt.guarantees import CENSUS, CRITEO, SOURCES, World
-from scenarios.reproductions.paper import published
+from scenarios.reproductions.paper import paper, published
+
+PAPER = paper("brahmbhatt")
 
 
 @pytest.mark.parametrize("number", range(1, 7))
@@ -48,7 +48,8 @@ def test_every_declared_series_is_measured_and_a_quick_run_has_one_split(monkeyp
     world = World(rows, 10 + rows[:, 0], rows, 10 + rows[:, 0], (0.0, 21.0))
     monkeypatch.setattr(measured, "world", lambda setting, split, data_dir: world)
     found = list(measured.instances(True, None))
-    declared = {(setting, one.name) for setting in SOURCES for one in INSTANCES.series}
+    [item] = [item for item in PAPER.items if item.name == "instances"]
+    declared = {(setting, one.name) for setting in SOURCES for one in item.series}
     assert {(one.setting, one.series) for one in found if one.role == "published"} == declared
     assert {one.split for one in found} == {0}
 
@@ -109,4 +110,4 @@ def test_from_every_label_both_learn_the_curve_once_for_all_tables(curved):
 
 
 def test_without_data_there_is_nothing_networks(tmp_path):
-    assert list(table(2, True, tmp_path)) == []
+    assert list(table(True, tmp_path, 2)) == []

@@ -12,7 +12,6 @@ from federation.contract.randomness import generator
 from federation.mechanisms.bag_sums.calibration import delta
 from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.bag_sums.noisy_labels import theorem_delta
-from scenarios.papers.brahmbhatt.brahmbhatt import PAPER
 from scenarios.papers.brahmbhatt.guarantees import (
     CRITEO,
     EPSILON,
@@ -23,7 +22,9 @@ from scenarios.papers.brahmbhatt.guarantees import (
     theorem_1_2,
     world,
 )
-from scenarios.reproductions.paper import read
+from scenarios.reproductions.paper import paper, read
+
+PAPER = paper("brahmbhatt")
 
 
 @pytest.mark.parametrize("noisy", [320, 3200])

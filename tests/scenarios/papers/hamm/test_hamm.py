@@ -6,11 +6,13 @@ import pytest
 
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Adjacency, Unit
-from scenarios.papers.hamm.hamm import ACTIVITY, INTRUSIONS, PAPER, URLS
 from scenarios.reproductions.measure import PaperRuns, scenario_of
+from scenarios.reproductions.paper import paper
 from scenarios.settings.protocol_options import promise
 from scenarios.settings.sweep import variants
 
+PAPER = paper("hamm")
+ACTIVITY, INTRUSIONS, URLS = (item.parts for item in PAPER.items if item.name in ("fig2", "fig3", "fig4"))
 FIGURES = [item for item in PAPER.items if item.parts]
 PARTS = [*ACTIVITY, *INTRUSIONS, *URLS, *(part.missing for part in URLS)]
 

@@ -53,7 +53,7 @@ def test_every_place_has_every_mechanism_in_every_repetition(monkeypatch):
     monkeypatch.setattr(distortions, "_RELEASES", {True: 4, False: 4})
     for deviation in (False, True):
         values = defaultdict(list)
-        for one in distortions.distortions("share", True, deviation=deviation):
+        for one in distortions.distortions(True, None, "share", deviation):
             values[one.series, one.role, one.x].append(one.value)
         assert len(values) == len(SWEEPS["share"]) * sum(map(len, MECHANISMS.values()))
         assert {len(each) for each in values.values()} == {REPETITIONS}

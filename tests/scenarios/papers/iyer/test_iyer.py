@@ -7,14 +7,16 @@ import pytest
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from scenarios.papers.iyer.distortions import Bag, errors
-from scenarios.papers.iyer.iyer import BINARY, PAPER, SEVERAL, less, sizes
+from scenarios.papers.iyer.iyer import less, sizes
 from scenarios.reproductions.measure import scenario_of
-from scenarios.reproductions.paper import published, read
+from scenarios.reproductions.paper import paper, published, read
 from scenarios.settings.protocol_options import promise
 from scenarios.settings.sweep import variants
 
 KEPT = Path(__file__).resolve().parents[4] / "docs" / "reproductions"
 TABLE_1 = published("iyer", "table1")
+PAPER = paper("iyer")
+BINARY, SEVERAL = (item.parts for item in PAPER.items if item.name in ("fig2", "fig3"))
 PARTS = (*BINARY, *SEVERAL)
 
 

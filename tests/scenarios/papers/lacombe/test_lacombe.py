@@ -4,11 +4,13 @@ import pytest
 
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Adjacency, Unit
-from scenarios.papers.lacombe.lacombe import CHOICES, PAPER, PARTS
 from scenarios.reproductions.measure import scenario_of
-from scenarios.reproductions.paper import published
+from scenarios.reproductions.paper import paper, published
 from scenarios.settings.protocol_options import promise
 from scenarios.settings.sweep import variants
+
+PAPER = paper("lacombe")
+PARTS, CHOICES = (item.parts for item in PAPER.items if item.name in ("table2", "choices"))
 
 
 def test_every_column_and_row_of_table_2_is_measured():
@@ -22,7 +24,7 @@ def test_every_column_and_row_of_table_2_is_measured():
 AS_PUBLISHED = ("published-cumulative", "published-instantaneous", "free-cumulative", "free-instantaneous")
 
 
-@pytest.mark.parametrize("part", CHOICES.parts, ids=lambda part: part.setting)
+@pytest.mark.parametrize("part", CHOICES, ids=lambda part: part.setting)
 def test_a_choice_differs_from_table_2_in_what_it_is_called_only(part):
     [own] = [one for one in PARTS if one.setting == part.setting.partition(",")[0]]
     found, expected = (

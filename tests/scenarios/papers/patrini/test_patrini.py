@@ -2,10 +2,12 @@
 
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Unit
-from scenarios.papers.patrini.patrini import PAPER
 from scenarios.reproductions.measure import scenario_of
+from scenarios.reproductions.paper import paper
 from scenarios.settings.protocol_options import promise
 from scenarios.settings.sweep import variants
+
+PAPER = paper("patrini")
 
 
 def exchange():

@@ -27,7 +27,6 @@ from federation.contract.trust import TrustTerms
 from federation.queries import marginals as marginal_range
 from federation.queries.marginals import HonestMarginals
 from parties.guard import answering
-from parties.guard.answering import answered as answering_answered
 from parties.party_data.cohort import Cohort
 
 MOST, PARTIES, BINS = 60, 30, 15
@@ -57,11 +56,14 @@ def extreme(question, draws, wrong=True, noisy=True):
     return {"errors": 1.0 * said, "rows": 1.0 * (said + hidden(rows - errors))}
 
 
+def promise_of(question):
+    promised = question.promise()
+    return promised if isinstance(promised, Guarantee) else None
+
+
 def summed(question, parties, **options):
     """The collector of the sum over parties of at most 60 rows."""
-    promised = question.promise()
-    promise = promised if isinstance(promised, Guarantee) else None
-    return Summed(question, parties, promise, public=PartySize(1, MOST), **options)
+    return Summed(question, parties, promise_of(question), public=PartySize(1, MOST), **options)
 
 
 @pytest.mark.parametrize("wrong", [True, False])
@@ -82,10 +84,8 @@ def test_honest_answers_are_changed_as_often_as_may_be_at_most(name, monkeypatch
     nothing = {field: np.zeros_like(array) for field, array in extreme(QUESTIONS[name], 1, noisy=False).items()}
     noise = QUESTIONS[name].mechanism()
     drawn = noise.release(np.zeros((2, 3000, BINS), dtype=np.int64), NoiseBits(2, "marginals"))
-    sent = {
-        "errors": nothing["errors"] + drawn[0],
-        "rows": nothing["rows"] + (drawn.sum(axis=0) if name != "label" else 0),
-    }
+    rows = nothing["rows"] + (drawn.sum(axis=0) if name != "label" else 0)
+    sent = {"errors": nothing["errors"] + drawn[0], "rows": rows}
     changed = HonestMarginals(QUESTIONS[name], 0).bounded(sent)[1]
     assert 0.05 < changed.mean() <= 0.22
 
@@ -120,9 +120,7 @@ def test_one_of_many_moves_no_sum_far_and_as_they_come_it_does(name):
             told = answers.changes
             assert (told is None) == (not bounded)
     assert told is None
-    moved = {
-        bounded: np.linalg.norm(totals[bounded, "hostile"] - totals[bounded, "honest"]) for bounded in (True, False)
-    }
+    moved = {one: np.linalg.norm(totals[one, "hostile"] - totals[one, "honest"]) for one in (True, False)}
     assert moved[True] < 0.35 * moved[False]
     np.testing.assert_array_equal(totals[True, "honest"], totals[False, "honest"])
 
@@ -144,11 +142,8 @@ def test_sums_do_not_depend_on_cohorts_and_rates_and_exact_answers_are_not_touch
         assert summed(other, PARTIES).changes is None
 
 
-QUESTIONS_MARGINAL_ANSWERS = {
-    "row": marginals("gaussian"),
-    "rows of rows": marginals("pure", asks="rows"),
-    "label": marginals("pure", "label", "replace"),
-    "rows of labels": marginals("pure", "label", "replace", asks="rows"),
+TAKEN = {
+    **{name: QUESTIONS[name] for name in ("row", "rows of rows", "label", "rows of labels")},
     "published": marginals("published", "label", "replace"),
     "off": marginals("off"),
 }
@@ -157,9 +152,9 @@ FIRST_BINS = [0, 5]  # of the first two features, five bins each
 
 def collected(question, arrays):
     """Causes of refusal, and the collector, after the answer of one of the parties with at most 60 rows."""
-    collector, promised = summed(question, 1), question.promise()
-    promise = promised if isinstance(promised, Guarantee) else None
-    return collector.add(Submission(question.kind, np.zeros(1, dtype=np.int64), arrays, promise)), collector
+    collector = summed(question, 1)
+    sent = Submission(question.kind, np.zeros(1, dtype=np.int64), arrays, promise_of(question))
+    return collector.add(sent), collector
 
 
 def answered(question, name="a purpose"):
@@ -168,7 +163,7 @@ def answered(question, name="a purpose"):
     return dict(answering.answered(cohort, asked).arrays)
 
 
-@pytest.mark.parametrize("question", QUESTIONS_MARGINAL_ANSWERS.values(), ids=QUESTIONS_MARGINAL_ANSWERS)
+@pytest.mark.parametrize("question", TAKEN.values(), ids=TAKEN)
 def test_honest_answers_are_taken_in(question):
     for trial in range(20):
         refused, collector = collected(question, answered(question, str(trial)))
@@ -178,7 +173,7 @@ def test_honest_answers_are_taken_in(question):
 @pytest.mark.parametrize("name", ["label", "rows of labels", "published", "off"])
 @pytest.mark.parametrize("kind", ["negative", "too many", "of different rows", "fractional"])
 def test_numbers_of_rows_without_noise_are_those_of_rows(name, kind):
-    arrays = answered(QUESTIONS_MARGINAL_ANSWERS[name])
+    arrays = answered(TAKEN[name])
     rows = arrays["rows"]
     if kind == "negative":
         rows[0, FIRST_BINS] -= 61
@@ -190,7 +185,7 @@ def test_numbers_of_rows_without_noise_are_those_of_rows(name, kind):
     else:
         rows[0, FIRST_BINS] += 0.5
         rows[0, [1, 6]] -= 0.5
-    refused, collector = collected(QUESTIONS_MARGINAL_ANSWERS[name], arrays)
+    refused, collector = collected(TAKEN[name], arrays)
     assert (list(refused), collector.total("rows").any()) == ([0], False)
 
 
@@ -198,7 +193,7 @@ def test_numbers_of_rows_without_noise_are_those_of_rows(name, kind):
 @pytest.mark.parametrize("sign", [1, -1])
 def test_errors_and_corrects_lie_within_the_reach_of_noise(name, sign):
     """More errors than rows are as impossible as fewer than none."""
-    question = QUESTIONS_MARGINAL_ANSWERS[name]
+    question = TAKEN[name]
     reach = 40 * (0.0 if name == "off" else question.mechanism().deviation)
     arrays = answered(question)
     arrays["errors"][0, 0] = sign * np.ceil(reach + 61)
@@ -220,7 +215,7 @@ def node():
 
 def counted(question, summation=""):
     collector = Secure(question, plan(summation))
-    assert collector.add(answering_answered(node(), question)) == {}
+    assert collector.add(answering.answered(node(), question)) == {}
     return collector
 
 
@@ -228,9 +223,8 @@ def counted(question, summation=""):
 @pytest.mark.parametrize("protect", ["row", "label"])
 @pytest.mark.parametrize("asks", ["errors", "rows"])
 def test_a_masked_sum_gives_the_total_of_plain_addition(noise, protect, asks):
-    question = marginals(
-        noise, protect, "add_remove" if protect == "row" else "replace", asks, contributors=4, seeded=True
-    )
+    adjacency = "add_remove" if protect == "row" else "replace"
+    question = marginals(noise, protect, adjacency, asks, contributors=4, seeded=True)
     if asks == "rows" and protect == "label":
         assert not question.shared  # numbers of rows are public
         return
@@ -239,7 +233,7 @@ def test_a_masked_sum_gives_the_total_of_plain_addition(noise, protect, asks):
     np.testing.assert_array_equal(clear.total("rows"), masked.total("rows"))
     if asks == "errors":
         np.testing.assert_array_equal(clear.total("errors"), masked.total("errors"))
-    sent = answering_answered(node(), question).arrays
+    sent = answering.answered(node(), question).arrays
     np.testing.assert_array_equal(clear.total("rows"), sent["rows"].sum(axis=0))
     assert clear.wholes == 6 / 4
     assert "masked sum" in masked.told[1]
@@ -250,7 +244,7 @@ def sent(errors, rows, question):
     return Submission("error_marginals", np.array([0]), arrays, None)
 
 
-def test_counts_beyond_honest_ones_are_refused_and_smaller_lies_are_not():
+def test_counts_beyond_honest_ones_and_those_that_might_wrap_around_are_refused_and_smaller_lies_are_not():
     question = marginals("pure", contributors=4)
     bins = question.bins.total
     for lie, refused in ((2.0**30, True), (-(2.0**30), True), (MOST_SHARED_MARGINALS, False)):
@@ -261,6 +255,8 @@ def test_counts_beyond_honest_ones_are_refused_and_smaller_lies_are_not():
                 _ = collector.total("errors")
         else:
             assert collector.total("errors").any()
+    with pytest.raises(InputError, match="64"):  # before anybody is asked
+        Secure(marginals("pure", contributors=4, epsilon=100.0), plan(parties=10**6, largest_bag=10**9))
 
 
 def test_public_numbers_of_rows_are_checked_of_each_party():
@@ -270,8 +266,3 @@ def test_public_numbers_of_rows_are_checked_of_each_party():
     for rows, refused in ((fair, 0), (fair + np.eye(len(fair))[0], 1), (fair * MOST_SHARED_MARGINALS, 1)):
         collector = Secure(question, plan())
         assert len(collector.add(sent(np.zeros(len(fair)), rows, question))) == refused
-
-
-def test_counts_that_might_wrap_around_are_refused_before_anybody_is_asked():
-    with pytest.raises(InputError, match="64"):
-        Secure(marginals("pure", contributors=4, epsilon=100.0), plan(parties=10**6, largest_bag=10**9))

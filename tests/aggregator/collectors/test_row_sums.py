@@ -50,16 +50,14 @@ def totals(collector):
     return RowTotals(collector.question, collector)
 
 
-def test_the_estimate_is_the_mean_over_the_rows_of_those_who_answered():
+def test_the_estimate_is_the_mean_over_the_rows_of_those_who_answered_and_noise_of_all_parties_adds_up():
     collector = answers(noise="off")
     sums = np.array([[1.0, 2.0, 0.0, 5.0], [-3.0, 0.0, 1.0, 5.0]])
     assert sent(collector, [0, 3], sums, [10, 30]) == {}
+    assert collector.changes is None
     assert totals(collector).rows == 40
     np.testing.assert_array_equal(totals(collector).moments, sums.sum(axis=0)[None] / 40)
     assert totals(collector).noise_variance == 0
-
-
-def test_noise_of_all_parties_adds_up():
     own = answers()
     sent(own, [0, 1, 2], np.zeros((3, 4)), [10, 20, 20])
     alone = own.question.mechanism().variance()
@@ -87,7 +85,7 @@ def test_numbers_of_rows_are_whole_and_in_range(size):
     assert totals(collector).rows == 3
 
 
-def test_errors_are_those_of_the_parties_that_answered():
+def test_errors_are_those_of_the_parties_that_answered_with_the_noise_that_their_rows_call_for():
     collector = answers(noise="auto")
     below = collector.question.response_below
     sizes = [below - 1, below, 50]
@@ -95,15 +93,9 @@ def test_errors_are_those_of_the_parties_that_answered():
     labels, sums = collector.question.response().label_variance, collector.question.mechanism().variance()
     assert totals(collector).noise_variance == pytest.approx(2 * sums / sum(sizes) ** 2)
     assert totals(collector).response_variance == pytest.approx((below - 1) * labels / sum(sizes) ** 2)
-
-
-def test_a_party_that_says_another_noise_than_its_rows_call_for_is_refused():
     collector = answers(noise="auto")
-    below = collector.question.response_below
-    refused = sent(
-        collector, [0, 1, 2, 3], np.zeros((4, 4)), [below - 1, below, below, below - 1], [0.0, 1.0, 0.0, 1.0]
-    )
-    assert list(refused) == [0, 1]
+    said = [0.0, 1.0, 0.0, 1.0]
+    assert list(sent(collector, [0, 1, 2, 3], np.zeros((4, 4)), [below - 1, below, below, below - 1], said)) == [0, 1]
     assert collector.present.tolist() == [2, 3]
 
 
@@ -132,12 +124,10 @@ class TestPrivateRows:
         arrays = {"size": np.array(sizes, dtype=np.float64), "sums": sums}
         return collector.add(Submission("row_moments", np.array(parties), arrays, promise))
 
-    def test_sums_and_rows_are_those_of_the_parties_that_answered(self):
+    def test_sums_rows_and_noise_are_those_of_the_parties_that_answered(self):
         collector = self.answers(noise="off")
         assert self.sent(collector, [0, 3], [4.0, 6.0], [10, 30]) == {}
         assert (totals(collector).rows, collector.total("sums")[0, -1], collector.variance) == (40, 10.0, 0.0)
-
-    def test_noise_of_all_parties_adds_up(self):
         collector = self.answers()
         self.sent(collector, [0, 1, 2], [0.0, 0.0, 0.0], [10, 20, 20])
         assert collector.variance == pytest.approx(3 * collector.question.mechanism().variance())
@@ -165,9 +155,8 @@ class TestPrivateRows:
 def noisy(question, parties, hostile=()):
     """Sums (P, d) of parties with 10 rows, all the same, of whom some answer the opposite as far as is accepted."""
     exact = 10 * np.eye(1, question.numbers)[0]
-    sums = np.concatenate(
-        [question.mechanism().release(exact, NoiseBits(1, "sums", party)) for party in range(parties)]
-    )
+    noise = question.mechanism()
+    sums = np.concatenate([noise.release(exact, NoiseBits(1, "sums", party)) for party in range(parties)])
     sums[list(hostile)] = -exact - 39 * question.mechanism().variance() ** 0.5 * np.eye(1, question.numbers)
     return sums
 
@@ -190,13 +179,6 @@ def test_hostile_sums_are_scaled_and_clipped_and_honest_ones_are_as_they_were(no
     assert cost[True] < (14 * deviation + 20) * len(hostile)
 
 
-def test_exact_sums_are_summed_as_they_come():
-    collector = answers(parties=40, noise="off")
-    assert collector.changes is None
-    sent(collector, range(40), np.zeros((40, 4)), [10] * 40)
-    np.testing.assert_array_equal(collector.total("sums"), np.zeros((collector.question.draws, 4)))
-
-
 def test_a_response_is_scaled_by_what_responses_reach_and_not_by_noise_on_the_sum():
     collector = answers(parties=40, noise="auto")
     size = collector.question.response_below - 1
@@ -215,10 +197,7 @@ def test_noise_is_each_partys_or_shared(make_plan, contributors, collector):
     assert isinstance(promised, Guarantee)
     whose = summed(plan, question.mechanism().additive) if contributors else LOCAL
     assert whose in promised.assumptions
-
-
-def test_without_noise_answers_are_summed_as_they_come_and_promise_nothing(make_plan):
-    asked, promised = asked_privately(moment("off"), None, make_plan(parties=4))
+    asked, promised = asked_privately(moment("off"), None, plan)  # without noise
     assert isinstance(promised, NoGuarantee)
     assert type(asked.collector) is Summed
 
@@ -246,33 +225,22 @@ def test_open_sums_and_shares_are_added():
     assert collector.variance == pytest.approx(2 / 4 * QUESTION.mechanism().variance())
 
 
-def lopsided(arrays):
-    arrays["gram"][1, 0, 1] += 1.0
+@pytest.mark.parametrize(("name", "place", "of", "plus", "factor"), [
+    ("gram", (0, 1), "gram", 1.0, 1), ("gram", (), "gram", 0.0, -1), ("weight", (), "size", 1.0, 1),
+    ("row_sum", (), "size", 0.0, 1),
+], ids=["lopsided", "indefinite", "heavy", "long"])  # fmt: skip
+def test_what_no_rows_can_say_is_refused(name, place, of, plus, factor):
+    def change(arrays):
+        value = arrays[of][1, *place] if of == name else arrays[of][1]
+        arrays[name][1, *place] = factor * value + plus
 
-
-def indefinite(arrays):
-    arrays["gram"][1] = -arrays["gram"][1]
-
-
-def heavy(arrays):
-    arrays["weight"][1] = arrays["size"][1] + 1
-
-
-def long(arrays):
-    arrays["row_sum"][1] = arrays["size"][1]
-
-
-@pytest.mark.parametrize("change", [lopsided, indefinite, heavy, long])
-def test_what_no_rows_can_say_is_refused(change):
     _, refused, sent = collected(change)
     assert list(refused) == [sent.parties[1]]
 
 
 QUESTION_SHARED_MOMENTS = moment("gaussian", contributors=2)
 STEP = QUESTION_SHARED_MOMENTS.mechanism().additive.step
-PLAN_SHARED_MOMENTS = SimpleNamespace(
-    run=SimpleNamespace(summation=""), public=SimpleNamespace(bags=1, largest_bag=67), terms=TrustTerms(4, 0.9, 0.1)
-)
+PLAN_SHARED_MOMENTS = SimpleNamespace(run=PLAN.run, public=PLAN.public, terms=TrustTerms(4, 0.9, 0.1))
 
 
 def shared_moments_collected(steps, sizes=10.0) -> Secure:
@@ -290,6 +258,7 @@ def test_means_and_the_variance_of_all_shares() -> None:
     assert found.variance == pytest.approx(3 / 2 * QUESTION_SHARED_MOMENTS.mechanism().variance())
     assert totals(found).noise_variance == pytest.approx(found.variance / 30**2)
     assert totals(found).response_variance == 0
+    assert shared_moments_collected([[0, 0, 0, 0]] * 2, [10.0, 10.5]).answered == 1  # numbers of rows are whole
 
 
 def test_a_total_that_no_honest_parties_have_is_refused_and_a_smaller_lie_is_not() -> None:
@@ -297,7 +266,3 @@ def test_a_total_that_no_honest_parties_have_is_refused_and_a_smaller_lie_is_not
     with pytest.raises(FederationError):
         shared_moments_collected([[beyond, 0, 0, 0], [0, 0, 0, 0]]).total("sums")
     assert shared_moments_collected([[15 / STEP, 0, 0, 0], [0, 0, 0, 0]]).total("sums")[0, 0] == pytest.approx(15)
-
-
-def test_numbers_of_rows_are_whole() -> None:
-    assert shared_moments_collected([[0, 0, 0, 0]] * 2, [10.0, 10.5]).answered == 1

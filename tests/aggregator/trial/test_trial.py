@@ -30,14 +30,8 @@ from federation.mechanisms.noise.additive import calibrate
 
 FLAT = Spectrum(10**6, np.ones(300))
 STEEP = Spectrum(1352, np.arange(1, 301) ** -1.5)
-WORLDS = st.fixed_dictionaries(
-    {
-        "classes": st.integers(2, 50),
-        "parties": st.integers(1, 10**6),
-        "epsilon": st.floats(1e-3, 1e3),
-        "delta": st.just(1e-6),
-    }
-)
+NUMBERS = {"classes": st.integers(2, 50), "parties": st.integers(1, 10**6), "epsilon": st.floats(1e-3, 1e3)}
+WORLDS = st.fixed_dictionaries({**NUMBERS, "delta": st.just(1e-6)})
 NOISES = st.sampled_from(["pure", "gaussian"])
 SPECTRA = st.builds(
     lambda rows, rank, decay: Spectrum(rows, np.arange(1, rank + 1) ** -decay),
@@ -60,12 +54,6 @@ def test_the_spectrum_is_that_of_the_singular_values(seed, rows, columns):
     np.testing.assert_allclose(spectrum.omitted(), left, atol=1e-9)
 
 
-@pytest.mark.parametrize("rows", [np.ones((5, 3)), np.empty((0, 4)), np.ones((1, 2))])
-def test_rows_that_do_not_differ_have_no_spectrum(rows):
-    with pytest.raises(InputError):
-        Spectrum.of(rows)
-
-
 def test_faint_directions_are_left_out_unless_they_are_few():
     faint, loud = np.full(100, 0.01), np.ones(40)
     assert Spectrum(10**4, np.append(loud, faint)).usable() == 40
@@ -86,10 +74,9 @@ def test_the_error_by_noise_is_that_of_the_mechanism_itself(noise, classes, part
     for d in (3, 10, 200):
         dimension = (classes - 1) * d
         mechanism = calibrate(noise, sensitivity=sensitivity.statistic(parties), dimension=dimension, **known)
+        found = mechanism.expected_noise_norm() ** 2 / classes
         # The norm of a Gaussian is a little below sigma sqrt(dimension).
-        np.testing.assert_allclose(
-            mechanism.expected_noise_norm() ** 2 / classes, by_noise[d - 1], rtol=0.6 / dimension + 2e-3
-        )
+        np.testing.assert_allclose(found, by_noise[d - 1], rtol=0.6 / dimension + 2e-3)
 
 
 def test_the_error_by_omission_is_the_stated_law():
@@ -125,6 +112,9 @@ def test_all_directions_are_taken_where_noise_is_no_matter_though_they_are_betwe
     assert affordable("pure", Spectrum(1000, np.ones(7)), **world) == 7
     assert affordable("pure", Spectrum(1000, np.ones(2)), **world) == 2
     assert affordable("pure", Spectrum(7 * ROWS_PER_DIMENSION - 1, np.ones(7)), **world) == 6
+    for rows, expected in ((1, 3), (12, 3), (16, 4), (100, 24), (10**6, SIZES[-1])):
+        spectrum = Spectrum(rows, np.ones(200))
+        assert affordable("off", spectrum, classes=3, parties=1, epsilon=np.inf, delta=0.0) == expected
 
 
 def test_a_steeper_spectrum_affords_fewer_dimensions():
@@ -143,28 +133,17 @@ def test_the_sizes_of_a_common_setting():
     assert [affordable("gaussian", STEEP, epsilon=epsilon, **world) for epsilon in epsilons] == [8, 10, 24, 56, 56]
 
 
-def test_without_noise_only_what_is_usable_limits():
-    for rows, expected in ((1, 3), (12, 3), (16, 4), (100, 24), (10**6, SIZES[-1])):
-        spectrum = Spectrum(rows, np.ones(200))
-        assert affordable("off", spectrum, classes=3, parties=1, epsilon=np.inf, delta=0.0) == expected
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"noise": "laplace"},
-        {"classes": 1},
-        {"parties": 0},
-        {"epsilon": 0.0},
-        {"epsilon": np.inf},
-        {"noise": "gaussian", "delta": 0.0},
-        {"noise": "gaussian", "epsilon": -1.0},
-    ],
-)
-def test_numbers_out_of_range_are_refused(changes):
+@pytest.mark.parametrize("changes", [
+    {"noise": "laplace"}, {"classes": 1}, {"parties": 0}, {"epsilon": 0.0}, {"epsilon": np.inf},
+    {"noise": "gaussian", "delta": 0.0}, {"noise": "gaussian", "epsilon": -1.0},
+])  # fmt: skip
+def test_numbers_out_of_range_and_rows_that_do_not_differ_are_refused(changes):
     world = {"noise": "pure", "classes": 6, "parties": 1000, "epsilon": 1.0, "delta": 1e-6, **changes}
     with pytest.raises(InputError):
         affordable(spectrum=FLAT, **world)
+    for rows in (np.ones((5, 3)), np.empty((0, 4)), np.ones((1, 2))):
+        with pytest.raises(InputError):
+            Spectrum.of(rows)
 
 
 def test_a_minimiser_affords_fewer_dimensions_and_no_fewer_for_a_larger_epsilon():
@@ -178,10 +157,19 @@ def test_a_minimiser_affords_fewer_dimensions_and_no_fewer_for_a_larger_epsilon(
         assert all(few < many for many, few in zip(*sizes, strict=True) if many > SIZES[0])
 
 
-def test_one_view_where_nothing_is_automatic(make_plan):
-    views = Views(make_plan())
-    assert views.at("pure", 1.0) is views.at("gaussian", 10.0) is views.at("off", np.inf)
+def test_equal_maps_are_one_view_and_need_no_private_number(make_plan, public):
+    plan = make_plan()
+    views = Views(plan)
+    assert views.at("pure", 1.0) is views.at("gaussian", 10.0) is views.at("off", np.inf)  # nothing is automatic
     assert views.at("pure", 1.0).public.feature_map.dimension == 3
+    # The table has four columns, so two choices beyond that end in the same map.
+    views = Views(make_plan(features=({"whiten": "auto"}, "unit_norm"), parties=10**6))
+    assert views.at("pure", 50.0) is views.at("off", np.inf)
+    known = {"noise": "pure", "classes": 3, "parties": 40, "epsilon": 1.0, "delta": 1e-6}
+    expected, rows = fitted(plan.task.stages, public, **known)
+    found = Views(plan.changed(noise_seed=7)).at("pure", 1.0).public.rows
+    np.testing.assert_array_equal(found, expected.transform(public.rows))  # of any number of rows at a time
+    np.testing.assert_array_equal(found, rows)
 
 
 def test_automatic_dimensions_follow_the_release(make_plan, public):
@@ -204,13 +192,6 @@ def test_the_spectrum_is_that_of_the_rows_behind_the_earlier_stages(make_plan, p
     np.testing.assert_allclose(spectrum.variances, spectrum_to_whiten(features, public).variances)
 
 
-def test_maps_that_turn_out_equal_are_one_view(make_plan):
-    """The table has four columns, so two choices beyond that end in the same map."""
-    plan = make_plan(features=({"whiten": "auto"}, "unit_norm"), parties=10**6)
-    views = Views(plan)
-    assert views.at("pure", 50.0) is views.at("off", np.inf)
-
-
 def test_releases_that_afford_the_same_are_fitted_once(make_plan, monkeypatch):
     plan = make_plan(features=({"whiten": "auto"}, "unit_norm"), parties=400)
     asked = []
@@ -222,42 +203,13 @@ def test_releases_that_afford_the_same_are_fitted_once(make_plan, monkeypatch):
     assert asked == [(), [{"whiten": 3}, "unit_norm"]]  # the spectrum's, and the view's
 
 
-def test_the_map_needs_no_private_number(make_plan, public):
-    plan = make_plan()
-    known = {"noise": "pure", "classes": 3, "parties": 40, "epsilon": 1.0, "delta": 1e-6}
-    expected, rows = fitted(plan.task.stages, public, **known)
-    found = Views(plan.changed(noise_seed=7)).at("pure", 1.0).public.rows
-    np.testing.assert_array_equal(found, expected.transform(public.rows))  # of any number of rows at a time
-    np.testing.assert_array_equal(found, rows)
-
-
 def test_a_world_knows_the_numbers_of_its_plan(make_plan, public):
-    plan = make_plan(
-        quorum=0.7,
-        colluding=0.2,
-        servers="two",
-        rows=500,
-        bags=4,
-        smallest_bag=2,
-        largest_bag=9,
-        rows_per_person=3,
-        common_bags=True,
-    )
+    terms = {"quorum": 0.7, "colluding": 0.2, "servers": "two"}
+    numbers = {"rows": 500, "bags": 4, "smallest_bag": 2, "largest_bag": 9, "rows_per_person": 3, "common_bags": True}
+    plan = make_plan(**terms, **numbers)
     world = World(plan, Views(plan))
-    assert world.numbers(7) == KnownNumbers(
-        1e-6,
-        draws=3,
-        terms=TrustTerms(40, quorum=0.7, colluding=0.2, servers="two"),
-        rows=500,
-        classes=3,
-        features=7,
-        public_rows=len(public.rows),
-        bags=4,
-        smallest_bag=2,
-        largest_bag=9,
-        rows_per_person=3,
-        common_bags=True,
-    )
+    known = {"draws": 3, "classes": 3, "features": 7, "public_rows": len(public.rows)}
+    assert world.numbers(7) == KnownNumbers(1e-6, terms=TrustTerms(40, **terms), **numbers, **known)
     assert world.numbers().features is None
     real = make_plan(classes=(), label_range=(-1.0, 2.0))
     assert World(real, Views(real)).numbers().label_range == (-1.0, 2.0)
@@ -279,13 +231,9 @@ def test_work_is_done_for_the_first_of_equal_keys_and_for_all_variants(world):
     assert found[0] is found[1] is found[2]
     assert len(done) == 1
     assert seen.once(("key", 2), object) is not found[0]
-
-
-def test_what_is_none_is_known_too(world):
-    seen, done = world(), []
     for _ in range(2):
-        assert seen.once("nothing", lambda: done.append(1)) is None
-    assert len(done) == 1
+        assert seen.once("nothing", lambda: done.append(1)) is None  # and that is known too
+    assert len(done) == 2
 
 
 def test_sessions_belong_to_a_variant(make_plan):

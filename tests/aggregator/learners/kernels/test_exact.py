@@ -41,7 +41,7 @@ def bags_of(seed: int, sizes, columns: int = 5, shift: float = 0.0) -> list[np.n
 
 
 @pytest.mark.parametrize(("kernel", "pairs"), KERNELS, ids=["gaussian", "energy"])
-@pytest.mark.parametrize("sizes", [(1,), (256, 256), (700, 30, 1, 520), (3,) * 200], ids=len)
+@pytest.mark.parametrize("sizes", [(1,), (256, 256), (700, 30, 1, 520), (3,) * 90], ids=len)
 def test_means_are_those_over_all_pairs(kernel, pairs, sizes):
     bags, rows = bags_of(0, sizes, shift=100.0), bags_of(1, (300,), shift=101.0)[0]
     support = kernel.support(bags)
@@ -108,56 +108,39 @@ def test_order_of_rows_matters_only_by_rounding_and_equal_input_gives_equal_bits
     assert support.digest() != GaussianKernel(0.3).support(bags[::-1]).digest()
 
 
-@pytest.mark.parametrize("gamma", [0.0, -1.0, np.inf, np.nan])
-def test_gamma_must_be_positive_and_finite(gamma):
-    with pytest.raises(InputError, match="gamma"):
-        GaussianKernel(gamma)
-
-
-@pytest.mark.parametrize(
-    ("bags", "what"),
-    [
-        ([], None),
-        ([np.ones((3, 2)), np.empty((0, 2))], r"1.*0.*2"),
-        ([np.ones(3)], "0"),
-        ([1.0], "0"),
-        ([np.ones((3, 2)), np.ones((3, 4))], r"1.*2"),
-        ([np.array([["a"]])], "0"),
-        ([np.vstack([np.ones((300, 2)), [[1.0, np.nan]]])], r"0.*300.*1"),
-    ],
-)
+@pytest.mark.parametrize(("bags", "what"), [
+    ([], None), ([np.ones((3, 2)), np.empty((0, 2))], r"1.*0.*2"), ([np.ones(3)], "0"), ([1.0], "0"),
+    ([np.ones((3, 2)), np.ones((3, 4))], r"1.*2"), ([np.array([["a"]])], "0"),
+    ([np.vstack([np.ones((300, 2)), [[1.0, np.nan]]])], r"0.*300.*1"),
+])  # fmt: skip
 def test_refuses_what_are_no_bags(bags, what):
     with pytest.raises(InputError, match=what):
         EnergyKernel().support(bags)
 
 
-def test_refuses_rows_whose_squares_overflow():
+def test_refuses_gammas_that_are_not_positive_and_rows_whose_squares_overflow():
+    for gamma in (0.0, -1.0, np.inf, np.nan):
+        with pytest.raises(InputError, match="gamma"):
+            GaussianKernel(gamma)
     with pytest.raises(InputError):
         EnergyKernel().support([np.array([[1e200], [-1e200]])]).gram()
-
-
-def test_distances_are_sums_over_different_pairs():
-    rows = bags_of(6, (600,))[0]
-    assert -EnergyKernel().support([rows]).unbiased_gram()[0, 0] == pytest.approx(pdist(rows).mean(), rel=1e-12)
+    with pytest.raises(InputError):
+        NegativeSquares(np.array([[0.0], [1e200]]), 1.0)
+    with pytest.raises(InputError):
+        NegativeSquares(ROWS[:3], 1.0).left(np.full((1, 6), 1e200))
 
 
 ROWS = np.random.default_rng(0).normal(size=(5000, 6))
 
 
-def test_few_rows_are_all_compared():
+def test_few_rows_are_all_compared_and_many_are_sampled_with_a_public_seed():
     expected = np.median(pdist(ROWS[:1000], "sqeuclidean"))
     assert median_squared_distance(ROWS[:1000]) == pytest.approx(expected, rel=1e-12)
-
-
-def test_many_rows_are_sampled_with_a_public_seed():
     medians = [median_squared_distance(ROWS, seed) for seed in range(5)]
     assert len(set(medians)) == 5
-    np.testing.assert_allclose(medians, np.median(pdist(ROWS, "sqeuclidean")), rtol=0.05)
+    np.testing.assert_allclose(medians, np.median(pdist(ROWS[::2], "sqeuclidean")), rtol=0.05)
     assert median_squared_distance(ROWS.copy(), 3) == medians[3]
-
-
-def test_equal_rows_are_no_pair():
-    rows = np.vstack([np.zeros((90, 2)), [[3.0, 4.0]]])
+    rows = np.vstack([np.zeros((90, 2)), [[3.0, 4.0]]])  # equal rows are no pair
     assert median_squared_distance(rows) == pytest.approx(25)
 
 
@@ -168,21 +151,23 @@ def test_moves_with_the_rows_and_scales_with_their_square(count, scale, shift):
     assert median_squared_distance(scale * (rows + shift)) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        np.zeros((5, 2)),
-        np.ones((1, 3)),
-        np.full((4, 2), np.inf),
-        np.empty((0, 3)),
-        np.ones(4),
-        1e-170 * ROWS[:5],
-        1e170 * ROWS[:5],
-    ],
-)
+@pytest.mark.parametrize("rows", [
+    np.zeros((5, 2)), np.ones((1, 3)), np.full((4, 2), np.inf), np.empty((0, 3)), np.ones(4), 1e-170 * ROWS[:5],
+    1e170 * ROWS[:5],
+])  # fmt: skip
 def test_refuses_rows_without_a_distance(rows):
     with pytest.raises(InputError):
         median_squared_distance(rows)
+
+
+@pytest.mark.parametrize(("rows", "words"), [
+    (np.ones(3), "must have two axes"), (np.ones((0, 3)), "none of them empty"),
+    (np.array([["a"]]), "must be numbers, got"), (np.ones((2, 2)), "must have 3 columns"),
+    (np.vstack([np.ones((300, 3)), [[1, np.nan, 1]]]), "row 300, column 1"),
+])  # fmt: skip
+def test_rows_that_make_no_tiles_are_refused(rows, words):
+    with pytest.raises(InputError, match=f"{words}"):
+        list(tiles(rows, "the rows", columns=3))
 
 
 @pytest.mark.parametrize("count", [1, 255, 256, 257, 1000])
@@ -194,21 +179,6 @@ def test_tiles_are_the_rows_in_order_whatever_their_type_and_layout(count):
         np.testing.assert_array_equal(np.concatenate(found), np.asarray(given_, dtype=np.float64))
 
 
-@pytest.mark.parametrize(
-    ("rows", "words"),
-    [
-        (np.ones(3), "must have two axes"),
-        (np.ones((0, 3)), "none of them empty"),
-        (np.array([["a"]]), "must be numbers, got"),
-        (np.ones((2, 2)), "must have 3 columns"),
-        (np.vstack([np.ones((300, 3)), [[1, np.nan, 1]]]), "row 300, column 1"),
-    ],
-)
-def test_rows_that_make_no_tiles_are_refused(rows, words):
-    with pytest.raises(InputError, match=f"{words}"):
-        list(tiles(rows, "the rows", columns=3))
-
-
 @given(st.integers(1, 30), st.floats(1e-3, 1e3), st.floats(-1e4, 1e4))
 def test_negative_squares_are_scipys_wherever_the_rows_lie(count, scale, shift):
     fixed, rows = ROWS[:count] + shift, ROWS[100:117] + shift
@@ -218,13 +188,6 @@ def test_negative_squares_are_scipys_wherever_the_rows_lie(count, scale, shift):
     np.testing.assert_allclose(found, -scale * cdist(rows, fixed, "sqeuclidean"), atol=1e-9 * scale)
     part = squares.between(squares.left(rows), count - 1, count)  # rounded another way, perhaps
     np.testing.assert_allclose(part, found[:, count - 1 :], atol=1e-9 * scale)
-
-
-def test_squares_that_overflow_are_refused():
-    with pytest.raises(InputError):
-        NegativeSquares(np.array([[0.0], [1e200]]), 1.0)
-    with pytest.raises(InputError):
-        NegativeSquares(ROWS[:3], 1.0).left(np.full((1, 6), 1e200))
 
 
 def test_some_rows_are_drawn_in_order_by_seed_and_purpose():
@@ -286,37 +249,26 @@ def test_fields_are_stored_by_name_those_of_a_field_behind_its_own():
     assert arrays["inner_points"] is points
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_digests_differ_with_any_content():
+    usual, again = (Outer(Inner(0.5, np.eye(2)), np.array([1, 2])) for _ in range(2))
+    others = (
         Outer(Inner(0.25, np.eye(2)), np.array([1, 2])),
         Outer(Inner(0.5, 2 * np.eye(2)), np.array([1, 2])),
         Outer(Inner(0.5, np.eye(2)), np.array([2, 1])),
         Outer(Inner(0.5, np.eye(2)), np.array([1, 2]), 0.0),
         Inner(0.5, np.eye(2)),
-    ],
-)
-def test_digests_differ_with_any_content(other):
-    usual, again = (Outer(Inner(0.5, np.eye(2)), np.array([1, 2])) for _ in range(2))
-    assert usual.digest() == again.digest() != other.digest()
+    )
+    assert usual.digest() == again.digest() not in [other.digest() for other in others]
 
 
 def test_debiased_means_leave_out_pairs_of_a_row_with_itself(rng):
-    sizes = np.array([2, 5, 9])
-    support = Products(rng.normal(size=(16, 3)), sizes)
+    support, rows = Products(rng.normal(size=(16, 3)), np.array([2, 5, 9])), rng.normal(size=(7, 3))
+    np.testing.assert_allclose(support.cross(rows), [np.mean(bag @ rows.T) for bag in support.bags])
     found = support.unbiased_gram()
     for i, bag in enumerate(support.bags):
         between = bag @ bag.T
         assert found[i, i] == pytest.approx(between[~np.eye(len(bag), dtype=bool)].mean())
     different = ~np.eye(3, dtype=bool)
     np.testing.assert_array_equal(found[different], support.gram()[different])
-
-
-def test_a_bag_of_one_row_cannot_be_debiased(rng):
     with pytest.raises(InputError, match=r"1.*1"):
         Products(rng.normal(size=(5, 3)), np.array([2, 1, 2])).unbiased_gram()
-
-
-def test_means_with_a_set_are_those_of_its_embedding(rng):
-    support, rows = Products(rng.normal(size=(6, 3)), np.array([2, 4])), rng.normal(size=(7, 3))
-    np.testing.assert_allclose(support.cross(rows), [np.mean(bag @ rows.T) for bag in support.bags])

@@ -50,33 +50,35 @@ VARIANTS = {
     "off": {"noise": "off"},
 }
 
+SECURE = {"trust": "secure"}
+
 plan = plan_fixture("mean_operator", VARIANTS)
 
 
-@pytest.mark.parametrize(
-    ("options", "kinds"),
-    [
-        ({}, ["rows", "mean_operator"]),
-        ({"unlabelled": "auxiliary"}, ["mean_operator"]),
-        ({"protect": "row"}, ["mean_operator"]),
-        ({"loss": "unhinged"}, ["mean_operator"]),
-        ({"noise": "randomised_response"}, ["rows", "mean_operator"]),
-    ],
-)
-def test_rows_are_asked_for_where_they_may_be_used_and_the_sum_comes_last(plan, options, kinds):
-    chosen = plan("auto")
+def begun(plan, options, draws=1):
     variant = VariantPlan("one", "mean_operator", options)
-    session = MeanOperator(**options).begin(World(chosen, Views(chosen)).of(variant), 1.0, 2)
-    assert [asked.question.kind for asked in session.questions()] == kinds
+    return MeanOperator(**options).begin(World(plan, Views(plan)).of(variant), 1.0, draws)
+
+
+@pytest.mark.parametrize(("options", "kinds", "weighted"), [
+    ({}, ["rows", "mean_operator"], True), ({"noise": "randomised_response"}, ["rows", "mean_operator"], None),
+    ({"unlabelled": "auxiliary"}, ["mean_operator"], False), ({"protect": "row"}, ["mean_operator"], False),
+    ({"loss": "unhinged"}, ["mean_operator"], None),
+])  # fmt: skip
+def test_rows_are_asked_for_where_they_may_be_used_and_the_sum_comes_last(plan, options, kinds, weighted):
+    session = begun(plan("auto"), options, 2)
+    asked = session.questions()
+    assert [one.question.kind for one in asked] == kinds
     assert session.questions() == []
+    if weighted is not None:  # the weight of responses comes from the public rows
+        assert (asked[-1].question.weight != 1.0) == weighted
 
 
 def test_without_denoising_the_regularisation_and_the_noise_are_public_numbers(plan):
     chosen = plan("plain", "off")
     _, first = run(open_grid("inline"), chosen, 6, HONEST)
-    _, second = run(
-        open_grid("inline"), chosen, 6, Reference("support.two_class_parties:Parties", {"strange": [0, 1, 2]})
-    )
+    strange = Reference("support.two_class_parties:Parties", {"strange": [0, 1, 2]})
+    _, second = run(open_grid("inline"), chosen, 6, strange)
     assert first["diagnostics"] == second["diagnostics"]
     low, high = first["diagnostics"]["plain"]
     assert low["regularisation"] == pytest.approx(max(1e-4, low["noise_norm"] ** 2 / 2))
@@ -85,54 +87,38 @@ def test_without_denoising_the_regularisation_and_the_noise_are_public_numbers(p
     assert first["diagnostics"]["off"][0] == {"regularisation": 1e-4, "noise_norm": 0.0}
 
 
-def test_what_is_left_of_the_noise_decides_how_much_is_regularised(plan):
+@pytest.mark.parametrize(("most", "same"), [(3, True), (4, False)])
+def test_what_is_left_of_the_noise_decides_how_much_is_regularised_unless_features_are_too_many(
+    plan, monkeypatch, most, same
+):
+    monkeypatch.setattr(moment_session, "_MOST_DENOISED", most)
     chosen = plan("pure", "plain", epsilons=(0.1,))
     _, summary = run(open_grid("inline"), chosen, 6, HONEST)
     (shrunk,), (plain,) = (summary["diagnostics"][name] for name in ("pure", "plain"))
     assert shrunk["noise_norm"] == plain["noise_norm"]
-    assert 1e-4 < shrunk["regularisation"] < plain["regularisation"] / 2
-    first, second = (
-        ReleasedModels.load(Path(chosen.run.directory) / f"{name}.npz").weights[0] for name in ("pure", "plain")
-    )
-    assert not np.allclose(first, second)
-
-
-@pytest.mark.parametrize(("most", "same"), [(3, True), (4, False)])
-def test_maps_with_too_many_features_are_left_as_they_are(plan, monkeypatch, most, same):
-    monkeypatch.setattr(moment_session, "_MOST_DENOISED", most)
-    _, summary = run(open_grid("inline"), plan("pure", "plain", epsilons=(0.1,)), 6, HONEST)
-    strengths = [summary["diagnostics"][name][0]["regularisation"] for name in ("pure", "plain")]
-    assert (strengths[0] == strengths[1]) == same
+    assert (shrunk["regularisation"] == plain["regularisation"]) == same
+    if not same:
+        assert 1e-4 < shrunk["regularisation"] < plain["regularisation"] / 2
+        files = [Path(chosen.run.directory) / f"{name}.npz" for name in ("pure", "plain")]
+        first, second = (ReleasedModels.load(file).weights[0] for file in files)
+        assert not np.allclose(first, second)
 
 
 @pytest.mark.parametrize(("rows", "kind"), [(60, "randomised_response"), (60_000, "auto")])
 def test_shares_of_one_noise_are_taken_where_they_are_less_than_all_responses(plan, rows, kind):
-    chosen = plan("secure", private_rows=rows)
-    variant = VariantPlan("one", "mean_operator", {"trust": "secure"})
-    session = MeanOperator(trust="secure").begin(World(chosen, Views(chosen)).of(variant), 1.0, 1)
+    session = begun(plan("secure", private_rows=rows), SECURE)
     question = session.questions()[-1].question
     assert (question.noise.kind, question.contributors) == (kind, 2 if kind == "auto" else 0)
     texts = " ".join(one.text for one in session.guarantee.assumptions)
     assert ("at most 1 of them collude" in texts) == ("secure summation" in texts) == (kind == "auto")
     assert ("trusts nobody" in texts) == (kind != "auto")
+    with pytest.raises(InputError, match=r"quorum.*0\.5.*6.*3.*3"):  # nobody is left to share a noise
+        begun(plan("secure", colluding=0.5), SECURE)
+    with pytest.raises(InputError):  # a deployment names no summation
+        plan("off", simulation=False, noise_seed=None, draws=1, individual=0, summation="somewhere:else")
 
 
-def test_the_weight_of_responses_comes_from_the_public_rows(plan):
-    chosen = plan("auto")
-    for options, other in (({}, False), ({"unlabelled": "auxiliary"}, True), ({"protect": "row"}, True)):
-        variant = VariantPlan("one", "mean_operator", options)
-        session = MeanOperator(**options).begin(World(chosen, Views(chosen)).of(variant), 1.0, 1)
-        assert (session.questions()[-1].question.weight == 1.0) == other
-
-
-def test_where_nobody_is_left_to_share_a_noise_it_is_refused(plan):
-    chosen = plan("secure", colluding=0.5)
-    variant = VariantPlan("one", "mean_operator", {"trust": "secure"})
-    with pytest.raises(InputError, match=r"quorum.*0\.5.*6.*3.*3"):
-        MeanOperator(trust="secure").begin(World(chosen, Views(chosen)).of(variant), 1.0, 1)
-
-
-def test_the_noise_is_that_of_all_parties_over_all_rows(plan):
+def test_the_noise_is_that_of_all_parties_over_all_rows_and_shares_grow_less(plan):
     chosen = plan("pure", "response", epsilons=(1.0,))
     _, summary = run(open_grid("inline"), chosen, 6, HONEST)
     one = calibrate("pure", dimension=4, epsilon=1.0, rows=67)
@@ -140,9 +126,6 @@ def test_the_noise_is_that_of_all_parties_over_all_rows(plan):
     # A label comes back as 1 / tanh(1/2) or its opposite, on average as it was; all rows have norm 1.
     variance = 1 / np.tanh(0.5) ** 2 - 1
     assert summary["diagnostics"]["response"][0]["noise_norm"] == pytest.approx((variance / 381) ** 0.5)
-
-
-def test_shares_of_noise_grow_less_than_whole_noise(plan):
     many = plan("gaussian", "secure", parties=40, quorum=1.0, colluding=0.0)
     _, summary = run(open_grid("inline"), many, 40, HONEST)
     whole, shares = (summary["diagnostics"][name][0]["noise_norm"] for name in ("gaussian", "secure"))
@@ -168,11 +151,6 @@ def test_a_masked_sum_of_shares_gives_the_same_models_and_says_so(plan):
     assert ("by a masked sum" in before, "by a masked sum" in after) == (False, True)
 
 
-def test_a_deployment_names_no_summation(plan):
-    with pytest.raises(InputError):
-        plan("off", simulation=False, noise_seed=None, draws=1, individual=0, summation="somewhere:else")
-
-
 MAP = completed(fit(["standardise"], ROWS))
 RUNS = 500
 
@@ -189,15 +167,12 @@ def collected(noise, epsilon):
     return RowTotals(question, answers), MAP.transform(rows), 2 * labels - 1
 
 
-@pytest.mark.parametrize(
-    ("noise", "epsilon", "below"),
-    [
-        ("randomised_response", 0.5, 2**62),
-        ("auto", 1.0, 22),  # all parties have more: noise on their sums
-        ("auto", 4.0, 66),  # the first has fewer, the second has more
-        ("auto", 5.0, 118),  # all have fewer
-    ],
-)
+@pytest.mark.parametrize(("noise", "epsilon", "below"), [
+    ("randomised_response", 0.5, 2**62),
+    ("auto", 1.0, 22),  # all parties have more: noise on their sums
+    ("auto", 4.0, 66),  # the first has fewer, the second has more
+    ("auto", 5.0, 118),  # all have fewer
+])  # fmt: skip
 def test_estimates_are_right_on_average_and_as_far_off_as_is_said(noise, epsilon, below):
     answers, rows, signs = collected(noise, epsilon)
     assert answers.question.response_below == below
@@ -210,11 +185,15 @@ def test_estimates_are_right_on_average_and_as_far_off_as_is_said(noise, epsilon
     assert (labels, answers.noise_variance > 0) == (below > 60, below <= 67)
 
 
-def test_shorter_rows_have_smaller_errors_where_labels_have_noise():
+def test_shorter_rows_have_smaller_errors_where_labels_have_noise_and_hardly_any_leaves_the_mean_as_it_is():
     answers, _, _ = collected("auto", 5.0)
     whole, half = of_sums(answers), of_sums(answers, 0.5)
     np.testing.assert_array_equal(whole.estimates, half.estimates)
     np.testing.assert_allclose(half.errors, whole.errors / 2)
+    answers, rows, signs = collected("auto", 300.0)
+    found = denoised(answers, rows)
+    np.testing.assert_allclose(found.estimates, np.tile(signs @ rows / len(rows), (RUNS, 1)), atol=1e-3)
+    assert 0 <= found.errors.max() < 1e-5
 
 
 @pytest.mark.parametrize(("noise", "epsilon"), [("auto", 0.3), ("auto", 4.0), ("randomised_response", 0.2)])
@@ -230,36 +209,22 @@ def test_shrinking_leaves_less_of_large_noise_and_says_how_much(noise, epsilon):
     assert errors.mean() == pytest.approx(after.mean(), rel=0.5)  # on average over labels that the prior expects
 
 
-def test_hardly_any_noise_leaves_the_mean_as_it_is():
-    answers, rows, signs = collected("auto", 300.0)
-    found = denoised(answers, rows)
-    np.testing.assert_allclose(found.estimates, np.tile(signs @ rows / len(rows), (RUNS, 1)), atol=1e-3)
-    assert 0 <= found.errors.max() < 1e-5
-
-
 PUBLIC = PublicNumbers(1e-6)
-SECURE = {"trust": "secure"}
 
 
 def sums(units=1, **options):
     return pair_of("mean_operator", options, PUBLIC, units)
 
 
-@pytest.mark.parametrize(
-    ("options", "longest"),
-    [
-        ({"noise": "laplace"}, 3**0.5),
-        ({"noise": "published_laplace"}, 3**0.5),
-        ({"noise": "laplace", "l1_bound": 1.2}, 1.2),
-        ({"noise": "laplace", "expansion": "fourier"}, 2**0.5),
-        ({"noise": "laplace", "expansion": "polynomial"}, 1 + 2**0.5),  # of 6 features: sqrt(6) bounds it
-        ({"noise": "pure"}, 1.0),
-        ({"noise": "gaussian", "expansion": "polynomial", "degree": 3}, 1.0),
-        ({"noise": "auto", "l1_bound": 1.1}, 1.1),  # Laplace noise
-        ({"noise": "auto", "l1_bound": 1.7}, 1.0),  # L2-Gamma noise
-        ({"noise": "pure", "protect": "row", "expansion": "fourier"}, 1.0),
-    ],
-)
+@pytest.mark.parametrize(("options", "longest"), [
+    ({"noise": "laplace"}, 3**0.5), ({"noise": "published_laplace"}, 3**0.5),
+    ({"noise": "laplace", "l1_bound": 1.2}, 1.2), ({"noise": "laplace", "expansion": "fourier"}, 2**0.5),
+    ({"noise": "laplace", "expansion": "polynomial"}, 1 + 2**0.5),  # of 6 features: sqrt(6) bounds it
+    ({"noise": "pure"}, 1.0), ({"noise": "gaussian", "expansion": "polynomial", "degree": 3}, 1.0),
+    ({"noise": "auto", "l1_bound": 1.1}, 1.1),  # Laplace noise
+    ({"noise": "auto", "l1_bound": 1.7}, 1.0),  # L2-Gamma noise
+    ({"noise": "pure", "protect": "row", "expansion": "fourier"}, 1.0),
+])  # fmt: skip
 def test_the_worst_row_is_as_long_as_rows_get(options, longest):
     question = sums(**options).question
     order = 1 if question.mechanism().name.endswith("laplace") else 2
@@ -304,13 +269,9 @@ def test_every_run_is_of_one_party_by_turns(turns):
     assert seen["size"].tolist() == sizes * (6 // turns)
     exact = [exact_sum(pair.question, held) for held in pair.held(False)]
     for turn in range(turns):
-        own = seen["sums"][turn::turns]
-        spread = (
-            12 * pair.question.mechanism().variance() ** 0.5
-            if turn or turns == 1
-            else 2 * pair.question.response().reach
-        )
-        assert np.abs(own - exact[turn]).max() < spread
+        noisy, question = turn or turns == 1, pair.question
+        spread = 12 * question.mechanism().variance() ** 0.5 if noisy else 2 * question.response().reach
+        assert np.abs(seen["sums"][turn::turns] - exact[turn]).max() < spread
 
 
 @pytest.mark.parametrize("units", [1, 2])
@@ -327,18 +288,10 @@ def test_neighbours_of_a_sum_of_shares_differ_at_the_first_party_only(units):
 
 @pytest.mark.parametrize("there", [False, True])
 @pytest.mark.parametrize("units", [1, 2])
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"noise": "laplace"},
-        {"noise": "laplace", "l1_bound": 1.2},
-        {"noise": "gaussian", "expansion": "polynomial"},
-        {"noise": "laplace", "expansion": "fourier"},
-        {"noise": "pure", "protect": "row"},
-        {"noise": "pure", **SECURE},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("options", [
+    {"noise": "laplace"}, {"noise": "laplace", "l1_bound": 1.2}, {"noise": "gaussian", "expansion": "polynomial"},
+    {"noise": "laplace", "expansion": "fourier"}, {"noise": "pure", "protect": "row"}, {"noise": "pure", **SECURE},
+], ids=str)  # fmt: skip
 def test_its_sums_are_those_that_parties_answer_without_noise(options, units, there):
     pair = sums(units=units, **options)
     exact = sum(exact_sum(pair.question, held) for held in pair.held(there))

@@ -81,13 +81,6 @@ def test_files_of_another_content_are_refused(tmp_path, name, arrays, words):
         load(name, data_dir=tmp_path)
 
 
-@pytest.mark.parametrize("name", ["housing", "protein", "census_weeks", "census_1940", "criteo_sscl"])
-def test_a_missing_file_says_what_it_holds_and_where_it_can_be_had(name, tmp_path):
-    with pytest.raises(InputError, match=rf"{entry(name).file}.*{tmp_path}") as refused:
-        load(name, data_dir=tmp_path, label_range=(0, 1))
-    assert entry(name).origin in str(refused.value)
-
-
 def test_digits_are_asked_of_scikit_learn_where_its_file_lies_elsewhere(monkeypatch):
     read = archive_sets._digits()
     monkeypatch.setattr(archive_sets, "_DIGITS_FILE", "datasets/elsewhere.csv.gz")

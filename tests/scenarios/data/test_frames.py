@@ -80,10 +80,12 @@ def test_a_frame_is_the_table_that_its_file_is(tmp_path, wrapped):
 def test_a_run_of_a_frame_measures_what_a_run_of_its_file_does(tmp_path, undrawn):
     write_table(FRAME, tmp_path / "people.parquet")
     references = {"protocols": [{"kind": "pooled"}, {"kind": "constant"}]}  # noise is keyed by the bytes of the file
-    of_frame = scenarios.run(scenario() | references, data=FRAME, out=tmp_path / "frame")
-    of_file = scenarios.run(scenario(source=str(tmp_path / "people.parquet")) | references, out=tmp_path / "file")
+    resolved = scenarios.resolve(scenario(source=str(tmp_path / "people.parquet")) | references)
+    of_frame = scenarios.run(resolved, data=FRAME, out=tmp_path / "frame", overrides=["trials.noise=3"])
+    of_file = scenarios.run(resolved, out=tmp_path / "file", overrides=["trials.noise=3"])
     assert of_frame.rows == of_file.rows
-    assert of_frame.rows
+    assert {row["noise"] for row in of_frame.rows} == {0}  # of baselines
+    assert "  noise: 3\n" in (tmp_path / "frame" / "scenario.yaml").read_text()
     assert str(tmp_path) not in (tmp_path / "frame" / "scenario.yaml").read_text()
 
 
@@ -97,13 +99,6 @@ def test_equal_frames_resume_a_run_and_others_do_not(tmp_path, undrawn):
     assert len(first.rows) == len(again.rows)
     with pytest.raises(InputError):
         scenarios.run(scenario(), data=FRAME.slice(1), out=tmp_path, resume=True)
-
-
-def test_a_resolved_scenario_takes_a_frame_and_settings_too(tmp_path, undrawn):
-    write_table(FRAME, tmp_path / "people.parquet")
-    resolved = scenarios.resolve(scenario(source=str(tmp_path / "people.parquet")))
-    done = scenarios.run(resolved, data=FRAME, out=tmp_path / "run", overrides=["trials.noise=3"])
-    assert {row["noise"] for row in done.rows} == {0, 1, 2}
 
 
 def test_the_index_of_pandas_is_no_column():
@@ -181,13 +176,10 @@ def test_blocks_hold_the_rows_that_are_read_at_once(comments, columns, text):
     np.testing.assert_array_equal(found.rows(range(20)), read_rows(comments, columns, text))
 
 
-def test_sparse_rows_too(sparse):
-    found = read_unlabelled(sparse, SPARSE.names)
-    np.testing.assert_array_equal(found.rows(range(20)), read_rows(sparse, SPARSE.names))
-
-
 def test_more_hashed_rows_than_memory_holds_with_their_zeros(comments, sparse, monkeypatch):
     expected = read_rows(comments, WORDS.names)
+    of_sparse = read_rows(sparse, SPARSE.names)
+    np.testing.assert_array_equal(read_unlabelled(sparse, SPARSE.names).rows(range(20)), of_sparse)
     monkeypatch.setattr(hashing, "MOST_CELLS", 20 * 8 - 1)
     with pytest.raises(InputError, match="159"):
         read_rows(comments, WORDS.names)

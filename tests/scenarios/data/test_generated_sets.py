@@ -87,7 +87,7 @@ def test_a_and_b_are_uniform_with_clusters_of_labels_flipped_in_a_band(name, clu
     assert abs(share - (clusters // 2) / clusters) < 0.2
 
 
-@pytest.mark.parametrize("name", ["expril_c", "expril_d", "expril_e"])
+@pytest.mark.parametrize("name", ["expril_c", *(pytest.param(f"expril_{one}", marks=pytest.mark.slow) for one in "de")])
 def test_c_to_e_have_a_shifted_source_and_classes_of_the_documented_sizes(name):
     n, _ = SETS[name]
     majorities = []
@@ -108,17 +108,13 @@ def test_instances_have_as_many_dimensions_as_latent_rows():
     assert np.median(values[:, 1] / values[:, 0]) < 0.02  # one latent column: a curve, straight when seen from near
 
 
-def test_centres_are_the_means_of_their_cells(rng):
+def test_centres_are_the_means_of_their_cells_and_a_cluster_without_rows_keeps_its_own(rng):
     rows = rng.random((400, 3))
     centres = _k_means(rows, 7, rng)
     nearest = np.linalg.norm(rows[:, None] - centres, axis=2).argmin(axis=1)
     np.testing.assert_allclose(centres, [rows[nearest == k].mean(axis=0) for k in range(7)], atol=1e-12)
-
-
-def test_a_cluster_without_rows_keeps_its_centre(rng):
     rows = np.repeat([[0.0, 0.0], [1.0, 1.0]], 5, axis=0)  # two places for four clusters
-    centres = _k_means(rows, 4, rng)
-    assert np.isin(centres, (0.0, 1.0)).all()
+    assert np.isin(_k_means(rows, 4, rng), (0.0, 1.0)).all()
 
 
 def test_drifting_classes_turn_as_documented():
@@ -138,7 +134,15 @@ def test_drifting_classes_turn_as_documented():
     assert kstest(rows.ravel(), "norm").pvalue > 0.01
 
 
-NAMES = ["crowd", "intrusions"]
+@pytest.mark.parametrize("name", ["crowd", "intrusions"])
+def test_rows_far_away_cost_nothing_and_instances_are_other_rows_of_the_same_law(name):
+    some = range(1000)
+    first, again, other = (load(name, instance=instance) for instance in (0, 0, 1))
+    np.testing.assert_array_equal(first.rows(some), again.rows(some))
+    assert (first.rows(some) != other.rows(some)).any(axis=1).all()
+    last = np.array([len(first) - 1])
+    assert first.rows(last).shape == (1, len(first.columns))
+    assert first.labels[last].dtype == np.int64
 
 
 @given(st.integers(0, 5000), st.integers(0, 3000))
@@ -149,22 +153,6 @@ def test_a_row_is_the_same_however_it_is_asked_for(first, count):
     np.testing.assert_array_equal(table.labels[consecutive], table.labels[places])
     shuffled = np.random.default_rng(first).permutation(places)[:5]
     np.testing.assert_array_equal(table.rows(shuffled), table.rows(places)[shuffled - first])
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_rows_far_away_cost_nothing_before_them(name):
-    table = load(name)
-    last = np.array([len(table) - 1])
-    assert table.rows(last).shape == (1, len(table.columns))
-    assert table.labels[last].dtype == np.int64
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_instances_are_other_rows_of_the_same_law(name):
-    some = range(1000)
-    first, again, other = (load(name, instance=instance) for instance in (0, 0, 1))
-    np.testing.assert_array_equal(first.rows(some), again.rows(some))
-    assert (first.rows(some) != other.rows(some)).any(axis=1).all()
 
 
 def test_the_crowd_can_be_told_apart_as_well_as_its_law_says():
@@ -185,20 +173,14 @@ def test_connections_have_numbers_and_one_value_of_each_text():
     assert binomtest(int(table.labels[some].sum()), 50_000, 0.8).pvalue > 1e-6
 
 
-def test_classes_are_counted_piece_by_piece(monkeypatch):
+def test_classes_are_their_own_and_counted_piece_by_piece_but_not_to_describe_them(monkeypatch):
     monkeypatch.setattr("scenarios.data.tables._ROWS_COUNTED", 300)
     table = load("crowd")
     np.testing.assert_array_equal(table.class_counts(range(1000)), np.bincount(table.labels[range(1000)]))
-
-
-@pytest.mark.parametrize(("key", "value"), [("classes", ["no", "yes", "maybe"]), ("positive", ["yes"])])
-def test_their_classes_are_their_own(key, value):
-    with pytest.raises(InputError, match=rf"data\.{key}"):
-        load("crowd", **{key: value})
-
-
-def test_nobody_counts_all_of_them_to_describe_them():
-    assert describe(load("crowd")) == "crowd: 1000000000 rows, 10 columns, classes no, yes, drawn when they are read"
+    assert describe(table) == "crowd: 1000000000 rows, 10 columns, classes no, yes, drawn when they are read"
+    for key, value in (("classes", ["no", "yes", "maybe"]), ("positive", ["yes"])):
+        with pytest.raises(InputError, match=rf"data\.{key}"):
+            load("crowd", **{key: value})
 
 
 def test_parties_who_read_one_after_another_share_what_was_drawn():

@@ -25,7 +25,7 @@ def expected():
     return HashingVectorizer(n_features=64, ngram_range=(1, 2), norm=None).transform(TEXTS).toarray()
 
 
-def test_words_become_columns_after_all_others(comments, monkeypatch):
+def test_words_become_columns_after_all_others_and_of_new_and_public_rows_the_same(comments, monkeypatch):
     monkeypatch.setattr(sheets, "_TEXTS_AT_A_TIME", 3)  # whatever is read together
     table = read_table(comments, "class", hashes=[STAGE])
     assert table.columns == ("likes", *STAGE.names)
@@ -34,12 +34,8 @@ def test_words_become_columns_after_all_others(comments, monkeypatch):
     np.testing.assert_array_equal(rows[:, 1:], expected())
     np.testing.assert_array_equal(rows[:, 0], np.arange(20) % 3)
     np.testing.assert_array_equal(table.rows(np.array([5, 2])), rows[[5, 2]])
-
-
-def test_new_and_public_rows_have_the_same_words(comments):
-    table = read_table(comments, "class", hashes=[STAGE])
-    for rows in (read_rows(comments, table.columns), read_public(comments, table, "comments.csv")):
-        np.testing.assert_array_equal(rows, table.rows(np.arange(20)))
+    for found in (read_rows(comments, table.columns), read_public(comments, table, "comments.csv")):
+        np.testing.assert_array_equal(found, rows)
     np.testing.assert_array_equal(open_sheet(comments).numbers(STAGE.names[9]), expected()[:, 9])
 
 
@@ -51,19 +47,18 @@ def test_a_column_of_texts_alone_will_do_and_several_have_columns_of_their_own(c
     assert both.columns == (*STAGE.names, *Hashing(2, "class").names)
 
 
-@pytest.mark.parametrize(
-    ("stage", "words"),
-    [
-        (Hashing(6, "siad"), r"siad.*said"),
-        (Hashing(6), r"hash.*comments\.csv"),
-    ],
-)
-def test_other_columns_are_refused(comments, stage, words):
-    with pytest.raises(InputError, match=words):
-        read_table(comments, "class", hashes=[stage])
+def test_other_columns_are_refused_and_numbers_in_npz_files_are_projected_instead(comments, tmp_path):
+    np.savez(tmp_path / "own.npz", X=np.eye(4), y=np.array([0, 1, 0, 1]))
+    for path, label, stage, words in (
+        (comments, "class", Hashing(6, "siad"), r"siad.*said"),
+        (comments, "class", Hashing(6), r"hash.*comments\.csv"),
+        (tmp_path / "own.npz", None, STAGE, r"hash.*DIMENSIONS"),
+    ):
+        with pytest.raises(InputError, match=words):
+            read_table(path, label, hashes=[stage])
 
 
-def test_what_a_file_lacks_is_named_as_the_file_would_have_it(comments, tmp_path):
+def test_what_a_file_lacks_and_too_many_cells_are_refused(comments, tmp_path, monkeypatch):
     table = read_table(comments, "class", hashes=[STAGE])
     other = tmp_path / "other.csv"
     other.write_text("likes,text\n1,a\n")
@@ -71,16 +66,6 @@ def test_what_a_file_lacks_is_named_as_the_file_would_have_it(comments, tmp_path
         read_public(other, table, "comments.csv")
     with pytest.raises(InputError, match="said"):
         read_rows(other, table.columns)
-
-
-def test_numbers_in_npz_files_are_projected_instead(tmp_path):
-    np.savez(tmp_path / "own.npz", X=np.eye(4), y=np.array([0, 1, 0, 1]))
-    with pytest.raises(InputError, match=r"hash.*DIMENSIONS"):
-        read_table(tmp_path / "own.npz", None, hashes=[STAGE])
-
-
-def test_too_many_cells_are_refused_before_memory_is_taken(comments, monkeypatch):
-    table = read_table(comments, "class", hashes=[STAGE])
     monkeypatch.setattr(hashing, "MOST_CELLS", 20 * 64 - 1)
     with pytest.raises(InputError, match=r"comments\.csv.*20.*64.*1279"):
         read_rows(comments, table.columns)
@@ -92,14 +77,9 @@ def test_a_name_says_how_its_column_is_made(column):
     assert made_from(stage.names[-1]) == (stage, 65535)
     assert read_for(stage.names[0]) == column
     assert made_from(Hashing(4).names[15]) == (Hashing(4), 15)
-
-
-@pytest.mark.parametrize(
-    "name", ["said", "hash(x, 0 bits)[0]", "hash(x, 17 bits)[0]", "hash(x, 4 bits)[16]", "hash(x)"]
-)
-def test_other_names_are_columns_themselves(name):
-    assert made_from(name) is None
-    assert read_for(name) == name
+    for name in ("said", "hash(x, 0 bits)[0]", "hash(x, 17 bits)[0]", "hash(x, 4 bits)[16]", "hash(x)"):
+        assert made_from(name) is None
+        assert read_for(name) == name
 
 
 def test_only_what_is_not_zero_is_kept():

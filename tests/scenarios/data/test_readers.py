@@ -23,6 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 from sklearn.feature_extraction import FeatureHasher
+from support.examples import examples
 
 from federation.contract.errors import InputError
 from federation.features.feature_map import text_code
@@ -263,6 +264,7 @@ ROWS = st.lists(st.tuples(st.floats(-9, 9), st.sampled_from(["u", " v", "w"]), s
 
 
 @given(rows=ROWS)
+@settings(max_examples=examples(12))
 def test_large_files_and_several_files_hold_the_same(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("own")
     a, c, y = zip(*rows, strict=True)

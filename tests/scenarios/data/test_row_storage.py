@@ -6,8 +6,6 @@ Rows of raw features: columns by name, what may be missing, and what is said whe
 import multiprocessing
 import os
 import stat
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -17,7 +15,7 @@ import pytest
 
 from federation.contract.errors import InputError
 from federation.features.feature_map import text_code
-from scenarios.data import row_storage as scratch
+from scenarios.data import row_storage
 from scenarios.data.row_storage import complete, features_of, mapped_rows, require_there
 from scenarios.data.sheets import NO_TEXT, Sheet
 
@@ -40,11 +38,7 @@ def test_rows_are_filled_once_and_cannot_be_changed(folder):
     with pytest.raises(ValueError, match="read-only"):
         first[0, 0] = 1.0
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-
-
-def test_other_rows_have_a_file_of_their_own(folder):
-    mapped_rows("own", (5, 3), counting)
-    assert not mapped_rows("other", (5, 3), lambda rows: None).any()
+    assert not mapped_rows("other", (5, 3), lambda rows: None).any()  # has a file of its own
 
 
 def _asked(folder, told, together):
@@ -54,22 +48,16 @@ def _asked(folder, told, together):
     together.wait(60)  # who ends removes the file
 
 
-def test_processes_that_ask_together_share_what_one_makes(folder):
+def test_processes_that_ask_together_share_what_one_makes_and_leave_nothing_behind(folder):
     context = multiprocessing.get_context("spawn")
-    told, together = context.Queue(), context.Barrier(3)
-    asking = [context.Process(target=_asked, args=(str(folder.parent), told, together)) for _ in range(3)]
+    told, together = context.Queue(), context.Barrier(2)
+    asking = [context.Process(target=_asked, args=(str(folder.parent), told, together)) for _ in range(2)]
     for process in asking:
         process.start()
-    said = [told.get(timeout=60) for _ in range(4)]
+    said = [told.get(timeout=60) for _ in range(3)]
     for process in asking:
         process.join()
-    assert sorted(map(str, said)) == ["49995000.0"] * 3 + ["filled"]
-
-
-def test_nothing_is_left_behind(folder):
-    program = "from scenarios.data.row_storage import mapped_rows; mapped_rows('own', (2, 2), lambda rows: None)"
-    environment = os.environ | {"TMPDIR": str(folder.parent), "PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    assert sorted(map(str, said)) == ["49995000.0"] * 2 + ["filled"]
     assert [file.name for file in folder.iterdir()] == ["lock"]
 
 
@@ -83,19 +71,20 @@ def test_what_fails_leaves_no_half_file(folder):
     assert mapped_rows("own", (5, 3), counting)[4, 2] == 14
 
 
-def test_a_full_disk_is_told_before_anything_is_read(folder, monkeypatch):
-    monkeypatch.setattr(scratch.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 100}))
-    with pytest.raises(InputError, match=r"0\.0.*GiB.*TMPDIR"):
-        mapped_rows("own", (50, 3), lambda _: pytest.fail("read"))
-
-
-def test_a_disk_that_fills_up_is_told(folder, monkeypatch):
+def test_a_disk_that_is_full_or_fills_up_and_a_folder_that_is_none_are_told(folder, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(scratch.os, "posix_fallocate", full, raising=False)
+    monkeypatch.setattr(row_storage.os, "posix_fallocate", full, raising=False)
     with pytest.raises(InputError):
         mapped_rows("own", (50, 3), counting)
+    monkeypatch.setattr(row_storage.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 100}))
+    with pytest.raises(InputError, match=r"0\.0.*GiB.*TMPDIR"):
+        mapped_rows("own", (50, 3), lambda _: pytest.fail("read"))
+    (folder.parent / "file").touch()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder.parent / "file"))
+    with pytest.raises(InputError, match="TMPDIR"):
+        mapped_rows("own", (2, 2), counting)
 
 
 @pytest.mark.parametrize("what", ["open to others", "a link"])
@@ -110,13 +99,6 @@ def test_a_folder_that_others_may_open_is_refused(folder, what):
         mapped_rows("own", (2, 2), counting)
 
 
-def test_a_temporary_folder_that_is_none_is_told(tmp_path, monkeypatch):
-    (tmp_path / "file").touch()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
-    with pytest.raises(InputError, match="TMPDIR"):
-        mapped_rows("own", (2, 2), counting)
-
-
 @pytest.fixture
 def sheet(tmp_path):
     return Sheet(tmp_path / "own.parquet", pa.table({"a": [1, 2, None], "t": ["u", None, "v"], "b": [0.5, 1.5, 2.5]}))
@@ -126,19 +108,13 @@ def test_columns_are_found_by_name_and_unused_ones_need_not_be_there(sheet):
     rows = features_of(sheet, ("b", "gone", "t"), (2,), True, unused=(1,))
     np.testing.assert_array_equal(rows, [[0.5, 0, text_code("u")], [1.5, 0, NO_TEXT], [2.5, 0, text_code("v")]])
     assert require_there(sheet, ("b", "gone", "t"), (1,)) == ["b", "t"]
+    with pytest.raises(InputError, match=r"2.*3"):
+        require_there(sheet, ("x", "b", "y"))
 
 
 def test_missing_cells_are_refused_unless_they_are_allowed(sheet):
     assert np.isnan(features_of(sheet, ("a", "b"), (), True)).tolist() == [[False] * 2, [False] * 2, [True, False]]
     with pytest.raises(InputError, match=r"own\.parquet.*1.*'t'.*1.*1"):
         features_of(sheet, ("t", "a"), (0,), False)
-
-
-def test_all_columns_that_are_not_there_are_named(sheet):
-    with pytest.raises(InputError, match=r"2.*3"):
-        require_there(sheet, ("x", "b", "y"))
-
-
-def test_rows_without_missing_cells_come_back_as_they_are(sheet):
     rows = np.ones((3, 2))
     assert complete(rows, sheet, ("a", "b")) is rows

@@ -20,10 +20,9 @@ from pyarrow.dataset import field, scalar
 from federation.contract.errors import InputError
 from federation.features.feature_map import text_code
 from scenarios.data import sheets
-from scenarios.data import sheets as stored
 from scenarios.data.files import read_table
 from scenarios.data.sheets import Stored, moment, moments, read_large, readable, seconds
-from scenarios.data.tables import CodedTexts, Table
+from scenarios.data.tables import Table
 
 EVERYTHING = scalar(True)
 
@@ -56,23 +55,9 @@ def test_blocks_give_what_the_file_holds(written, monkeypatch, block):
     assert len(texts) == len(wanted)
 
 
-def test_coded_texts_are_indexed_like_an_array():
-    vocabularies = (np.array([10.0, 20.0]), np.array([1.0, 2.0, 3.0]))
-    block = CodedTexts(np.array([[0, 2], [1, 1], [0, 0]], np.uint16), vocabularies)
-    np.testing.assert_array_equal(block[np.array([2, 0, 2])], [[10, 1], [10, 3], [10, 1]])
-    assert block[np.array([], dtype=int)].shape == (0, 2)
-
-
 def test_a_file_without_a_header_has_the_names_that_are_known(tmp_path):
     (tmp_path / "x").write_text('1\t"a\tu\n\tb\tv\n3\t"a\tw\n')
-    numbers, texts = read_large(
-        tmp_path / "x",
-        ("p",),
-        ("q",),
-        EVERYTHING,
-        separator="\t",
-        names=("p", "q", "r"),
-    )
+    numbers, texts = read_large(tmp_path / "x", ("p",), ("q",), EVERYTHING, separator="\t", names=("p", "q", "r"))
     np.testing.assert_array_equal(numbers["p"], [1, np.nan, 3])
     np.testing.assert_array_equal(texts[np.arange(3)][:, 0], [text_code(t) for t in ('"a', "b", '"a')])
 
@@ -86,19 +71,14 @@ def test_a_file_without_a_header_has_the_names_that_are_known(tmp_path):
         ("x,t\n1,a\nno,b\n", None),
         ("x,t\n", None),
         ("x,t\n-1,a\n", None),
+        ("x,t\n" + "".join(f"1,t{i}\n" for i in range(4)), r"'t'.*3"),  # identifiers
     ],
 )
-def test_what_is_wrong_with_a_file(tmp_path, text, words):
+def test_what_is_wrong_with_a_file(tmp_path, monkeypatch, text, words):
+    monkeypatch.setattr(sheets, "_MOST_TEXTS", 3)
     (tmp_path / "x.csv").write_text(text)
     with pytest.raises(InputError, match=words):
         read_large(tmp_path / "x.csv", ("x",), ("t",), field("x") > 0)
-
-
-def test_a_column_of_identifiers_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(sheets, "_MOST_TEXTS", 3)
-    (tmp_path / "x.csv").write_text("x,t\n" + "".join(f"1,t{i}\n" for i in range(4)))
-    with pytest.raises(InputError, match=r"'t'.*3"):
-        read_large(tmp_path / "x.csv", ("x",), ("t",), EVERYTHING)
 
 
 @pytest.mark.parametrize(
@@ -110,20 +90,14 @@ def test_a_column_of_identifiers_is_refused(tmp_path, monkeypatch):
         (b"a,y\n1,u" + b"\0" * 4096, r"own\.csv.*2.*NUL"),  # of a disk that was full
         (b"a,a,y\n1,2,u\n", r"own\.csv.*1.*'a'"),
         (b'a,y\n"' + b"1,u\n" * 40_000, None),
+        (b"a,y" + b"x" * 5000, r"own\.csv.*1"),  # a first line without an end
     ],
 )
-def test_damaged_csv_files_are_told(tmp_path, content, words):
+def test_damaged_csv_files_are_told(tmp_path, monkeypatch, content, words):
+    monkeypatch.setattr(sheets, "_LONGEST_LINE", 1000)
     (tmp_path / "own.csv").write_bytes(content)
     with pytest.raises(InputError, match=words):
         read_table(tmp_path / "own.csv", "y")
-
-
-def test_a_first_line_without_an_end_is_not_read_to_it(tmp_path, monkeypatch):
-    path = tmp_path / "own.csv"
-    path.write_text("a,y" + "x" * 5000)
-    monkeypatch.setattr(sheets, "_LONGEST_LINE", 1000)
-    with pytest.raises(InputError, match=r"own\.csv.*1"):
-        read_table(path, "y")
 
 
 @pytest.mark.parametrize(("label", "groups"), [("y", ()), ("x", ("y",))])
@@ -142,21 +116,18 @@ def whole():
 
 @pytest.fixture
 def found(whole, tmp_path, monkeypatch):
-    monkeypatch.setattr(stored, "_ROWS_READ", 8)
+    monkeypatch.setattr(sheets, "_ROWS_READ", 8)
     files = tmp_path / "1.parquet", tmp_path / "2.parquet"
     for file, part in zip(files, (whole.slice(0, 30), whole.slice(30)), strict=True):
         pq.write_table(part, file, row_group_size=20)
     return Stored(files, whole.schema, 50)
 
 
-def test_columns_are_those_of_the_table(found, whole):
+def test_columns_are_those_of_the_table_and_parts_its_rows_in_order_and_few_at_a_time(found, whole):
     assert found.column_names == whole.column_names
     assert found.schema.equals(whole.schema)
     for name in whole.column_names:
         assert found.column(name).to_pylist() == whole.column(name).to_pylist()
-
-
-def test_parts_are_the_rows_in_order_and_few_at_a_time(found, whole):
     parts = [*found.parts(["t", "a"])]
     assert max(part.num_rows for part in parts) == 8
     assert {*parts[0].column_names} == {"a", "t"}
@@ -204,31 +175,24 @@ def test_what_is_no_moment_is_refused(text):
         moment(text)
 
 
-def test_numbers_stay_what_they_are():
+def test_numbers_stay_what_they_are_and_dates_come_back_from_seconds():
     found, dated = moments(table(np.array([3, 1, 2])), "t")
     assert found.tolist() == [3.0, 1.0, 2.0]
     assert not dated
     assert moments(table(np.array([3, 1, 2])), "x")[0].tolist() == [0.0, 1.0, 2.0]  # a column of numbers
-
-
-def test_dates_come_back_from_seconds():
     found, dated = moments(table(np.array(["2023-02-03", "1969-12-31"])), "t")
     assert dated
     assert seconds(found).astype(str).tolist() == ["2023-02-03T00:00:00", "1969-12-31T00:00:00"]
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "column", "said"),
     [
-        (["2023-02-03", "later"], r"data\.time.*later.*1.*0.*toy.*ISO"),
-        (["2023-02-03", "7"], r"data\.time.*'t'.*toy.*'7'.*2023-02-03"),
+        (["2023-02-03", "later"], "t", r"data\.time.*later.*1.*0.*toy.*ISO"),
+        (["2023-02-03", "7"], "t", r"data\.time.*'t'.*toy.*'7'.*2023-02-03"),
+        ([1, 2], "tt", r"data\.time.*toy.*'tt'"),
     ],
 )
-def test_a_column_of_anything_else_is_refused_by_its_row(values, said):
+def test_a_column_of_anything_else_is_refused_by_its_row(values, column, said):
     with pytest.raises(InputError, match=said):
-        moments(table(np.array(values)), "t")
-
-
-def test_an_unknown_column_is_refused_by_the_setting():
-    with pytest.raises(InputError, match=r"data\.time.*toy.*'tt'"):
-        moments(table(np.array([1, 2])), "tt")
+        moments(table(np.array(values)), column)

@@ -19,15 +19,40 @@ from scenarios.scores.results import COLUMNS, read_results, write_results
 HOSTILE = "<script>alert(1)</script>\"'&{{7*7}}<img src=x onerror=alert(1)>"
 
 
+@pytest.fixture(autouse=True)
+def _empty_charts(request, monkeypatch):
+    """Charts are empty, as drawing them takes longer than all else, unless a test asks for `drawn` ones."""
+    if "drawn" not in request.fixturenames:
+        monkeypatch.setattr("scenarios.reports.figures._drawn", lambda *_: '<svg class="chart"></svg>')
+
+
+@pytest.fixture
+def drawn():
+    """Asks for charts that are drawn."""
+
+
 def page(*directories, to=None):
     path = to or directories[0] / "report.html"
     assert write_report(directories, path) == path
     return Page(path.read_text(encoding="utf-8"))
 
 
+def in_page(*directories, parts, absent=(), to=None):
+    """Assert that the page of these directories has these parts and none of the absent ones."""
+    text = page(*directories, to=to).text
+    assert [part for part in parts if part not in text] == []
+    assert [part for part in absent if part in text] == []
+
+
+def edited(path, change):
+    """Change the contents of a JSON file."""
+    found = json.loads(path.read_text())
+    change(found)
+    path.write_text(json.dumps(found))
+
+
 def test_it_says_what_was_reached_who_is_protected_and_what_it_cost(make_run):
-    text = page(make_run()).text
-    for part in (
+    in_page(make_run(), absent=["NON-PRIVATE. Noise is off", "Incomplete"], parts=[
         "Means are over 6 releases at each ε (3 splits of the data).",
         "What they are worth is not said: there is no baseline constant beside them.",
         "Protected is all data of one party",
@@ -44,31 +69,31 @@ def test_it_says_what_was_reached_who_is_protected_and_what_it_cost(make_run):
         "Every party answered.",
         "python 3.11.7",
         "name: digits-vote",
+    ])  # fmt: skip
+
+
+def test_errors_of_any_magnitude_are_read_with_less_being_better(make_run):
+    squared = {"soft_vote": (2913.0, 130.5, 127.8), "soft_vote-gaussian": (125.0, 130.0, 130.0)}
+    ratios = {"soft_vote": (0.3, 0.2, 0.1), "soft_vote-gaussian": (0.2, 0.2, 0.2)}
+    for metric, values, *parts in (
+        ("mse", squared, "Mean squared error (lower is better) Mean squared error over ε", "2913 ± 02913 to 2913"),
+        ("l1", ratios, "L1 error (lower is better) L1 error over ε: mean over releases", "0.300 ± 0.014"),
     ):
-        assert part in text
-    assert "NON-PRIVATE. Noise is off" not in text
-    assert "Incomplete" not in text
+        run = renamed(make_run(metric, values=values), metric, lambda line: "individual" not in line)
+        in_page(run, parts=parts, absent=["accurac"])
 
 
-def test_squared_errors_of_any_magnitude_can_be_read(make_run):
-    values = {"soft_vote": (2913.0, 130.5, 127.8), "soft_vote-gaussian": (125.0, 130.0, 130.0)}
-    text = page(renamed(make_run(values=values), "mse", lambda line: "individual" not in line)).text
-    for part in (
-        "Mean squared error (lower is better) Mean squared error over ε: mean over releases",
-        "2913 ± 02913 to 2913",
-    ):
-        assert part in text
-    assert "accurac" not in text
-
-
-def test_nothing_is_fetched_and_figures_are_inside(make_run):
-    found = page(make_run())
+def test_nothing_is_fetched_figures_are_inside_and_equal_artefacts_give_equal_pages(make_run, drawn):
+    directory = make_run()
+    found = page(directory)
+    before = (directory / "report.html").read_bytes()
+    assert write_report([directory], directory / "report.html").read_bytes() == before
     assert all(link.startswith("#") for link in found.links)
     assert found.charts == 1
     assert not {"script", "link", "iframe", "object", "img", "image", "foreignobject"} & set(found.tags)
 
 
-def test_hostile_names_are_text(make_run):
+def test_hostile_names_are_text(make_run, drawn):
     directory = make_run(
         scenario=HOSTILE,
         values={"soft_vote": VALUES["soft_vote"], HOSTILE: VALUES["soft_vote"]},
@@ -87,19 +112,13 @@ def test_hostile_names_are_text(make_run):
     assert html.escape("{{7*7}}") in source
 
 
-def test_noise_off_has_a_banner(make_run):
-    text = page(make_run(values=VALUES | {"soft_vote-off": (0.9, 0.9, 0.9)}, non_private=True)).text
-    assert "NON-PRIVATE. Noise is off" in text
-    assert "NON-PRIVATE: noise is off." in text
-
-
-def test_a_run_without_any_guarantee(make_run):
+def test_noise_off_and_a_run_without_any_guarantee_are_told(make_run):
+    off = make_run("off", values=VALUES | {"soft_vote-off": (0.9, 0.9, 0.9)}, non_private=True)
+    in_page(off, parts=["NON-PRIVATE. Noise is off", "NON-PRIVATE: noise is off."])
     directory = make_run()
     rewrite(directory, lambda line: ",inf," in line)
     (directory / "ledger.json").write_text('{"worlds": []}')
-    text = page(directory).text
-    assert "No variant of this run has a guarantee." in text
-    assert "Nobody is protected" in text
+    in_page(directory, parts=["No variant of this run has a guarantee.", "Nobody is protected"])
 
 
 def test_it_says_once_how_defaults_were_chosen(make_run):
@@ -112,17 +131,12 @@ def test_it_says_once_how_defaults_were_chosen(make_run):
         page(make_run("damaged", defaults=[{"protocol": "soft_vote"}]))
 
 
-def test_an_interrupted_run_says_so(make_run):
+def test_an_interrupted_run_and_one_with_a_failed_variant_say_so(make_run):
     directory = make_run(status="interrupted", worlds={"finished": 1, "all": 3}, failures={"ValueError": 4})
-    text = page(directory).text
-    assert "this run is interrupted; 1 of 3 worlds are finished" in text
-    assert "ValueError4" in text
-    assert "Every party answered" not in text
-
-
-def test_a_run_with_a_failed_variant_says_so(make_run):
+    told = ["this run is interrupted; 1 of 3 worlds are finished", "ValueError4"]
+    in_page(directory, parts=told, absent=["Every party answered"])
     failed = {"variant": "soft_vote-gaussian", "world": "split 1", "cause": "no <room>"}
-    text = page(make_run(status="failed", failed_variants=[failed])).text
+    text = page(make_run("failed", status="failed", failed_variants=[failed])).text
     assert re.search(r"soft_vote.*1.*results.*no", text)
     assert "worlds are finished" not in text
 
@@ -138,19 +152,14 @@ def test_a_run_without_guarantees_or_accuracies_is_named_in_a_comparison(make_ru
     private, off, other = make_run(), make_run("off", scenario="off-only"), make_run("mse", scenario="regression")
     rewrite(off, lambda line: ",inf," in line)
     rewrite(other, lambda line: ",accuracy," not in line)
-    found = page(private, off, other, to=tmp_path / "all.html")
-    assert "off-only has no variant with a guarantee; what stands here is NON-PRIVATE." in found.text
-    assert "off-only: pooled (NON-PRIVATE)" in found.text
-    assert "regression has no accuracies, so nothing of it stands here." in found.text
-    assert "digits-vote has" not in found.text
-    assert "regression has no accuracies" in page(other, make_run("no", scenario="x"), to=tmp_path / "b.html").text
-
-
-def test_runs_without_any_accuracy_can_be_compared(make_run, tmp_path):
-    runs = [make_run(name, scenario=name) for name in ("one", "two")]
-    for run in runs:
-        rewrite(run, lambda line: ",accuracy," not in line)
-    assert "two has no accuracies" in page(*runs, to=tmp_path / "all.html").text
+    in_page(private, off, other, to=tmp_path / "all.html", absent=["digits-vote has"], parts=[
+        "off-only has no variant with a guarantee; what stands here is NON-PRIVATE.",
+        "off-only: pooled (NON-PRIVATE)",
+        "regression has no accuracies, so nothing of it stands here.",
+    ])  # fmt: skip
+    none = make_run("none", scenario="two")
+    rewrite(none, lambda line: ",accuracy," not in line)
+    in_page(other, none, to=tmp_path / "b.html", parts=["regression has no accuracies", "two has no accuracies"])
 
 
 @pytest.mark.parametrize(
@@ -171,36 +180,24 @@ def test_a_directory_named_twice_and_one_without_a_run_are_refused(make_run, tmp
 
 def test_one_release_is_singular_and_nothing_costs_nothing(make_run):
     single = make_run()
-    ledger = json.loads((single / "ledger.json").read_text())
-    ledger["worlds"][0]["published_together"][0]["releases"] = 1
-    (single / "ledger.json").write_text(json.dumps(ledger))
+    edited(single / "ledger.json", lambda found: found["worlds"][0]["published_together"][0].update(releases=1))
     rewrite(single, lambda line: ",0,0,accuracy," in line and "soft_vote," in line)
-    text = page(single).text
-    assert "1 release;" in text
-    assert "over 1 release at each ε (1 split of the data)" in text
-    assert "would cost:" in text
-    assert "would cost" not in page(make_run("off", values={"soft_vote-off": (0.9, 0.9, 0.9)})).text
+    in_page(single, parts=["1 release;", "over 1 release at each ε (1 split of the data)", "would cost:"])
+    in_page(make_run("off", values={"soft_vote-off": (0.9, 0.9, 0.9)}), parts=[], absent=["would cost"])
 
 
 def test_a_total_says_which_releases_do_not_protect_its_unit(make_run):
-    directory = make_run()
-    ledger = json.loads((directory / "ledger.json").read_text())
-    total = ledger["worlds"][0]["published_together"][0]
-    total["others"] = 0
-    (directory / "ledger.json").write_text(json.dumps(ledger))
-    assert "no guarantee for this unit" not in page(directory).text
-    total["others"] = 3
-    (directory / "ledger.json").write_text(json.dumps(ledger))
-    assert "(without the 3 that give no guarantee for this unit)" in page(directory).text
+    directory, said = make_run(), "(without the 3 that give no guarantee for this unit)"
+    for others in (0, 3):
+        edited(
+            directory / "ledger.json",
+            lambda found, others=others: found["worlds"][0]["published_together"][0].update(others=others),
+        )
+        in_page(directory, parts=[said] if others else [], absent=[] if others else ["no guarantee for this unit"])
 
 
 def test_auc_is_spelled_in_capitals(make_run):
-    directory = make_run()
-    results = directory / "results.csv"
-    results.write_text(results.read_text().replace(",accuracy,", ",auc,"))
-    text = page(directory).text
-    assert "AUC" in text
-    assert "Auc" not in text
+    in_page(renamed(make_run(), "auc"), parts=["AUC"], absent=["Auc"])
 
 
 def test_several_runs_are_compared(make_run, tmp_path):
@@ -216,24 +213,12 @@ def test_several_runs_are_compared(make_run, tmp_path):
     assert {"#run-1", "#run-2", "#run-3", "#run-2-guarantees"} <= set(found.links)
 
 
-def test_equal_artefacts_give_equal_pages(make_run, tmp_path):
-    directory = make_run()
-    pages = [write_report([directory], tmp_path / name).read_bytes() for name in ("a.html", "b.html")]
-    assert pages[0] == pages[1]
-
-
-@pytest.mark.parametrize("name", ["ledger.json", "run.json", "scenario.yaml"])
-def test_missing_artefacts_are_named(make_run, name):
-    directory = make_run()
-    (directory / name).unlink()
-    with pytest.raises(InputError, match=re.escape(str(directory / name))):
-        write_report([directory], directory / "report.html")
-    assert not (directory / "report.html").exists()
-
-
 @pytest.mark.parametrize(
     ("name", "content"),
     [
+        ("ledger.json", None),
+        ("run.json", None),
+        ("scenario.yaml", None),
         ("results.csv", "scenario,variant\n"),
         ("results.csv", "variant,value,metric\na,1,accuracy\n"),
         ("results.csv", "value\nnot a number\n"),
@@ -246,79 +231,67 @@ def test_missing_artefacts_are_named(make_run, name):
         ("scenario.yaml", b"\xff\xfe\xfa"),
     ],
 )
-def test_damaged_artefacts_are_refused(make_run, name, content):
+def test_missing_and_damaged_artefacts_are_refused(make_run, name, content):
     directory = make_run()
-    (directory / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(InputError, match=re.escape(str(directory))):
+    (directory / name).unlink()
+    if content is not None:
+        (directory / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=re.escape(str(directory / name if content is None else directory))):
         write_report([directory], directory / "report.html")
-
-
-def test_errors_are_read_with_less_being_better(make_run):
-    values = {"soft_vote": (0.3, 0.2, 0.1), "soft_vote-gaussian": (0.2, 0.2, 0.2)}
-    text = page(renamed(make_run(values=values), "l1", lambda line: "individual" not in line)).text
-    for part in (
-        "0.300 ± 0.014",
-        "L1 error (lower is better) L1 error over ε: mean over releases",
-    ):
-        assert part in text
-    assert "accurac" not in text
+    assert not (directory / "report.html").exists()
 
 
 def claiming(directory, variant, reasons):
     """The releases of a variant without the guarantees that they claim."""
-    path = directory / "ledger.json"
-    ledger = json.loads(path.read_text())
-    for world in ledger["worlds"]:
-        told = iter(reasons)
-        for release in world["releases"]:
-            if release["variant"] == variant:
-                claimed = (release["guarantee"]["epsilon"], 0.05)
-                release["guarantee"] = NoGuarantee(next(told), claimed).to_dict()
-    path.write_text(json.dumps(ledger))
+
+    def without(ledger):
+        for world in ledger["worlds"]:
+            told = iter(reasons)
+            for release in world["releases"]:
+                if release["variant"] == variant:
+                    claimed = (release["guarantee"]["epsilon"], 0.05)
+                    release["guarantee"] = NoGuarantee(next(told), claimed).to_dict()
+
+    edited(directory / "ledger.json", without)
     rewritten = (directory / "results.csv").read_text().splitlines(keepends=True)
     lines = [line.replace(",party,", ",none,") if f",{variant}," in line else line for line in rewritten]
     (directory / "results.csv").write_text("".join(lines))
+    return directory
+
+
+PUBLISHED = VALUES | {"soft_vote-published": (0.9, 0.9, 0.9)}
 
 
 def test_claims_that_are_not_kept_are_told_as_such(make_run):
-    directory = make_run(values=VALUES | {"soft_vote-published": (0.9, 0.9, 0.9)}, non_private=True)
-    claiming(directory, "soft_vote-published", ["delta is .08"] * 3)
-    text = page(directory).text
-    for part in (
+    run = claiming(make_run(values=PUBLISHED, non_private=True), "soft_vote-published", ["delta is .08"] * 3)
+    in_page(run, absent=["oise is off"], parts=[
         "NON-PRIVATE. At least one variant claims a guarantee that it does not keep: what it released",
         "NON-PRIVATE: delta is .08.",
         "Claimed and not kept: ε = 0.1, δ = 0.05; ε = 1, δ = 0.05; ε = 10, δ = 0.05.",
         "soft_vote-published (NON-PRIVATE)",
         "NON-PRIVATE under some ε: it is claimed, not kept.",
-    ):
-        assert part in text
-    assert "oise is off" not in text
+    ])  # fmt: skip
 
 
-def test_reasons_that_differ_say_where_they_hold(make_run):
-    directory = make_run(values=VALUES | {"soft_vote-published": (0.9, 0.9, 0.9), "x-off": (1.0, 1.0, 1.0)})
+def test_reasons_that_differ_say_where_they_hold_and_a_banner_names_both_ways_of_protecting_nobody(make_run):
+    directory = make_run(values=PUBLISHED | {"x-off": (1.0, 1.0, 1.0)}, non_private=True)
     claiming(directory, "soft_vote-published", ["delta is .08", "delta is .2", "delta is .2"])
-    text = page(directory).text
-    assert "NON-PRIVATE: ε = 0.1: delta is .08; ε = 1, ε = 10: delta is .2." in text
-    assert "NON-PRIVATE: noise is off." in text
-
-
-def test_a_banner_names_both_ways_of_protecting_nobody(make_run):
-    directory = make_run(values=VALUES | {"p": (0.9, 0.9, 0.9), "x-off": (1.0, 1.0, 1.0)}, non_private=True)
-    claiming(directory, "p", ["no"] * 3)
-    said = "Noise is off for at least one variant and at least one variant claims a guarantee that it does not keep:"
-    assert said in page(directory).text
+    in_page(directory, parts=[
+        "NON-PRIVATE: ε = 0.1: delta is .08; ε = 1, ε = 10: delta is .2.",
+        "NON-PRIVATE: noise is off.",
+        "Noise is off for at least one variant and at least one variant claims a guarantee that it does not keep:",
+    ])  # fmt: skip
 
 
 def test_a_claim_that_some_epsilons_keep_is_no_guarantee(make_run):
+    def without(ledger):
+        for release in ledger["worlds"][0]["releases"]:
+            if release["variant"] == "soft_vote-gaussian" and release["guarantee"]["epsilon"] > 1:
+                release["guarantee"] = NoGuarantee("holds up to 1", (10.0, 1e-6)).to_dict()
+
     directory = make_run()
-    path = directory / "ledger.json"
-    ledger = json.loads(path.read_text())
-    for release in ledger["worlds"][0]["releases"]:
-        if release["variant"] == "soft_vote-gaussian" and release["guarantee"]["epsilon"] > 1:
-            release["guarantee"] = NoGuarantee("holds up to 1", (10.0, 1e-6)).to_dict()
-    path.write_text(json.dumps(ledger))
-    assert "NON-PRIVATE: ε = 10: holds up to 1." in page(directory).text
+    edited(directory / "ledger.json", without)
+    in_page(directory, parts=["NON-PRIVATE: ε = 10: holds up to 1."])
 
 
 @pytest.mark.parametrize(
@@ -328,7 +301,7 @@ def test_it_says_whose_labels_are_protected(make_run, unit, said):
     directory = make_run()
     path = directory / "ledger.json"
     path.write_text(path.read_text().replace('"unit": "party"', f'"unit": "{unit}"'))
-    assert f"Protected is {said}: when it is replaced" in page(directory).text
+    in_page(directory, parts=[f"Protected is {said}: when it is replaced"])
 
 
 def test_runs_of_different_tasks_are_compared_apart(make_run, tmp_path):
@@ -354,25 +327,17 @@ def missing(directory, variant, times):
     return directory
 
 
-def test_what_keeps_another_epsilon_says_so_and_is_no_rival(make_run):
-    text = page(missing(make_run(), "soft_vote-gaussian", 4.6)).text
-    assert "variantε = 0.1ε = 1ε = 10NON-PRIVATE" in text
-    assert "0.600 ± 0.0140.575 to 0.625ε = 0.46" in text
-    assert "ε under a value: kept instead of the one aimed at." in text
-    assert "kept instead" not in page(make_run("met")).text
-
-
-def test_a_leading_variant_is_read_at_the_epsilon_that_it_keeps(make_run):
-    directory = missing(make_run(values={"soft_vote": VALUES["soft_vote"]}), "soft_vote", 2)
-    text = page(directory).text
-    assert "0.400 ± 0.0140.375 to 0.425ε = 0.2" in text
-    assert "7.39 at ε = 2" in text  # e^2
-
-
-def test_a_comparison_keeps_the_columns_of_what_was_aimed_at(make_run, tmp_path):
+def test_what_keeps_another_epsilon_says_so_and_is_no_rival(make_run, tmp_path):
+    in_page(missing(make_run(), "soft_vote-gaussian", 4.6), parts=[
+        "variantε = 0.1ε = 1ε = 10NON-PRIVATE",
+        "0.600 ± 0.0140.575 to 0.625ε = 0.46",
+        "ε under a value: kept instead of the one aimed at.",
+    ])  # fmt: skip
+    in_page(make_run("met"), parts=[], absent=["kept instead"])
+    leading = missing(make_run("leading", values={"soft_vote": VALUES["soft_vote"]}), "soft_vote", 2)
+    in_page(leading, parts=["0.400 ± 0.0140.375 to 0.425ε = 0.2", "7.39 at ε = 2"])  # e^2
     runs = [missing(make_run("a", scenario="a"), "soft_vote", 3), make_run("b", scenario="b")]
-    text = page(*runs, to=tmp_path / "both.html").text
-    assert "variantε = 0.1ε = 1ε = 10 a: soft_vote" in text
+    in_page(*runs, to=tmp_path / "both.html", parts=["variantε = 0.1ε = 1ε = 10 a: soft_vote"])
 
 
 def test_variants_are_tabulated_over_a_swept_text_in_percent(make_run):
@@ -397,14 +362,11 @@ def test_learning_curves_are_on_the_page(make_run):
 
 
 def test_what_it_is_worth_comes_first(make_run):
-    directory = make_run()
-    record = json.loads((directory / "run.json").read_text())
-    record["sayings"] = [
+    directory = make_run(sayings=[
         {"finding": "no better", "sentence": "soft_vote is no better than always saying “no” at ε = 0.1"},
         {"finding": None, "sentence": "soft_vote would be useful from ε = 1 on"},
         {"finding": "useful", "sentence": "soft_vote is useful at ε = 1 and 10"},
-    ]
-    (directory / "run.json").write_text(json.dumps(record))
+    ])  # fmt: skip
     text = page(directory).text
     worth = "✗ soft_vote is no better than always saying “no” at ε = 0.1. → soft_vote would be useful from ε = 1 on."
     assert worth in text
@@ -415,8 +377,8 @@ def test_what_it_is_worth_comes_first(make_run):
 
 def test_the_report_tells_origin_and_licence_of_the_data(make_run, tmp_path):
     run = make_run(origins=citations(["breast_cancer", "har"]))
-    page = write_report([run], tmp_path / "page.html").read_text("utf-8")
-    assert re.search(r"archive\.ics\.uci\.edu/dataset/17.*CC.*BY.*4\.0", page)
-    assert "forbids commercial use.</p>" in page
+    source = write_report([run], tmp_path / "page.html").read_text("utf-8")
+    assert re.search(r"archive\.ics\.uci\.edu/dataset/17.*CC.*BY.*4\.0", source)
+    assert "forbids commercial use.</p>" in source
     without = write_report([make_run("again")], tmp_path / "page.html").read_text("utf-8")
     assert "licence" not in without  # as of runs from before they told it

@@ -8,19 +8,23 @@ from matplotlib.collections import FillBetweenPolyCollection
 VARIANTS = ("soft_vote", "soft_vote-gaussian", "soft_vote-output-published-regularisation=0.0001", "majority_vote")
 
 
+def row(variant="soft_vote", epsilon=1.0, split=0, noise=0, value=0.5, metric="accuracy", **more):
+    base = {
+        "scenario": "s", "protocol": variant.split("-")[0], "variant": variant, "default": 0, "epsilon": epsilon,
+        "delta": 0.0, "unit": "none" if math.isinf(epsilon) else "party", "split": split, "noise": noise,
+        "metric": metric, "value": value,
+    }  # fmt: skip
+    return base | more
+
+
 def rows(epsilons=(0.1, 1.0, 10.0), variants=VARIANTS, settings=({},), metrics=("accuracy",), references=True):
     made = []
 
     def add(variant, epsilon, split, noise, value, setting):
+        default = int(variant == variants[0])
         made.extend(
-            {
-                "scenario": "s", "protocol": variant.split("-")[0], "variant": variant,
-                "default": int(variant == variants[0]), "epsilon": epsilon, "delta": 0.0,
-                "unit": "none" if math.isinf(epsilon) else "party",
-                "split": split, "noise": noise, "metric": metric, "value": value, **setting,
-            }
-            for metric in metrics
-        )  # fmt: skip
+            row(variant, epsilon, split, noise, value, metric, default=default, **setting) for metric in metrics
+        )
 
     for place, setting in enumerate(settings):
         for i, variant in enumerate(variants):

@@ -38,17 +38,6 @@ def test_curves_are_the_means_over_a_logarithmic_axis():
     assert levels == pytest.approx([0.901, 0.3])
 
 
-@pytest.mark.parametrize("variants", [(), ("soft_vote-off",)])
-def test_references_alone_can_be_drawn(variants, tmp_path):
-    assert draw(rows(variants=variants or ("x-off",)), tmp_path, "t")
-
-
-def test_a_single_release_can_be_drawn(tmp_path):
-    only = [row for row in rows(references=False) if row["split"] == 0 and row["noise"] == 0]
-    assert len(draw(only[:1], tmp_path, "t")) == 2
-    assert len(draw(only, tmp_path, "t")) == 2
-
-
 def test_swept_numbers_have_a_panel_each_and_a_figure_at_the_middle_epsilon():
     made = rows(settings=[{"parties.count": "10"}, {"parties.count": "100"}, {"parties.count": "1000"}])
     drawn = figures(made, "t")
@@ -63,22 +52,22 @@ def test_swept_numbers_have_a_panel_each_and_a_figure_at_the_middle_epsilon():
     assert curve.get_ydata() == pytest.approx(wanted)
 
 
-def test_swept_texts_have_panels_only():
-    made = rows(settings=[{"parties.partition": "iid"}, {"parties.partition": "dirichlet=0.5"}])
-    assert list(figures(made, "t")) == ["accuracy"]
-
-
-def test_options_of_a_protocol_are_no_settings():
-    made = rows(settings=[{"protocols.regularisation": "0.1"}])
-    (axes,) = figures(made, "t")["accuracy"].axes
+def test_swept_texts_have_panels_only_and_options_of_a_protocol_are_no_settings():
+    assert list(figures(rows(settings=[{"parties.partition": "iid"}, {"parties.partition": "by=x"}]), "t")) == [
+        "accuracy"
+    ]
+    (axes,) = figures(rows(settings=[{"protocols.regularisation": "0.1"}]), "t")["accuracy"].axes
     assert axes.get_title() == ""
 
 
 def test_files_are_deterministic_and_leave_no_global_state(tmp_path):
-    made = rows(metrics=("accuracy", "balanced_accuracy", "auc"))
+    made = round_rows((1, 2), VARIANTS[:1], metrics=("accuracy", "auc"))
+    assert list(figures(rows(metrics=("accuracy", "balanced_accuracy", "auc")), "t")) == [
+        "accuracy", "balanced_accuracy",
+    ]  # fmt: skip
     first = draw(made, tmp_path / "a", "t")
     assert [path.name for path in first] == [
-        "accuracy.png", "accuracy.svg", "balanced_accuracy.png", "balanced_accuracy.svg",
+        "accuracy.png", "accuracy.svg", "accuracy-round.png", "accuracy-round.svg",
     ]  # fmt: skip
     with matplotlib.rc_context({"font.size": 30, "savefig.dpi": 40, "axes.facecolor": "red"}):
         before = dict(matplotlib.rcParams)
@@ -87,28 +76,21 @@ def test_files_are_deterministic_and_leave_no_global_state(tmp_path):
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     with Image.open(first[0]) as image:
         assert image.info["dpi"][0] >= 150
+    assert draw([], tmp_path / "none", "t") == []
 
 
-def test_svg_stands_alone(tmp_path):
-    draw(rows(), tmp_path, "t")
+def test_svg_stands_alone_and_names_are_text_whatever_they_spell(tmp_path):
+    made = rows((1.0, 10.0), ("soft_vote", r"$\frac{$", "<b>--></b>"))
+    assert r"$\frac{$" in legend(figures(made, r"$\undefined{ <script>")["accuracy"])
+    draw(made, tmp_path, r"$\undefined{ <script>")
     text = (tmp_path / "accuracy.svg").read_text()
-    tree = ElementTree.fromstring(text)
-    links = [value for node in tree.iter() for name, value in node.attrib.items() if name.endswith("href")]
+    links = [
+        value for node in ElementTree.fromstring(text).iter() for name, value in node.attrib.items()
+        if name.endswith("href")
+    ]  # fmt: skip
     assert links
     assert all(link.startswith("#") for link in links)
     assert "<script" not in text
-
-
-def test_names_are_text_whatever_they_spell(tmp_path):
-    made = rows(variants=("soft_vote", r"$\frac{$", "<b>--></b>"))
-    drawn = figures(made, r"$\undefined{ <script>")
-    assert r"$\frac{$" in legend(drawn["accuracy"])
-    draw(made, tmp_path, r"$\undefined{ <script>")
-    ElementTree.fromstring((tmp_path / "accuracy.svg").read_text())
-
-
-def test_no_rows_no_figures(tmp_path):
-    assert draw([], tmp_path / "none", "t") == []
 
 
 def inked(path):
@@ -147,10 +129,7 @@ def test_shares_have_a_panel_for_each_setting_and_one_share_has_no_figure():
     made = ratio_rows(settings=[{"parties.rows": "10"}, {"parties.rows": "20"}])
     drawn = figures(made, "t")
     assert list(drawn) == ["l1", "l1-parties.rows", "l1-share"]
-    assert [axes.get_title() for axes in drawn["l1-share"].axes] == [
-        "parties.rows = 10",
-        "parties.rows = 20",
-    ]
+    assert [axes.get_title() for axes in drawn["l1-share"].axes] == ["parties.rows = 10", "parties.rows = 20"]
     assert list(figures(ratio_rows(shares=(0.5,)), "t")) == ["l1"]
 
 
@@ -164,15 +143,12 @@ def test_squared_errors_have_a_figure_against_epsilon_and_swept_numbers():
     assert (axes.get_xlabel(), axes.get_yscale()) == ("parties.count", "linear")
 
 
-def round_rows(rounds=(1, 2, 3), variants=VARIANTS[:2], settings=({},), epsilons=(0.5, 1.0, 4.0)):
+def round_rows(rounds=(1, 2, 3), variants=VARIANTS[:2], settings=({},), epsilons=(0.5, 1.0, 4.0), **more):
     """Accuracies after each round, larger by a tenth in each of them, beside those of other variants."""
-    made = rows(epsilons, variants, settings)
-    made += [
-        {**row, "variant": "constant", "protocol": "constant", "value": 0.2}
-        for row in made
-        if row["variant"] == "pooled"
-    ]
-    learned = [row for row in made if row["variant"] in variants]
+    made = rows(epsilons, variants, settings, **more)
+    constant = {"variant": "constant", "protocol": "constant", "value": 0.2}
+    made += [row | constant for row in made if row["variant"] == "pooled"]
+    learned = [row for row in made if row["variant"] in variants and row["metric"] == "accuracy"]
     return made + [
         {**row, "metric": f"accuracy_at_round_{t}", "value": row["value"] + t / 10} for t in rounds for row in learned
     ]
@@ -200,25 +176,16 @@ def test_accuracies_after_rounds_are_drawn_beside_the_baselines():
 
 def test_rounds_have_a_panel_for_each_setting_and_one_round_has_no_figure():
     made = round_rows(settings=[{"data.source": "A"}, {"data.source": "B"}])
-    assert [axes.get_title() for axes in figures(made, "t")["accuracy-round"].axes] == [
-        "data.source = A", "data.source = B",
-    ]  # fmt: skip
+    titles = [axes.get_title() for axes in figures(made, "t")["accuracy-round"].axes]
+    assert titles == ["data.source = A", "data.source = B"]
     assert list(figures(round_rows((1,)), "t")) == ["accuracy"]
-
-
-def test_equal_rows_give_equal_learning_curves(tmp_path):
-    made = [row for row in round_rows() if "round" in row["metric"]]
-    first, second = (draw(made, tmp_path / name, "t") for name in "ab")
-    assert [path.name for path in first] == ["accuracy-round.png", "accuracy-round.svg"]
-    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
 def test_fewer_rounds_end_a_curve_early():
     made = round_rows((1, 2, 3, 4))
     made = [row for row in made if not (row["variant"] == VARIANTS[1] and row["metric"].endswith(("3", "4")))]
     (axes,) = figures(made, "t")["accuracy-round"].axes
-    lengths = [len(line.get_xdata()) for line in axes.lines if line.get_marker() in ("o", "s")]
-    assert lengths == [4, 2]
+    assert [len(line.get_xdata()) for line in axes.lines if line.get_marker() in ("o", "s")] == [4, 2]
 
 
 def missing_rows(epsilons, settings=({},)):
@@ -312,13 +279,14 @@ def test_hostile_names_are_text():
 
 
 def test_identifiers_differ_between_charts_and_pages():
-    found = plots(rows(settings=[{"parties.count": "10"}, {"parties.count": "20"}]))["accuracy"]
-    drawings = [drawing for page in "ab" for drawing in chart("accuracy", found, page).drawings]
-    identifiers = [set(re.findall(' id="([^"]*)"', drawing.svg)) for drawing in drawings]
+    made = rows(variants=("v",), settings=[{"parties.count": "10"}, {"parties.count": "20"}], references=False)
+    found = plots(made)["accuracy"]
+    one, other, again = (chart("accuracy", found, page) for page in "aba")
+    identifiers = [set(re.findall(' id="([^"]*)"', drawing.svg)) for drawing in (*one.drawings, *other.drawings)]
     assert len(identifiers) == 4
     assert all(identifiers)
     assert len(set.union(*identifiers)) == sum(map(len, identifiers))
-    assert chart("accuracy", found) == chart("accuracy", found)
+    assert again == one
 
 
 def test_groups_have_legends_of_their_own_and_settings_share_one():

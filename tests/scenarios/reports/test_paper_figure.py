@@ -58,8 +58,9 @@ def shown(*arguments):
     return figure
 
 
-def test_files_have_embedded_fonts_no_title_and_the_size_that_was_asked_for(tmp_path):
-    paths = write(FOUR, tmp_path / "fig.1", ["pdf", "svg", "png"], "3.5x2.5", {"soft_vote": "Our method (ε)"})
+def test_files_have_embedded_fonts_no_title_and_the_size_that_was_asked_for_and_equal_plots_equal_files(tmp_path):
+    labels = {"soft_vote": "Our method (ε)"}
+    paths = write(FOUR, tmp_path / "fig.1", ["pdf", "svg", "png"], "3.5x2.5", labels)
     assert [path.name for path in paths] == ["fig.1.pdf", "fig.1.svg", "fig.1.png"]
     pdf, svg = paths[0].read_bytes(), paths[1].read_text()
     assert b"/FontFile2" in pdf
@@ -68,26 +69,18 @@ def test_files_have_embedded_fonts_no_title_and_the_size_that_was_asked_for(tmp_
     assert "<text" not in svg
     assert re.search(r"width.*252pt.*height.*180pt", svg)
     assert matplotlib.image.imread(paths[2]).shape[:2] == (1500, 2100)
+    again = write(FOUR, tmp_path / "again", ["pdf", "svg"], "3.5x2.5", labels)
+    assert [path.read_bytes() for path in again] == [path.read_bytes() for path in paths[:2]]
     figure = shown(FOUR, 3.5, 2.5, {})
     assert not [axes.get_title() for axes in figure.axes if axes.get_title()]
     assert figure.get_suptitle() == ""
 
 
-def test_equal_plots_give_equal_files(tmp_path):
-    first, second = (write(FOUR, tmp_path / name, ["pdf", "svg"]) for name in ("a", "b"))
-    for one, other in zip(first, second, strict=True):
-        assert one.read_bytes() == other.read_bytes()
-
-
 def test_what_protects_nobody_says_so_under_any_name():
     labels = {"soft_vote": "Our method", "published": "Theirs", "pooled": "Non-private pooling"}
     [legend] = shown(FOUR, 3.25, None, labels).legends
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "Our method",
-        "soft_vote-output",
-        "Theirs (non-private)",
-        "Non-private pooling",
-    ]
+    told = ["Our method", "soft_vote-output", "Theirs (non-private)", "Non-private pooling"]
+    assert [text.get_text() for text in legend.get_texts()] == told
     hollow = [handle.get_markerfacecolor() == "white" for handle in legend.get_lines()]
     assert hollow == [False, False, True, False]
 
@@ -134,30 +127,23 @@ def test_curves_are_the_means_and_bars_their_intervals():
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("ε", "accuracy")
 
 
-def test_near_numbers_are_on_a_linear_axis_and_far_errors_on_a_logarithmic_one():
-    axes = shown(plot(curve("a", (50.0, 80.0, 100.0))), 3.25, None, {}).axes[0]
+def test_near_numbers_are_on_a_linear_axis_without_touching_labels_and_far_errors_on_a_logarithmic_one():
+    axes = shown(plot(curve("a", tuple(map(float, range(100, 160, 2))))), 3.25, None, {}).axes[0]
     assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "linear")
+    boxes = [text.get_window_extent() for text in axes.get_xticklabels()]
+    assert len(boxes) > 3
+    assert all(one.x1 < other.x0 for one, other in itertools.pairwise(boxes))
     axes = shown(plot(curve("a"), curve("b", scale=1000.0), metric="mse"), 3.25, None, {}).axes[0]
     assert axes.get_yscale() == "log"
 
 
-def test_labels_of_near_ticks_do_not_touch():
-    axes = shown(plot(curve("a", tuple(map(float, range(100, 160, 2))))), 3.25, None, {}).axes[0]
-    boxes = [text.get_window_extent() for text in axes.get_xticklabels()]
-    assert len(boxes) > 3
-    assert all(one.x1 < other.x0 for one, other in itertools.pairwise(boxes))
-
-
-def test_what_cannot_be_written_is_refused(tmp_path):
-    with pytest.raises(InputError, match="--out"):
-        write(FOUR, tmp_path / "no" / "figure", ["png"])
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk here that is always full")
-def test_a_full_disk_is_named(tmp_path):
-    (tmp_path / "figure.pdf").symlink_to("/dev/full")
-    with pytest.raises(InputError, match=r"figure\.pdf.*--out"):
-        write(FOUR, tmp_path / "figure", ["pdf"])
+def test_what_cannot_be_written_and_a_full_disk_are_named(tmp_path):
+    with pytest.raises(InputError, match="--out"):
+        write(plot(curve("a")), tmp_path / "no" / "figure", ["svg"])
+    (tmp_path / "figure.svg").symlink_to("/dev/full")
+    with pytest.raises(InputError, match=r"figure\.svg.*--out"):
+        write(plot(curve("a")), tmp_path / "figure", ["svg"])
 
 
 COUNTS = (100, 200, 400)
@@ -184,15 +170,6 @@ def curves(collected):
     return dict(zip(collected.names, collected.plot.curves, strict=True))
 
 
-def values_of(found, **wanted):
-    """The values of rows by split."""
-    kept = defaultdict(list)
-    for row in found:
-        if all(row[name] == value for name, value in wanted.items()):
-            kept[row["split"]].append(row["value"])
-    return kept
-
-
 def test_against_epsilon_every_mean_and_interval_is_that_of_the_rows(stored):
     runs = stored()
     collected = collect(runs)
@@ -201,17 +178,16 @@ def test_against_epsilon_every_mean_and_interval_is_that_of_the_rows(stored):
         curve = curves(collected)[name]
         assert list(curve.points) == [0.1, 1.0, 10.0]
         for epsilon, spread in curve.points.items():
-            by_split = values_of(found, variant=name, epsilon=epsilon)
+            by_split = defaultdict(list)
+            for row in found:
+                if (row["variant"], row["epsilon"]) == (name, epsilon):
+                    by_split[row["split"]].append(row["value"])
             means = [np.mean(each) for each in by_split.values()]
             assert spread.mean == pytest.approx(np.mean(means))
             wanted = stats.t.interval(0.95, len(means) - 1, np.mean(means), stats.sem(means))
             assert spread.interval == pytest.approx(wanted)
     assert (collected.plot.axis.name, collected.plot.metric) == ("ε", "accuracy")
-
-
-def test_references_do_not_depend_on_epsilon(stored):
-    found = curves(collect(stored()))
-    references = {name: list(one.points) for name, one in found.items() if one.look.reference}
+    references = {name: list(one.points) for name, one in curves(collected).items() if one.look.reference}
     assert references == {"pooled": [math.inf], "individual": [math.inf]}
 
 
@@ -260,11 +236,8 @@ def test_an_option_of_a_protocol_is_left_out_of_names(stored):
     others = [row for row in rows(epsilons=(1.0,)) if row["variant"] in ("pooled", "majority_vote")]
     found += [{**row, "protocols.ridge": ""} for row in others]
     plot = collect({directory: found}, x="protocols.ridge")
-    assert {name: list(one.points) for name, one in curves(plot).items()} == {
-        "soft_vote": [1e-06, 10.0],
-        "majority_vote": [math.inf],
-        "pooled": [math.inf],
-    }
+    points = {name: list(one.points) for name, one in curves(plot).items()}
+    assert points == {"soft_vote": [1e-06, 10.0], "majority_vote": [math.inf], "pooled": [math.inf]}
     assert plot.plot.axis.name == "ridge"
 
 
@@ -292,13 +265,11 @@ def test_variants_look_and_are_called_as_in_the_report(stored, more):
 
 
 def test_of_another_metric_looks_are_the_same(stored):
-    runs = stored(metrics=("accuracy", "auc"))
-    for path, found in runs.items():
-        best = {"majority_vote": 9}
-        runs[path] = [
-            {**row, "value": best.get(row["variant"], row["value"])} if row["metric"] == "auc" else row for row in found
-        ]
-    first, second = collect(runs), collect(runs, metric="auc")
+    [(path, found)] = stored(metrics=("accuracy", "auc")).items()
+    found = [
+        row | {"value": 9} if (row["metric"], row["variant"]) == ("auc", "majority_vote") else row for row in found
+    ]
+    first, second = collect({path: found}), collect({path: found}, metric="auc")
     assert [one.look for one in first.plot.curves] == [one.look for one in second.plot.curves]
 
 
@@ -309,17 +280,21 @@ def test_other_settings_must_be_chosen(stored):
     chosen, alone = collect(runs, at={"parties": "200"}), collect(stored("alone", settings=sweep()[1:2]))
     assert chosen.names == alone.names
     assert len(chosen.names) == len(VARIANTS) + 2
-    with pytest.raises(InputError, match=r"parties\.count.*100.*200.*400"):
-        collect(runs, at={"parties.count": "7"})
-    with pytest.raises(InputError, match=r"--at.*parties\.coun.*parties\.count"):
-        collect(runs, at={"parties.coun": "7"})
+    for key, words in (
+        ("parties.count", r"parties\.count.*100.*200.*400"),
+        ("parties.coun", r"--at.*parties\.coun.*parties\.count"),
+    ):
+        with pytest.raises(InputError, match=words):
+            collect(runs, at={key: "7"})
 
 
-def test_equal_runs_are_refused_by_name(stored):
+def test_equal_runs_are_refused_by_name_and_one_epsilon_is_no_curve(stored):
     runs = stored("a") | {path: [{**row, "value": row["value"] / 2} for row in found]
                           for path, found in stored("b").items()}  # fmt: skip
     with pytest.raises(InputError):
         collect(runs)
+    with pytest.raises(InputError, match=r"epsilon.*1.*more.*parties"):
+        collect(stored(epsilons=(1.0,), settings=sweep()), at={"parties": "100"})
 
 
 @pytest.mark.parametrize(
@@ -338,29 +313,22 @@ def test_unknown_names_are_refused_with_those_there_are(stored, asked, message):
     assert str(caught.value).count("did you mean") <= 1
 
 
-def test_one_epsilon_is_no_curve(stored):
-    with pytest.raises(InputError, match=r"epsilon.*1.*more.*parties"):
-        collect(stored(epsilons=(1.0,), settings=sweep()), at={"parties": "100"})
-
-
 def test_a_caption_and_remarks_say_what_a_reader_must_know(stored):
     plot = collect(stored(variants=(*VARIANTS, "a", "b", "c")))
     assert re.search(r"3.*6.*3.*bars.*95", plot.caption)
     assert len(plot.names) == 6
     assert plot.remarks == ["left out, beyond what can be told apart: b, c, individual; choose with --only"]
-    single = {path: [row for row in found if row["split"] == 0] for path, found in stored("one").items()}
-    plot = collect(single)
+    [(path, found)] = stored("one").items()
+    plot = collect({path: [row for row in found if row["split"] == 0]})
     assert plot.remarks == ["what was measured on a single split has no interval"]
     assert plot.caption == "Mean accuracy over 1 to 2 releases of 1 split."
-    two = {path: [row for row in found if row["split"] < 2] for path, found in stored("two").items()}
-    plot = collect(two)
+    plot = collect({path: [row for row in found if row["split"] < 2]})
     assert "two splits are drawn as points" in plot.remarks[0]
     assert plot.caption == (
         "Mean accuracy over 2 to 4 releases of 2 splits; points beside a mean: its two splits, too few for an interval."
     )
-    claims = {path: [row | {"unit": "none"} if row["variant"] == VARIANTS[0] else row for row in found]
-              for path, found in stored("claims").items()}  # fmt: skip
-    assert collect(claims).caption.endswith("; hollow markers: NON-PRIVATE, the ε is claimed and not kept.")
+    claims = [row | {"unit": "none"} if row["variant"] == VARIANTS[0] else row for row in found]
+    assert collect({path: claims}).caption.endswith("; hollow markers: NON-PRIVATE, the ε is claimed and not kept.")
 
 
 def test_other_differences_of_runs_are_told(stored):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from support.figure_rows import row
 
 from scenarios.reports.summary import (
     Spread,
@@ -24,15 +25,6 @@ from scenarios.reports.summary import (
 )
 
 
-def row(variant="soft_vote", epsilon=1.0, split=0, noise=0, value=0.5, metric="accuracy", **more):
-    base = {
-        "scenario": "s", "protocol": variant.split("-")[0], "variant": variant, "default": 0, "epsilon": epsilon,
-        "delta": 0.0, "unit": "none" if math.isinf(epsilon) else "party", "split": split, "noise": noise,
-        "metric": metric, "value": value,
-    }  # fmt: skip
-    return base | more
-
-
 def test_closed_form_of_two_splits_with_two_draws():
     spread = Spread.of({0: [0.1, 0.3], 1: [0.5, 0.7]})
     assert spread.mean == pytest.approx(0.4)
@@ -42,10 +34,7 @@ def test_closed_form_of_two_splits_with_two_draws():
     # Means of the splits .2 and .6: standard error .2, and Student's t with one degree of freedom is tan(.475 pi).
     reach = math.tan(0.475 * math.pi) * 0.2
     assert spread.interval == pytest.approx((0.4 - reach, 0.4 + reach))
-
-
-def test_one_split_has_no_interval_and_one_release_no_deviation():
-    assert Spread.of({3: [0.2, 0.4]}).interval is None
+    assert Spread.of({3: [0.2, 0.4]}).interval is None  # of one split
     assert Spread.of({3: [0.25]}).deviation is None
 
 
@@ -71,13 +60,13 @@ def test_more_draws_of_the_same_splits_do_not_narrow_the_interval(parts, times):
 
 
 def test_interval_covers_the_truth_nineteen_times_in_twenty(rng):
-    splits = rng.normal(0.7, 0.05, size=(4000, 6, 1)) + rng.normal(0, 0.02, size=(4000, 6, 3))
+    splits = rng.normal(0.7, 0.05, size=(1000, 6, 1)) + rng.normal(0, 0.02, size=(1000, 6, 3))
     covered = 0
     for world in splits:
         low, high = Spread.of(dict(enumerate(world))).interval
         covered += low <= 0.7 <= high
     # A right interval leaves these limits once in 1e5 runs; one that counts draws as units covers about .77.
-    assert abs(covered / 4000 - 0.95) < 4.4 * math.sqrt(0.95 * 0.05 / 4000)
+    assert abs(covered / 1000 - 0.95) < 4.4 * math.sqrt(0.95 * 0.05 / 1000)
 
 
 def test_groups_by_variant_and_swept_values():
@@ -105,12 +94,6 @@ def test_groups_by_variant_and_swept_values():
     assert summarise(rows, "mse") == []
 
 
-def test_plain_values_have_no_infinity():
-    record = summarise([row("pooled", math.inf)])[0].to_dict()
-    assert record["values"][0]["epsilon"] is None
-    assert record["non_private"] is True
-
-
 @settings(derandomize=True)
 @given(st.lists(st.text("abc1=", min_size=1, max_size=12), min_size=1, max_size=8), st.sampled_from("-_"))
 def test_names_break_only_before_words(parts, joint):
@@ -123,11 +106,8 @@ def test_names_break_only_before_words(parts, joint):
     assert all(line[0].isalpha() for line in lines[1:]) or width == 40
 
 
-def test_a_space_after_a_full_line_takes_no_line_of_its_own():
+def test_a_space_after_a_full_line_takes_no_line_and_a_word_too_long_for_any_column_is_cut():
     assert broken("parties.hostile.kind = flip", 20) == ["parties.hostile.kind", "= flip"]
-
-
-def test_a_word_too_long_for_any_column_is_cut():
     assert name_width(["a-" + "b" * 90]) == 40
     assert broken("a-" + "b" * 90, 40) == ["a-", "b" * 40, "b" * 40, "b" * 10]
     assert name_width(["a-" + "b" * 30, "c"]) == 30
@@ -140,7 +120,7 @@ def test_rows_with_and_without_swept_keys_are_told_apart():
     ]  # fmt: skip
 
 
-def test_an_epsilon_without_a_guarantee_is_claimed():
+def test_an_epsilon_without_a_guarantee_is_claimed_and_makes_its_variant_non_private():
     rows = [row("x-published", epsilon, unit="none", metric="l1", value=0.3) for epsilon in (0.5, 1.0)]
     rows += [row("x-off", math.inf, metric="l1", value=0.1), row("x", metric="l1", value=0.2)]
     claimed, off, kept = summarise(rows)
@@ -148,23 +128,18 @@ def test_an_epsilon_without_a_guarantee_is_claimed():
     assert claimed.label == "published (NON-PRIVATE)"
     assert claimed.to_dict()["non_private"]
     assert [value["epsilon"] for value in claimed.to_dict()["values"]] == [0.5, 1.0]
-
-
-def test_one_release_without_a_guarantee_makes_its_variant_non_private():
     [both] = summarise([row(epsilon=0.5), row(epsilon=2.0, unit="none")])
-    assert both.non_private
-    assert both.claiming
+    assert (both.non_private, both.claiming) == (True, True)
 
 
-def test_what_is_compared_is_the_metric_that_is_there():
+def test_what_is_compared_is_the_metric_that_is_there_and_delta_that_of_the_weakest_promise():
     rows = [row(metric="l1_at_0.1", value=0.3), row(metric="l1", value=0.2), row(metric="bytes_per_party", value=9.0)]
     assert [(s.metric, s.by_epsilon[1.0].mean) for s in summarise(rows)] == [("l1", 0.2)]
     assert summarise(rows[2:]) == []
-
-
-def test_delta_is_that_of_the_weakest_promise():
     [only] = summarise([row(epsilon=0.5), row(epsilon=2.0, delta=1e-6), row(epsilon=1.0, delta=1e-9)])
     assert only.delta == 1e-6
+    record = summarise([row("pooled", math.inf)])[0].to_dict()
+    assert (record["values"][0]["epsilon"], record["non_private"]) == (None, True)
 
 
 def missing(aim, kept, split, value):
@@ -201,15 +176,11 @@ def test_what_is_not_private_is_there_at_every_epsilon():
     assert pooled.at(2.0).mean == 0.9
 
 
-@pytest.mark.parametrize(
-    ("metric", "ends"), [("accuracy", (0.0, 1.0)), ("auc", (0.0, 1.0)), ("l1", (0.0, 2.0)), ("mse", (0.0, None))]
-)
-def test_what_is_shown_of_an_interval_lies_within_what_the_metric_can_have(metric, ends):
+def test_what_is_shown_of_an_interval_lies_within_what_the_metric_can_have():
     spread = Spread.of({0: [0.1], 1: [2.0], 2: [0.3]})
-    low, high = spread.interval_of(metric)
-    assert low == ends[0]
-    assert high == (spread.interval[1] if ends[1] is None else ends[1])
-    assert Spread.of({0: [0.1], 1: [2.0], 2: [0.3]}).interval_of("seconds") == spread.interval
+    low, high = spread.interval
+    for metric, ends in (("accuracy", (0, 1)), ("auc", (0, 1)), ("l1", (0, 2)), ("mse", (0, high)), ("t", (low, high))):
+        assert spread.interval_of(metric) == ends
 
 
 def test_two_splits_are_points_and_show_no_interval():
@@ -241,17 +212,11 @@ def test_what_all_of_a_protocol_have_and_what_follows_from_the_rest_is_left_out(
     ]  # fmt: skip
 
 
-def test_the_protocol_is_left_out_where_there_is_no_other():
+def test_the_protocol_is_left_out_where_there_is_no_other_and_names_stay_apart():
     names = ["x", "x-a", "x-b=2-c", "constant"]
     assert list(labels({name: name.split("-")[0] for name in names}).values()) == ["x", "a", "c", "constant"]
     assert labels({"x-a": "x"}) == {"x-a": "x"}
-
-
-def test_the_protocol_without_its_noise_is_called_so():
     assert labels({"x": "x", "noise_free": "noise_free"}) == {"x": "x", "noise_free": "without noise"}
-
-
-def test_names_that_would_be_alike_stay_whole():
     assert labels({"x": "x", "x-a": "x", "a": "x"}) == {"x": "x", "x-a": "x-a", "a": "a"}
 
 

@@ -14,11 +14,10 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
+from support.figure_rows import row
 
 from scenarios.reports.summary import Spread, VariantSummary, broken, summarise
-from scenarios.reports.tables import Cell, Line, Table, fitting, pivots, results, tables
-from scenarios.reports.tables import measured as tables_measured
-from scenarios.scores.scoring import ACCURACY
+from scenarios.reports.tables import Cell, Line, Table, fitting, measured, pivots, results, tables
 
 
 def summary(variant, value, unit="label", place=(), **swept):
@@ -31,42 +30,29 @@ def summary(variant, value, unit="label", place=(), **swept):
 
 def shown(pivot):
     """Corner, columns and lines of a table, numbers for all but a last column of ratios."""
-    return (
-        pivot.corner,
-        [column for column in pivot.columns if column != "ratio"],
-        [
-            (line.name, [float(cell.text) if cell.text else None for cell in measured(pivot, line)])
-            for line in pivot.lines
-        ],
-    )
-
-
-def measured(pivot, line):
-    return line.cells[:-1] if "ratio" in pivot.columns else line.cells
+    last = -1 if "ratio" in pivot.columns else None
+    lines = [(line.name, [float(cell.text) if cell.text else None for cell in line.cells[:last]])
+             for line in pivot.lines]  # fmt: skip
+    return pivot.corner, pivot.columns[:last], lines
 
 
 def ratios(pivot):
     return tuple(line.cells[-1].text for line in pivot.lines) if "ratio" in pivot.columns else ()
 
 
-def test_one_swept_number_stands_against_epsilon_in_the_order_of_numbers():
-    [pivot] = pivots(
-        [summary("llp-size=16", 3.0, size=16), summary("llp", 5.0, size=64), summary("llp-size=8", 1.0, size=8)]
-    )
+def test_one_swept_number_stands_against_epsilon_in_the_order_of_numbers_and_two_against_each_other():
+    [pivot] = pivots([summary(f"llp-size={k}", value, size=k) for k, value in ((16, 3.0), (64, 5.0), (8, 1.0))])
     assert pivot.title == "llp"
     assert shown(pivot) == (
         "size", ["ε = 1", "ε = 2"], [("8", [1.0, 2.0]), ("16", [3.0, 6.0]), ("64", [5.0, 10.0])]
     )  # fmt: skip
-
-
-def test_two_stand_against_each_other_at_every_epsilon():
     cells = [(4, 10, 1.0), (4, 20, 2.0), (8, 10, 3.0)]
     found = pivots([summary(f"llp-size={k}-bags={m}", value, size=k, bags=m) for k, m, value in cells])
     assert [pivot.title for pivot in found] == ["llp, ε = 1", "llp, ε = 2"]
     assert shown(found[1]) == ("size, by bags", ["10", "20"], [("4", [2.0, 4.0]), ("8", [6.0, None])])
 
 
-def test_other_options_places_and_protocols_have_tables_of_their_own():
+def test_other_options_places_protocols_and_swept_numbers_have_tables_of_their_own():
     listed = [
         *(summary(f"llp-size={k}", 1.0, size=k) for k in (4, 8)),
         *(summary(f"llp-size={k}-gaussian", 1.0, size=k) for k in (4, 8)),
@@ -76,12 +62,8 @@ def test_other_options_places_and_protocols_have_tables_of_their_own():
     found = pivots(listed)
     assert [pivot.title for pivot in found] == ["llp", "llp-gaussian", "llp, parties.count = 9", "lba-off"]
     assert found[3].columns == ["NON-PRIVATE"]
-
-
-def test_further_swept_numbers_make_further_tables():
     listed = [summary(f"llp-a={a}-b={b}-c={c}", 1.0, a=a, b=b, c=c) for a in (1, 2) for b in (1, 2) for c in (1, 2)]
-    titles = [pivot.title for pivot in pivots(listed)]
-    assert titles == [f"llp, c = {c}, ε = {e}" for c in (1, 2) for e in (1, 2)]
+    assert [pivot.title for pivot in pivots(listed)] == [f"llp, c = {c}, ε = {e}" for c in (1, 2) for e in (1, 2)]
 
 
 def placed(variant, source, by_epsilon, metric="accuracy", default=False, **others):
@@ -113,13 +95,10 @@ def test_variants_stand_against_a_swept_text_at_every_epsilon():
     assert one.notes == ["Ratio: by how much mo is worse than pooled, as a share of pooled"]
 
 
-def test_of_errors_the_ratio_says_how_much_larger_they_are():
+def test_of_errors_the_ratio_says_how_much_larger_they_are_and_without_pooled_there_is_none():
     [one, _] = pivots(two_sources("mse"))
     assert "percent" not in one.caption
     assert ratios(one) == ("-0.200", "-0.200")
-
-
-def test_without_pooled_there_is_no_ratio_and_without_epsilon_one_table():
     assert ratios(pivots([s for s in two_sources() if s.variant != "pooled"])[0]) == ()
     [only] = pivots([s for s in two_sources() if s.unit == "none"])
     assert (only.title, ratios(only)) == ("NON-PRIVATE", ())
@@ -132,11 +111,8 @@ def test_further_settings_have_tables_of_their_own_and_numbers_have_none():
     ]  # fmt: skip
     assert pivots([placed(v, "A", {1.0: 0.5}, rows=n) for v in "ab" for n in ("10", "20")]) == []
     assert pivots([placed("a", s, {1.0: 0.5}) for s in "AB"]) == []
-
-
-@pytest.mark.parametrize("swept", [{}, {"size": 4}, {"noise": "laplace"}])
-def test_nothing_is_tabulated_where_nothing_is_swept_over_numbers(swept):
-    assert pivots([summary("llp", 1.0, **swept)]) == []
+    for swept in ({}, {"size": 4}, {"noise": "laplace"}):
+        assert pivots([summary("llp", 1.0, **swept)]) == []
 
 
 def test_a_cell_is_mean_and_deviation_or_the_single_value():
@@ -146,6 +122,10 @@ def test_a_cell_is_mean_and_deviation_or_the_single_value():
     assert Cell.of(Spread.of({3: [0.25]}), "accuracy") == Cell("0.250")
     assert Cell.of(Spread.of({3: [0.25]}), "accuracy", percent=True) == Cell("25.0")
     assert Cell.of(None, "accuracy") == Cell()
+    few = replace(summary("a", 0.5), metric="accuracy", by_epsilon={1.0: Spread.of({0: [0.25], 1: [0.75]})})
+    table = results([few])
+    assert table.lines[0].cells[0].interval == "0.250 and 0.750"
+    assert table.notes == ["Below a mean of two splits: the mean of each, as two are too few for an interval"]
 
 
 def test_variants_stand_over_epsilons_in_their_settings():
@@ -164,8 +144,7 @@ def test_variants_stand_over_epsilons_in_their_settings():
 )
 def test_a_table_fits_a_page_as_it_is_or_exchanged_or_folded(lines, columns, shape, folded):
     made = [Line(f"line {i}", [Cell(f"{i}.{j} ± 0.1234") for j in range(columns)]) for i in range(lines)]
-    whole = Table("title", "corner", [f"column {j}" for j in range(columns)], made, "caption", ["note"])
-    found = fitting(whole)
+    found = fitting(Table("title", "corner", [f"column {j}" for j in range(columns)], made, "caption", ["note"]))
     assert ((len(found.lines), len(found.columns)), found.folded) == (shape, folded)
     assert (found.caption, found.notes) == ("caption", ["note"])
     cells = {
@@ -183,36 +162,12 @@ def test_lines_of_variants_are_folded_and_never_exchanged():
     assert (found.lines, found.folded) == (made, True)
 
 
-def test_a_mean_of_two_splits_says_what_stands_below_it():
-    few = replace(summary("a", 0.5), metric="accuracy", by_epsilon={1.0: Spread.of({0: [0.25], 1: [0.75]})})
-    table = results([few])
-    assert table.lines[0].cells[0].interval == "0.250 and 0.750"
-    assert table.notes == ["Below a mean of two splits: the mean of each, as two are too few for an interval"]
-
-
-def readings_summary(*by_split: list[float]) -> VariantSummary:
-    spread = {1.0: Spread.of(dict(enumerate(by_split)))}
-    return VariantSummary("soft_vote", "soft_vote", True, "party", 0.0, {}, ACCURACY.name, spread)
-
-
-def test_releases_and_splits_are_counted_over_all_settings() -> None:
-    few, more = readings_summary([0.8]), readings_summary([0.8, 0.7], [0.9])
-    assert tables_measured([few]) == "Means are over 1 release at each ε (1 split of the data)."
-    assert tables_measured([more]) == "Means are over 3 releases at each ε (2 splits of the data)."
-    assert re.search(r"1.*3.*1.*2", tables_measured([few, more]))
-
-
-def test_without_a_guarantee_there_is_nothing_to_count() -> None:
-    assert tables_measured([]) == "No variant of this run has a guarantee."
-
-
-def row(variant="soft_vote", epsilon=1.0, split=0, noise=0, value=0.5, metric="accuracy", **more):
-    base = {
-        "scenario": "s", "protocol": variant.split("-")[0], "variant": variant, "default": 0, "epsilon": epsilon,
-        "delta": 0.0, "unit": "none" if math.isinf(epsilon) else "party", "split": split, "noise": noise,
-        "metric": metric, "value": value,
-    }  # fmt: skip
-    return base | more
+def test_releases_and_splits_are_counted_over_all_settings_where_there_is_a_guarantee() -> None:
+    few, more = summarise([row()]), summarise([row(value=0.8), row(noise=1, value=0.7), row(split=1, value=0.9)])
+    assert measured(few) == "Means are over 1 release at each ε (1 split of the data)."
+    assert measured(more) == "Means are over 3 releases at each ε (2 splits of the data)."
+    assert re.search(r"1.*3.*1.*2", measured([*few, *more]))
+    assert measured([]) == "No variant of this run has a guarantee."
 
 
 def terminal_shown(summaries, width):
@@ -240,19 +195,19 @@ def test_table_fits_the_terminal_and_says_everything(width):
     assert text.count("± 0.007") == 10
 
 
-def test_few_epsilons_stand_on_one_line():
+def test_few_epsilons_stand_on_one_line_and_nothing_is_said_of_intervals_which_are_not_shown():
     assert "0.815 ± 0.007" in terminal_shown(summarise([row(value=0.81), row(noise=1, value=0.82)]), 80)
+    assert tables([], 100) == []
+    text = terminal_shown(summarise([row(split=split, value=0.25 + 0.5 * split) for split in (0, 1)]), 80)
+    assert "0.500 ± 0.354" in text
+    assert "two splits" not in text
+    assert "0.250" not in text
 
 
 def test_table_takes_names_as_text():
-    rows = [row("[red]x[/red]", **{"data.source": "[/]"})]
-    text = terminal_shown(summarise(rows), 100)
+    text = terminal_shown(summarise([row("[red]x[/red]", **{"data.source": "[/]"})]), 100)
     assert "[red]x[/red]" in text
     assert "data.source = [/]" in text
-
-
-def test_where_nothing_was_scored_there_is_no_table():
-    assert tables([], 100) == []
 
 
 def test_many_epsilons_are_shown_in_blocks_that_keep_names_whole():
@@ -327,10 +282,3 @@ def test_a_setting_stands_once_above_its_variants():
         "data.source = digits", "soft_vote", "majority_vote", "",
         "data.source = rather_a_very_", "long_name", "soft_vote", "majority_vote",
     ]  # fmt: skip
-
-
-def test_nothing_is_said_of_intervals_which_are_not_shown():
-    text = terminal_shown(summarise([row(split=split, value=0.25 + 0.5 * split) for split in (0, 1)]), 80)
-    assert "0.500 ± 0.354" in text
-    assert "two splits" not in text
-    assert "0.250" not in text

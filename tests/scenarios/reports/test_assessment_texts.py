@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 
-from support.verdict_rows import SPLITS, around, beside
-from support.verdict_rows import rows as verdict_rows_rows
+from support.verdict_rows import SPLITS, around, beside, rows
 
 from scenarios.reports.assessment import Known, verdicts
 from scenarios.reports.assessment_texts import bag_remarks, constant_answer, told
@@ -21,40 +20,33 @@ def said(*values, epsilons=(1.0, 3.0), diagnosed=False, **baselines):
     """The sentences of releases about these values."""
     known = beside(**baselines)
     for epsilon, value in zip(epsilons, values, strict=False):
-        known += verdict_rows_rows("soft_vote", "accuracy", value, epsilon)
+        known += rows("soft_vote", "accuracy", value, epsilon)
     return [sentence for _, sentence in told(verdicts(known), NO)]
 
 
 def test_every_epsilon_has_a_verdict_and_equal_ones_share_a_sentence():
     known = beside()
     for epsilon, value in ((0.1, 0.5), (1.0, 0.7), (3.0, 0.8)):
-        known += verdict_rows_rows(
-            "soft_vote", "accuracy", [value + shift for shift in (0.0, 0.001, 0.0, -0.001, 0.0)], epsilon
-        )
+        known += rows("soft_vote", "accuracy", around(value), epsilon)
     found = verdicts(known)
     assert [(one.epsilon, one.finding) for one in found] == [(0.1, "no better"), (1.0, "useful"), (3.0, "useful")]
-    sentences = told(found, "always saying “no”")
+    sentences = told(found, NO)
     assert [finding for finding, _ in sentences] == ["no better", None, "useful"]
     assert "no better than always saying “no” at ε = 0.1" in sentences[0][1]
     assert re.search(r"soft_vote.*1.*0\.1", sentences[1][1])
     assert "at ε = 1 and 3" in sentences[2][1]
     assert "50 and 75 % of that gain are kept" in sentences[2][1]
-
-
-def test_one_split_is_said_to_tell_nothing():
-    [(finding, sentence)] = told(
-        [*verdicts([*verdict_rows_rows("soft_vote", "accuracy", [0.8], 1.0), *beside(splits=1)])], "always saying “no”"
-    )
+    [(finding, sentence)] = told(verdicts([*rows("soft_vote", "accuracy", [0.8], 1.0), *beside(splits=1)]), NO)
     assert finding == "cannot be told"
     assert "raise trials.splits" in sentence
 
 
 def test_the_constant_answer_is_named_by_its_class():
-    said = verdict_rows_rows("constant", CONSTANT_CLASS, [1.0, 1.0, 0.0])
+    said = rows("constant", CONSTANT_CLASS, [1.0, 1.0, 0.0])
     assert constant_answer(said, ["yes", "no"]) == "always saying “no”"
     assert constant_answer(said, []) == "always saying one class"
-    assert "mean label" in constant_answer(verdict_rows_rows("constant", "mse", [1.0]), [])
-    assert "class shares" in constant_answer(verdict_rows_rows("constant", "l1", [1.0]), ["a", "b"])
+    assert "mean label" in constant_answer(rows("constant", "mse", [1.0]), [])
+    assert "class shares" in constant_answer(rows("constant", "l1", [1.0]), ["a", "b"])
 
 
 def test_what_protocol_and_noise_lose_is_said_where_splits_tell_it():
@@ -86,9 +78,9 @@ def test_better_in_the_mean_and_not_to_be_counted_on_is_not_called_no_better():
 
 
 def test_who_is_ahead_is_said_with_the_guarantee():
-    known = [*verdict_rows_rows("soft_vote", "accuracy", around(0.6), 1.0), *beside(individual=None)]
+    known = [*rows("soft_vote", "accuracy", around(0.6), 1.0), *beside(individual=None)]
     for name, value, delta in (("equal", 0.65, 0.0), ("looser", 0.7, 1e-6)):
-        found = verdict_rows_rows("soft_vote", "accuracy", around(value), 1.0, delta=delta)
+        found = rows("soft_vote", "accuracy", around(value), 1.0, delta=delta)
         known += [{**row, "variant": name, "default": 0} for row in found]
     assert [sentence for _, sentence in told(verdicts(known), NO)][1:] == [
         "soft_vote is behind equal at ε = 1, which with the same guarantee has accuracy 0.650",
@@ -99,12 +91,10 @@ def test_who_is_ahead_is_said_with_the_guarantee():
 def test_the_order_of_rows_is_told_beside_balanced_accuracy():
     known = []
     for name, balanced, auc in (("constant", 0.5, 0.5), ("pooled", 0.5, 0.7), ("noise_free", 0.5, 0.65)):
-        known += verdict_rows_rows(name, "accuracy", [0.97] * SPLITS) + verdict_rows_rows(
-            name, "balanced_accuracy", [balanced] * SPLITS
-        )
-        known += verdict_rows_rows(name, "auc", [auc] * SPLITS)
+        for metric, value in (("accuracy", 0.97), ("balanced_accuracy", balanced), ("auc", auc)):
+            known += rows(name, metric, [value] * SPLITS)
     for metric, value in (("accuracy", 0.97), ("balanced_accuracy", 0.5), ("auc", 0.55)):
-        known += verdict_rows_rows("soft_vote", metric, around(value), 1.0)
+        known += rows("soft_vote", metric, around(value), 1.0)
     assert [sentence for _, sentence in told(verdicts(known), NO)][-1] == (
         "soft_vote at ε = 1, as an order of rows: AUC 0.550 (0.5 is chance, all rows pooled 0.700, without its noise "
         "0.650)"
@@ -113,7 +103,7 @@ def test_the_order_of_rows_is_told_beside_balanced_accuracy():
 
 def test_where_the_curve_does_not_help_public_numbers_say_how_many_parties_it_takes():
     def with_needed(**baselines):
-        known = [*verdict_rows_rows("soft_vote", "accuracy", around(0.5), 1.0), *beside(**baselines)]
+        known = [*rows("soft_vote", "accuracy", around(0.5), 1.0), *beside(**baselines)]
         return [text for _, text in told(verdicts(known, Known(needed={("", "soft_vote", 1.0): 723})), NO)]
 
     assert with_needed()[-1] == (
@@ -127,7 +117,7 @@ ALONE = {"bags": 9.0, "error_mean_of_bags": 0.4, "error_bag_classifier": 0.1, "w
 FEW = {"bags": 2.0, "weight_bag_classifier": 1.0}
 
 
-def rows(variant, *releases):
+def bags(variant, *releases):
     return [
         {"variant": variant, "epsilon": 1.0, "split": split, "noise": 0, "metric": metric, "value": value}
         for split, told in enumerate(releases)
@@ -137,19 +127,19 @@ def rows(variant, *releases):
 
 def test_a_run_without_such_an_estimator_or_without_drift_is_not_remarked_on():
     assert bag_remarks([]) == []
-    assert bag_remarks(rows("whitened", {}, {})) == []
-    assert bag_remarks(rows("auto", ALONE, ALONE)) == []
+    assert bag_remarks(bags("whitened", {}, {})) == []
+    assert bag_remarks(bags("auto", ALONE, ALONE)) == []
 
 
 def test_numbers_are_means_over_the_releases_that_a_line_is_about():
     other = {**MIXED, "error_auto": 0.3, "weight_whitened": 0.5, "weight_regression": 0.5}
-    [line] = bag_remarks(rows("auto", MIXED, other, ALONE))
+    [line] = bag_remarks(bags("auto", MIXED, other, ALONE))
     assert line.startswith("auto: in 2 of 3 releases these bags differ in more than their ratios")
     assert re.search(r"75.*25.*L1.*0\.25", line)
 
 
 def test_every_variant_and_reason_has_its_line_the_most_frequent_first():
-    found = bag_remarks([*rows("auto", FEW, MIXED, MIXED), *rows("other", FEW)])
+    found = bag_remarks([*bags("auto", FEW, MIXED, MIXED), *bags("other", FEW)])
     assert [line.partition(":")[0] for line in found] == ["auto", "auto", "other"]
     assert "in 2 of 3 releases" in found[0]
     assert found[1].startswith("auto: in 1 of 3 releases whether bags differ")

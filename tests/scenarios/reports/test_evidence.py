@@ -5,6 +5,7 @@ What releases over periods have spent, in words.
 
 import json
 import re
+from itertools import cycle
 
 import pytest
 
@@ -41,25 +42,22 @@ def test_the_leading_variant_has_a_guarantee(make_run):
 
 
 @pytest.mark.parametrize(
-    ("entropy", "reality"), [("seed", Reality.SIMULATION), ("system", Reality.UNSEEDED), (None, Reality.SIMULATION)]
+    ("entropies", "reality"),
+    [
+        (("seed",), Reality.SIMULATION),
+        (("system",), Reality.UNSEEDED),
+        ((None,), Reality.SIMULATION),
+        (("system", "seed", "system"), Reality.SIMULATION),  # one seeded release makes a simulation
+    ],
 )
-def test_noise_of_the_system_is_real_and_parties_are_not(make_run, entropy, reality):
+def test_noise_of_the_system_is_real_and_parties_are_not(make_run, entropies, reality):
     directory = make_run()
     ledger = json.loads((directory / "ledger.json").read_text())
-    for release in ledger["worlds"][0]["releases"]:
+    for release, entropy in zip(ledger["worlds"][0]["releases"], cycle(entropies)):
         if entropy is not None:
             release["guarantee"]["parameters"]["entropy"] = entropy
     (directory / "ledger.json").write_text(json.dumps(ledger))
     assert read(directory).reality is reality
-
-
-def test_one_seeded_release_makes_a_simulation(make_run):
-    directory = make_run()
-    ledger = json.loads((directory / "ledger.json").read_text())
-    for number, release in enumerate(ledger["worlds"][0]["releases"]):
-        release["guarantee"]["parameters"]["entropy"] = "seed" if number == 1 else "system"
-    (directory / "ledger.json").write_text(json.dumps(ledger))
-    assert read(directory).reality is Reality.SIMULATION
 
 
 def test_an_earlier_run_says_what_its_protocols_say_today(make_run):
@@ -106,9 +104,8 @@ def test_a_deployed_aggregators_directory_is_real(tmp_path, simulation):
     chosen = protocol("private_labels")
     real = {} if simulation else {"simulation": False, "noise_seed": None, "draws": 1, "parties_per_node": 1}
     plan = small.plan(chosen, "private_labels", {}, tmp_path, **real)
-    placement = small.Placement(
-        plan.terms.parties, plan.run.parties_per_node, small.provider(chosen.requires), small.SEED
-    )
+    provider = small.provider(chosen.requires)
+    placement = small.Placement(plan.terms.parties, plan.run.parties_per_node, provider, small.SEED)
     small.run(plan, placement, None if simulation else small.SitesGrid())
     assert is_world(tmp_path)
     found = evidence(tmp_path)
@@ -149,7 +146,4 @@ def test_each_unit_has_a_sentence_with_its_share_and_the_budget():
 def test_one_variant_or_the_units_of_releases_alone_can_be_told():
     assert [line.split(" at ")[0] for line in spent_over_periods(LEDGER, "other")] == ["parties.count = 20, other"]
     assert ["label" in line for line in spent_over_periods(LEDGER, parts=False)] == [False, False]
-
-
-def test_runs_without_periods_have_none():
     assert spent_over_periods({"worlds": []}) == []

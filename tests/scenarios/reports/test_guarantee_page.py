@@ -78,9 +78,7 @@ def test_noise_may_be_made_elsewhere_at_another_epsilon():
     """As where parties share one noise, and make a whole one each where that is fainter."""
     places = {1.0: Place.PARTY, 2.0: Place.SHARES}
     releases = [
-        Release(variant, promised(epsilon), 8, place)
-        for variant in ("main", "other")
-        for epsilon, place in places.items()
+        Release(name, promised(epsilon), 8, place) for name in ("main", "other") for epsilon, place in places.items()
     ]
     page = view(found(Reality.SIMULATION, replace(world(LOCAL), releases=tuple(releases))))
     assert [len(role["trusted"]) for role in page["roles"]] == [2, 1, 1]  # of noise that each party adds
@@ -140,12 +138,12 @@ def test_bounds_are_rounded_up(share):
         assert share > 0.999
 
 
-@pytest.mark.parametrize("reality", Reality)
-def test_the_banner_says_whether_it_is_real(reality):
+@pytest.mark.parametrize(
+    ("reality", "title"), zip(Reality, ("SIMULATION", "SIMULATED PARTIES, REAL NOISE", "REAL"), strict=True)
+)
+def test_the_banner_says_whether_it_is_real(reality, title):
     page = view(found(reality, world(AGGREGATED, promised())))
-    assert page["title"] == {"simulation": "SIMULATION", "deployed": "REAL"}.get(
-        reality, "SIMULATED PARTIES, REAL NOISE"
-    )
+    assert page["title"] == title
     assert ("seed" in page["banner"]) is (reality is Reality.SIMULATION)
 
 
@@ -235,16 +233,10 @@ def test_damaged_artefacts_are_refused_in_a_sentence(make_run):
         write_guarantee(directory, read_results(directory / "results.csv"))
 
 
-def test_it_is_compiled_once():
+def test_templates_are_compiled_once_and_escape_values_of_which_none_may_lack():
     assert template(GUARANTEE) is template(GUARANTEE)
-
-
-def test_values_that_are_not_there_are_errors():
+    assert template(GUARANTEE).environment.from_string("{{ name }}").render(name="<b>") == "&lt;b&gt;"
     with pytest.raises(UndefinedError):
         template(GUARANTEE).render()
     with pytest.raises(TemplateNotFound):
         template("absent.html")
-
-
-def test_values_are_escaped():
-    assert template(GUARANTEE).environment.from_string("{{ name }}").render(name="<b>") == "&lt;b&gt;"

@@ -30,6 +30,10 @@ def found(*guarantees, reality=Reality.DEPLOYED, shown=LOCAL, description="what 
     return Evidence("a run", description, "2026-01-02", "0.1.0", reality, "the file p.csv", (world,), "main")
 
 
+def entry(known):
+    return drafts(known)[0]
+
+
 def todos(record, path=()):
     """Where questions are left."""
     if isinstance(record, dict):
@@ -37,10 +41,6 @@ def todos(record, path=()):
     if isinstance(record, list):
         return [place for number, value in enumerate(record) for place in todos(value, (*path, number))]
     return [".".join(map(str, path))] if isinstance(record, str) and record.startswith("TODO: ") else []
-
-
-def entry(known):
-    return drafts(known)[0]
 
 
 def test_what_one_release_promises_is_filled_in():
@@ -59,10 +59,12 @@ def test_what_one_release_promises_is_filled_in():
     assert made["basic"]["description"] == "what it is"
 
 
-def test_exact_responses_to_a_trusted_aggregator_are_not_declared_public():
+def test_exact_responses_to_a_trusted_aggregator_are_not_declared_public_and_what_was_not_recorded_is_asked():
     made = entry(found(label(1.0), shown=(Place.AGGREGATOR, (Sent("its votes", 9, False),))))["deployment"]
     assert "its votes" not in made["dp_variant"]["unprotected_quantities"]
     assert "its votes" in made["deployment_model"]["actors"]
+    made = entry(found(label(1.0), shown=(None, ())))["deployment"]
+    assert made["deployment_model"]["model_name_details"].startswith("TODO: who adds the noise")
 
 
 def test_what_nobody_told_is_asked(tmp_path):
@@ -98,14 +100,11 @@ def test_a_simulation_is_not_to_be_submitted(reality):
     assert made["status"] == "Draft"
 
 
-def test_lines_are_written_as_blocks_that_the_registry_takes(tmp_path):
+def test_lines_are_written_as_blocks_that_the_registry_takes_and_texts_of_a_run_as_texts(tmp_path):
     text = write_drafts(tmp_path, found(label(1.0)))[0].read_text()
     styles = {token.style for token in yaml.scan(text) if isinstance(token, yaml.ScalarToken)}
     assert styles == {None, "'", "|"}
     assert "    actors: |-\n" in text
-
-
-def test_texts_of_a_run_are_texts_of_the_drafts():
     hostile = "a: [b]\n- {{ 7 * 7 }} \"'# <b>"
     made = entry(replace(found(label(1.0), description=hostile), name=hostile))
     assert made["deployment"]["basic"]["name"] == made["deployment"]["basic"]["description"] == hostile
@@ -119,44 +118,34 @@ def test_nothing_is_drafted_without_a_guarantee(tmp_path):
         write_drafts(tmp_path / "none", found(label(1.0)))
 
 
-def test_what_was_not_recorded_is_asked():
-    made = entry(found(label(1.0), shown=(None, ())))
-    assert made["deployment"]["deployment_model"]["model_name_details"].startswith("TODO: who adds the noise")
-
-
 PREMISES = (
     Assumption("rows are cut", Check.ENFORCED),
     Assumption("the law is the formula's", Check.DECLARED, Keeper.SOFTWARE),
     Assumption("features are public", Check.DECLARED, Keeper.HOLDER),
 )
-TOTAL_EVALUATION = {"unit": "party", "adjacency": "replace", "releases": 2, "others": 0, "epsilon": 3.0, "delta": 1e-6}
 
 
-def evaluation_found(unit=Unit.PARTY, place=Place.AGGREGATOR, reality=Reality.SIMULATION, leading="main"):
+def questions(unit=Unit.PARTY):
+    """The questions about a simulated run, with their answers."""
     promised = Guarantee(1.0, 1e-6, unit, Adjacency.REPLACE, "gaussian", {"scale": 2.5}, PREMISES)
-    release = Release("main", promised, 8, place, (Sent("its votes", 9, place is Place.PARTY),))
-    world = World("", (release,), (TOTAL_EVALUATION,), 7, 1000, 50, 0.5, 1)
-    return Evidence("a run", "", "2026-01-02", "0.1.0", reality, "", (world,), leading)
+    shown = (Place.AGGREGATOR, (Sent("its votes", 9, False),))
+    return drafts(found(promised, reality=Reality.SIMULATION, shown=shown))[1]
 
 
-def test_every_part_of_the_pyramid_is_asked_about():
-    questions = drafts(evaluation_found())[1]
-    assert list(dict.fromkeys(one["about"] for one in questions)) == [
+def test_every_part_of_the_pyramid_is_asked_about_and_answers_are_those_of_the_run():
+    asked = questions()
+    assert list(dict.fromkeys(one["about"] for one in asked)) == [
         "reality", "epsilon", "unit of privacy", "algorithm", "utility and bias", "trust model", "implementation",
         "security", "data collection",
     ]  # fmt: skip
-
-
-def test_answers_are_those_of_the_run():
-    questions = drafts(evaluation_found())[1]
-    told = " ".join(one["answer"] for one in questions)
+    told = " ".join(one["answer"] for one in asked)
     for part in (
-        "SIMULATION", "epsilon 1, delta 1e-06.", "epsilon 3, delta 1e-06 for all data of one party",
+        "SIMULATION", "epsilon 1, delta 1e-06.", "epsilon 3, delta 0 for the label of one row",
         "gaussian (scale 2.5)", "by the code: rows are cut.", "Taken for granted: the law is the formula's.",
         "50 rows without labels",
     ):  # fmt: skip
         assert part in told
-    for one in questions:
+    for one in asked:
         assert "TODO" not in one["answer"] or one["answer"].rstrip().endswith("?")
 
 
@@ -168,5 +157,5 @@ def test_answers_are_those_of_the_run():
     ],
 )  # fmt: skip
 def test_whether_a_whole_person_is_protected_follows_from_the_unit(unit, said):
-    [_, person] = [one for one in drafts(evaluation_found(unit))[1] if one["about"] == "unit of privacy"]
+    [_, person] = [one for one in questions(unit) if one["about"] == "unit of privacy"]
     assert said in person["answer"]

@@ -36,21 +36,19 @@ def kept(sent, parts, **fields):
     return gate
 
 
-def test_only_the_draw_and_the_party_that_stand_out_are_corrected():
-    sent = answers(50.0)
+def test_only_the_draw_and_the_party_that_stand_out_are_corrected_in_any_order_and_cohorts():
+    sent, order = answers(50.0), np.random.default_rng(1).permutation(PARTIES)
     moved, clipped = kept(sent, [np.arange(PARTIES)]).correction(1.0, 1.0, alike=False)
     assert 7 in clipped
     assert len(clipped) < PARTIES / 2
     assert not moved[0].any()
     assert -50 < moved[1, 2] < -45
-
-
-def test_the_order_and_cohorts_of_answers_do_not_matter():
-    sent, order = answers(50.0), np.random.default_rng(1).permutation(PARTIES)
-    whole = kept(sent, [np.arange(PARTIES)]).correction(1.0, 1.0, alike=False)
     parts = kept(sent, np.split(order, [3, 20])).correction(1.0, 1.0, alike=False)
-    for one, other in zip(whole, parts, strict=True):
+    for one, other in zip((moved, clipped), parts, strict=True):
         np.testing.assert_array_equal(one, other)
+    few = kept(sent, [np.arange(4, 11)])  # too few of many that answer are summed as they come
+    assert few.kept
+    assert not few.correction(1.0, 1.0, alike=False)[0].any()
 
 
 def test_alike_parties_differ_by_the_chance_of_their_rows_too():
@@ -78,12 +76,6 @@ def test_nothing_is_kept_beyond_public_limits(fields, limits, monkeypatch):
     moved, clipped = gate.correction(1.0, 1.0, alike=False)
     assert not moved.any()
     assert not len(clipped)
-
-
-def test_too_few_of_many_that_answer_are_summed_as_they_come():
-    gate = kept(answers(50.0), [np.arange(4, 11)])
-    assert gate.kept
-    assert not gate.correction(1.0, 1.0, alike=False)[0].any()
 
 
 def test_changes_add_up_over_questions():
@@ -144,7 +136,7 @@ def test_as_many_honest_answers_are_changed_as_may_be_and_no_more(noise, monkeyp
     assert 0.04 < changed.mean() <= 0.11  # a fifth less where the two rules see the same
 
 
-def test_randomised_response_and_noise_on_the_sum_have_a_range_each():
+def test_randomised_response_and_noise_on_the_sum_have_a_range_each_and_longer_vectors_reach_further():
     question = moment(noise="auto")
     below = float(question.response_below)
     few, many = below - 1, below
@@ -152,39 +144,36 @@ def test_randomised_response_and_noise_on_the_sum_have_a_range_each():
     assert found.norms[0] == pytest.approx(question.response().reaches(np.array([few]), 4, BEYOND)[1][0], rel=1e-5)
     deviation = question.mechanism().variance() ** 0.5
     assert many + 2 * deviation < found.norms[1] < many + 16 * deviation  # pure noise reaches far
-
-
-def test_rows_that_add_longer_vectors_reach_further():
     question = row_moments()
     found = HonestSums(question).range_of(np.array([10.0, 20.0]))
     np.testing.assert_allclose(np.diff(found.norms), 10 * question.longest, rtol=1e-5)
 
 
-PARTIES_SPECTRAL_GATE, WIDTH_SPECTRAL_GATE = 100, 20
-HARM = np.eye(1, WIDTH_SPECTRAL_GATE)[0]
+MANY, WIDE = 100, 20
+HARM = np.eye(1, WIDE)[0]
 
 
-def noise(key=0, parties=PARTIES_SPECTRAL_GATE, width=WIDTH_SPECTRAL_GATE):
+def noise(key=0, parties=MANY, width=WIDE):
     return np.random.default_rng(key).normal(size=(parties, width))
 
 
 def test_noise_is_left_alone_whatever_it_is_added_to():
     clipped = 0
     for key in range(40):
-        weights = np.random.default_rng(key).uniform(0.5, 1.5, PARTIES_SPECTRAL_GATE)
-        signal = 5 * np.random.default_rng(-key % 97).normal(size=WIDTH_SPECTRAL_GATE)
+        weights = np.random.default_rng(key).uniform(0.5, 1.5, MANY)
+        signal = 5 * np.random.default_rng(-key % 97).normal(size=WIDE)
         sent = weights[:, None] * signal + noise(key)
         found, changed = gated(sent, weights, 1.0)
         np.testing.assert_array_equal(found[~changed], sent[~changed])
         clipped += changed.sum()
-    assert clipped <= 0.01 * 40 * PARTIES_SPECTRAL_GATE
+    assert clipped <= 0.01 * 40 * MANY
 
 
 @pytest.mark.parametrize("hostile", [1, 10])
 def test_a_shift_of_the_sum_is_less_than_a_few_deviations_for_each_hostile_party(hostile):
     sent = noise()
     sent[:hostile] += 25 * HARM
-    found, changed = gated(sent, np.ones(PARTIES_SPECTRAL_GATE), 1.0)
+    found, changed = gated(sent, np.ones(MANY), 1.0)
     assert changed[:hostile].all()
     before, after = (sent.sum(axis=0) - noise().sum(axis=0), found.sum(axis=0) - noise().sum(axis=0))
     assert before @ HARM == pytest.approx(25 * hostile)
@@ -193,12 +182,12 @@ def test_a_shift_of_the_sum_is_less_than_a_few_deviations_for_each_hostile_party
 
 
 def test_parties_that_differ_by_more_than_noise_keep_their_answers():
-    sent = noise() + np.outer(np.linspace(-10, 10, PARTIES_SPECTRAL_GATE), HARM)
-    found, changed = gated(sent, np.ones(PARTIES_SPECTRAL_GATE), 1.0)
+    sent = noise() + np.outer(np.linspace(-10, 10, MANY), HARM)
+    found, changed = gated(sent, np.ones(MANY), 1.0)
     assert not changed.any()
     np.testing.assert_array_equal(found, sent)
     # Declared to be alike, their spread is chance, which the variance then has in it.
-    assert gated(0.1 * sent, np.ones(PARTIES_SPECTRAL_GATE), 0.01 + 0.36)[1].sum() == 0
+    assert gated(0.1 * sent, np.ones(MANY), 0.01 + 0.36)[1].sum() == 0
 
 
 @pytest.mark.parametrize("sizes", [[1] * 98 + [1000] * 2, [5] * 19 + [5000], [1] * 100 + [1000] * 5])
@@ -209,7 +198,7 @@ def test_large_parties_beside_small_ones_keep_their_answers(sizes, differ):
     weights = rows / rows.mean()
     for key in range(5):
         random = np.random.default_rng(key)
-        signal = random.normal(size=WIDTH_SPECTRAL_GATE) + differ * random.normal(size=(len(rows), WIDTH_SPECTRAL_GATE))
+        signal = random.normal(size=WIDE) + differ * random.normal(size=(len(rows), WIDE))
         sent = rows[:, None] * signal + noise(key, len(rows))
         found, changed = gated(sent, weights, 1.0)
         assert not changed[rows > 100].any()
@@ -231,10 +220,10 @@ def test_the_centre_has_least_weighted_deviations(key, parties):
 
 
 def test_a_direction_in_which_parties_differ_hides_no_other():
-    sent = noise() + np.outer(np.linspace(-10, 10, PARTIES_SPECTRAL_GATE), HARM)
-    other, hostile = np.eye(2, WIDTH_SPECTRAL_GATE)[1], np.random.default_rng(1).permutation(PARTIES_SPECTRAL_GATE)[:8]
+    sent = noise() + np.outer(np.linspace(-10, 10, MANY), HARM)
+    other, hostile = np.eye(2, WIDE)[1], np.random.default_rng(1).permutation(MANY)[:8]
     sent[hostile] += 12 * other
-    found, changed = gated(sent, np.ones(PARTIES_SPECTRAL_GATE), 1.0)
+    found, changed = gated(sent, np.ones(MANY), 1.0)
     assert changed[hostile].all()
     shift = found.sum(axis=0) - sent.sum(axis=0)
     assert shift @ other < -60

@@ -30,31 +30,22 @@ from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise.additive import calibrate
 from federation.numerics.rows import contrasts
 
+SIZES = {"features": 10, "regularisation": 0.1, "parties": 100, "epsilon": 1.0, "rows": 1000, "best_norm": 1.0}
 
-def test_the_bound_of_theorem_4_is_its_three_terms():
+
+def test_the_bound_of_theorem_4_is_its_three_terms_and_falls_with_all_that_helps():
     sizes = {"features": 10, "regularisation": 0.5, "parties": 20, "epsilon": 2.0, "rows": 100, "best_norm": 3.0}
     found = excess_risk_bound(**sizes, noise_failure=0.1, sample_failure=0.2)
     noise = 4 * 10**2 * 0.75 * math.log(100) ** 2 / (0.5**2 * 20**2 * 2**2)
     assert found == pytest.approx(noise + 16 * (32 + math.log(5)) / 50 + 0.25 * 9)
-
-
-def test_the_bound_of_theorem_4_is_vacuous_at_the_size_of_the_papers_experiments():
-    found = excess_risk_bound(features=300, regularisation=1e-4, parties=1000, epsilon=10.0, rows=1352, best_norm=10.0)
-    assert found == pytest.approx(6.8e6, rel=0.01)  # a useless classifier has risk ln 2
-
-
-def test_the_bound_of_theorem_4_falls_with_all_that_helps():
-    sizes = {"features": 10, "regularisation": 0.1, "parties": 100, "epsilon": 1.0, "rows": 1000, "best_norm": 1.0}
-    whole = excess_risk_bound(**sizes)
+    published = {"features": 300, "regularisation": 1e-4, "parties": 1000, "epsilon": 10.0, "rows": 1352}
+    assert excess_risk_bound(**published, best_norm=10.0) == pytest.approx(6.8e6, rel=0.01)  # vacuous: ln 2 is useless
+    whole = excess_risk_bound(**SIZES)
     for name, factor in (("parties", 10), ("epsilon", 10), ("rows", 10), ("features", 0.5), ("best_norm", 0.5)):
-        assert excess_risk_bound(**{**sizes, name: type(sizes[name])(sizes[name] * factor)}) < whole
-
-
-@pytest.mark.parametrize("change", [{"parties": 0}, {"epsilon": math.inf}, {"noise_failure": 0.0}, {"best_norm": -1.0}])
-def test_numbers_out_of_range_are_refused(change):
-    sizes = {"features": 10, "regularisation": 0.1, "parties": 100, "epsilon": 1.0, "rows": 1000, "best_norm": 1.0}
-    with pytest.raises(InputError, match=next(iter(change))):
-        excess_risk_bound(**{**sizes, **change})
+        assert excess_risk_bound(**{**SIZES, name: type(SIZES[name])(SIZES[name] * factor)}) < whole
+    for change in ({"parties": 0}, {"epsilon": math.inf}, {"noise_failure": 0.0}, {"best_norm": -1.0}):
+        with pytest.raises(InputError, match=next(iter(change))):
+            excess_risk_bound(**{**SIZES, **change})
 
 
 def simulated(classes, rank, noise, epsilon, draws=120, rows=150, seed=1):
@@ -87,7 +78,7 @@ def test_hardly_any_noise_leaves_every_class_and_nothing_but_noise_leaves_chance
     assert measured.mean() == pytest.approx(1 / 4, abs=0.05)
 
 
-def test_two_classes_have_a_closed_form():
+def test_two_classes_have_a_closed_form_and_a_value_of_zero_says_nothing():
     """One row, one coordinate: Phi(sqrt(rho) |score difference| / (deviation of the difference))."""
     mechanism = calibrate("gaussian", sensitivity=0.1, dimension=1, epsilon=1.0, delta=1e-2)
     deviation = math.sqrt(mechanism.variance())
@@ -95,9 +86,6 @@ def test_two_classes_have_a_closed_form():
     noisy = np.array([[3 * deviation]])
     expected = norm.cdf(math.sqrt(1 - 1 / 9) * 3)
     assert expected_agreement(scores, noisy, mechanism)[0] == pytest.approx(expected, rel=1e-12)
-
-
-def test_a_value_of_zero_says_nothing():
     mechanism = calibrate("gaussian", sensitivity=0.1, dimension=6, epsilon=1.0, delta=1e-2)
     scores = LinearScores.of_features(np.ones((5, 2)), contrasts(4), np.ones(2))
     assert expected_agreement(scores, np.zeros((1, 6)), mechanism)[0] == pytest.approx(1 / 4, abs=1e-6)
@@ -119,9 +107,8 @@ def test_released_models_agree_with_the_noise_free_one_as_predicted(name, classe
     truth = (rows @ random.normal(size=(8, classes))).argmax(axis=1)
     votes = np.where(random.random(votes.shape) < 0.4, truth, votes)  # a common opinion among random ones
     prepared = chosen.prepare(ensemble(votes, rows, classes))
-    mechanism = calibrate(
-        "gaussian", sensitivity=prepared.sensitivity, dimension=len(prepared.value), epsilon=0.6, delta=1e-6
-    )
+    known = {"sensitivity": prepared.sensitivity, "dimension": len(prepared.value)}
+    mechanism = calibrate("gaussian", **known, epsilon=0.6, delta=1e-6)
     noisy = mechanism.release(prepared.value, NoiseBits(3, name), 40)
     predicted = expected_agreement(prepared.scores, noisy, mechanism)
     clean = (rows @ prepared.decode(prepared.value[None], mechanism)[0].T).argmax(axis=1)
@@ -140,9 +127,8 @@ def test_a_release_is_diagnosed_by_what_it_has():
         ({"perturb": "output", "protect": "party_and_auxiliary_row"}, {"noise_to_signal"}),
     ):
         prepared = SoftVote(**options).prepare(world)
-        mechanism = calibrate(
-            "pure", sensitivity=prepared.sensitivity, dimension=len(prepared.value), epsilon=1.0, delta=0.0
-        )
+        known = {"sensitivity": prepared.sensitivity, "dimension": len(prepared.value)}
+        mechanism = calibrate("pure", **known, epsilon=1.0, delta=0.0)
         found = diagnose(prepared, mechanism, mechanism.release(prepared.value, NoiseBits(1, "d"))[0])
         assert set(found) == keys
         assert json.loads(json.dumps(found)) == found
@@ -157,23 +143,18 @@ def test_the_noise_has_a_word(noise, word):
     assert Expected(0.1, noise, "guess", "it holds").loss == word
 
 
-def test_it_is_hopeless_where_the_same_answer_for_all_is_as_good():
+def test_it_is_hopeless_where_the_same_answer_for_all_is_as_good_and_numbers_that_are_none_are_refused():
     assert Expected(0.2, 0.1, "exact", "it holds", constant=0.2).hopeless
     assert not Expected(0.19, 0.1, "exact", "it holds", constant=0.2).hopeless
     assert not Expected(5.0, 0.1, "exact", "it holds").hopeless
-
-
-@pytest.mark.parametrize("numbers", [(-1, None, None), (0.1, math.nan, None), (0.1, 0.1, -0.5)])
-def test_numbers_that_are_none_are_refused(numbers):
-    error, noise, constant = numbers
-    with pytest.raises(InputError, match="0"):
-        Expected(error, noise, "guess", "it holds", constant)
+    for error, noise, constant in ((-1, None, None), (0.1, math.nan, None), (0.1, 0.1, -0.5)):
+        with pytest.raises(InputError, match="0"):
+            Expected(error, noise, "guess", "it holds", constant)
 
 
 def test_an_expectation_names_what_it_assumes_and_the_most_frequent_class():
-    found = expected_accuracy(
-        0.42, PublicNumbers(1e-6, classes=4, attainable=0.85, majority=0.6), "guess", "parties agree"
-    )
+    known = PublicNumbers(1e-6, classes=4, attainable=0.85, majority=0.6)
+    found = expected_accuracy(0.42, known, "guess", "parties agree")
     assert found.error == pytest.approx(1 - (0.25 + 0.6 / 2))
     assert found.constant == pytest.approx(0.4)
     assert found.assuming == "0.85 can be had without noise and parties agree"

@@ -55,16 +55,22 @@ class Plain(Protocol):
         raise AssertionError("nobody audits it")
 
 
-def test_a_protocol_needs_classes_of_any_number_and_takes_any_setting():
+def test_a_protocol_needs_classes_of_any_number_takes_any_setting_and_expects_no_error():
     assert Requires() == Requires("classes", False, False, False, False, ())
-    assert Plain().check_setting([{"whiten": 3}], {"name": "GaussianNB"}) is None
-
-
-def test_without_a_formula_no_error_is_expected_and_no_option_is_idle():
+    with pytest.raises(FrozenInstanceError):
+        Requires().bags = True
     plain = Plain()
+    assert plain.check_setting([{"whiten": 3}], {"name": "GaussianNB"}) is None
     assert plain.expected_error(PublicNumbers(1e-6), 1.0) is None
     assert (plain.idle(), plain.why_default) == ({}, ())
     assert Plain.why_refused("noise", "loud") is None
+
+
+def test_trusts_are_named_as_scenarios_name_them_the_most_first():
+    assert [str(trust) for trust in Trust] == ["aggregator", "secure", "none"]
+    assert Trust("secure") is Trust.SECURE
+    assert Plain().noise_at(Trust.SECURE) == Refused("parties trust nobody")
+    assert Plain().noise_at(Trust.NONE) is Place.PARTY
 
 
 @pytest.mark.parametrize("name", ["default", "rule", "validated"])
@@ -83,52 +89,27 @@ def test_what_a_protocol_must_say_has_no_default(missing):
         found()
 
 
-def test_trusts_are_named_as_scenarios_name_them_the_most_first():
-    assert [str(trust) for trust in Trust] == ["aggregator", "secure", "none"]
-    assert Trust("secure") is Trust.SECURE
-    assert Plain().noise_at(Trust.SECURE) == Refused("parties trust nobody")
-    assert Plain().noise_at(Trust.NONE) is Place.PARTY
-
-
-def test_needs_do_not_change():
-    with pytest.raises(FrozenInstanceError):
-        Requires().bags = True
-
-
 @dataclass(frozen=True)
 class Options:
     size: int = 4
     widths: tuple[int, ...] = (3, 2)
 
 
-@pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan])
-def test_what_must_be_positive_is_a_finite_number_above_zero(value):
-    require_positive("ridge", 5e-324)
-    with pytest.raises(InputError, match=rf"ridge.*{value}"):
-        require_positive("ridge", value)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (Options(size=5), "size belongs to learner: network; remove it or choose that"),
-        (Options(5, (1,)), "size and widths belong to learner: network; remove them or choose that"),
-    ],
-)
+@pytest.mark.parametrize(("options", "words"), [
+    (Options(size=5), "size belongs to learner: network; remove it or choose that"),
+    (Options(5, (1,)), "size and widths belong to learner: network; remove them or choose that"),
+    (Options(widths=[2, 3]), "widths belongs to learner: network; remove it or choose that"),
+])  # fmt: skip
 def test_options_are_refused_away_from_home_when_they_are_not_the_defaults(options, words):
     refuse_misplaced(options, ("size", "widths"), "learner: network", True)
+    refuse_misplaced(options, (), "learner: network", False)
+    refuse_misplaced(Options(widths=[3, 2]), ("size", "widths"), "learner: network", False)
     with pytest.raises(InputError, match=f"^{words}$"):
         refuse_misplaced(options, ("size", "widths"), "learner: network", False)
-
-
-def test_a_list_of_the_defaults_is_the_default():
-    refuse_misplaced(Options(widths=[3, 2]), ("size", "widths"), "learner: network", False)
-    with pytest.raises(InputError):
-        refuse_misplaced(Options(widths=[2, 3]), ("size", "widths"), "learner: network", False)
-
-
-def test_options_that_are_not_named_may_be_anything():
-    refuse_misplaced(Options(5, (1,)), (), "learner: network", False)
+    require_positive("ridge", 5e-324)
+    for value in (0.0, -1.0, math.inf, math.nan):
+        with pytest.raises(InputError, match=rf"ridge.*{value}"):
+            require_positive("ridge", value)
 
 
 def test_a_sensitivity_of_the_rows_cannot_protect_one_of_them():
@@ -140,17 +121,9 @@ def test_a_sensitivity_of_the_rows_cannot_protect_one_of_them():
 
 @pytest.mark.parametrize("kind", protocol_names())
 def test_what_leaves_a_party_is_counted_once_all_sizes_are_known(kind):
-    whole = PublicNumbers(
-        1e-6,
-        terms=TrustTerms(6),
-        classes=2,
-        features=5,
-        public_rows=100,
-        bags=2,
-        smallest_bag=400,
-        largest_bag=500,
-        label_range=(0.0, 1.0),
-    )
+    bags = {"bags": 2, "smallest_bag": 400, "largest_bag": 500}
+    table = {"classes": 2, "features": 5, "public_rows": 100, "label_range": (0.0, 1.0)}
+    whole = PublicNumbers(1e-6, terms=TrustTerms(6), **table, **bags)
     for public, known in ((PublicNumbers(1e-6), False), (whole, True)):
         promise = protocol(kind)().promise(public, 0.5, Trust.AGGREGATOR)
         assert isinstance(promise.spends, Guarantee)
@@ -174,23 +147,17 @@ ACCURACY = Metric("accuracy", "accuracies", True, "accuracy")
 ERROR = Metric("mse", "errors", False, "mean squared error")
 
 
-@pytest.mark.parametrize(("metric", "expected"), [(ACCURACY, True), (ERROR, False)])
-def test_the_better_of_two_values_is_the_higher_or_the_lower_one(metric, expected):
-    assert metric.better(0.9, 0.1) == expected
-    assert metric.better(0.1, 0.9) != expected
-
-
-@pytest.mark.parametrize("metric", [ACCURACY, ERROR])
-@pytest.mark.parametrize("other", [0.5, float("nan")])
-def test_no_value_is_better_than_itself_or_than_what_is_no_number(metric, other):
-    assert not metric.better(0.5, other)
-    assert not metric.better(other, 0.5)
-
-
-def test_the_mean_of_a_mean_is_said_once():
-    assert (ACCURACY.mean, ERROR.mean) == ("mean accuracy", "mean squared error")
-
-
-def test_a_task_has_the_pooled_baseline_and_no_targets_unless_it_says_so():
-    task = Task("ranking", "real", ERROR, "somewhere:score")
+@pytest.mark.parametrize(
+    ("metric", "higher", "mean"), [(ACCURACY, True, "mean accuracy"), (ERROR, False, "mean squared error")]
+)
+def test_the_better_of_two_values_is_the_higher_or_the_lower_one_and_the_mean_of_a_mean_is_said_once(
+    metric, higher, mean
+):
+    assert metric.better(0.9, 0.1) == higher
+    assert metric.better(0.1, 0.9) != higher
+    for other in (0.5, float("nan")):  # not better than itself or than what is no number
+        assert not metric.better(0.5, other)
+        assert not metric.better(other, 0.5)
+    assert metric.mean == mean
+    task = Task("ranking", "real", metric, "somewhere:score")
     assert (task.baselines, task.targets) == ({"pooled"}, False)

@@ -52,53 +52,41 @@ def test_what_holds_to_the_contract_lacks_nothing():
     assert [lacks(protocol(name)) for name in protocol_names()] == [[]] * len(protocol_names())
 
 
-@pytest.mark.parametrize("found", [made()(), "soft_vote", None])
-def test_an_object_is_no_class(found):
-    assert lacks(found) == ["a class"]
+@pytest.mark.parametrize(("found", "missing"), [
+    (made()(), ["a class"]), ("soft_vote", ["a class"]), (None, ["a class"]), (made(bases=()), [BASE]),
+    (made(frozen=None), [DATACLASS]), (made(bases=(), frozen=False), [BASE, DATACLASS]),
+    (made(options={"first": ..., "second": ..., "third": 3}),
+     ["a default of the option first", "a default of the option second"]),
+    (type("Nothing", (), {}), [BASE, DATACLASS, *DECLARED, *METHODS]),
+    (type("Derived", (Protocol,), {}), [DATACLASS, *DECLARED, *METHODS]),
+    (made("task", "promise", bases=(), frozen=False, options={"size": ...}),
+     [BASE, DATACLASS, "task", "promise()", "a default of the option size"]),
+])  # fmt: skip
+def test_all_that_is_missing_is_named_at_once(found, missing):
+    assert lacks(found) == missing
 
 
-def test_reasons_of_defaults_are_rules():
+def test_reasons_of_defaults_are_rules_and_suggested_options_mappings_or_a_reason_why_there_are_none():
     found = made()
     for why in ("the default: it is good", ["rule"], ("rule",), None):
         found.why_default = why
         assert lacks(found) == ["a tuple of Rule of aggregator.contract.protocol as why_default"]
     found.why_default = (Rule("size: 3", "it is odd", "digits: .29"),)
     assert lacks(found) == []
+    for suggested in (({"noise": "pure"},), Refused("it is a reference")):
+        found.suggested = suggested
+        assert lacks(found) == []
+    found.suggested = ["noise"]
+    assert "as suggested" in lacks(found)[0]
 
 
-def test_a_base_class_is_missed():
-    assert lacks(made(bases=())) == [BASE]
-
-
-def test_a_dataclass_that_cannot_change_is_missed():
-    assert lacks(made(frozen=None)) == [DATACLASS]
-    assert lacks(made(bases=(), frozen=False)) == [BASE, DATACLASS]
-
-
-@pytest.mark.parametrize("name", DECLARED)
+@pytest.mark.parametrize(
+    ("name", "said"), [*((name, name) for name in DECLARED), *((name, f"{name}()") for name in DONE)]
+)
 @pytest.mark.parametrize("bases", [(Protocol,), ()])
-def test_what_is_not_said_is_missed_though_it_is_declared(name, bases):
-    assert lacks(made(name, bases=bases))[-1:] == [name]
+def test_what_is_not_said_is_missed_though_it_is_declared(name, said, bases):
+    assert lacks(made(name, bases=bases))[-1:] == [said]
     assert len(lacks(made(name, bases=bases))) == 2 - len(bases)
-
-
-@pytest.mark.parametrize("name", DONE)
-@pytest.mark.parametrize("bases", [(Protocol,), ()])
-def test_every_abstract_method_is_missed(name, bases):
-    assert lacks(made(name, bases=bases))[-1:] == [f"{name}()"]
-    assert len(lacks(made(name, bases=bases))) == 2 - len(bases)
-
-
-def test_defaults_are_missed_option_by_option():
-    found = made(options={"first": ..., "second": ..., "third": 3})
-    assert lacks(found) == ["a default of the option first", "a default of the option second"]
-
-
-def test_all_that_is_missing_is_named_at_once():
-    assert lacks(type("Nothing", (), {})) == [BASE, DATACLASS, *DECLARED, *METHODS]
-    assert lacks(type("Derived", (Protocol,), {})) == [DATACLASS, *DECLARED, *METHODS]
-    several = made("task", "promise", bases=(), frozen=False, options={"size": ...})
-    assert lacks(several) == [BASE, DATACLASS, "task", "promise()", "a default of the option size"]
 
 
 MODULE = """\
@@ -151,13 +139,9 @@ def test_an_installed_protocol_is_refused_with_all_that_it_lacks(pack):
     assert protocol("whole")().noise == "pure"
 
 
-def test_tasks_and_kinds_of_models_must_be_installed(pack):
-    missing = r"weather.*crystal_ball"
-    with pytest.raises(InputError, match=missing):
+def test_tasks_and_kinds_of_models_must_be_installed_and_models_derive_from_released_files(pack):
+    with pytest.raises(InputError, match=r"weather.*crystal_ball"):
         protocol("astray")
-
-
-def test_a_kind_of_model_derives_from_released_files(pack):
     assert model("linear") is ReleasedModels
     with pytest.raises(InputError, match=r"bare_model.*Pack.*ReleasedFile"):
         model("bare_model")
@@ -206,13 +190,3 @@ def test_a_scenario_that_uses_it_is_refused_at_its_line(broken_package, position
 def test_options_that_a_protocol_does_not_have_are_refused(options):
     with pytest.raises(InputError):
         configured(protocol("label_sums"), options)
-
-
-def test_suggested_options_are_mappings_or_a_reason_why_there_are_none():
-    found = made()
-    found.suggested = ({"noise": "pure"},)
-    assert lacks(found) == []
-    found.suggested = Refused("it is a reference")
-    assert lacks(found) == []
-    found.suggested = ["noise"]
-    assert "as suggested" in lacks(found)[0]

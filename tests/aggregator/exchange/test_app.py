@@ -40,7 +40,7 @@ def released(post):
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
 
 
-def test_answers_become_a_release_that_was_charged(deploy):
+def test_answers_become_a_release_that_was_charged_and_is_released_once(deploy):
     post = deploy()
     outcome = run(post)
     assert (outcome["status"], outcome["exit_code"]) == ("released", 0)
@@ -55,31 +55,29 @@ def test_answers_become_a_release_that_was_charged(deploy):
     assert np.isfinite(model.releases[0]).all()
     ledger = json.loads(post.folder.ledger.read_text())["charged"]
     assert [entry["unit"] for [entry] in ledger.values()] == ["party"]
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {},
-        {"kind": "error_marginals", "options": {"rounds": 3}},
-        {"kind": "error_marginals", "options": {"rounds": 2, "learner": "network", "hidden": [40, 9], "epochs": 2}},
-    ],
-)
-def test_the_plan_knows_how_long_the_longest_question_gets(deploy, changed):
-    """Sites read nothing longer."""
-    post = deploy(**changed)
+    before, ledger, asked = released(post), post.folder.ledger.read_bytes(), len(post.asked)
     assert run(post)["status"] == "released"
+    assert (released(post), post.folder.ledger.read_bytes(), len(post.asked)) == (before, ledger, asked)
+
+
+NETWORK = {"rounds": 2, "learner": "network", "hidden": [40, 9], "epochs": 2}
+
+
+@pytest.mark.parametrize(("kind", "options", "rounds"), [
+    ("soft_vote", {}, 1), ("mean_operator", {}, 1), ("error_marginals", {"rounds": 2}, 2),
+    ("error_marginals", NETWORK, 2),
+])  # fmt: skip
+def test_queries_of_all_rounds_are_asked_and_none_is_longer_than_the_plan_knows(deploy, kind, options, rounds):
+    """Sites read nothing longer."""
+    post = deploy(kind=kind, options=options)
+    outcome = run(post)
+    assert outcome["files"] == [f"{kind}{'-hidden=40_9-epochs=2' * (options is NETWORK)}.npz", "world.json"]
     asked = [len(path.read_bytes()) for path in post.folder.exchange("001").glob("*.question")]
     assert max(asked) == post.agreement.longest_question
-
-
-def test_what_was_released_is_released_once(deploy):
-    post = deploy()
-    run(post)
-    before, ledger, asked = released(post), post.folder.ledger.read_bytes(), len(post.asked)
-    outcome = run(post)
-    assert outcome["status"] == "released"
-    assert (released(post), post.folder.ledger.read_bytes(), len(post.asked)) == (before, ledger, asked)
+    if rounds > 1:
+        assert sorted({number for _, number in post.asked}) == [0, 1]
+        [spent] = outcome["spent"]
+        assert (spent["unit"], spent["adjacency"], spent["epsilon"]) == ("row", "add_remove", 1.0)
 
 
 def test_a_missing_site_is_left_out_as_long_as_enough_answer(deploy):
@@ -139,24 +137,13 @@ def test_a_sum_that_ends_before_anybody_has_paid_spends_nothing(deploy, monkeypa
 
 def test_a_release_is_on_the_disk_before_it_is_told(deploy, monkeypatch):
     post, synced = deploy(), []
-    monkeypatch.setattr(
-        module, "sync_folder", lambda folder: synced.append(sorted(one.name for one in folder.iterdir()))
-    )
+
+    def noted(folder):
+        synced.append(sorted(one.name for one in folder.iterdir()))
+
+    monkeypatch.setattr(module, "sync_folder", noted)
     run(post)
     assert synced == [["001"]]
-
-
-def test_several_rounds_are_asked_and_their_queries_are_counted(deploy):
-    post = deploy(kind="error_marginals")
-    outcome = run(post)
-    assert outcome["exit_code"] == 0
-    assert sorted({number for _, number in post.asked}) == [0, 1]
-    [spent] = outcome["spent"]
-    assert (spent["unit"], spent["adjacency"], spent["epsilon"]) == ("row", "add_remove", 1.0)
-
-
-def test_rows_and_sums_are_asked_for_in_one_round(deploy):
-    assert run(deploy(kind="mean_operator"))["files"] == ["mean_operator.npz", "world.json"]
 
 
 def test_a_budget_that_others_have_spent_refuses_before_anybody_is_asked(deploy):

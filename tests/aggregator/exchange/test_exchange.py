@@ -43,32 +43,22 @@ def test_it_is_the_same_whenever_it_is_opened_and_another_in_another_folder(open
     first, again = opened(), opened()
     assert (first.identifier, len(first.identifier)) == (again.identifier, 16)
     assert first.head(0, question(), 0) == again.head(0, question(), 0)
+    assert first.letter(0, question(), 1) == again.letter(0, question(), 1)
+    assert first.letter(0, question(), 1).head != first.letter(0, question(), 2).head
     other = Exchange.opened(tmp_path / "002", made[0].agreement, made[0].signing_key)
     assert other.identifier != first.identifier
     assert other.head(0, question(), 0).reply_to != first.head(0, question(), 0).reply_to
+    # Nobody else may look.
+    assert first.folder.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in first.folder.iterdir()} == {0o600}
 
 
-def test_nobody_else_may_look(opened):
-    folder = opened().folder
-    assert folder.stat().st_mode & 0o777 == 0o700
-    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
-
-
-def test_a_question_is_asked_again_as_it_was_asked_first(opened):
+def test_a_question_is_asked_again_as_it_was_asked_first_and_one_of_another_kind_is_refused(opened):
     assert opened().question(0, question("one")) == question("one")
     assert opened().question(0, question("another")) == question("one")
     assert opened().question(1, question("another")) == question("another")
-
-
-def test_a_question_of_another_kind_in_its_place_is_refused(opened):
-    opened().question(0, question())
     with pytest.raises(InputError):
         opened().question(0, b"rows\n")
-
-
-def test_letters_are_the_same_bytes_whenever_they_are_made(opened):
-    assert opened().letter(0, question(), 1) == opened().letter(0, question(), 1)
-    assert opened().letter(0, question(), 1).head != opened().letter(0, question(), 2).head
 
 
 def test_a_reply_is_kept_as_it_came_and_opened_for_its_own_site_and_question(opened, made):
@@ -118,15 +108,13 @@ def pure(epsilon, unit=Unit.LABEL):
     return Guarantee(epsilon, 0.0, unit, Adjacency.REPLACE, "laplace")
 
 
-def test_nothing_is_spent_before_anything_is_written(tmp_path):
-    spent = Spent.load(tmp_path / "ledger.json")
-    assert spent.guarantees() == []
-    assert spent.totals(1e-6) == []
-    assert not (tmp_path / "ledger.json").exists()
-
-
 def test_what_is_charged_is_known_to_the_next_process_and_to_nobody_else(tmp_path):
     path = tmp_path / "ledger.json"
+    spent = Spent.load(path)
+    assert (spent.guarantees(), spent.totals(1e-6)) == ([], [])
+    with pytest.raises(InputError):  # an exchange that would be charged with nothing
+        spent.charge("aa", [], None)
+    assert not path.exists()
     Spent.load(path).charge("aa", [pure(1.0)], None)
     Spent.load(path).charge("bb", [pure(0.5)], None)
     found = Spent.load(path)
@@ -135,6 +123,8 @@ def test_what_is_charged_is_known_to_the_next_process_and_to_nobody_else(tmp_pat
     assert (total["unit"], total["epsilon"], total["delta"]) == ("label", 1.5, 0.0)
     assert found.totals(1e-6, "bb")[0]["epsilon"] == 0.5
     assert path.stat().st_mode & 0o777 == 0o600
+    [entry] = json.loads(path.read_text())["charged"]["aa"]
+    assert (entry["epsilon"], entry["unit"], entry["mechanism"]) == (1.0, "label", "laplace")
 
 
 def test_all_exchanges_together_are_held_against_the_budget_and_a_refused_one_leaves_no_trace(tmp_path):
@@ -150,9 +140,13 @@ def test_all_exchanges_together_are_held_against_the_budget_and_a_refused_one_le
 
 def test_what_an_exchange_turns_out_to_spend_takes_the_place_of_what_was_set_aside(tmp_path):
     spent = Spent.load(tmp_path / "ledger.json")
-    spent.charge("aa", [pure(2.0)], Budget(2.0, 0.0))
-    spent.charge("aa", [pure(1.25)], Budget(2.0, 0.0))
+    spent.charge("one", [pure(2.0)], Budget(2.0, 0.0))
+    spent.charge("one", [pure(1.25)], Budget(2.0, 0.0))
     assert [one.epsilon for one in Spent.load(spent.path).guarantees()] == [1.25]
+    spent.charge("two", [pure(0.5)], None)
+    for set_aside in ("one", "three"):  # for nothing: it is free again
+        spent.free(set_aside)
+    assert [*Spent.load(spent.path).charged] == ["two"]
 
 
 def test_gaussian_noise_is_composed_as_such_after_it_was_stored(tmp_path):
@@ -170,27 +164,6 @@ def test_a_damaged_ledger_is_not_taken_for_an_empty_one(tmp_path, text):
     (tmp_path / "ledger.json").write_text(text)
     with pytest.raises(InputError, match=r"ledger\.json"):
         Spent.load(tmp_path / "ledger.json")
-
-
-def test_an_exchange_that_would_be_charged_with_nothing_is_refused(tmp_path):
-    with pytest.raises(InputError):
-        Spent.load(tmp_path / "ledger.json").charge("aa", [], None)
-    assert not (tmp_path / "ledger.json").exists()
-
-
-def test_the_ledger_is_plain_json(tmp_path):
-    Spent.load(tmp_path / "ledger.json").charge("aa", [pure(1.0)], None)
-    [entry] = json.loads((tmp_path / "ledger.json").read_text())["charged"]["aa"]
-    assert (entry["epsilon"], entry["unit"], entry["mechanism"]) == (1.0, "label", "laplace")
-
-
-def test_what_was_set_aside_for_nothing_is_free_again(tmp_path):
-    spent = Spent(tmp_path / "ledger.json")
-    spent.charge("one", [pure(1.0)], None)
-    spent.charge("two", [pure(1.0)], None)
-    spent.free("one")
-    spent.free("three")
-    assert [*Spent.load(tmp_path / "ledger.json").charged] == ["two"]
 
 
 @given(st.integers(1, 8), st.integers(0, 12))

@@ -8,8 +8,7 @@ import time
 from contextlib import closing
 
 import pytest
-from support.letter_sites import FIRST_NODE, Post, deployed
-from support.letter_sites import in_no_time as letter_sites_in_no_time
+from support.letter_sites import FIRST_NODE, Post, deployed, in_no_time
 
 from aggregator.exchange import message_engine as pulling_module
 from aggregator.exchange.exchange import Exchange
@@ -22,9 +21,10 @@ from federation.signed_messages.agreement import Asked, terms
 QUESTION = CountsQuestion(CountsNoise("pure", 1.0), Bags(1, 2), release=ReleaseId("one"))
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def quick(monkeypatch, flower_process):
-    letter_sites_in_no_time(monkeypatch)
+    in_no_time(monkeypatch)
+    monkeypatch.setattr(pulling_module, "_PAUSE", 0.02)
 
 
 @pytest.fixture(scope="module")
@@ -65,27 +65,17 @@ def counts(reply):
     return decode_submission(reply.content, QUESTION.fields()).arrays["counts"]
 
 
-@pytest.mark.usefixtures("quick")
-def test_every_site_answers_for_itself(made, tmp_path):
-    meeting = Meeting(made, tmp_path)
-    found = meeting.ask()
-    assert {name: counts(reply).shape for name, reply in found.items()} == dict.fromkeys(found, (1, 1, 1, 2))
-    assert sorted(meeting.post.asked) == [("north", 0), ("south", 0), ("west", 0)]
-
-
-@pytest.mark.usefixtures("quick")
-def test_a_later_run_gets_the_same_answers_and_asks_nobody(made, tmp_path):
+def test_every_site_answers_for_itself_and_a_later_run_gets_the_same_answers_and_asks_nobody(made, tmp_path):
     meeting = Meeting(made, tmp_path)
     first = meeting.ask()
-    asked = len(meeting.post.asked)
+    assert {name: counts(reply).shape for name, reply in first.items()} == dict.fromkeys(first, (1, 1, 1, 2))
+    assert sorted(meeting.post.asked) == [("north", 0), ("south", 0), ("west", 0)]
     again = meeting.ask()
-    assert {name: counts(reply).tobytes() for name, reply in first.items()} == {
-        name: counts(reply).tobytes() for name, reply in again.items()
-    }
-    assert len(meeting.post.asked) == asked
+    for name, reply in first.items():
+        assert counts(again[name]).tobytes() == counts(reply).tobytes()
+    assert len(meeting.post.asked) == 3
 
 
-@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("conduct", ["silent", "away", "forged", "wrong", "broken", "failing"])
 def test_whoever_does_not_answer_is_left_out_and_asked_again_in_the_next_run(made, tmp_path, conduct):
     meeting = Meeting(made, tmp_path, south=conduct)
@@ -101,7 +91,6 @@ def test_whoever_does_not_answer_is_left_out_and_asked_again_in_the_next_run(mad
     assert meeting.post.asked[asked:] == [("south", 0)]
 
 
-@pytest.mark.usefixtures("quick")
 def test_a_site_that_comes_late_is_asked_all_questions(made, tmp_path, monkeypatch):
     """Each of which Flower has not taken, and has called by the same empty name."""
     monkeypatch.setattr("aggregator.exchange.message_engine._AWAY", 0.5)
@@ -112,7 +101,6 @@ def test_a_site_that_comes_late_is_asked_all_questions(made, tmp_path, monkeypat
     assert sorted(meeting.post.asked) == [(site, number) for site in ("north", "south", "west") for number in (0, 1)]
 
 
-@pytest.mark.usefixtures("quick")
 def test_a_refusal_is_told_at_once_and_not_kept(made, tmp_path):
     meeting = Meeting(made, tmp_path, south="refusing")
     assert meeting.ask()["south"].error.reason == "the site refused"
@@ -120,7 +108,6 @@ def test_a_refusal_is_told_at_once_and_not_kept(made, tmp_path):
     assert not meeting.ask()["south"].has_error()
 
 
-@pytest.mark.usefixtures("quick")
 def test_a_site_where_somebody_has_yet_to_decide_is_waited_for_longer_than_others(made, tmp_path):
     meeting = Meeting(made, tmp_path, south="busy", west="silent")
     found = meeting.ask()
@@ -129,7 +116,6 @@ def test_a_site_where_somebody_has_yet_to_decide_is_waited_for_longer_than_other
     assert [who for who, _ in meeting.post.asked].count("south") == 2
 
 
-@pytest.mark.usefixtures("quick")
 def test_who_is_silent_is_waited_for_once_and_takes_no_time_from_others(made, tmp_path):
     """Else one site could use up the time of all rounds, and no other would be heard in the last ones."""
     meeting = Meeting(made, tmp_path, south="silent")
@@ -140,15 +126,9 @@ def test_who_is_silent_is_waited_for_once_and_takes_no_time_from_others(made, tm
     assert [who for who, _ in meeting.post.asked].count("north") == 5
 
 
-@pytest.mark.usefixtures("quick")
 def test_sites_are_waited_for_no_longer_than_was_said_for_all_questions(made, tmp_path):
     found = Meeting(made, tmp_path, north="silent", south="silent", west="silent").ask(wait=0.3)
     assert all(reply.has_error() for reply in found.values())
-
-
-@pytest.fixture
-def in_no_time(monkeypatch):
-    monkeypatch.setattr(pulling_module, "_PAUSE", 0.02)
 
 
 class Slow:
@@ -187,7 +167,6 @@ def all_of(pulling, count):
     return dict(found)
 
 
-@pytest.mark.usefixtures("in_no_time")
 def test_a_reply_that_takes_long_holds_up_no_other(slow, pulling):
     for site, sent in enumerate(["stuck", "first", "second"]):
         pulling.expect(site, sent)
@@ -196,7 +175,6 @@ def test_a_reply_that_takes_long_holds_up_no_other(slow, pulling):
     assert all_of(pulling, 1) == {"stuck": "reply to stuck"}
 
 
-@pytest.mark.usefixtures("in_no_time")
 def test_a_reply_whose_rest_never_comes_is_given_up_and_its_site_is_heard_again(slow, monkeypatch):
     """As of a site that is killed while it sends: Flower waits three minutes for it."""
     monkeypatch.setattr(pulling_module, "_REST", 0.5)
@@ -210,7 +188,6 @@ def test_a_reply_whose_rest_never_comes_is_given_up_and_its_site_is_heard_again(
         assert pulling.arrived(0.3) == []  # what comes late is of a letter that was sent once more
 
 
-@pytest.mark.usefixtures("in_no_time")
 def test_what_cannot_be_fetched_is_told_and_costs_no_other(pulling):
     pulling.expect(0, "broken")
     pulling.expect(3, "first")  # fetched by the same hand: there are three
@@ -219,16 +196,11 @@ def test_what_cannot_be_fetched_is_told_and_costs_no_other(pulling):
     assert isinstance(found["broken"], RecursionError)
 
 
-@pytest.mark.usefixtures("in_no_time")
-def test_each_reply_comes_once_and_nothing_comes_of_nothing(pulling):
+def test_each_reply_comes_once_and_nothing_comes_of_nothing_or_once_it_is_closed(pulling):
     pulling.expect(0, "silent")
     pulling.expect(1, "first")
     all_of(pulling, 1)
     assert pulling.arrived(0.3) == []
-
-
-@pytest.mark.usefixtures("in_no_time")
-def test_nothing_is_fetched_once_it_is_closed(pulling):
     pulling.close()
     pulling.expect(0, "first")
     assert pulling.arrived(0.3) == []

@@ -110,7 +110,7 @@ def test_sites_that_are_killed_between_all_queries_go_on(three, totals):
     assert all(len(three.lines(name, "charged")) == 1 for name in three.keys)
 
 
-@pytest.mark.parametrize("servers", ["one", "one_semi_honest"])
+@pytest.mark.parametrize("servers", ["one", pytest.param("one_semi_honest", marks=pytest.mark.slow)])
 def test_a_coordinator_that_is_interrupted_in_all_queries_goes_on_and_nobody_computes_or_pays_twice(
     tmp_path, flower_process, totals, monkeypatch, servers
 ):
@@ -135,7 +135,7 @@ def test_a_coordinator_that_is_interrupted_in_all_queries_goes_on_and_nobody_com
     assert not any(three.lines(name, "refused") for name in three.keys)
 
 
-@pytest.mark.parametrize("query", [SHARES, AGREE])
+@pytest.mark.parametrize("query", [pytest.param(SHARES, marks=pytest.mark.slow), AGREE])
 def test_below_a_quorum_nothing_is_released_and_sites_destroy_their_secrets(three, query):
     three.before = lambda name, asked: three.conduct.update(south="silent") if (name, asked) == ("south", query) else 0
     with pytest.raises(QuorumError):
@@ -170,7 +170,7 @@ def test_before_keys_are_there_it_is_not_over(three, totals):
     np.testing.assert_array_equal(totals[0][1], plain(three, three.keys))
 
 
-@pytest.mark.parametrize("query", [KEYS, MASKED, UNMASK])
+@pytest.mark.parametrize("query", [MASKED, *(pytest.param(query, marks=pytest.mark.slow) for query in (KEYS, UNMASK))])
 def test_a_site_that_falls_silent_is_absent_for_the_rest(tmp_path, monkeypatch, flower_process, totals, query):
     five = town(tmp_path, monkeypatch, SITES, parties={"quorum": 0.8})
     five.before = lambda name, asked: five.conduct.update(south="silent") if (name, asked) == ("south", query) else 0
@@ -184,7 +184,10 @@ def test_a_site_that_falls_silent_is_absent_for_the_rest(tmp_path, monkeypatch, 
     assert world["failures"] == {"no usable answer": 1}
 
 
-@pytest.mark.parametrize("said", ["another site's answer", "a size beyond what was agreed on", "no answer"])
+@pytest.mark.parametrize("said", [
+    "another site's answer", pytest.param("a size beyond what was agreed on", marks=pytest.mark.slow),
+    pytest.param("no answer", marks=pytest.mark.slow),
+])  # fmt: skip
 def test_a_hostile_site_is_left_out_and_costs_nobody_anything(tmp_path, monkeypatch, flower_process, totals, said):
     five = town(tmp_path, monkeypatch, SITES, parties={"quorum": 0.8})
     read = sums.read_opened
@@ -250,7 +253,7 @@ def test_a_site_may_be_away_once_it_has_sent_its_part_or_before(five, totals):
     np.testing.assert_array_equal(totals[0][1], plain(five, [name for name in SITES if name != "south"]))
 
 
-@pytest.mark.parametrize("conduct", ["silent", "away"])
+@pytest.mark.parametrize("conduct", [pytest.param("silent", marks=pytest.mark.slow), "away"])
 def test_a_second_server_that_is_away_is_asked_again_later_and_no_site_is(five, totals, conduct):
     five.conduct[five.second] = conduct
     with pytest.raises(QuorumError, match="ombud"):

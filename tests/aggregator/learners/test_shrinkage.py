@@ -73,9 +73,8 @@ def test_it_is_conditioning_of_gaussians(rng, noise, constant):
 def test_the_evidence_chooses_how_far_the_constant_may_be_from_the_middle(rng, noise):
     X, total, covariance = world(rng, noise=noise)
     shares = (1.0, 0.1, 0.01)
-    prepared = Shrinkage(
-        X.T @ X, covariance, ones=X.sum(axis=0), rows=len(X), label_range=RANGE, constant_shares=shares
-    )
+    known = {"ones": X.sum(axis=0), "rows": len(X), "label_range": RANGE, "constant_shares": shares}
+    prepared = Shrinkage(X.T @ X, covariance, **known)
     for one in (total, X.T @ np.full(len(X), 6.0), X.T @ np.full(len(X), 9.9)):
         weights, posterior = by_conditioning(X, one, covariance, RANGE, constant_shares=shares)
         found = prepared.posterior(one)
@@ -97,33 +96,25 @@ def test_it_is_conditioning_for_any_world(seed, width, noise, grid):
     np.testing.assert_allclose(found.covariance, posterior, rtol=1e-4, atol=1e-6 * np.abs(posterior).max())
 
 
-def test_without_noise_it_is_least_squares(rng):
+def test_without_noise_it_is_least_squares_and_little_noise_is_all_that_is_not_known(rng):
     X, total, noise = world(rng)
     exact = np.linalg.lstsq(X, np.linalg.pinv(X.T) @ total, rcond=None)[0]
     for found in (shrunk(X, total, 0.0 * noise), shrunk(X, total, 1e-18 * noise)):
         np.testing.assert_allclose(found.weights, exact, rtol=1e-6, atol=1e-8)
         assert np.abs(found.covariance).max() < 1e-10
-
-
-def test_little_noise_is_all_that_is_not_known(rng):
-    X, total, _ = world(rng)
     noise, inverse = 1e-6 * np.eye(X.shape[1]), np.linalg.inv(X.T @ X)
     np.testing.assert_allclose(shrunk(X, total, noise).covariance, inverse @ noise @ inverse, rtol=1e-4, atol=1e-12)
 
 
-def test_with_nothing_but_noise_it_is_the_middle_of_the_range(rng):
-    X, total, noise = world(rng)
-    found = shrunk(X, total, 1e14 * noise + 1e14 * np.eye(len(total)))
-    np.testing.assert_allclose(X @ found.weights, 6.0, atol=1e-3)
-    variance = np.mean(np.diag(X @ found.covariance @ X.T))
-    assert 64 / 12 < variance < 64 / 12 + 64 / 4  # of the prior: the constant's, and what is around it
-
-
-def test_more_noise_brings_predictions_closer_to_the_middle(rng):
+def test_more_noise_brings_predictions_closer_to_the_middle_where_nothing_but_noise_leaves_them(rng):
     X, total, noise = world(rng)
     reach = [np.mean((X @ shrunk(X, total, factor * noise).weights - 6.0) ** 2) for factor in (1, 1e2, 1e4, 1e6)]
     assert reach == sorted(reach, reverse=True)
     assert reach[-1] < 0.05 * reach[0]
+    found = shrunk(X, total, 1e14 * noise + 1e14 * np.eye(len(total)))
+    np.testing.assert_allclose(X @ found.weights, 6.0, atol=1e-3)
+    variance = np.mean(np.diag(X @ found.covariance @ X.T))
+    assert 64 / 12 < variance < 64 / 12 + 64 / 4  # of the prior: the constant's, and what is around it
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(-3, 3), st.floats(-1e3, 1e3))
@@ -170,15 +161,12 @@ def test_doubled_columns_change_no_prediction_without_noise_and_lacking_ones_hav
     assert not found.covariance[-1].any()
 
 
-def test_a_constant_alone_is_shrunk_by_the_variance_of_a_uniform_answer():
+def test_a_constant_alone_is_shrunk_by_the_variance_of_a_uniform_answer_and_rows_of_zeros_have_no_weight():
     X = np.ones((50, 1))
     variance, kept = 64 / 12, 64 / 12 / (64 / 12 + 2.0)
     found = shrunk(X, np.array([450.0]), np.array([[2.0 * 50**2]]))  # a mean of 9 with noise of variance 2
     np.testing.assert_allclose(found.weights, [6 + kept * 3], rtol=1e-9)
     np.testing.assert_allclose(found.covariance, [[variance * (1 - kept)]], rtol=1e-9)
-
-
-def test_rows_of_zeros_have_weights_of_zero():
     found = shrunk(np.zeros((5, 2)), np.zeros(2), np.eye(2))
     assert not found.weights.any()
     assert not found.covariance.any()
@@ -207,17 +195,11 @@ def test_the_widest_and_the_narrowest_range(rng, ends):
     np.testing.assert_allclose(found.weights, least, rtol=0.05, atol=0.01 * (ends[1] - ends[0]))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"total": np.zeros(3)}, "total"),
-        ({"noise": np.full((4, 4), np.nan)}, "noise"),
-        ({"ones": np.zeros((4, 1))}, "ones"),
-        ({"label_range": (1.0, 1.0)}, "label_range"),
-        ({"rows": 0}, "rows"),
-        ({"grid": 1}, "2"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    ({"total": np.zeros(3)}, "total"), ({"noise": np.full((4, 4), np.nan)}, "noise"),
+    ({"ones": np.zeros((4, 1))}, "ones"), ({"label_range": (1.0, 1.0)}, "label_range"), ({"rows": 0}, "rows"),
+    ({"grid": 1}, "2"),
+])  # fmt: skip
 def test_bad_input_is_named(rng, change, message):
     X, total, noise = world(rng)
     given = {"gram": X.T @ X, "total": total, "noise": noise, "ones": X.sum(axis=0), "rows": 60, "label_range": RANGE}

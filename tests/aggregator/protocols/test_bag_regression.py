@@ -40,57 +40,58 @@ plan = plan_fixture(
 )
 
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"size": 0}, "size"),
-        ({"bags": 0}, "bags"),
-        ({"rho": 0.0}, "rho"),
-        ({"rho": 1.5}, "rho"),
-        ({"sigma": -1.0}, "sigma"),
-        ({"noise": "laplace", "weights": "gaussian"}, "signs"),
-        ({"noise": "laplace", "rho": 0.5}, "noise: gaussian"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(options, text):
+@pytest.mark.parametrize(("kind", "options", "text"), [
+    (NoisyWeightedLLP, {"size": 0}, "size"), (NoisyWeightedLLP, {"bags": 0}, "bags"),
+    (NoisyWeightedLLP, {"rho": 0.0}, "rho"), (NoisyWeightedLLP, {"rho": 1.5}, "rho"),
+    (NoisyWeightedLLP, {"sigma": -1.0}, "sigma"),
+    (NoisyWeightedLLP, {"noise": "laplace", "weights": "gaussian"}, "signs"),
+    (NoisyWeightedLLP, {"noise": "laplace", "rho": 0.5}, "noise: gaussian"),
+    (NoisyWeightedLLP, {"learner": "network", "shrink": False}, r"learner.*linear"),
+    (WeightedLBA, {"size": -1}, "size"), (WeightedLBA, {"bags": 0}, "bags"),
+    (WeightedLBA, {"solver": "adam", "epochs": 0}, r"epochs.*0"),
+    (WeightedLBA, {"solver": "adam", "learning_rate": -0.1}, "learning_rate"),
+    (WeightedLBA, {"solver": "adam", "batch_rows": 0}, "batch_rows"),
+    (WeightedLBA, {"epochs": 7, "batch_rows": 8}, r"batch_rows.*solver.*adam"),
+    (WeightedLBA, {"solver": "adam", "shrink": False}, r"solver.*exact"),
+])  # fmt: skip
+def test_options_that_make_no_sense_are_refused(kind, options, text):
     with pytest.raises(InputError, match=text):
-        NoisyWeightedLLP(**options)
+        kind(**options)
 
 
-@pytest.mark.parametrize(
-    ("options", "design"),
-    [
-        ({"size": 4}, (0, MOST // 4, 4, 0)),  # each party forms what it can, and all rows of bags have noise
-        ({"size": 4, "bags": 3}, (LEAST, 3, 4, 0)),
-        ({"size": 8, "noisy_rows": "fixed", "rho": 0.5}, (LEAST, LEAST // 8, 0, LEAST // 2)),
-    ],
-)
+@pytest.mark.parametrize(("options", "design"), [
+    ({"size": 4}, (0, MOST // 4, 4, 0)),  # each party forms what it can, and all rows of bags have noise
+    ({"size": 4, "bags": 3}, (LEAST, 3, 4, 0)),
+    ({"size": 8, "noisy_rows": "fixed", "rho": 0.5}, (LEAST, LEAST // 8, 0, LEAST // 2)),
+])  # fmt: skip
 def test_bags_are_those_that_all_parties_can_form(options, design):
     found = question(NoisyWeightedLLP(**options)).design
     assert (found.records, found.bags, found.per_bag, found.noisy) == design
 
 
-@pytest.mark.parametrize("weights", ["signs", "gaussian"])
-def test_sums_without_noise_give_the_law_of_the_labels(weights):
-    options = NoisyWeightedLLP(size=4, weights=weights, noise="off")
+@pytest.mark.parametrize("options", [
+    *(NoisyWeightedLLP(size=4, weights=weights, noise="off") for weights in ("signs", "gaussian")),
+    *(WeightedLBA(size=4, noise=noise) for noise in ("published", "off")),
+])  # fmt: skip
+def test_sums_without_noise_give_the_law_of_the_labels(options):
     description, arrays = options.learn(collected(options), 0, 0)
     assert description == {"learner": "linear", "range": list(RANGE)}
     np.testing.assert_allclose(arrays["weights"], [*WEIGHTS, 0.0], atol=0.05)
 
 
 def test_what_leaves_a_party_is_counted_in_bags():
-    rows, sums = NoisyWeightedLLP(size=4).sends(PublicNumbers(1e-6, features=5, largest_bag=42))
-    assert (rows.numbers, sums.numbers) == (10 * 4 * 5, 10)
-    assert (rows.private, sums.private) == (False, True)
+    known = PublicNumbers(1e-6, features=5, largest_bag=42)
+    for kind, row_numbers in ((NoisyWeightedLLP, 10 * 4 * 5), (WeightedLBA, 10 * 5)):  # rows, or only their sums
+        rows, sums = kind(size=4).sends(known)
+        assert (rows.numbers, sums.numbers) == (row_numbers, 10)
+        assert (rows.private, sums.private) == (False, True)
     assert [sent.numbers for sent in NoisyWeightedLLP(size=4).sends(PublicNumbers(1e-6))] == [None, None]
+    assert not WeightedLBA(size=4, noise="published").sends(PublicNumbers(1e-6))[1].private
 
 
 def test_a_sigma_is_a_guarantee_where_its_exact_delta_is_within_the_declared_one(plan):
-    bags = {"size": 8, "sigma": 12.0}
-    loose, tight = (
-        plan(variants=(VariantPlan("bags", "noisy_weighted_llp", bags),), epsilons=(1.0,), delta=delta)
-        for delta in (0.2, 1e-3)
-    )
+    bags = (VariantPlan("bags", "noisy_weighted_llp", {"size": 8, "sigma": 12.0}),)
+    loose, tight = (plan(variants=bags, epsilons=(1.0,), delta=delta) for delta in (0.2, 1e-3))
     for chosen, kept in ((loose, True), (tight, False)):
         _, summary = run(open_grid("inline"), chosen, 6, LINEAR)
         [entry] = summary["ledger"]["releases"]
@@ -98,15 +99,11 @@ def test_a_sigma_is_a_guarantee_where_its_exact_delta_is_within_the_declared_one
         if kept:
             assert 1e-3 < entry["guarantee"]["delta"] < 0.2
     absent = Reference("support.linear_labels:NoSuchProvider")
-    said = r"12.*delta.*0\.0173.*0\.001"
-    with pytest.raises(BudgetExceededError, match=said):
+    with pytest.raises(BudgetExceededError, match=r"12.*delta.*0\.0173.*0\.001"):
         run(open_grid("inline"), tight.changed(budget={"epsilon": 1.0, "delta": 1e-3}), 6, absent)
-
-
-def test_bags_that_do_not_fit_a_party_are_refused_before_any_is_asked(plan):
-    chosen = plan(variants=(VariantPlan("big", "noisy_weighted_llp", {"size": 81}),))
+    large = plan(variants=(VariantPlan("big", "noisy_weighted_llp", {"size": 81}),))  # does not fit a party
     with pytest.raises(InputError, match="81"):
-        run(open_grid("inline"), chosen, 6, Reference("support.linear_labels:NoSuchProvider"))
+        run(open_grid("inline"), large, 6, absent)
 
 
 @pytest.mark.parametrize("given", [{}, {"noise": "laplace"}, {"weights": "gaussian", "noisy_rows": "fixed"}])
@@ -115,25 +112,6 @@ def test_a_linear_model_takes_account_of_the_noise_unless_told_not_to(given):
     known, plain = (NoisyWeightedLLP(size=4, **given, shrink=asked).learn(answers, 0, 0)[1] for asked in (True, False))
     distances = [np.linalg.norm(found["weights"] - [*WEIGHTS, 0.0]) for found in (known, plain)]
     assert distances[0] < distances[1]
-    with pytest.raises(InputError, match=r"learner.*linear"):
-        NoisyWeightedLLP(learner="network", shrink=False)
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"size": -1}, "size"),
-        ({"bags": 0}, "bags"),
-        ({"solver": "adam", "epochs": 0}, r"epochs.*0"),
-        ({"solver": "adam", "learning_rate": -0.1}, "learning_rate"),
-        ({"solver": "adam", "batch_rows": 0}, "batch_rows"),
-        ({"epochs": 7, "batch_rows": 8}, r"batch_rows.*solver.*adam"),
-        ({"solver": "adam", "shrink": False}, r"solver.*exact"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused_weighted_lba(options, text):
-    with pytest.raises(InputError, match=text):
-        WeightedLBA(**options)
 
 
 @pytest.mark.parametrize(("noise", "why"), [("published", "nothing holds for all data"), ("off", "noise is off")])
@@ -143,24 +121,11 @@ def test_without_noise_nothing_is_promised_and_the_cause_is_told(noise, why):
     assert why in spends.reason
 
 
-@pytest.mark.parametrize("noise", ["published", "off"])
-def test_sums_without_noise_give_the_law_of_the_labels_weighted_lba(noise):
-    options = WeightedLBA(size=4, noise=noise)
-    _, arrays = options.learn(collected(options), 0, 0)
-    np.testing.assert_allclose(arrays["weights"], [*WEIGHTS, 0.0], atol=0.05)
-
-
-def test_too_few_rows_for_the_bags_are_refused():
+def test_too_few_rows_for_the_bags_are_refused_and_how_it_is_solved_makes_no_other_question():
     assert question(WeightedLBA(size=LEAST // 2, bags=2)).design.bags == 2
     with pytest.raises(InputError, match=r"3.*40.*120.*80"):
         question(WeightedLBA(size=LEAST // 2, bags=3))
-
-
-def test_only_sums_leave_a_party():
-    rows, labels = WeightedLBA(size=4).sends(PublicNumbers(1e-6, features=5, largest_bag=42))
-    assert (rows.numbers, labels.numbers) == (10 * 5, 10)
-    assert (rows.private, labels.private) == (False, True)
-    assert not WeightedLBA(size=4, noise="published").sends(PublicNumbers(1e-6))[1].private
+    assert question(WeightedLBA(size=4)) == question(WeightedLBA(size=4, solver="adam", epochs=3))
 
 
 def test_the_model_takes_account_of_noise_unless_there_is_none_or_it_is_told_not_to():
@@ -184,10 +149,6 @@ def test_adam_comes_near_least_squares_with_enough_steps_of_the_same_answers():
     assert np.linalg.norm(few) < 0.9 * np.linalg.norm(exact)
     np.testing.assert_array_equal(few, learned(**enough, epochs=1))
     assert not np.array_equal(few, learned(1, **enough, epochs=1))  # other bags are first
-
-
-def test_how_it_is_solved_makes_no_other_question():
-    assert question(WeightedLBA(size=4)) == question(WeightedLBA(size=4, solver="adam", epochs=3))
 
 
 @pytest.mark.parametrize(("size", "bags", "words"), [(0, None, r"size.*1.*0"), (3, 0, r"bags.*0")])

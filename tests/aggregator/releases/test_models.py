@@ -22,6 +22,8 @@ from federation.engines.nodes import Placement
 from federation.features.feature_map import FeatureMap
 from federation.queries.marginals import Hypothesis
 
+NO_STEPS = FeatureMap(2, ())
+
 
 def test_models_of_a_world_round_trip_and_predict(make_plan, public):
     plan = make_plan()
@@ -37,18 +39,24 @@ def test_models_of_a_world_round_trip_and_predict(make_plan, public):
     assert copy.read_bytes() == (Path(plan.run.directory) / "soft_vote.npz").read_bytes()
 
 
-@pytest.mark.parametrize("content", ["", "{}", "[1]"])
-def test_damaged_models_are_input_errors(tmp_path, content):
-    (tmp_path / "x").write_text(content)
-    with pytest.raises(InputError):
-        ReleasedModels.load(tmp_path / "x")
+@pytest.mark.parametrize(("proper_loss", "classes", "words"), [
+    ("double_hinge", ("no", "yes"), "double_hinge"), ("logstic", ("no", "yes"), "logistic"),
+    ("logistic", ("a", "b", "c"), "3"), ({"logistic": 1}, ("no", "yes"), None),
+])  # fmt: skip
+def test_a_loss_that_tells_nothing_is_refused_and_without_one_there_are_no_probabilities(
+    tmp_path, proper_loss, classes, words
+):
+    stored(tmp_path / "v.npz", proper_loss, classes)
+    with pytest.raises(InputError, match=words):
+        ReleasedModels.load(tmp_path / "v.npz")
+    stored(tmp_path / "v.npz", None)
+    assert ReleasedModels.load(tmp_path / "v.npz").probabilities(0, 0, np.ones((3, 2))) is None
 
 
 def stored(path, proper_loss, classes=("no", "yes")):
     weights = np.arange(1.0, 1 + 2 * len(classes)).reshape(1, len(classes), 2)
-    models = ReleasedModels(
-        "v", classes, ("p", "q"), (), np.ones(1), (weights,), (FeatureMap(2, ()),), ({},), proper_loss
-    )
+    known = (np.ones(1), (weights,), (NO_STEPS,), ({},), proper_loss)
+    models = ReleasedModels("v", classes, ("p", "q"), (), *known)
     models.save(path)
     return models
 
@@ -67,29 +75,6 @@ def test_probabilities_are_those_that_the_expected_loss_is_least_for(tmp_path, r
         assert (moved > shares[:, 1] * chosen.value(scores) + shares[:, 0] * chosen.value(-scores) - 1e-15).all()
 
 
-def test_without_a_proper_loss_there_are_no_probabilities(tmp_path):
-    stored(tmp_path / "v.npz", None)
-    assert ReleasedModels.load(tmp_path / "v.npz").probabilities(0, 0, np.ones((3, 2))) is None
-
-
-@pytest.mark.parametrize(
-    ("proper_loss", "classes", "words"),
-    [
-        ("double_hinge", ("no", "yes"), "double_hinge"),
-        ("logstic", ("no", "yes"), "logistic"),
-        ("logistic", ("a", "b", "c"), "3"),
-        ({"logistic": 1}, ("no", "yes"), None),
-    ],
-)
-def test_a_loss_that_tells_nothing_is_refused(tmp_path, proper_loss, classes, words):
-    stored(tmp_path / "v.npz", proper_loss, classes)
-    with pytest.raises(InputError, match=words):
-        ReleasedModels.load(tmp_path / "v.npz")
-
-
-NO_STEPS = FeatureMap(2, ())
-
-
 def line(*weights, offset=0.0):
     return Hypothesis.of([np.array(weights, dtype=float)[:, None]], [np.array([offset])])
 
@@ -98,9 +83,8 @@ def classifier_models_stored(path, draws, classes=("no", "yes"), epsilons=(1.0,)
     """Save releases with the same draws."""
     releases = (tuple(draws),) * len(epsilons)
     maps, guarantees = (NO_STEPS,) * len(epsilons), ({},) * len(epsilons)
-    ReleasedClassifiers(
-        "exchange", tuple(classes), ("a", "b"), (), np.array(epsilons), releases, maps, guarantees
-    ).save(path)
+    known = (np.array(epsilons), releases, maps, guarantees)
+    ReleasedClassifiers("exchange", tuple(classes), ("a", "b"), (), *known).save(path)
     return path
 
 
@@ -139,12 +123,6 @@ def test_the_file_can_be_read_with_numpy_alone(tmp_path, learned, rng):
     np.testing.assert_allclose(ReleasedClassifiers.load(path).chosen(0, 0).scores(rows), by_hand, atol=1e-12)
 
 
-def test_equal_arrays_are_kept_once(tmp_path):
-    path = classifier_models_stored(tmp_path / "x.npz", [network([line(1, 0), line(2, 0)], line(0, 0), 2)] * 3)
-    with np.load(path) as file:
-        assert sum(name.startswith("array_") for name in file.files) == 4  # one shape and three lines
-
-
 def changed(path, change):
     """The file with another description."""
     with np.load(path) as file:
@@ -155,24 +133,17 @@ def changed(path, change):
     return path
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda d: d["releases"][0][0].update(learner="forest"), "forest"),
-        (lambda d: d["releases"][0][0].pop("learner"), "None"),
-        (lambda d: d["releases"][0][0].update(chosen=3), r"sizes_3.*3"),
-        (lambda d: d["releases"][0][0]["arrays"].pop("parameters_1"), "parameters_1"),
-        (lambda d: d.update(classes=["a", "b", "c"]), "3"),
-        (lambda d: d.update(kind="regression"), r"classifier.*it"),
-    ],
-)
-def test_damaged_files_are_refused(tmp_path, change, said):
+@pytest.mark.parametrize(("change", "said"), [
+    (lambda d: d["releases"][0][0].update(learner="forest"), "forest"),
+    (lambda d: d["releases"][0][0].pop("learner"), "None"),
+    (lambda d: d["releases"][0][0].update(chosen=3), r"sizes_3.*3"),
+    (lambda d: d["releases"][0][0]["arrays"].pop("parameters_1"), "parameters_1"),
+    (lambda d: d.update(classes=["a", "b", "c"]), "3"), (lambda d: d.update(kind="regression"), r"classifier.*it"),
+])  # fmt: skip
+def test_damaged_files_and_more_hypotheses_than_rounds_are_refused(tmp_path, change, said):
     path = changed(classifier_models_stored(tmp_path / "x.npz", [network([line(1, 0)], line(1, 0), 1)]), change)
     with pytest.raises(InputError, match=said):
         ReleasedClassifiers.load(path).hypotheses(0, 0), ReleasedClassifiers.load(path).chosen(0, 0)
-
-
-def test_more_hypotheses_than_rounds_are_refused():
     with pytest.raises(InputError, match=r"1.*2"):
         network([line(1, 0), line(2, 0)], line(1, 0), 1)
 
@@ -227,9 +198,6 @@ def test_equal_arrays_are_kept_once_whatever_they_are_called(tmp_path):
 def test_estimators_without_arrays_and_releases_of_one_draw_are_kept(tmp_path):
     found = Sums.load(released_estimators_stored(tmp_path / "v.npz", (({"name": "nothing"}, {}),)))
     assert found.releases == ((({"name": "nothing"}, {}),),)
-
-
-def test_draws_are_gathered_in_their_order():
     draws = [described(1), described(2)]
     assert Sums.gathered(draws) == tuple(draws)
 

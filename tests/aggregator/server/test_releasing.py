@@ -25,9 +25,10 @@ from federation.queries.votes import Training, VotesQuestion
 
 
 def perturbable(noise, dimension=2):
-    return Perturbable(
-        np.zeros(dimension), 0.1, lambda noisy, _: noisy.reshape(-1, 2, dimension // 2), (), (), noise=noise
-    )
+    def decode(noisy, _):
+        return noisy.reshape(-1, 2, dimension // 2)
+
+    return Perturbable(np.zeros(dimension), 0.1, decode, (), (), noise=noise)
 
 
 def released(plan, name="v", noise="pure", epsilon=1.0, ledger=None):
@@ -43,22 +44,16 @@ def test_a_release_has_its_draws_and_its_guarantee(make_plan):
     assert len(ledger.entries) == 2
 
 
-def test_a_seeded_run_says_that_it_is_a_simulation(make_plan):
+def test_a_seeded_run_says_that_it_is_a_simulation_and_without_a_seed_no_two_releases_share_noise(make_plan):
     for seed, expected in ((1, True), (None, False)):
         first = released(make_plan(noise_seed=seed), noise="gaussian")
         assert any("keyed by a seed" in a.text for a in first.guarantee.assumptions) is expected
-
-
-def test_without_a_seed_no_two_releases_share_noise(make_plan):
+    for count, expected in ((1, False), (3, True)):
+        texts = [a.text for a in released(make_plan(draws=count)).guarantee.assumptions]
+        assert any(f"one of the {count} draws is published" in text for text in texts) is expected
     plan = make_plan(noise_seed=None)
     draws = np.concatenate([released(plan).weights.ravel() for _ in range(2)])
     assert len(np.unique(draws)) == len(draws)
-
-
-def test_of_several_draws_one_is_covered(make_plan):
-    for draws, expected in ((1, False), (3, True)):
-        texts = [a.text for a in released(make_plan(draws=draws)).guarantee.assumptions]
-        assert any(f"one of the {draws} draws is published" in text for text in texts) is expected
 
 
 @pytest.mark.parametrize("change", [{"noise_seed": 1}, {"draws": 2}, {"individual": 3}, {"servers": "two"}])
@@ -69,25 +64,25 @@ def test_outside_a_simulation_nothing_is_seeded_or_repeated(make_plan, change):
         make_plan(**{**sound, **change})
 
 
-def test_equal_plans_draw_equal_noise_and_other_variants_other(make_plan):
+def test_equal_plans_draw_equal_noise_and_other_variants_epsilons_and_deltas_other(make_plan):
     draw = [released(make_plan(), name).weights for name in ("a", "a", "b")]
     np.testing.assert_array_equal(draw[0], draw[1])
     assert not (draw[0] == draw[2]).any()
-
-
-def test_noise_depends_on_epsilon_and_delta_too(make_plan):
     settings = ((1.0, 1e-6), (2.0, 1e-6), (1.0, 1e-5))
     drawn = [released(make_plan(delta=d), noise="gaussian", epsilon=e).weights.ravel() for e, d in settings]
     correlations = [abs(np.corrcoef(drawn[0], other)[0, 1]) for other in drawn[1:]]
     assert max(correlations) < 0.99
 
 
-def test_the_budget_stops_a_release(make_plan):
+def test_the_budget_stops_a_release_and_each_needs_a_guarantee(make_plan):
     ledger = Ledger(Budget(5.0, 1e-6))
     released(make_plan(), epsilon=1.0, ledger=ledger)
     with pytest.raises(BudgetExceededError):
         released(make_plan(), epsilon=10.0, ledger=ledger)
     assert len(ledger.entries) == 1  # epsilon 1 fitted, epsilon 10 did not
+    with pytest.raises(InputError, match="guarantee"):
+        Release("v", np.zeros((1, 2, 3)), None)
+    assert Release("v", np.zeros((1, 2, 3)), NoGuarantee("noise is off")).guarantee.to_dict()["non_private"]
 
 
 def test_no_vote_is_written(make_plan):
@@ -112,12 +107,6 @@ def test_damaged_plans_are_input_errors(tmp_path, content):
         TrialPlan.load(tmp_path / "x")
 
 
-def test_a_release_needs_a_guarantee():
-    with pytest.raises(InputError, match="guarantee"):
-        Release("v", np.zeros((1, 2, 3)), None)
-    assert Release("v", np.zeros((1, 2, 3)), NoGuarantee("noise is off")).guarantee.to_dict()["non_private"]
-
-
 class Averages:
     """A collector whose `recipe` says what it makes of the answers."""
 
@@ -135,7 +124,7 @@ def training(public):
     return Training(fit(["unit_norm"], public.rows), 3, {"name": "logistic", "parameters": {}}, 0)
 
 
-def test_equal_questions_are_asked_once(training, public):
+def test_equal_questions_are_asked_once_and_collectors_differ_by_their_recipes(training, public):
     inquiry = Inquiry()
     first, again = (VotesQuestion(training, np.array(public.rows)) for _ in range(2))
     kept = inquiry.add(first, training, tally(first))
@@ -143,23 +132,14 @@ def test_equal_questions_are_asked_once(training, public):
     [(question, collectors)] = inquiry.questions()
     assert question is first
     assert collectors == [kept]
-
-
-def test_other_rows_are_another_question(training, public):
-    inquiry = Inquiry()
-    for rows in (public.rows, public.rows[:-1], public.rows + 1e-12):
+    more = [inquiry.add(again, training, Averages(clip)) for clip in (1.0, 2.0, 1.0)]
+    assert more[0] is more[2]
+    [(_, collectors)] = inquiry.questions()
+    assert collectors == [kept, *more[:2]]
+    for rows in (public.rows[:-1], public.rows + 1e-12):  # other rows are another question
         question = VotesQuestion(training, rows)
         inquiry.add(question, training, tally(question))
-    assert len(inquiry.questions()) == len(list(inquiry.collectors())) == 3
-
-
-def test_collectors_of_one_question_differ_by_their_recipes(training, public):
-    inquiry = Inquiry()
-    question = VotesQuestion(training, public.rows)
-    kept = [inquiry.add(question, training, Averages(clip)) for clip in (1.0, 2.0, 1.0)]
-    assert kept[0] is kept[2]
-    [(_, collectors)] = inquiry.questions()
-    assert collectors == kept[:2]
+    assert (len(inquiry.questions()), len(list(inquiry.collectors()))) == (3, 5)
 
 
 def test_questions_with_one_training_are_neighbours(training, public):
@@ -171,7 +151,7 @@ def test_questions_with_one_training_are_neighbours(training, public):
     assert [question.training.trial for question, _ in inquiry.questions()] == [0, 0, 1, 1]
 
 
-def test_a_round_asks_only_what_was_added_since_the_last(training, public):
+def test_a_round_asks_only_what_was_added_since_the_last_and_collects_no_earlier_answers_anew(training, public):
     inquiry = Inquiry()
     first, second = (VotesQuestion(training, rows) for rows in (public.rows, public.rows[:9]))
     kept = inquiry.add(first, training, tally(first))
@@ -181,15 +161,8 @@ def test_a_round_asks_only_what_was_added_since_the_last(training, public):
     assert [question for question, _ in inquiry.questions()] == [second]
     assert inquiry.add(first, training, tally(first)) is kept
     assert len(list(inquiry.collectors())) == 2
-
-
-def test_answers_of_an_earlier_round_cannot_be_collected_anew(training, public):
-    inquiry = Inquiry()
-    question = VotesQuestion(training, public.rows)
-    inquiry.add(question, training, Averages(1.0))
-    inquiry.close()
     with pytest.raises(InputError):
-        inquiry.add(question, training, Averages(2.0))
+        inquiry.add(first, training, Averages(2.0))
 
 
 @pytest.fixture
@@ -198,11 +171,9 @@ def counts():
     return CountsQuestion(noise, Bags(2, 3), release=ReleaseId("a release"), seeded=True)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"noise": CountsNoise("pure", 2.0, 0.0)}, {"bags": Bags(1, 3)}, {"draws": 2}, {"seeded": False}],
-    ids=lambda change: next(iter(change)),
-)
+@pytest.mark.parametrize("change", [
+    {"noise": CountsNoise("pure", 2.0, 0.0)}, {"bags": Bags(1, 3)}, {"draws": 2}, {"seeded": False},
+], ids=lambda change: next(iter(change)))  # fmt: skip
 @pytest.mark.parametrize("later", [False, True])
 def test_two_different_questions_never_share_the_name_of_a_release(training, counts, change, later):
     """Nor do they in different rounds: equal noise would cancel between their answers."""

@@ -20,7 +20,7 @@ from aggregator.learners.error_marginals.learner import (
 )
 from federation.contract.errors import InputError
 
-SMALL = {"hidden": (8,), "epochs": 150}
+SMALL = {"hidden": (8,), "epochs": 100}
 
 
 class Oracle:

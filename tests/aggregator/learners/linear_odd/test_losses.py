@@ -60,13 +60,7 @@ def test_probabilities_have_the_least_expected_loss(name):
     assert loss.probability(np.array(1e8)) == 1.0
 
 
-def test_scale_and_offset():
-    loss = SymmetricProper("entropy", scale=np.log(2), offset=1.0)
-    assert loss.slope == 1 / np.log(2)
-    np.testing.assert_allclose(loss.value(np.zeros(1)), 2.0)  # 1 more than log2(1 + e^0)
-
-
-def test_a_generator_of_ones_own():
+def test_a_generator_of_ones_own_scale_and_offset():
     """The even part (x² + sqrt(1 + x²)) / 2 with a = 1: phi*(x) = even(x) + x / 2."""
     own = Generator(
         "mixed",
@@ -78,39 +72,35 @@ def test_a_generator_of_ones_own():
     )
     loss, x = SymmetricProper(own), np.linspace(-4, 4, 17)
     np.testing.assert_allclose(loss.value(x), (x**2 + np.hypot(1, x) - x) / 2, atol=1e-14)
+    loss = SymmetricProper("entropy", scale=np.log(2), offset=1.0)
+    assert loss.slope == 1 / np.log(2)
+    np.testing.assert_allclose(loss.value(np.zeros(1)), 2.0)  # 1 more than log2(1 + e^0)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"conjugate": np.exp}, None),
-        ({"slope": lambda x: np.tanh(x)}, None),
-        ({"curvature": lambda x: 0.2 + 0 * x}, None),
-        ({"curvature_range": (0.0, 0.2)}, None),
-        ({"curvature_range": (0.0, np.inf)}, "curvature_range"),
-        ({"scale": 0.0}, "scale"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"conjugate": np.exp}, None), ({"slope": lambda x: np.tanh(x)}, None),
+    ({"curvature": lambda x: 0.2 + 0 * x}, None), ({"curvature_range": (0.0, 0.2)}, None),
+    ({"curvature_range": (0.0, np.inf)}, "curvature_range"), ({"scale": 0.0}, "scale"),
+])  # fmt: skip
 def test_generators_that_are_not_permissible_are_refused(changes, message):
-    logistic = GENERATORS["entropy"]
-    fields = {
-        "name": "own",
-        "conjugate": logistic.conjugate,
-        "slope": logistic.slope,
-        "curvature": logistic.curvature,
-        "curvature_range": (0.0, 0.25),
-    }
+    fields = {name: getattr(GENERATORS["entropy"], name) for name in ("conjugate", "slope", "curvature")}
     with pytest.raises(InputError, match=message):
-        Generator(**fields | changes)
+        Generator(**{"name": "own", **fields, "curvature_range": (0.0, 0.25), **changes})
 
 
-def test_unknown_generators_and_bad_scales_are_refused():
-    with pytest.raises(InputError, match="entropy"):
-        SymmetricProper("entropie")
-    with pytest.raises(InputError, match="scale"):
-        SymmetricProper("gini", scale=-1.0)
-    with pytest.raises(InputError, match="offset"):
-        SymmetricProper("gini", offset=np.nan)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: SymmetricProper("entropie"), "entropy"), (lambda: SymmetricProper("gini", scale=-1.0), "scale"),
+    (lambda: SymmetricProper("gini", offset=np.nan), "offset"), (lambda: loss("logisitc"), "logistic"),
+    (lambda: loss("square", rho=1.0), r"square.*rho"), (lambda: loss("rho", width=1.0), r"rho.*rho.*width"),
+    *((lambda rho=rho: loss("rho", rho=rho), "rho") for rho in (0.0, -1.0, float("nan"), float("inf"))),
+    (lambda: require_linear_odd(lambda x: np.maximum(0, 1 - x), "hinge"), r"2.*2.*1"),
+    (lambda: require_linear_odd(lambda x: x), None), (lambda: require_linear_odd(np.abs), None),
+    (lambda: require_linear_odd(lambda x: np.full(len(x), np.nan)), "finite"),
+    (lambda: require_linear_odd(lambda x: 0.0), None),
+])  # fmt: skip
+def test_unknown_names_bad_parameters_and_losses_that_cannot_be_learned_from_are_refused(call, message):
+    with pytest.raises(InputError, match=message):
+        call()
 
 
 MARGINS = np.concatenate([-np.geomspace(1e-8, 1e8, 60), [0.0], np.geomspace(1e-8, 1e8, 60)])
@@ -138,14 +128,26 @@ TABLE = {
 UNBOUNDED_SLOPE = {"square"}
 
 
+def test_every_loss_is_linear_odd_with_its_slope_and_symmetric_proper_ones_take_their_generator():
+    for name in NAMES:
+        assert require_linear_odd(loss(name).value) == pytest.approx(loss(name).slope, rel=1e-14)
+    assert loss("symmetric_proper", generator="gini", scale=0.5).slope == 2.0
+
+
 @pytest.mark.parametrize("name", TABLE)
-def test_values_and_parts_are_those_of_the_table(name):
+def test_values_and_parts_are_those_of_the_table_and_the_mean_operator_is_sufficient(name):
     value, even, slope = TABLE[name]
     found = loss(name)
     assert found.slope == slope
     assert found.bounded_slope == (name not in UNBOUNDED_SLOPE)
     np.testing.assert_allclose(found.value(MARGINS), value(MARGINS), rtol=1e-14, atol=1e-15)
     np.testing.assert_allclose(found.even(MARGINS), even(MARGINS), rtol=1e-14)
+    # Patrini et al. 2015, Theorem 3: the empirical risk from margins y <w, x>, and from mu.
+    rng = np.random.default_rng(1)
+    rows, signs, weights = rng.normal(size=(40, 3)), rng.choice([-1, 1], 40), rng.normal(size=3)
+    direct = found.value(signs * (rows @ weights)).mean()
+    from_moment = found.even(rows @ weights).mean() - found.slope / 2 * weights @ (signs @ rows / 40)
+    assert abs(direct - from_moment) < 1e-12
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -158,28 +160,11 @@ def test_a_loss_is_its_even_part_plus_a_linear_odd_part(name, margin):
     assert found.even(x) == found.even(-x)
 
 
-@pytest.mark.parametrize("name", TABLE)
-def test_the_mean_operator_is_sufficient(name):
-    """Patrini et al. 2015, Theorem 3: the empirical risk from margins y <w, x>, and from mu."""
-    rng = np.random.default_rng(1)
-    rows, signs, weights = rng.normal(size=(40, 3)), rng.choice([-1, 1], 40), rng.normal(size=3)
-    found = loss(name)
-    mu = signs @ rows / 40
-    direct = found.value(signs * (rows @ weights)).mean()
-    assert abs(direct - (found.even(rows @ weights).mean() - found.slope / 2 * weights @ mu)) < 1e-12
-
-
 @pytest.mark.parametrize("rho", [0.2, 3.0])
 def test_rho_scales_the_slope(rho):
     found, x = loss("rho", rho=rho), np.linspace(-3, 3, 13)
     np.testing.assert_allclose(found.value(x), rho * np.abs(x) - rho * x + 1, atol=1e-15)
     assert found.slope == 2 * rho
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_loss_is_linear_odd_with_its_slope(name):
-    found = loss(name)
-    assert require_linear_odd(found.value) == pytest.approx(found.slope, rel=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -189,25 +174,6 @@ def test_every_loss_is_linear_odd_with_its_slope(name):
 def test_common_losses_that_are_not_linear_odd_are_refused(name, off):
     with pytest.raises(InputError, match=rf"'{name}'.*2.*{off}"):
         loss(name)
-
-
-def test_unknown_names_and_parameters_are_refused():
-    with pytest.raises(InputError, match="logistic"):
-        loss("logisitc")
-    with pytest.raises(InputError, match=r"square.*rho"):
-        loss("square", rho=1.0)
-    with pytest.raises(InputError, match=r"rho.*rho.*width"):
-        loss("rho", width=1.0)
-
-
-@pytest.mark.parametrize("rho", [0.0, -1.0, float("nan"), float("inf")])
-def test_rho_must_be_positive(rho):
-    with pytest.raises(InputError, match="rho"):
-        loss("rho", rho=rho)
-
-
-def test_symmetric_proper_losses_take_their_generator():
-    assert loss("symmetric_proper", generator="gini", scale=0.5).slope == 2.0
 
 
 @given(st.floats(0.01, 100), st.floats(0, 3), st.floats(0, 3))
@@ -220,22 +186,3 @@ def test_any_even_part_and_slope_is_accepted(slope, bend, power):
 def test_an_odd_part_that_bends_is_refused(bend):
     with pytest.raises(InputError, match="not linear-odd"):
         require_linear_odd(lambda x: -x - bend * np.tanh(x))
-
-
-def test_the_reason_names_the_margin_and_the_failure():
-    with pytest.raises(InputError, match=r"2.*2.*1"):
-        require_linear_odd(lambda x: np.maximum(0, 1 - x), "hinge")
-
-
-@pytest.mark.parametrize(
-    ("loss", "message"),
-    [
-        (lambda x: x, None),
-        (np.abs, None),
-        (lambda x: np.full(len(x), np.nan), "finite"),
-        (lambda x: 0.0, None),
-    ],
-)
-def test_losses_that_cannot_be_learned_from_are_refused(loss, message):
-    with pytest.raises(InputError, match=message):
-        require_linear_odd(loss)

@@ -11,7 +11,6 @@ from support.voting import ensemble, instance, replaced
 
 from aggregator.ensembles.sessions import two_rows
 from aggregator.protocols.soft_vote import decoders
-from aggregator.protocols.soft_vote import decoders as noisy_votes
 from aggregator.protocols.soft_vote.decoders import perturb_statistic, perturb_votes
 from federation.mechanisms.noise.additive import calibrate
 from federation.numerics.erm import risk_minimiser
@@ -27,10 +26,9 @@ def world_and(decoder, shape="whitened", seed=1, classes=3, **options):
     return world, perturb_statistic(world, coordinates, decoder(coordinates, classes, **options))
 
 
-def mechanism_for(perturbable, epsilon=1.0):
-    return calibrate(
-        "pure", sensitivity=perturbable.sensitivity, dimension=len(perturbable.value), epsilon=epsilon, delta=1e-6
-    )
+def mechanism_for(perturbable):
+    known = {"sensitivity": perturbable.sensitivity, "dimension": len(perturbable.value)}
+    return calibrate("pure", **known, epsilon=1.0, delta=1e-6)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -43,6 +41,7 @@ def test_least_squares_is_ridge_regression_on_centred_shares(shape):
     targets = world.tally.shares() - 1 / 3
     expected = np.linalg.solve(second + ridge * np.eye(4), rows.T @ targets / len(rows)).T
     np.testing.assert_allclose(weights, expected, atol=1e-12)
+    np.testing.assert_allclose(perturbable.scores.of(perturbable.value), rows @ weights.T, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -61,21 +60,20 @@ def test_the_erm_decoder_is_regularised_by_public_numbers():
     assert np.linalg.norm(weights) < 1e-3  # no votes: nothing but the uniform class
 
 
-def test_a_draw_says_nothing_about_another():
-    """Weights to the last bit depend on their own draw alone; anything else would leak a second release."""
-    _, perturbable = world_and(decoders.erm, regularisation=0.1)
-    mechanism = mechanism_for(perturbable)
-    noisy = perturbable.value + np.random.default_rng(3).normal(scale=0.05, size=(3, len(perturbable.value)))
+@pytest.mark.parametrize("what", ["statistic", "votes"])
+def test_a_draw_says_nothing_about_another(what, rng):
+    """Weights to the last bit depend on their own draw or labels alone; anything else would leak a second release."""
+    if what == "statistic":
+        _, perturbable = world_and(decoders.erm, regularisation=0.1)
+        deviation, mechanism = 0.05, mechanism_for(perturbable)
+    else:
+        votes, rows = instance(5, rows=12, classes=3)
+        perturbable, deviation, mechanism = perturb_votes(ensemble(votes, rows, 3), 0.1), 1.0, None
+    noisy = perturbable.value + deviation * rng.normal(size=(6, len(perturbable.value)))
     together = perturbable.decode(noisy, mechanism)
-    for draw in range(3):
+    for draw in range(6):
         np.testing.assert_array_equal(together[draw], perturbable.decode(noisy[draw : draw + 1], mechanism)[0])
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_linear_scores_of_least_squares_are_those_of_its_weights(shape):
-    world, perturbable = world_and(decoders.least_squares, shape)
-    weights = perturbable.decode(perturbable.value[None], None)[0]
-    np.testing.assert_allclose(perturbable.scores.of(perturbable.value), world.public.rows @ weights.T, atol=1e-12)
+    np.testing.assert_array_equal(together[::-1], perturbable.decode(noisy[::-1], mechanism))
 
 
 @settings(derandomize=True)
@@ -131,23 +129,12 @@ def test_equal_labels_share_one_fit_and_draws_are_decoded_in_pieces(rng, monkeyp
         fits.append(1)
         return risk_minimiser(*arguments, **options)
 
-    monkeypatch.setattr(noisy_votes, "risk_minimiser", counted)
+    monkeypatch.setattr(decoders, "risk_minimiser", counted)
     whole = perturbable.decode(noisy, None)
     assert len(fits) <= 2**3
-    monkeypatch.setattr(noisy_votes, "_ENTRIES", 12)  # two draws at a time
+    monkeypatch.setattr(decoders, "_ENTRIES", 12)  # two draws at a time
     pieces = perturb_votes(ensemble(votes, rows, 2), 0.1).decode(noisy, None)
     np.testing.assert_array_equal(whole, pieces)
-
-
-def test_a_draw_says_nothing_about_another_noisy_votes(rng):
-    """Weights to the last bit depend on their own labels alone; anything else would leak a second release."""
-    votes, rows = instance(5, rows=12, classes=3)
-    perturbable = perturb_votes(ensemble(votes, rows, 3), 0.1)
-    noisy = perturbable.value + rng.normal(size=(6, 24))
-    together = perturbable.decode(noisy, None)
-    for draw in range(6):
-        np.testing.assert_array_equal(together[draw], perturbable.decode(noisy[draw : draw + 1], None)[0])
-    np.testing.assert_array_equal(together[::-1], perturbable.decode(noisy[::-1], None))
 
 
 def test_the_noise_is_worth_sigma_times_root_n_per_row():
@@ -205,8 +192,3 @@ def test_isotropic_coordinates_are_the_features_turned():
     value = perturbed(votes, rows, 3, "isotropic").value.reshape(2, 4)
     mu = world.tally.shares().T @ rows / len(rows)
     np.testing.assert_allclose(value @ coordinates.directions.T, contrasts(3).T @ mu, atol=1e-12)
-
-
-def test_rows_may_be_long():
-    votes, rows = instance(1)
-    perturbed(votes, 2 * rows, 3)

@@ -92,7 +92,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+SOME = ("as published", "a record with noise of its own", "stratified signs")  # of the others the slow tests
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, marks=() if case in SOME else pytest.mark.slow) for case in CASES])
 def test_noisy_labels_stand_and_nearly_reach_their_delta(case: str) -> None:
     design, sigma, epsilon, target = CASES[case]
     mechanism = noisy_labels.noisy_bag_sums(design, sigma=sigma, label_range=RANGE, epsilon=epsilon)
@@ -127,7 +130,10 @@ TWINS = {
 }
 
 
-@pytest.mark.parametrize("mistake", TWINS)
+@pytest.mark.parametrize(
+    "mistake",
+    [pytest.param(mistake, marks=() if mistake == "half the noise" else pytest.mark.slow) for mistake in TWINS],
+)
 def test_twins_with_too_little_noise_are_caught(mistake: str) -> None:
     design, sigma = BagDesign(24, 3, 8, noisy=18), 3.0
     claimed = noisy_labels.noisy_bag_sums(design, sigma=sigma, label_range=RANGE, epsilon=1.0).delta

@@ -51,7 +51,9 @@ def pair(name, units=1):
     return pair_of(kind, options, PublicNumbers(DELTA[kind], label_range=RANGE), units)
 
 
-@pytest.mark.parametrize(("name", "runs"), [("estimated bins", 500), ("bags, published", 2000)])
+@pytest.mark.parametrize(
+    ("name", "runs"), [("estimated bins", 500), pytest.param("bags, published", 2000, marks=pytest.mark.slow)]
+)
 def test_loose_claims_stand_too(name, runs):
     worst = pair(name)
     assert audited(worst, runs).passed

@@ -16,8 +16,7 @@ from federation import mechanisms
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.bag_sums import calibration as accounting
-from federation.mechanisms.bag_sums import calibration as composition
+from federation.mechanisms.bag_sums import calibration
 from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.labels.mechanism import LabelRange
 from federation.mechanisms.labels.shaped_gaussian import fit_shape
@@ -34,6 +33,11 @@ ONCE = Guarantee(1.0, 0.0, Unit.ROW, Adjacency.REPLACE, "noise")
 ADDED = ("pure", "gaussian")
 SIGNS = {"sigma": 3.0, "label_range": RANGE, "epsilon": 1.0}
 MOMENTS = {"dimension": 3, "rows": 10, "contributors": 0, "l1_bound": 1.5}
+VECTOR = {"sensitivity": 1.0, "dimension": 3}
+RANGED = {"epsilon": 1.0, "label_range": RANGE}
+OF_DESIGN = {**RANGED, "design": DESIGN}
+CELLS = {"features": 3, "queries": 4, "unit": Unit.ROW, "adjacency": Adjacency.ADD_REMOVE}
+SAMPLES = {"sample_p": lambda runs: SAMPLE, "sample_q": lambda runs: SAMPLE, "statistic": lambda x: x}
 
 
 @dataclass(frozen=True)
@@ -58,15 +62,10 @@ CASES = {
         mechanisms.discrete_gaussian_delta, "epsilon mu dimension sigma", epsilon=1.0, mu=0.5, dimension=2, sigma=40
     ),
     "calibrate_noise": case(
-        mechanisms.calibrate_noise,
-        "sensitivity dimension epsilon delta",
-        noise="gaussian",
-        sensitivity=1.0,
-        dimension=3,
-        **LEVEL,
+        mechanisms.calibrate_noise, "sensitivity dimension epsilon delta", noise="gaussian", **VECTOR, **LEVEL
     ),
     "calibrate_noise, pure": case(
-        mechanisms.calibrate_noise, "sensitivity dimension epsilon", noise="pure", sensitivity=1.0, dimension=3, **LEVEL
+        mechanisms.calibrate_noise, "sensitivity dimension epsilon", noise="pure", **VECTOR, **LEVEL
     ),
     "sample_discrete_gaussian": case(
         mechanisms.sample_discrete_gaussian, "sigma size", bits=BITS, sigma=Fraction(5, 2), size=3
@@ -80,14 +79,7 @@ CASES = {
         mechanisms.solver_slack, "gradient_tolerance regularisation", gradient_tolerance=0.1, regularisation=0.1
     ),
     "audit_mechanism": case(
-        mechanisms.audit_mechanism,
-        "epsilon delta runs confidence",
-        sample_p=lambda runs: SAMPLE,
-        sample_q=lambda runs: SAMPLE,
-        statistic=lambda x: x,
-        **LEVEL,
-        runs=50,
-        confidence=0.9,
+        mechanisms.audit_mechanism, "epsilon delta runs confidence", **SAMPLES, **LEVEL, runs=50, confidence=0.9
     ),
     "delta_lower_bound": case(
         mechanisms.delta_lower_bound, "p q epsilon confidence", p=SAMPLE, q=SAMPLE, epsilon=1.0, confidence=0.9
@@ -95,24 +87,18 @@ CASES = {
     "epsilon_lower_bound": case(
         mechanisms.epsilon_lower_bound, "p q delta confidence", p=SAMPLE, q=SAMPLE, delta=0.1, confidence=0.9
     ),
-    "calibrate_counts": case(mechanisms.calibrate_counts, "classes epsilon delta", noise="auto", classes=3, **LEVEL),
-    "calibrate_counts, gaussian": case(
-        mechanisms.calibrate_counts, "classes epsilon delta", noise="gaussian", classes=3, **LEVEL
-    ),
-    "calibrate_counts, published": case(
-        mechanisms.calibrate_counts, "epsilon delta", noise="published_gaussian", classes=3, **LEVEL
-    ),
-    "calibrate_counts, floor": case(
-        mechanisms.calibrate_counts, "epsilon delta floor", noise="dirichlet_floor", classes=3, **LEVEL, floor=60
-    ),
-    "calibrate_counts, shifted": case(
-        mechanisms.calibrate_counts,
-        "epsilon delta pseudo_count",
-        noise="dirichlet_shifted",
-        classes=3,
-        **LEVEL,
-        pseudo_count=60,
-    ),
+    **{
+        f"calibrate_counts, {noise}": case(
+            mechanisms.calibrate_counts, f"epsilon delta {numbers}", noise=noise, classes=3, **LEVEL, **further
+        )
+        for noise, numbers, further in (
+            ("auto", "classes", {}),
+            ("gaussian", "classes", {}),
+            ("published_gaussian", "", {}),
+            ("dirichlet_floor", "floor", {"floor": 60}),
+            ("dirichlet_shifted", "pseudo_count", {"pseudo_count": 60}),
+        )
+    },
     "recommended_counts": case(mechanisms.recommended_counts, "classes epsilon delta", classes=3, **LEVEL),
     "compare_counts": case(
         mechanisms.compare_counts,
@@ -142,24 +128,21 @@ CASES = {
     "calibrate_labels": case(
         mechanisms.calibrate_labels, "epsilon delta label_range", noise="gaussian", **LEVEL, label_range=RANGE
     ),
-    "calibrate_labels, laplace": case(
-        mechanisms.calibrate_labels, "epsilon label_range", noise="laplace", **LEVEL, label_range=RANGE
-    ),
-    "calibrate_labels, one_bit": case(
-        mechanisms.calibrate_labels, "epsilon label_range", noise="one_bit", **LEVEL, label_range=RANGE
-    ),
-    "calibrate_labels, unbiased": case(
-        mechanisms.calibrate_labels, "epsilon label_range", noise="unbiased", **LEVEL, label_range=RANGE
-    ),
+    **{
+        f"calibrate_labels, {noise}": case(
+            mechanisms.calibrate_labels, "epsilon label_range", noise=noise, **LEVEL, label_range=RANGE
+        )
+        for noise in ("laplace", "one_bit", "unbiased")
+    },
     "calibrate_labels, bins": case(
-        mechanisms.calibrate_labels, "epsilon points prior", noise="bins", **LEVEL, label_range=RANGE, points=4
+        mechanisms.calibrate_labels, "epsilon points prior", noise="bins", **RANGED, delta=0.01, points=4
     ),
     "calibrate_labels, estimated_bins": case(
         mechanisms.calibrate_labels,
         "epsilon points share",
         noise="estimated_bins",
-        **LEVEL,
-        label_range=RANGE,
+        **RANGED,
+        delta=0.01,
         points=4,
         share=0.2,
     ),
@@ -176,77 +159,39 @@ CASES = {
     "BagDesign": case(BagDesign, "records bags size noisy", **BAGS, noisy=50),
     "BagDesign, stratified": case(BagDesign, "per_bag", **BAGS, per_bag=5),
     "delta of bag sums": case(
-        accounting.delta,
-        "epsilon sigma label_range charge",
-        epsilon=1.0,
-        design=DESIGN,
-        sigma=1.0,
-        label_range=RANGE,
-        charge=0.0,
+        calibration.delta, "epsilon sigma label_range charge", **OF_DESIGN, sigma=1.0, charge=0.0
     ),
     "composed delta of bag sums": case(
-        composition.composed_delta,
+        calibration.composed_delta,
         "epsilon sigma label_range releases charge",
-        epsilon=1.0,
-        design=DESIGN,
+        **OF_DESIGN,
         sigma=30.0,
-        label_range=RANGE,
         releases=3,
         charge=0.0,
     ),
     "smallest_sigma": case(
-        mechanisms.smallest_sigma,
-        "epsilon target label_range charge",
-        epsilon=1.0,
-        target=0.1,
-        design=DESIGN,
-        label_range=RANGE,
-        charge=0.0,
+        mechanisms.smallest_sigma, "epsilon target label_range charge", **OF_DESIGN, target=0.1, charge=0.0
     ),
     "smallest_tau": case(
-        mechanisms.smallest_tau,
-        "epsilon target label_range charge",
-        epsilon=1.0,
-        target=0.1,
-        label_range=RANGE,
-        charge=0.0,
+        mechanisms.smallest_tau, "epsilon target label_range charge", **RANGED, target=0.1, charge=0.0
     ),
-    "noisy_bag_sums": case(
-        mechanisms.noisy_bag_sums, "sigma label_range epsilon", design=DESIGN, sigma=1.0, label_range=RANGE, epsilon=1.0
-    ),
-    "laplace_bag_sums": case(
-        mechanisms.laplace_bag_sums, "records bags size label_range epsilon", **BAGS, label_range=RANGE, epsilon=1.0
-    ),
+    "noisy_bag_sums": case(mechanisms.noisy_bag_sums, "sigma label_range epsilon", **OF_DESIGN, sigma=1.0),
+    "laplace_bag_sums": case(mechanisms.laplace_bag_sums, "records bags size label_range epsilon", **BAGS, **RANGED),
     "repaired_bag_sums": case(
-        mechanisms.repaired_bag_sums,
-        "records bags size tau label_range epsilon",
-        **BAGS,
-        tau=1.0,
-        label_range=RANGE,
-        epsilon=1.0,
+        mechanisms.repaired_bag_sums, "records bags size tau label_range epsilon", **BAGS, **RANGED, tau=1.0
     ),
     "per_instance_delta": case(
         mechanisms.per_instance_delta,
         "epsilon rows labels bags label_range inclusion",
-        epsilon=1.0,
+        **RANGED,
         rows=ROWS,
         labels=np.array([0.1, 0.9, 0.4, 0.5]),
         bags=np.arange(4)[None],
-        label_range=RANGE,
         inclusion=1.0,
     ),
-    "theorem_delta": case(
-        mechanisms.theorem_delta, "epsilon sigma label_range", epsilon=1.0, design=DESIGN, sigma=1.0, label_range=RANGE
-    ),
+    "theorem_delta": case(mechanisms.theorem_delta, "epsilon sigma label_range", **OF_DESIGN, sigma=1.0),
     "calibrate_marginals": case(
-        mechanisms.calibrate_marginals,
-        "features queries epsilon delta",
-        noise="auto",
-        features=3,
-        queries=4,
-        **LEVEL,
-        unit=Unit.ROW,
-        adjacency=Adjacency.ADD_REMOVE,
+        mechanisms.calibrate_marginals, "features queries epsilon delta", noise="auto", **CELLS, **LEVEL
     ),
     **{
         f"calibrate_moments, {kind}": case(
@@ -328,7 +273,18 @@ def without_nan(value: object) -> bool:
     return all(map(without_nan, value)) if isinstance(value, tuple | list) else True
 
 
-@pytest.mark.parametrize(("name", "number"), [(name, number) for name, one in CASES.items() for number in one.numbers])
+# A second and more for each number; nothing and texts are fast to refuse.
+LONG = ("composed delta of bag sums", "smallest_sigma", "published_dirichlet_delta", "compare_counts", "smallest_tau")
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        pytest.param(name, number, marks=pytest.mark.slow if name in LONG else ())
+        for name, one in CASES.items()
+        for number in one.numbers
+    ],
+)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_number_is_refused_by_name_or_has_a_result(name: str, number: str) -> None:
     known = CASES[name]
@@ -374,11 +330,8 @@ def test_impossible_numbers_of_draws_are_refused(name: str) -> None:
     assert len(MECHANISMS[name].release(*given, BITS, 2)) == 2
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_arguments_themselves_are_taken(name: str) -> None:
-    assert without_nan(CASES[name].call(**CASES[name].arguments))
-
-
-def test_every_public_name_is_tried() -> None:
+def test_every_public_name_is_tried_and_takes_its_arguments() -> None:
+    for name, known in CASES.items():
+        assert without_nan(known.call(**known.arguments)), name
     tried = {name.partition(",")[0] for name in CASES}
     assert set(mechanisms.__all__) - tried == MADE

@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 from scipy.special import kve
 from support.two_class_questions import moment
-from support.worst_pairs import audited, pair_of, sum_of
+from support.worst_pairs import audited, mistake_mechanism, pair_of, sum_of
 
 from aggregator.collectors.collectors import Secure, Summed
 from aggregator.collectors.row_sums import RowTotals
@@ -24,45 +24,72 @@ from federation.contract.plugins import Reference
 from federation.contract.query import Submission
 from federation.contract.randomness import NoiseBits
 from federation.contract.trust import TrustTerms
+from federation.features.feature_map import Ball
 from federation.mechanisms.noise.additive import calibrate, calibrate_laplace
 from federation.mechanisms.noise.gaussian import delta as gaussian_delta
 from federation.mechanisms.sums import shares
 from parties.guard.answering import answered
 from parties.party_data.cohort import Cohort
 
-RUNS = 60_000
+RUNS = 30_000
 KINDS = ("laplace", "pure", "gaussian")
+CASES = {  # sums of rows under each kind of noise, and sums of vectors
+    **{noise: ("mean_operator", {"noise": noise}) for noise in KINDS},
+    "shares": ("soft_vote", {}),
+    "parameters": ("parameter_average", {"average": "clipped", "clip": 1.0, "noise": "gaussian"}),
+}
 ENOUGH, PARTIES = 3, 6
+each = pytest.mark.parametrize("case", CASES)
 
 
-def judged(noise, honest):
-    pair = pair_of("mean_operator", {"noise": noise, "trust": "secure"}, PublicNumbers(0.01))
-    assert pair.question.contributors == ENOUGH
-    return audited(sum_of(pair, honest), RUNS)
+def pair(case):
+    kind, options = CASES[case]
+    found = pair_of(kind, {**options, "trust": "secure"}, PublicNumbers(0.01))
+    assert found.question.contributors == ENOUGH
+    return found
 
 
-@pytest.mark.parametrize("noise", KINDS)
-def test_any_quorum_of_honest_parties_is_enough_and_hardly_more(noise):
+def judged(found, honest, runs=RUNS):
+    return audited(sum_of(found, honest), runs)
+
+
+@each
+def test_any_quorum_of_honest_parties_is_enough_and_hardly_more(case):
     """Two parties are absent, and one tells what it sent."""
-    assert 0.5 < judged(noise, (0, 2, 5)).lower_bound <= 1.0
+    assert 0.5 < judged(pair(case), (0, 2, 5)).lower_bound <= 1.0
 
 
-@pytest.mark.parametrize("noise", KINDS)
-def test_all_parties_hide_as_much_at_least(noise):
-    assert judged(noise, tuple(range(PARTIES))).passed
+@pytest.mark.slow
+@each
+def test_all_parties_hide_as_much_at_least(case):
+    assert judged(pair(case), tuple(range(PARTIES))).passed
 
 
-@pytest.mark.parametrize("noise", KINDS)
-@pytest.mark.parametrize("honest", [(0, 5), (0,)])
-def test_fewer_honest_parties_than_a_quorum_are_refuted(noise, honest):
-    assert not judged(noise, honest).passed
+@each
+def test_fewer_honest_parties_than_a_quorum_are_refuted(case):
+    honest, runs = ((0, 5), 2 * RUNS) if case in KINDS else ((0,), RUNS)  # two of three are found out by more runs
+    assert not judged(pair(case), honest, runs).passed
 
 
-@pytest.mark.parametrize("noise", KINDS)
-def test_noise_that_counts_on_all_parties_is_refuted_where_a_quorum_answers_and_one_colludes(noise):
-    pair = pair_of("mean_operator", {"noise": noise, "trust": "secure"}, PublicNumbers(0.01))
-    careless = replace(pair, question=replace(pair.question, contributors=PARTIES))
-    assert not audited(sum_of(careless, (0, 2, 5)), RUNS).passed
+@each
+def test_noise_that_counts_on_all_parties_is_refuted_where_a_quorum_answers_and_one_colludes(case):
+    found = pair(case)
+    careless = replace(found, question=replace(found.question, contributors=PARTIES))
+    assert not judged(careless, (0, 2, 5)).passed
+
+
+@pytest.mark.parametrize("case", ["shares", "parameters"])
+def test_vectors_with_half_of_the_noise_are_refuted(case, monkeypatch):
+    def halved(question):
+        return replace(question, ball=Ball(question.ball.norm / 2)).mechanism().additive
+
+    mistake_mechanism(monkeypatch, lambda question: replace(question.mechanism(), additive=halved(question)))
+    assert not judged(pair(case), (0, 2, 5)).passed
+
+
+def test_a_party_that_does_not_cut_its_vector_is_refuted(monkeypatch):
+    mistake_mechanism(monkeypatch, lambda question: replace(question.mechanism(), ball=Ball(1e6)))
+    assert not judged(pair("parameters"), (0, 2, 5)).passed
 
 
 class TestLaws:
@@ -70,7 +97,7 @@ class TestLaws:
 
     DIMENSION = 3
 
-    @pytest.mark.parametrize(("answered", "contributors"), [(2, 3), (3, 3), (5, 3), (4, 5), (5, 5), (7, 5)])
+    @pytest.mark.parametrize(("answered", "contributors"), [(2, 3), (3, 3), (7, 5)])
     @pytest.mark.parametrize("noise", KINDS)
     def test_so_many_shares_have_the_law_that_is_claimed(self, noise, answered, contributors):
         size, seed = 20_000, np.random.default_rng(answered)

@@ -11,12 +11,12 @@ import pytest
 
 from aggregator.contract.registry import protocol
 from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, Statistic, WorstCase
+from aggregator.ensembles.worst_case import WorstVectors
 from aggregator.protocols.mean_operator.session import WorstSums
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Guarantee
 from federation.contract.query import PrivateQuestion, Submission
 from federation.mechanisms.audits import AuditResult
-from federation.queries.row_sums import SummedQuestion
 from parties.guard.answering import answered, answerer
 from scenarios.audits.auditor import audit_sides, begun, chosen_of, cohort, private_question, sampler
 from scenarios.settings.sweep import Variant
@@ -66,7 +66,7 @@ class Pair:
 
 
 @dataclass(frozen=True, eq=False)
-class SumOf(WorstSums):
+class _Summed:
     """Of a sum of shares that over some parties is seen, the first among them, who holds what changes."""
 
     summed: tuple[int, ...] = (0,)
@@ -79,11 +79,22 @@ class SumOf(WorstSums):
     def seen(self, submissions: Sequence[Submission]) -> Seen:
         """The sum over them."""
         [sent] = submissions
-        own = sent.arrays["sums"][list(self.summed)]
-        return super().seen([replace(sent, arrays={**sent.arrays, "sums": own})])
+        [name] = {"sums", "vectors"} & sent.arrays.keys()
+        own = sent.arrays[name][list(self.summed)]
+        return super().seen([replace(sent, arrays={**sent.arrays, name: own})])
 
-    def added(self, question: SummedQuestion) -> int:
+    def added(self, question: PrivateQuestion) -> int:
         return len(self.summed)
+
+
+@dataclass(frozen=True, eq=False)
+class SumOf(_Summed, WorstSums):
+    """The sum of rows over some parties."""
+
+
+@dataclass(frozen=True, eq=False)
+class VectorsOf(_Summed, WorstVectors):
+    """The sum of vectors over some parties."""
 
 
 def variant_of(kind: str, options: dict[str, Any]) -> Variant:
@@ -105,7 +116,8 @@ def pair_of(kind: str, options: dict[str, Any], public: PublicNumbers, units: in
 
 def sum_of(pair: Pair, parties: Sequence[int]) -> Pair:
     """The same question about shares, of which those of some parties are seen in their sum."""
-    return replace(pair, worst=SumOf(**{**vars(pair.worst), "summed": tuple(parties)}))
+    kind = SumOf if isinstance(pair.worst, WorstSums) else VectorsOf
+    return replace(pair, worst=kind(**{**vars(pair.worst), "summed": tuple(parties)}))
 
 
 def audited(pair: Pair, runs: int) -> AuditResult:

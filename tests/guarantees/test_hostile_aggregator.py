@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from flwr.app import ConfigRecord
-from support.charging import Charging
-from support.crafted_labels import ROWS
 from support.questions import QUESTIONS
 
 from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.plugins import Reference
 from federation.contract.query import Question, ReleaseId
 from federation.engines.codec import decode_question, encode_question
@@ -24,7 +23,47 @@ from federation.features.steps import Affine
 from federation.mechanisms.labels.unbiased_response import table
 from federation.queries.labels import BagSums, LabelledRows
 from parties.guard.answering import answered
-from parties.party_data.cohort import Cohort
+from parties.party_data.cohort import Cohort, Holdings
+from parties.site.accounts import Account, Accounts, Allowances, Journal
+from parties.site.worker import cost_of
+
+ROWS = 8
+
+
+class Party:
+    """Rows (1, x) with labels 0 but for the first, which is `first` as a text that a float is read from."""
+
+    def __init__(self, first: str) -> None:
+        self._labels = np.zeros(ROWS)
+        self._labels[0] = float(first)
+
+    def holdings(self, party: int) -> Holdings:
+        return Holdings(party, np.column_stack([np.ones(ROWS), np.arange(ROWS)]), self._labels)
+
+    def evaluation(self) -> None:
+        return None
+
+
+class Charging:
+    """One party at a site where what protects one `unit` may cost (`epsilon`, `delta`) in all."""
+
+    def __init__(self, folder, cohort, epsilon=1.0, delta=1e-3, unit=Unit.LABEL, adjacency=Adjacency.REPLACE):
+        allowances = Allowances((Account(unit, adjacency, epsilon, delta),), features_are_public=cohort.public_features)
+        self.accounts = Accounts("rows", allowances, Journal(folder / "journal.jsonl"))
+        self._cohort = cohort
+
+    @property
+    def charged(self):
+        """The guarantees that were paid for, in order."""
+        return [Guarantee.from_dict(line["guarantee"]) for line in self.accounts.journal.lines]
+
+    def answered(self, question):
+        """Raises what a site refuses by, before a row is touched."""
+        cost = cost_of(question, self._cohort)
+        if cost.guarantee is not None:
+            self.accounts.charge(f"{cost.kind} {cost.release}", cost.guarantee, cost.trusted, {})
+        return answered(replace(self._cohort, paid=True), question)
+
 
 LABELS = ("0", "1", "nan", "-inf", "1e300")
 PUBLIC = LabelledRows(FeatureMap(2, ()), -1.0, 1.0, ROWS)
@@ -88,7 +127,8 @@ class Crafted:
 
 
 def node(path, first="0", epsilon=1.0, delta=1e-3):
-    provider = Reference("support.crafted_labels:Party", {"first": first})
+    path.mkdir(exist_ok=True)
+    provider = Reference(f"{__name__}:Party", {"first": first})
     return Charging(path, Cohort(provider.to_json(), 0, 1, None, public_features=True), epsilon, delta)
 
 
@@ -194,9 +234,7 @@ CRAFTED = {
 @pytest.mark.parametrize("first", ["0", "1", "nan", "1e300"])
 def test_ordinary_questions_are_answered(tmp_path, first):
     for number, question in enumerate(ORDINARY.values()):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        sent = asked(node(folder, first), question)
+        sent = asked(node(tmp_path / str(number), first), question)
         assert len(sent.parties) == 1
         assert all(np.isfinite(array).all() for array in sent.arrays.values())
 
@@ -206,9 +244,7 @@ def test_ordinary_questions_are_answered(tmp_path, first):
 def test_no_label_decides_whether_a_question_is_answered_or_what_it_costs(name, received, tmp_path):
     seen = set()
     for number, first in enumerate(LABELS):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        site = node(folder, first)
+        site = node(tmp_path / str(number), first)
         sent = asked(site, CRAFTED[name], received)
         outcome = sent if isinstance(sent, str) else (len(sent.parties), tuple(sent.failures.values()))
         seen.add((outcome, str(site.charged)))
@@ -236,15 +272,12 @@ def test_a_given_sigma_costs_the_delta_that_it_has(sigma, tmp_path):
     ratio = 2.0 / (sigma * 2)
     exact = norm.cdf(ratio / 2 - 1 / ratio) - math.e * norm.cdf(-ratio / 2 - 1 / ratio)
     question = bags(design, sigma=sigma, delta=1 - 1e-7)
-    generous, careful = tmp_path / "generous", tmp_path / "careful"
-    generous.mkdir()
-    careful.mkdir()
     if exact < 0.999:
-        site = node(generous, delta=0.999999)
+        site = node(tmp_path / "generous", delta=0.999999)
         assert len(asked(site, question).parties) == 1
         [charged] = site.charged
         assert (charged.epsilon, charged.delta) == (1.0, pytest.approx(exact, rel=1e-4, abs=1e-9))
-    answer = asked(node(careful), question)
+    answer = asked(node(tmp_path / "careful"), question)
     assert (not isinstance(answer, str) and len(answer.parties) == 1) == (exact <= 1e-3)
 
 
@@ -294,9 +327,7 @@ def test_a_table_that_does_not_keep_its_epsilon_is_never_answered_by(part, value
 
 def test_a_table_is_for_its_epsilon_and_for_more(tmp_path):
     for epsilon, answered_by in ((1 - 1e-6, 0), (1.0, 1), (1.5, 1)):
-        folder = tmp_path / str(epsilon)
-        folder.mkdir()
-        site = node(folder, epsilon=2.0)
+        site = node(tmp_path / str(epsilon), epsilon=2.0)
         sent = asked(site, single("unbiased", epsilon=epsilon, outputs=TABLE[0], weights=TABLE[1]))
         assert (0 if isinstance(sent, str) else len(sent.parties)) == answered_by
         assert len(site.charged) == answered_by
@@ -323,7 +354,7 @@ class TestFewOfManyRows:
         assert asked(node(tmp_path, delta=0.999), question).parties.tolist() == []
 
     def test_a_simulation_may_release_both(self):
-        provider = Reference("support.crafted_labels:Party", {"first": "0"}).to_json()
+        provider = Reference(f"{__name__}:Party", {"first": "0"}).to_json()
         for question in (
             bags(BagSums(ROWS, 1, 1, "gaussian", 1, 0)),
             bags(BagSums(ROWS, 2, 4, "gaussian", 0, 1), sigma=1.0, delta=0.99),

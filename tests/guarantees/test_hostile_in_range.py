@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from support.hostile_in_range import Opposed
 from support.two_class_parties import draw, plan_fixture
 from support.worlds import run, run_in_cohorts
 
@@ -29,7 +28,7 @@ plan = plan_fixture("mean_operator", {})
 
 
 def holdings(hostile):
-    return Reference(f"{Opposed.__module__}:Opposed", {"hostile": hostile})
+    return Reference("support.hostile_answers:Opposed", {"hostile": hostile})
 
 
 def accuracies(directory, variants=VARIANTS):

@@ -155,6 +155,7 @@ def test_dropouts_end_no_run_above_the_quorum(predicted):
         ("gram", -1.0, 0.0, True),
         ("gram", 1.0, 1e6, False),  # as if the constant column had such a value in every row and all others too
         ("gram", 2.0**60, 0.0, False),
+        ("signed gram", 1.0, 200.0, True),  # entries beyond what the diagonal allows make a negative square
         ("covariance", 0.0, 0.0, False),
         ("covariance", -1.0, 0.0, True),
         ("covariance", 1.0, 2.0**60, True),
@@ -165,7 +166,8 @@ def test_dropouts_end_no_run_above_the_quorum(predicted):
     ],
 )
 def test_extreme_values_end_no_run(predicted, hostile, name, factor, more, refused):
-    arguments = {"hostile": hostile, "name": name, "factor": factor, "more": more}
+    signed, name = name.startswith("signed"), name.removeprefix("signed ")
+    arguments = {"hostile": hostile, "name": name, "factor": factor, "more": more, "signed": signed}
     kinds = {
         "rows": ("one bit", "exact labels", "network", "bags", "exact bags", "bag network"),
         "weights": ("bags", "exact bags", "bag weights"),
@@ -181,18 +183,10 @@ def test_extreme_values_end_no_run(predicted, hostile, name, factor, more, refus
     }
     variants = tuple(plan for plan in PLANS if plan.name in kinds[name])
     found, failures = predicted(
-        Reference("support.hostile_labels:Extreme", arguments), draw(5, 50)[0], variants, **LINEAR
+        Reference("support.hostile_answers:ExtremeLabels", arguments), draw(5, 50)[0], variants, **LINEAR
     )
     require_numbers(found)
     assert bool(failures) == refused
-
-
-def test_a_gram_that_is_none_is_refused(predicted):
-    """Entries beyond what the diagonal allows make a negative square."""
-    arguments = {"hostile": [0], "name": "gram", "factor": 1.0, "more": 200.0, "signed": True}
-    variants = tuple(plan for plan in PLANS if plan.name == "exact sums")
-    _, failures = predicted(Reference("support.hostile_labels:Extreme", arguments), draw(5, 50)[0], variants, **LINEAR)
-    assert sum(failures.values()) == 1
 
 
 @pytest.mark.slow

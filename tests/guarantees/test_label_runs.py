@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
+from support.protocol_runs import finished_run, require_refusals, require_same_files
 
-import scenarios
-from scenarios.runs import runner
 from scenarios.scores.results import read_results
 
 
@@ -42,9 +39,7 @@ def own_cluster(monkeypatch):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, "_draw", lambda *arguments: None)
-        return scenarios.run(document(), out=tmp_path_factory.mktemp("run") / "out", keep_models=True)
+    return finished_run(document(), tmp_path_factory.mktemp("run"))
 
 
 def test_every_release_is_scored_whoever_drops_out_or_attacks(finished):
@@ -52,20 +47,10 @@ def test_every_release_is_scored_whoever_drops_out_or_attacks(finished):
     assert len(rows) == 4 * 2 * 2 + 1  # variants x epsilons x draws, one without noise
     assert np.isfinite([row["value"] for row in rows]).all()
     assert {row["unit"] for row in rows} == {"label", "none"}
-    failures = json.loads((finished.directory / "run.json").read_text())["failures"]
-    assert failures.pop("dropped out") > 0
-    [(cause, refused)] = failures.items()
-    assert "outside the declared range" in cause
-    assert refused > 0
+    require_refusals(finished)
 
 
 @pytest.mark.slow
 def test_ray_leaves_the_same_bytes(finished, tmp_path):
     chosen = {"kind": "ray", "workers": 2, "parties_per_node": 2}
-    run = scenarios.run(document(engine=chosen), out=tmp_path / "out", keep_models=True)
-    names = ["results.csv", "ledger.json"]
-    names += [str(path.relative_to(finished.directory)) for path in finished.directory.rglob("*.npz")]
-    assert len(names) == 2 + 5
-    for name in names:
-        assert (run.directory / name).read_bytes() == (finished.directory / name).read_bytes()
-    assert json.loads((run.directory / "run.json").read_text())["engine"] == "ray"
+    require_same_files(finished, document(engine=chosen), tmp_path, "ray", 5)

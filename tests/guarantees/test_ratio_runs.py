@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
+from support.protocol_runs import finished_run, require_refusals, require_same_files
 
 import scenarios
-from scenarios.runs import runner
 from scenarios.scores.results import read_results
 
 WHITENED = {"kind": "class_ratio", "estimator": "whitened", "submit": "embedding", "dimensions": 32}
@@ -48,9 +46,7 @@ def own_cluster(monkeypatch):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, "_draw", lambda *arguments: None)
-        return scenarios.run(document(), out=tmp_path_factory.mktemp("run") / "out")
+    return finished_run(document(), tmp_path_factory.mktemp("run"))
 
 
 def errors(rows, variant, metric="l1"):
@@ -74,16 +70,10 @@ def test_every_release_is_scored(finished):
 def test_flower_leaves_the_same_bytes(finished, tmp_path, monkeypatch):
     monkeypatch.setenv("FLWR_HOME", str(tmp_path / "home"))
     chosen = {"kind": "flower", "workers": 2, "parties_per_node": 5}
-    run = scenarios.run(document(engine=chosen), out=tmp_path / "out")
-    for name in ("results.csv", "ledger.json"):
-        assert (run.directory / name).read_bytes() == (finished.directory / name).read_bytes()
-    models = [path.relative_to(finished.directory) for path in finished.directory.rglob("*.npz")]
-    assert models
-    for name in models:
-        assert (run.directory / name).read_bytes() == (finished.directory / name).read_bytes()
-    assert json.loads((run.directory / "run.json").read_text())["engine"] == "flower"
+    require_same_files(finished, document(engine=chosen), tmp_path, "flower")
 
 
+@pytest.mark.slow
 def test_dropouts_and_attacks_are_swept_like_other_keys(tmp_path):
     parties = {
         "count": 12,
@@ -100,8 +90,4 @@ def test_dropouts_and_attacks_are_swept_like_other_keys(tmp_path):
     assert len(values) == 8 * (3 * 2 + 1)  # worlds x draws, one without noise
     assert np.isfinite(values).all()
     assert max(values) <= 2
-    failures = json.loads((run.directory / "run.json").read_text())["failures"]
-    assert failures.pop("dropped out") > 0
-    [(cause, refused)] = failures.items()
-    assert "outside the declared range" in cause
-    assert refused > 0
+    require_refusals(run)

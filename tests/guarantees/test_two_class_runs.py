@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-
-import scenarios
-from scenarios.runs import runner
+from support.protocol_runs import finished_run, require_same_files
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -36,9 +32,7 @@ def document(**changes):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, "_draw", lambda *arguments: None)
-        return scenarios.run(document(), out=tmp_path_factory.mktemp("inline") / "out", keep_models=True)
+    return finished_run(document(), tmp_path_factory.mktemp("run"))
 
 
 def values(run, variant, metric="accuracy"):
@@ -59,14 +53,9 @@ def test_rows_are_scored_round_by_round(finished):
     assert units["mean_operator-secure-pure-row"] == units["error_marginals-pure-linear"] == "row"
 
 
-@pytest.mark.parametrize("engine", ["ray", pytest.param("flower", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["ray", "flower"])
 def test_every_engine_leaves_the_same_bytes_round_after_round(finished, tmp_path, monkeypatch, engine):
     monkeypatch.setenv("FLWR_HOME", str(tmp_path / "home"))
     chosen = {"kind": engine, "workers": 1, "parties_per_node": 3}  # whether workers agree: tests of grids
-    run = scenarios.run(document(engine=chosen), out=tmp_path / "out", keep_models=True)
-    names = ["results.csv", "ledger.json"]
-    names += [str(path.relative_to(finished.directory)) for path in finished.directory.rglob("*.npz")]
-    assert len(names) == 2 + 6
-    for name in names:
-        assert (run.directory / name).read_bytes() == (finished.directory / name).read_bytes()
-    assert json.loads((run.directory / "run.json").read_text())["engine"] == engine
+    require_same_files(finished, document(engine=chosen), tmp_path, engine, 6)

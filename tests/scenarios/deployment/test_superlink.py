@@ -1,6 +1,6 @@
-"""The SuperLink is reached, started and told what to do; what Flower answers is played here.
+"""The SuperLink is reached, started and told what to do, and other machines reach only what is for sites.
 
-Other machines reach what is for sites, and nothing else.
+What Flower answers is played here.
 """
 
 import asyncio
@@ -31,7 +31,6 @@ from support.letter_sites import deployed
 
 from federation.contract.errors import FederationError, InputError
 from federation.signed_messages.messages import LETTER
-from scenarios.deployment import superlink as gate
 from scenarios.deployment import superlink as module
 from scenarios.deployment.certificates import SERVER, SERVER_KEY, make_authority, make_server
 from scenarios.deployment.superlink import SuperLink, gated, superlink
@@ -40,6 +39,11 @@ from scenarios.deployment.superlink import SuperLink, gated, superlink
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return deployed(tmp_path_factory.mktemp("sites"))[0]
+
+
+def sleeping():
+    """A process that goes on until it is ended."""
+    return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
 
 
 class Client:
@@ -98,15 +102,10 @@ def test_a_run_that_is_not_known_has_ended_and_one_that_has_ended_can_be_stopped
     link.stop(7)
 
 
-@pytest.fixture
-def port():
+def test_where_nothing_listens_there_is_none(folder):
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
-        yield found.getsockname()[1]
-
-
-def test_where_nothing_listens_there_is_none(folder, port):
-    assert module._reached(folder, f"127.0.0.1:{port}") is None
+        assert module._reached(folder, f"127.0.0.1:{found.getsockname()[1]}") is None
 
 
 def test_what_shows_another_certificate_is_not_believed(folder, tmp_path):
@@ -161,7 +160,7 @@ def test_one_is_started_with_all_that_it_needs_and_ended_with_what_it_has_starte
 
     def popen(command, **settings):
         begun.append((command, settings))
-        return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+        return sleeping()
 
     running = iter([None, None, None, SuperLink(Client())])
     monkeypatch.setattr(module, "_reached", lambda *_: next(running))
@@ -169,28 +168,23 @@ def test_one_is_started_with_all_that_it_needs_and_ended_with_what_it_has_starte
     monkeypatch.setattr(module, "subprocess", SimpleNamespace(**{**vars(subprocess), "Popen": popen}))
     with superlink(folder, folder.agreement):
         [(command, settings)] = begun
-        environment = settings["env"]
         text = " ".join(command)
-        for part in (
-            "-m scenarios.deployment.superlink",
-            "--host 127.0.0.1",
-            "--port 9 ",
-            "--enable-supernode-auth",
-        ):
+        started = "-m scenarios.deployment.superlink"
+        for part in (started, "--host 127.0.0.1", "--port 9 ", "--enable-supernode-auth"):
             assert part in text
         assert "--disable-runtime-dependency-installation" in command
         assert command[command.index("--longest-letter") + 1] == str(folder.agreement.longest_reply)
         assert "--insecure" not in command
-        assert environment["FLWR_HOME"].startswith(str(folder.path))
+        assert settings["env"]["FLWR_HOME"].startswith(str(folder.path))
         told = (folder.path / "superlink" / "log").read_text()  # for who would have it run all the time
-        assert f"FLWR_HOME={folder.path}/superlink/home {sys.executable} -m scenarios.deployment.superlink" in told
+        assert f"FLWR_HOME={folder.path}/superlink/home {sys.executable} {started}" in told
 
 
 def test_one_of_which_nothing_can_be_written_down_is_ended(folder, monkeypatch):
     begun = []
 
     def started(*_):
-        begun.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True))
+        begun.append(sleeping())
         return begun[0]
 
     def full(path, content):
@@ -207,7 +201,7 @@ def test_one_of_which_nothing_can_be_written_down_is_ended(folder, monkeypatch):
 @pytest.fixture
 def left_over(folder):
     """A process of `collect` that it could not end, for it was killed."""
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+    process = sleeping()
     yield process
     process.kill()
     process.wait()
@@ -310,55 +304,46 @@ def names(**changed):
 
 
 FLOWERS = "flwr.superlink.cli.flower_superlink"
-FLEET, CONTROL = "/v1/fleet/pull-messages", "/v1/control/start-run"
+FLEET, CONTROL, OBJECT = "/v1/fleet/pull-messages", "/v1/control/start-run", "/v1/fleet/push-object"
 
 
-@pytest.mark.parametrize("client", ["127.0.0.1", "::1"])
-@pytest.mark.parametrize("path", [FLEET, CONTROL, "/v1/runtime/push", "/docs"])
-def test_this_machine_reaches_all(path, client):
-    assert answer(path, client) == 200
-
-
-@pytest.mark.parametrize("client", ["192.0.2.7", "10.0.0.1", "", None, "127.0.0.1.example.org"])
-def test_other_machines_reach_what_is_for_sites(client):
-    assert answer(FLEET, client) == 200
-    for path in (CONTROL, "/v1/runtime/push", "/docs", "/", "/v1/fleet", "/V1/FLEET/x", "//v1/fleet/x", "/v1/fleets/x"):
-        assert answer(path, client) == 403
+def test_this_machine_reaches_all_and_others_what_is_for_sites():
+    for client in ("127.0.0.1", "::1"):
+        for path in (FLEET, CONTROL, "/v1/runtime/push", "/docs"):
+            assert answer(path, client) == 200
+    others = (CONTROL, "/v1/runtime/push", "/docs", "/", "/v1/fleet", "/V1/FLEET/x", "//v1/fleet/x", "/v1/fleets/x")
+    for client in ("192.0.2.7", "10.0.0.1", "", None, "127.0.0.1.example.org"):
+        assert answer(FLEET, client) == 200
+        assert {path: answer(path, client) for path in others} == dict.fromkeys(others, 403)
 
 
 @pytest.mark.parametrize("client", ["127.0.0.1", "192.0.2.7"])
 @pytest.mark.parametrize(
-    ("path", "length", "status"),
+    ("path", "sent", "status"),
     [
-        ("/v1/fleet/push-object", b"268435456", 200),
-        ("/v1/fleet/push-object", b"300000000", 413),
-        ("/v1/fleet/push-object", b"9" * 5000, 413),
-        ("/v1/fleet/push-object", b"", 411),
-        ("/v1/fleet/push-object", b"-1", 411),
-        ("/v1/fleet/push-messages", b"1025", 413),
+        (OBJECT, {"length": b"268435456"}, 200),
+        (OBJECT, {"length": b"300000000"}, 413),
+        (OBJECT, {"length": b"9" * 5000}, 413),
+        (OBJECT, {"length": b""}, 411),
+        (OBJECT, {"length": b"-1"}, 411),
+        (OBJECT, {"length": b"75536", "longest": 10_000}, 200),  # little more than the letters of the plan
+        (OBJECT, {"length": b"75537", "longest": 10_000}, 413),
+        (FLEET, {"more": [(b"transfer-encoding", b"chunked")]}, 411),  # pieces without an end, whatever length it says
+        ("/v1/fleet/push-messages", {"length": b"1025"}, 413),
     ],
 )
-def test_no_site_sends_more_than_sites_have_to_send(client, path, length, status):
+def test_no_site_sends_more_than_sites_have_to_send(client, path, sent, status):
     """Else one of them could fill the memory of whoever learns from all."""
-    assert answer(path, client, length=length) == status
-
-
-def test_no_letter_is_much_longer_than_the_plan_has_them():
-    for length, status in {b"75536": 200, b"75537": 413}.items():
-        assert answer("/v1/fleet/push-object", "192.0.2.7", length=length, longest=10_000) == status
-
-
-def test_what_is_sent_in_pieces_without_an_end_is_refused_whatever_length_it_says():
-    assert answer(FLEET, "192.0.2.7", more=[(b"transfer-encoding", b"chunked")]) == 411
+    assert answer(path, client, **sent) == status
 
 
 def test_a_letter_of_a_site_passes():
     """What names it is far below the bound, and is sent at the path that is bounded."""
     from flwr.supernode.fleet_http_client import FleetHttpClient
 
-    assert answer(gate.NAMES, "192.0.2.7", body=names()) == 200
-    assert len(names()) < 0.7 * gate.LARGEST_NAMES
-    assert f'"{gate.NAMES}"' in inspect.getsource(FleetHttpClient.PushMessages)
+    assert answer(module.NAMES, "192.0.2.7", body=names()) == 200
+    assert len(names()) < 0.7 * module.LARGEST_NAMES
+    assert f'"{module.NAMES}"' in inspect.getsource(FleetHttpClient.PushMessages)
 
 
 @pytest.mark.parametrize(
@@ -368,12 +353,12 @@ def test_a_letter_of_a_site_passes():
 def test_a_letter_that_replies_to_none_is_not_taken(body):
     """Flower stores it as one of the coordinator's, to whoever it is for, as many as there are."""
     for client in ("192.0.2.7", "127.0.0.1"):
-        assert answer(gate.NAMES, client, body=body) == 403
+        assert answer(module.NAMES, client, body=body) == 403
 
 
 def test_who_sends_nothing_of_what_was_announced_is_cut_off_and_costs_others_nothing(monkeypatch):
-    monkeypatch.setattr(gate, "_COMING", 0.3)
-    monkeypatch.setattr(gate, "_AT_ONCE", 4)
+    monkeypatch.setattr(module, "_COMING", 0.3)
+    monkeypatch.setattr(module, "_AT_ONCE", 4)
     found = {}
 
     async def served(scope, receive, send):
@@ -412,7 +397,7 @@ def test_flowers_own_program_serves_behind_the_gate(monkeypatch):
     served = {}
     monkeypatch.setattr(uvicorn, "run", lambda app, **settings: served.update(app=app, **settings))
     monkeypatch.setattr(import_module(FLOWERS), "flower_superlink", lambda: uvicorn.run("the app", port=1))
-    monkeypatch.setattr(gate, "gated", lambda app, longest: f"gate of {longest} before {app}")
+    monkeypatch.setattr(module, "gated", lambda app, longest: f"gate of {longest} before {app}")
     monkeypatch.setattr(sys, "argv", ["gate", "--host", "h", "--longest-letter", "10000", "--port", "1"])
     monkeypatch.setenv("FLWR_TELEMETRY_ENABLED", "1")
     monkeypatch.setenv("FLWR_DISABLE_UPDATE_CHECK", "0")
@@ -421,7 +406,7 @@ def test_flowers_own_program_serves_behind_the_gate(monkeypatch):
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(1000, limits[1]), limits[1]))
     try:
-        gate.main()
+        module.main()
         assert resource.getrlimit(resource.RLIMIT_NOFILE) == (limits[1], limits[1])
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
@@ -439,5 +424,5 @@ def test_flowers_program_is_still_served_the_way_that_the_gate_takes():
     source = inspect.getsource(import_module(FLOWERS))
     assert source.count("uvicorn.run(") == 1
     assert "from uvicorn" not in source
-    assert f"{fleet.prefix}/" == gate.FOR_SITES
-    assert not control.prefix.startswith(gate.FOR_SITES)
+    assert f"{fleet.prefix}/" == module.FOR_SITES
+    assert not control.prefix.startswith(module.FOR_SITES)

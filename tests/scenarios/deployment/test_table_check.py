@@ -1,6 +1,6 @@
-"""What is said of a table that is not as the plan has it, and what becomes of its rows.
+"""A site's table is examined as the plan has it, and is watched for changes.
 
-A site's rows by reference, and watched: what a process of its own reads, and when they are read again.
+The findings say what is wrong, and what becomes of the rows is tested here, too.
 """
 
 import json
@@ -50,6 +50,10 @@ def plan(**changed):
     return type(PLAN).model_validate_json(json.dumps(json.loads(PLAN.canonical()) | CHANGED | changed))
 
 
+def spoilt(*lines):
+    return [*WORKS, *lines]
+
+
 @pytest.fixture
 def look(tmp_path):
     """Errors and remarks of a table of some lines, and its rows."""
@@ -64,10 +68,6 @@ def look(tmp_path):
         return [text for error, text in told if error], [text for error, text in told if not error], found.holdings
 
     return at
-
-
-def spoilt(*lines):
-    return [*WORKS, *lines]
 
 
 @pytest.mark.parametrize(
@@ -181,14 +181,41 @@ def test_real_labels_are_cut_to_the_range_where_whole_rows_are_protected(look):
     ]
 
 
-@pytest.mark.parametrize("missing", ["drop", "refuse"])
-def test_rows_are_not_left_out_where_their_number_is_public(look, missing):
-    errors, _, _ = look(WORKS, {"columns": COLUMNS, "missing": missing}, plan(**promised("row")))
-    assert errors == [
+def not_left_out(missing):
+    """The error of a table whose rows would be left out, though their number is public."""
+    return (
         f'data.missing = "{missing}" is not for this plan: it protects whole rows, whose number is public, so that no '
         "value may change it; leave data.missing out, and rows without a value count as rows of zeros, or give values "
         "in [data.missing]"
-    ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("missing", "changed", "said"),
+    [
+        ("drop", promised("row"), not_left_out("drop")),
+        ("refuse", promised("row"), not_left_out("refuse")),
+        ({"agee": 1}, {}, "data.missing: 'agee' is no feature or label of the plan; did you mean 'age'?"),
+        (
+            {"age": "none"},
+            {},
+            "data.missing: 'age' is a column of numbers, so that its value must be one, got 'none'",
+        ),
+        (
+            None,
+            {"rows": [4, 9]},
+            "the table has 3 rows, and the plan has 4 to 9 in each; ask its coordinator for another",
+        ),
+        (
+            None,
+            {"rows": [1, 2]},
+            "the table has 3 rows, and the plan has 1 to 2 in each; ask its coordinator for another",
+        ),
+    ],
+)
+def test_settings_and_tables_that_do_not_fit_the_plan_are_refused(look, missing, changed, said):
+    settings = {"columns": COLUMNS} | ({} if missing is None else {"missing": missing})
+    assert look(WORKS, settings, plan(**{**promised("label"), **changed}))[0] == [said]
 
 
 @pytest.mark.parametrize("unit", ["row", "label"])
@@ -202,41 +229,28 @@ def test_values_can_stand_in_for_those_that_are_missing(look, unit):
     assert real.labels.tolist() == [4.0, 2.0]
 
 
-@pytest.mark.parametrize(
-    ("missing", "said"),
-    [
-        ({"agee": 1}, "data.missing: 'agee' is no feature or label of the plan; did you mean 'age'?"),
-        ({"age": "none"}, "data.missing: 'age' is a column of numbers, so that its value must be one, got 'none'"),
-    ],
-)
-def test_values_that_stand_in_must_fit(look, missing, said):
-    assert look(WORKS, {"columns": COLUMNS, "missing": missing})[0] == [said]
-
-
 def test_cells_may_be_missing_where_the_plan_fills_them_in(look):
-    errors, _, holdings = look(spoilt(",,D24"), {"columns": COLUMNS}, plan(missing=True, **promised("label")))
+    by_label, by_row = (plan(missing=True, **promised(unit)) for unit in ("label", "row"))
+    errors, _, holdings = look(spoilt(",,D24"), {"columns": COLUMNS}, by_label)
     assert errors == []
     assert np.isnan(holdings.rows[3, 0])
     assert holdings.rows[3, 1] == text_code("")
-    assert (
-        "is 'x', no number"
-        in look(spoilt("x,m,D24"), {"columns": COLUMNS}, plan(missing=True, **promised("label")))[0][0]
-    )
-    fixed = look(spoilt("x,m,D24"), {"columns": COLUMNS}, plan(missing=True, **promised("row")))[2]
-    assert np.isnan(fixed.rows[3, 0])
+    assert "is 'x', no number" in look(spoilt("x,m,D24"), {"columns": COLUMNS}, by_label)[0][0]
+    assert np.isnan(look(spoilt("x,m,D24"), {"columns": COLUMNS}, by_row)[2].rows[3, 0])
 
 
 def test_bags_are_numbered_by_their_names_and_there_are_no_more_than_agreed(look):
     lines = ["age,sex,dx,ward", "1,m,benign,10", "2,f,malignant,9", "3,f,benign,10"]
-    in_bags = {"bags": {"column": "ward", "most": 2}, "rows": [1, 2]}
-    assert look(lines, agreement=plan(**in_bags))[2].bags.tolist() == [1, 0, 1]
-    assert look(lines, agreement=plan(**in_bags | {"bags": {"column": "ward", "most": 1}}))[0] == [
+
+    def bagged(most, rows):
+        return plan(bags={"column": "ward", "most": most}, rows=rows)
+
+    assert look(lines, agreement=bagged(2, [1, 2]))[2].bags.tolist() == [1, 0, 1]
+    assert look(lines, agreement=bagged(1, [1, 2]))[0] == [
         "column 'ward' has 2 values (9, 10), each of which is a bag, and the plan has 1 at most; map some to one"
     ]
-    assert (
-        "a bag has 1 rows, and the plan has 2 to 2" in look(lines, agreement=plan(**in_bags | {"rows": [2, 2]}))[0][0]
-    )
-    assert re.search(r"p\.csv.*5.*ward", look([*lines, "1,m,benign,"], agreement=plan(**in_bags))[0][0])
+    assert "a bag has 1 rows, and the plan has 2 to 2" in look(lines, agreement=bagged(2, [2, 2]))[0][0]
+    assert re.search(r"p\.csv.*5.*ward", look([*lines, "1,m,benign,"], agreement=bagged(2, [1, 2]))[0][0])
 
 
 def test_persons_have_as_many_rows_as_agreed(look):
@@ -250,39 +264,18 @@ def test_persons_have_as_many_rows_as_agreed(look):
     assert look(lines[:3], agreement=plan(person="who"))[2].persons.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("rows", [[4, 9], [1, 2]])
-def test_more_or_fewer_rows_than_agreed_are_refused(look, rows):
-    assert look(WORKS, {"columns": COLUMNS}, plan(rows=rows))[0] == [
-        f"the table has 3 rows, and the plan has {rows[0]} to {rows[1]} in each; ask its coordinator for another"
-    ]
-
-
 def test_what_nothing_can_be_learned_from_is_told(look):
     _, remarks, _ = look(["age,sex,dx", "1,m,benign", "1,f,benign"])
     assert remarks == ["'age' has the same value in every row", "no row has the class 'malignant'"]
 
 
-@pytest.mark.parametrize(
-    ("unit", "adjacency", "fixed"),
-    [
-        ("row", "replace", True),
-        ("party", "replace", True),
-        ("row", "add_remove", False),
-        ("label", "replace", False),
-        ("person", "replace", False),
-    ],
-)
-def test_rows_are_fixed_where_one_whole_one_may_be_replaced(unit, adjacency, fixed):
-    assert rows_are_fixed(plan(**promised(unit, adjacency))) is fixed
+def test_rows_are_fixed_where_one_whole_one_may_be_replaced():
+    fixed = {("row", "replace"), ("party", "replace")}
+    for kind in {*fixed, ("row", "add_remove"), ("label", "replace"), ("person", "replace")}:
+        assert rows_are_fixed(plan(**promised(*kind))) is (kind in fixed)
 
 
-@given(
-    row=st.integers(1, 3),
-    column=st.integers(0, 2),
-    cell=CELLS,
-    missing=st.booleans(),
-    real=st.booleans(),
-)
+@given(row=st.integers(1, 3), column=st.integers(0, 2), cell=CELLS, missing=st.booleans(), real=st.booleans())
 def test_no_cell_changes_how_many_rows_there_are_or_whether_they_answer(
     tmp_path_factory, row, column, cell, missing, real
 ):
@@ -336,21 +329,18 @@ def watched(tmp_path):
     return WatchedTable(settings.data, Agreement.load(settings.plan), 0)
 
 
-def test_a_process_of_its_own_reads_what_the_service_has_seen(watched):
+def test_a_process_of_its_own_reads_what_the_service_has_seen_and_refuses_a_table_that_is_not_as_agreed(watched):
     holdings, told = watched.read()
-    found = Cohort(watched.reference, 0, 1, None).holdings(0)
+    cohort = Cohort(watched.reference, 0, 1, None)
+    found = cohort.holdings(0)
     assert told == ["no row has the class 'maybe'"]
     assert found.rows.tolist() == holdings.rows.tolist()
     assert found.labels.tolist() == holdings.labels.tolist()
-    assert Cohort(watched.reference, 0, 1, None).provider.evaluation() is None
-
-
-def test_a_process_of_its_own_refuses_a_table_that_is_not_as_agreed(watched):
-    provider = Cohort(watched.reference, 0, 1, None).provider
+    assert cohort.provider.evaluation() is None
     path = watched.where.file
     path.write_text(path.read_text().replace(",r,", ",s,"))
     with pytest.raises(InputError, match="'r'"):
-        provider.holdings(0)
+        Cohort(watched.reference, 0, 1, None).provider.holdings(0)
 
 
 def test_a_file_is_another_one_once_it_has_changed(watched):

@@ -1,8 +1,6 @@
 """Totals of masked sums are the plain sums, exactly, whoever stays away when; beyond the plan there is none.
 
-Shares of simulated parties: few go through a masked sum, many are added in clear, and the totals are the same.
-
-The counts of operations and bytes are those of sums that are really run.
+Shares of many parties are added in clear with the same totals, and costs are those of sums that are really run.
 """
 
 from __future__ import annotations
@@ -27,7 +25,6 @@ from federation.contract.trust import Servers, TrustTerms
 from federation.mechanisms.noise.additive import AdditiveMechanism, calibrate, calibrate_laplace
 from federation.mechanisms.sums import shares
 from federation.secure_aggregation import masks as keys
-from federation.secure_aggregation import masks as shamir
 from federation.secure_aggregation import messages as two_servers
 from federation.secure_aggregation.messages import MASKED
 from federation.secure_aggregation.plan import SumPlan, SumTerms, planned
@@ -57,6 +54,13 @@ from scenarios.simulated.secure_aggregation import (
 )
 
 NEVER = 5  # no query has this number
+
+
+def begun(parties: int, servers: Servers, numbers: int, quorum: float, absent: float = 0.0, second: bytes = b""):
+    """The keys of so many parties, the terms of their sum, and a plan of it."""
+    held, roster = enrolled(parties)
+    terms = SumTerms(roster, TrustTerms(parties, quorum, servers=servers), second)
+    return held, terms, planned(QUESTION, roster, numbers, terms.trust, absent, second)
 
 
 def outcome(plan: SumPlan, values: np.ndarray, held, terms: SumTerms, stages: Sequence[int]):
@@ -112,28 +116,26 @@ def all_patterns(parties: int, adversary: str, colluding: float, patterns) -> in
 
 def test_three_parties_of_whom_one_may_collude_must_all_stay() -> None:
     # Whoever has revealed its shares may go; two neighbours of each party must do so.
-    assert all_patterns(3, "active", 0.1, product([0, 1, 2, 3, 4, NEVER], repeat=3)) == 1
+    assert all_patterns(3, "active", 0.1, product([0, 2, 4, NEVER], repeat=3)) == 1
 
 
 def test_three_parties_without_colluders_lose_one_at_any_query() -> None:
-    patterns = product([0, 1, 2, 4, NEVER], repeat=3)
-    assert all_patterns(3, "semi_honest", 0.0, patterns) > 5
+    assert all_patterns(3, "semi_honest", 0.0, product([0, 1, 2, 4, NEVER], repeat=3)) > 5
 
 
-@pytest.mark.parametrize("adversary", ["active", "semi_honest"])
-def test_some_of_five_parties_are_silent_from_one_query_on(adversary: str) -> None:
+@pytest.mark.parametrize(("adversary", "queries"), [("active", (2, 3)), ("semi_honest", (0, 1, 4))])
+def test_some_of_five_parties_are_silent_from_one_query_on(adversary: str, queries: tuple[int, ...]) -> None:
     patterns = [
         [query if gone >> number & 1 else NEVER for number in range(5)]
-        for query in ((2, 3) if adversary == "active" else (0, 1, 4))
-        for gone in range(32)
+        for query in queries
+        for gone in (0, 1, 6, 7, 12, 16, 21, 25, 31)
     ]
     assert all_patterns(5, adversary, 0.1, patterns) > 3
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("parties", "adversary"), [(4, "active"), (4, "semi_honest"), (5, "active"), (5, "semi_honest")]
-)
+@pytest.mark.parametrize("parties", [3, 4, 5])
+@pytest.mark.parametrize("adversary", ["active", "semi_honest"])
 def test_all_patterns_of_absence(parties: int, adversary: str) -> None:
     assert all_patterns(parties, adversary, 0.1, product([0, 1, 2, 3, 4, NEVER], repeat=parties)) > 0
 
@@ -148,10 +150,8 @@ def test_all_patterns_of_absence(parties: int, adversary: str) -> None:
 )
 def test_any_parts_and_absences(seed: int, parties: int, numbers: int, adversary: str, largest: int) -> None:
     random = np.random.default_rng(seed)
-    held, roster = enrolled(parties)
-    terms = SumTerms(roster, TrustTerms(len(roster), servers=SERVERS[adversary]))
+    held, terms, plan = begun(parties, SERVERS[adversary], numbers, 0.7)
     values = random.integers(-largest, largest, (parties, numbers), endpoint=True)
-    plan = planned(QUESTION, roster, numbers, TrustTerms(len(roster), 0.7, servers=SERVERS[adversary]), 0.0)
     stages = random.choice([NEVER, *range(5)], parties, p=[0.8, *[0.04] * 5])
     if not plan.signed:
         stages[stages == 3] = NEVER
@@ -168,9 +168,7 @@ def by_kind(kind: str) -> AdditiveMechanism:
 @pytest.mark.parametrize("kind", ["discrete_laplace", "discrete_gaussian", "l2_gamma"])
 def test_shares_of_every_noise_add_up_exactly_in_a_ring(kind: str) -> None:
     mechanism, parties = by_kind(kind), 60
-    held, roster = enrolled(parties)
-    terms = SumTerms(roster, TrustTerms(len(roster), servers="one_semi_honest"))
-    plan = planned(QUESTION, roster, 2 * 3, TrustTerms(len(roster), 0.8, servers="one_semi_honest"), 0.1)
+    held, terms, plan = begun(parties, "one_semi_honest", 2 * 3, 0.8, absent=0.1)
     assert plan.neighbours < parties - 1
     values = np.random.default_rng(0).normal(size=(parties, 3))
 
@@ -187,24 +185,20 @@ def test_shares_of_every_noise_add_up_exactly_in_a_ring(kind: str) -> None:
 
 
 def test_beyond_the_planned_absences_nothing_is_released() -> None:
-    held, roster = enrolled(60)
-    terms = SumTerms(roster, TrustTerms(len(roster), servers="one_semi_honest"))
-    plan = planned(QUESTION, roster, 2, TrustTerms(len(roster), 0.8, servers="one_semi_honest"), 0.1)
+    held, terms, plan = begun(60, "one_semi_honest", 2, 0.8, absent=0.1)
     own = masked_parties(held, terms, lambda number, plan: np.ones(2, dtype=np.uint64))
     with pytest.raises(QuorumError, match=r"47.*48.*60"):
         masked_total(plan, terms, own, {2: range(13)})
     assert all(party._memory.load(plan.digest).root == b"" for party in own)  # secrets are destroyed
-    plan = planned(QUESTION, roster, 2, TrustTerms(len(roster), 0.8, servers="one_semi_honest"), 0.1)
+    again = planned(QUESTION, terms.roster, 2, terms.trust, 0.1)
     with pytest.raises(QuorumError):
-        masked_total(plan, terms, own, {4: range(45)})
+        masked_total(again, terms, own, {4: range(45)})
 
 
-@pytest.mark.parametrize("parties", [3, 10, 1000])
+@pytest.mark.parametrize("parties", [3, 100])
 def test_two_servers(parties: int) -> None:
-    held, roster = enrolled(parties)
     key = X25519PrivateKey.generate()
-    terms = SumTerms(roster, TrustTerms(len(roster), servers="two"), keys.public(key))
-    plan = planned(QUESTION, roster, 4, TrustTerms(len(roster), 0.9, servers="two"), 0.0, terms.second)
+    held, terms, plan = begun(parties, "two", 4, 0.9, second=keys.public(key))
     values = parts(parties, 4)
     own = uploading_parties(held, terms, lambda number, plan: values[number])
     silent = range(parties // 20)
@@ -216,15 +210,13 @@ def test_two_servers(parties: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("parties", "adversary", "absent"), [(200, "active", 0.1), (1000, "semi_honest", 0.1)])
 def test_many_parties_in_a_ring(parties: int, adversary: str, absent: float) -> None:
-    held, roster = enrolled(parties)
-    terms, values = SumTerms(roster, TrustTerms(len(roster), servers=SERVERS[adversary])), parts(parties, 5)
-    plan = planned(QUESTION, roster, 5, TrustTerms(len(roster), 0.85, servers=SERVERS[adversary]), absent)
+    held, terms, plan = begun(parties, SERVERS[adversary], 5, 0.85, absent)
     stages = np.random.default_rng(1).permutation([NEVER] * (parties - parties // 10) + [0, 1, 2, 4] * (parties // 40))
-    values_of = outcome(plan, values, held, terms, stages)
-    live = stages > 2
-    assert values_of is not None
-    assert (values_of[0] == values[live].sum(axis=0)).all()
-    assert (values_of[1] == live).all()
+    values, live = parts(parties, 5), stages > 2
+    found = outcome(plan, values, held, terms, stages)
+    assert found is not None
+    assert (found[0] == values[live].sum(axis=0)).all()
+    assert (found[1] == live).all()
 
 
 def summation(
@@ -234,13 +226,15 @@ def summation(
 
 
 @pytest.mark.parametrize("servers", MOST_MASKED)
-def test_a_masked_total_is_the_plain_one_of_who_answered(servers) -> None:
+def test_a_masked_total_is_the_plain_one_of_who_answered_and_too_few_end_it(servers) -> None:
     values = parts(9, 4)
     answered = np.arange(9) != 3
     found = summation(9, servers=servers)
     assert found.masked
     assert (found.total(values, answered) == values[answered].sum(axis=0)).all()
     found.require(answered)
+    with pytest.raises(QuorumError):
+        found.total(values, np.arange(9) < 5)
 
 
 @pytest.mark.parametrize(("parties", "fewest"), [(9, 6), (30, 18)])
@@ -258,12 +252,6 @@ def test_one_server_ends_a_sum_that_two_carry_out_where_many_are_absent(parties,
         one.require(too_few)
     with pytest.raises(QuorumError):
         one.total(values, too_few)
-
-
-@pytest.mark.parametrize("servers", MOST_MASKED)
-def test_too_few_for_any_sum_end_it(servers) -> None:
-    with pytest.raises(QuorumError):
-        summation(9, servers=servers).total(parts(9, 4), np.arange(9) < 5)
 
 
 def test_all_kinds_say_how_and_at_what_cost() -> None:
@@ -286,13 +274,7 @@ def test_all_kinds_say_how_and_at_what_cost() -> None:
 
 @pytest.mark.parametrize(
     ("parties", "quorum", "colluding", "said"),
-    [
-        (2, 1.0, 0.1, r"3.*2"),
-        (9, 0.3, 0.3, None),
-        (9, 0.5, 0.5, None),
-        (10, 0.3, 0.1, "4"),
-        (1000, 0.3, 0.1, "4"),
-    ],
+    [(2, 1.0, 0.1, r"3.*2"), (9, 0.3, 0.3, None), (9, 0.5, 0.5, None), (10, 0.3, 0.1, "4"), (1000, 0.3, 0.1, "4")],
 )
 def test_what_no_party_would_agree_to_is_refused_before_anybody_is_asked(parties, quorum, colluding, said) -> None:
     with pytest.raises(InputError, match=said):
@@ -304,15 +286,9 @@ def test_its_name_is_that_of_a_plan() -> None:
 
 
 OPERATIONS = {
-    "shared": EXCHANGE,
-    "public": PUBLIC,
-    "signature": SIGN,
-    "signed": VERIFY,
-    "derived": DERIVE,
-    "sealed": SEAL,
-    "opened": OPEN,
-    "stream": STREAM,
-}
+    "shared": EXCHANGE, "public": PUBLIC, "signature": SIGN, "signed": VERIFY,
+    "derived": DERIVE, "sealed": SEAL, "opened": OPEN, "stream": STREAM,
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -331,7 +307,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter:
         monkeypatch.setattr(keys, function, counting(getattr(keys, function), name))
     for function in ("derived", "signed"):
         monkeypatch.setattr(two_servers, function, getattr(keys, function))
-    split, recovered = shamir.split, shamir.recovered
+    split, recovered = keys.split, keys.recovered
 
     def splitting(*given):
         found[SPLIT] += 1
@@ -340,24 +316,21 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter:
         found[STREAM] = streams  # the stream of the coefficients is a part of a split
         return shares
 
-    monkeypatch.setattr(shamir, "split", splitting)
-
     def recovering(shares, places):
         found[RECOVER] += len(places)
         return recovered(shares, places)
 
-    monkeypatch.setattr(shamir, "recovered", recovering)
+    monkeypatch.setattr(keys, "split", splitting)
+    monkeypatch.setattr(keys, "recovered", recovering)
     return found
 
 
 @pytest.mark.parametrize("adversary", ["active", "semi_honest"])
 def test_one_server(adversary: str, counted: Counter) -> None:
     parties, gone = 12, 3
-    held, roster = enrolled(parties)
-    terms = SumTerms(roster, TrustTerms(len(roster), servers=SERVERS[adversary]))
-    plan = planned(QUESTION, roster, 7, TrustTerms(len(roster), 0.6, servers=SERVERS[adversary]), 0.25)
+    held, terms, plan = begun(parties, SERVERS[adversary], 7, 0.6, absent=0.25)
     own = masked_parties(held, terms, lambda number, plan: np.zeros(7))
-    server = MaskedSum(plan, roster)
+    server = MaskedSum(plan, terms.roster)
     counted.clear()
     stays, up, down = Counter(), 0, 0
     while server.query is not None:
@@ -388,17 +361,15 @@ def test_one_server(adversary: str, counted: Counter) -> None:
 
 
 def test_two_servers_sum_costs(counted: Counter) -> None:
-    held, roster = enrolled(5)
     key = X25519PrivateKey.generate()
-    terms = SumTerms(roster, TrustTerms(len(roster), servers="two"), keys.public(key))
-    plan = planned(QUESTION, roster, 7, TrustTerms(len(roster), 0.8, servers="two"), 0.0, terms.second)
+    held, terms, plan = begun(5, "two", 7, 0.8, second=keys.public(key))
     costs = sum_costs(plan, 0.0)
     own = uploading_parties(held, terms, lambda number, plan: np.zeros(7))
     counted.clear()
     answers = [party.answer(plan.packed()) for party in own]
     assert {name: 5 * count for name, count in costs.party.items()} == counted
     assert len(answers[0]) == costs.up
-    first, second = AddingServer(plan, roster), UnmaskingServer(key, terms, ProcessMemory())
+    first, second = AddingServer(plan, terms.roster), UnmaskingServer(key, terms, ProcessMemory())
     counted.clear()
     for number, answer in enumerate(answers):
         first.take(number, answer)
@@ -412,9 +383,7 @@ def test_two_servers_sum_costs(counted: Counter) -> None:
 
 
 def test_seconds_are_products() -> None:
-    _, roster = enrolled(3)
-    plan = planned(QUESTION, roster, 7, TrustTerms(len(roster), 1.0), 0.0)
-    times = timed(plan)
-    assert all(0 < time < 1 for time in times.values())
-    assert set(sum_costs(plan, 0.0).party) <= set(times)
+    _, _, plan = begun(3, "one", 7, 1.0)
+    assert all(0 < time < 1 for time in timed(plan).values())
+    assert set(sum_costs(plan, 0.0).party) <= set(timed(plan))
     assert seconds({SIGN: 2, VERIFY: 3}, {SIGN: 0.5, VERIFY: 1.0, PUBLIC: 9.0}) == 4.0

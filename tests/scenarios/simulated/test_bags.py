@@ -1,7 +1,4 @@
-"""Bags of parties: even pieces, one per value, and persons who belong to one party.
-
-Sets with prescribed class shares: exact counts against fractions, the largest size against a search.
-"""
+"""Bags of parties: even pieces, one per value, one party a person; prescribed class shares have exact counts."""
 
 from __future__ import annotations
 
@@ -64,19 +61,13 @@ def test_bags_by_value_are_the_values_of_each_party(parties, random):
     assert [set(rows[a:b]) for a, b in pairwise(bags)] == expected
 
 
-def test_rows_of_a_bag_keep_their_order():
+def test_rows_of_a_bag_keep_their_order_and_persons_belong_to_one_party():
     rows, _ = bags_by_value(np.array([5, 3, 4, 1]), np.array([0, 4]), np.array(["", "b", "", "a", "b", "a"]))
     assert rows.tolist() == [5, 3, 4, 1]
-
-
-def test_persons_belong_to_one_party():
     persons = np.array(["ann", "bob", "ann", "eve", "bob", "eve"])
     require_one_holder(np.array([0, 2, 1, 4, 3, 5]), np.array([0, 2, 6]), persons, "name")
-    with pytest.raises(
-        InputError,
-        match=r"data\.person.*2.*3.*name.*0.*1.*parties\.partition.*COLUMN",
-    ):
-        require_one_holder(np.array([0, 1, 2, 3, 4, 5]), np.array([0, 2, 6]), persons, "name")
+    with pytest.raises(InputError, match=r"data\.person.*2.*3.*name.*0.*1.*parties\.partition.*COLUMN"):
+        require_one_holder(np.arange(6), np.array([0, 2, 6]), persons, "name")
 
 
 CLASSES = ("a", "b", "c")
@@ -103,10 +94,8 @@ def test_counts_are_those_of_exact_fractions(weights, size):
 
 
 def test_counts_of_shares_written_in_decimals_are_the_plain_ones():
-    assert exact_counts(np.array([[0.05, 0.05, 0.05, 0.05, 0.8], [0.1, 0.9, 0, 0, 0]]), 1000).tolist() == [
-        [50, 50, 50, 50, 800],
-        [100, 900, 0, 0, 0],
-    ]
+    shares = np.array([[0.05, 0.05, 0.05, 0.05, 0.8], [0.1, 0.9, 0, 0, 0]])
+    assert exact_counts(shares, 1000).tolist() == [[50, 50, 50, 50, 800], [100, 900, 0, 0, 0]]
     assert exact_counts(bag_shares("majority", 0.1, 3), 600).tolist() == [[480, 60, 60], [60, 480, 60], [60, 60, 480]]
 
 
@@ -119,29 +108,30 @@ def test_equal_remainders_go_round():
     assert exact_counts(np.full((2, 4), 0.25), 6).tolist() == [[2, 2, 1, 1]] * 2
 
 
-def test_majorities_take_turns():
+def test_majorities_take_turns_proportions_are_as_listed_and_one_class_is_shifted():
     np.testing.assert_allclose(bag_shares("majority", 0.05, 2), [[0.95, 0.05], [0.05, 0.95]])
     shares = bag_shares("majority", 0.02, 7)
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     np.testing.assert_allclose(shares, 0.02 + np.eye(7) * (1 - 7 * 0.02))
     np.testing.assert_allclose(bag_shares("majority", 0, 4), np.eye(4))
+    np.testing.assert_allclose(bag_shares("proportions", LISTED, 3), LISTED)
+    shifted = shifted_shares(np.array([0.1, 0.7]), np.array([0, 2]), 3)
+    np.testing.assert_allclose(shifted, [[0.1, 0.45, 0.45], [0.15, 0.15, 0.7]])
 
 
-def test_the_share_of_a_minority_depends_on_the_classes():
-    with pytest.raises(InputError, match=r"majority.*1/3.*0\.333333.*3.*0\.4"):
-        bag_shares("majority", 0.4, 3)
+LISTED = [[0.2, 0.3, 0.5], [1, 0, 0]]
 
 
-def test_proportions_are_as_listed():
-    listed = [[0.2, 0.3, 0.5], [1, 0, 0]]
-    np.testing.assert_allclose(bag_shares("proportions", listed, 3), listed)
-    with pytest.raises(InputError, match=r"4.*0\.2.*0\.3.*0\.5"):
-        bag_shares("proportions", listed, 4)
-
-
-def test_one_class_is_shifted_and_the_others_share_the_rest():
-    shares = shifted_shares(np.array([0.1, 0.7]), np.array([0, 2]), 3)
-    np.testing.assert_allclose(shares, [[0.1, 0.45, 0.45], [0.15, 0.15, 0.7]])
+@pytest.mark.parametrize(
+    ("kind", "value", "classes", "said"),
+    [
+        ("majority", 0.4, 3, r"majority.*1/3.*0\.333333.*3.*0\.4"),
+        ("proportions", LISTED, 4, r"4.*0\.2.*0\.3.*0\.5"),
+    ],
+)
+def test_shares_that_do_not_fit_the_classes_are_refused(kind, value, classes, said):
+    with pytest.raises(InputError, match=said):
+        bag_shares(kind, value, classes)
 
 
 @settings(derandomize=True)
@@ -174,16 +164,9 @@ def test_bags_as_large_as_can_be(available, bags, share):
 
 
 def test_a_class_that_does_not_suffice_is_named():
-    with pytest.raises(
-        InputError,
-        match=r"4.*100.*200.*'a'.*180.*90.*parties\.rows",
-    ):
-        bag_counts(bag_shares("majority", 0.05, 2), 4, 100, np.array([180, 999]), ("a", "b"))
-    assert bag_counts(bag_shares("majority", 0.05, 2), 4, 100, np.array([200, 200]), ("a", "b")).tolist() == [
-        [95, 5], [5, 95], [95, 5], [5, 95],
-    ]  # fmt: skip
-
-
-def test_a_class_without_rows_is_named():
+    shares, enough = bag_shares("majority", 0.05, 2), [[95, 5], [5, 95], [95, 5], [5, 95]]
+    assert bag_counts(shares, 4, 100, np.array([200, 200]), ("a", "b")).tolist() == enough
+    with pytest.raises(InputError, match=r"4.*100.*200.*'a'.*180.*90.*parties\.rows"):
+        bag_counts(shares, 4, 100, np.array([180, 999]), ("a", "b"))
     with pytest.raises(InputError, match=r"1.*'b'.*0"):
         bag_counts(np.array([[0.0, 1.0]]), 1, None, np.array([9, 0]), ("a", "b"))

@@ -1,7 +1,4 @@
-"""Public rows that are set apart before the test rows: probabilities as declared, disjoint pieces, clear refusals.
-
-Skewed partitions: every row at most once, sizes as asked, and exactly as much skew as the law implies.
-"""
+"""Public rows that are set apart, and rows that are dealt with a skew: probabilities and sizes are those declared."""
 
 from __future__ import annotations
 
@@ -120,10 +117,12 @@ def test_other_splits_and_seeds_choose_other_rows():
     assert chosen[0] == set_apart(table(), ALONG, NOBODY, 1, 0)[0].tolist()
 
 
-def test_groups_without_private_rows_are_no_parties():
+def test_groups_without_private_rows_are_no_parties_and_public_rows_are_no_test_rows():
     data = replace(table(100, public=50), groups={"site": np.arange(100) // 25})
     pieces = cut_of(data, auxiliary="official", test=4, parties=None, partition={"by": "site"})
     assert pieces.party_names == ("2", "3")
+    with pytest.raises(InputError, match="toy"):
+        table(10, test=5, public=6)
 
 
 @pytest.mark.parametrize(
@@ -141,11 +140,6 @@ def test_refusals(data, auxiliary, part):
     with pytest.raises(InputError, match=part) as caught:
         cut_of(data, auxiliary=auxiliary)
     assert "data.auxiliary" in str(caught.value)
-
-
-def test_public_rows_are_no_test_rows():
-    with pytest.raises(InputError, match="toy"):
-        table(10, test=5, public=6)
 
 
 def parts(labels, sizes, alpha, seed=1, split=0, shuffle=False):
@@ -198,11 +192,11 @@ def test_skew_is_that_of_dirichlet_proportions(alpha):
 
 
 def test_all_rows_dealt_out_are_as_skewed():
-    classes, rows, count = 5, 10, 2000
+    classes, rows, count, alphas = 5, 10, 2000, np.array([0.05, 0.5, 5.0, 1e6])
     labels = np.random.default_rng(0).permutation(np.arange(rows * count) % classes)
-    found = [concentration(labels, parts(labels, np.full(count, rows), a, shuffle=True), classes)[0] for a in
-             (0.05, 0.5, 5.0, 1e6)]  # fmt: skip
-    expected = [1 / rows + (1 - 1 / rows) * (a + 1) / (classes * a + 1) for a in (0.05, 0.5, 5.0, 1e6)]
+    dealt = [parts(labels, np.full(count, rows), alpha, shuffle=True) for alpha in alphas]
+    found = [concentration(labels, each, classes)[0] for each in dealt]
+    expected = 1 / rows + (1 - 1 / rows) * (alphas + 1) / (classes * alphas + 1)
     np.testing.assert_allclose(found, expected, rtol=0.03)  # leftovers of used-up classes meet the last ones to choose
     assert found == sorted(found, reverse=True)
 
@@ -217,19 +211,14 @@ def test_without_skew_parties_are_like_the_whole_whatever_its_shares():
     assert np.abs(held - shares).max() < 5 * np.sqrt(0.25 / 30_000)
 
 
-def test_left_over_classes_meet_no_party_in_particular():
+def test_left_over_classes_meet_no_party_in_particular_and_a_class_without_rows_is_none():
     """With a shuffled order the first and the last parties are equally concentrated on average."""
     labels = np.arange(6000) % 3
-    early, late = [], []
+    differences = []
     for split in range(20):
         dealt = parts(labels, np.full(1000, 6), 0.3, split=split, shuffle=True)
-        early.append(concentration(labels, dealt[:100], 3)[0])
-        late.append(concentration(labels, dealt[-100:], 3)[0])
-    difference = np.array(early) - np.array(late)
-    assert abs(difference.mean()) < 5 * difference.std() / np.sqrt(20)
-
-
-def test_a_class_without_rows_is_no_class():
+        differences.append(concentration(labels, dealt[:100], 3)[0] - concentration(labels, dealt[-100:], 3)[0])
+    assert abs(np.mean(differences)) < 5 * np.std(differences) / np.sqrt(20)
     dealt = parts([0, 2, 2, 0, 2, 2], [2, 2, 2], 0.1)
     assert sorted(np.concatenate(dealt)) == list(range(6))
 
@@ -258,8 +247,8 @@ def test_logarithms_of_quantities_have_the_deviation_asked_for(sigma):
     assert abs(logarithms.std() - sigma) < 5 * sigma / np.sqrt(2 * 2000)
 
 
-def test_a_hundred_thousand_parties():
-    labels = np.arange(600_000) % 10
-    dealt = dealt_by_class(labels, np.full(100_000, 6), 0.3, 1, 0, shuffle=True)
-    assert len(np.unique(dealt)) == 600_000
-    assert quantities(600_000, 100_000, 1.3, 1, 0).sum() == 600_000
+def test_fifty_thousand_parties():
+    labels = np.arange(300_000) % 10
+    dealt = dealt_by_class(labels, np.full(50_000, 6), 0.3, 1, 0, shuffle=True)
+    assert len(np.unique(dealt)) == 300_000
+    assert quantities(300_000, 50_000, 1.3, 1, 0).sum() == 300_000

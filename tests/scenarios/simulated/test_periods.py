@@ -14,15 +14,16 @@ N = 240
 
 def table(time=None, **groups):
     time = np.arange(N) % 6 if time is None else np.array(time)
-    n = len(time)
-    return Table(
-        "toy", ("x",), ("a", "b"), np.arange(n) // 3 % 2, (np.arange(n * 1.0)[:, None],), groups={"t": time, **groups}
-    )
+    rows = np.arange(len(time))
+    return Table("toy", ("x",), ("a", "b"), rows // 3 % 2, (1.0 * rows[:, None],), groups={"t": time, **groups})
 
 
-def cut_of(whole, period, window=None, **changes):
-    dealing = dict(bag_each=False, auxiliary=10, parties=4, rows=None, partition="iid", seed=1, split=0, **changes)
-    return window_cut(whole, time="t", periods={"every": 1}, window=window, period=period, test="next", **dealing)
+def cut_of(whole, period, **changes):
+    dealing = dict(
+        time="t", periods={"every": 1}, window=None, test="next", bag_each=False,
+        auxiliary=10, parties=4, rows=None, partition="iid", seed=1, split=0,
+    )  # fmt: skip
+    return window_cut(whole, period=period, **{**dealing, **changes})
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_periods_that_the_data_has_not_are_refused(time, periods, said):
 @pytest.mark.parametrize(("window", "past"), [(None, [0, 1, 2, 3]), (2, [2, 3]), (1, [3]), (9, [0, 1, 2, 3])])
 def test_a_release_learns_from_the_window_before_the_rows_that_test_it(window, past):
     whole = table()
-    pieces = cut_of(whole, 5, window)
+    pieces = cut_of(whole, 5, window=window)
     time = whole.groups["t"]
     assert np.unique(time[pieces.order]).tolist() == past
     assert np.unique(time[pieces.auxiliary]).tolist() == past  # public rows are of the past, too
@@ -94,10 +95,8 @@ def test_a_row_stays_with_its_party_and_what_is_public_stays_so(window, bags, sp
     whole = table()
     holder, public = {}, set()
     for period in range(2, 7):
-        pieces = window_cut(
-            whole, time="t", periods=6, window=window, period=period, test="next",
-            auxiliary=0.2, parties=4, rows=None, partition="iid", seed=1, split=split, bags=bags, bag_each=True,
-        )  # fmt: skip
+        dealt = dict(auxiliary=0.2, bags=bags, bag_each=True, split=split)
+        pieces = cut_of(whole, period, periods=6, window=window, **dealt)
         public |= {*pieces.auxiliary.tolist()}
         for party in range(pieces.parties):
             for row in pieces.party(party).tolist():
@@ -113,27 +112,17 @@ def test_parties_by_a_column_come_and_go():
     site = np.where(time == 0, np.arange(120) % 2, 1 + np.arange(120) % 2)  # 0 and 1, then 1 and 2
     whole = table(time, site=site)
     by = dict(partition={"by": "site"}, parties=None, auxiliary=4)
-    dealt = dict(time="t", periods={"every": 1}, test="next", rows=None, seed=1, bag_each=False)
-    pieces = window_cut(whole, window=None, period=3, **dealt, **by)
+    pieces = cut_of(whole, 3, **by)
     assert pieces.party_names == ("0", "1", "2")
     for party in range(3):
         assert {*site[pieces.party(party)]} == {party}
     assert {*time[pieces.party(1)]} == {0, 1}
-    assert window_cut(whole, window=1, period=3, **dealt, **by).party_names == ("1", "2")
+    assert cut_of(whole, 3, window=1, **by).party_names == ("1", "2")
 
 
-def test_what_does_not_suffice_is_told_with_its_period():
+def test_what_does_not_suffice_is_told_with_its_period_and_other_test_rows_are_refused():
     time = np.append(np.zeros(100), np.ones(12)).astype(int)
     with pytest.raises(InputError, match=r"1.*0.*parties\.count.*4.*parties\.rows.*30.*120"):
-        window_cut(
-            table(time), time="t", periods={"every": 1}, window=None, period=2, test="next",
-            auxiliary=10, parties=4, rows=30, partition="iid", seed=1, bag_each=False,
-        )  # fmt: skip
-
-
-def test_other_test_rows_are_refused():
+        cut_of(table(time), 2, rows=30)
     with pytest.raises(InputError, match=r"data\.test.*data\.time"):
-        window_cut(
-            table(), time="t", periods=2, window=None, period=2, test=0.2,
-            auxiliary=10, parties=4, rows=None, partition="iid", seed=1, bag_each=False,
-        )  # fmt: skip
+        cut_of(table(), 2, periods=2, test=0.2)

@@ -1,11 +1,6 @@
-"""Target sets: exact shares of test rows, repeatable, and refusals that name class, need and supply.
-
-Declared floors against the bags of a simulation, before any party is asked.
-"""
+"""Target sets have the exact shares of test rows, and declared floors are compared with the bags of a simulation."""
 
 from __future__ import annotations
-
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -26,13 +21,14 @@ from scenarios.simulated.simulation import split
 from scenarios.simulated.targets import target_sets, wants_targets
 
 N = 3000
-TABLE = Table(
-    "toy",
-    ("row",),
-    ("low", "mid", "high"),
-    np.random.default_rng(0).choice(3, N, p=[0.2, 0.3, 0.5]),
-    (np.arange(N)[:, None],),
-)
+
+
+def toy(labels, classes, **changes):
+    """A table of one column that numbers the rows."""
+    return Table("toy", ("row",), classes, labels, (np.arange(len(labels))[:, None],), **changes)
+
+
+TABLE = toy(np.random.default_rng(0).choice(3, N, p=[0.2, 0.3, 0.5]), ("low", "mid", "high"))
 TEST = np.arange(500, 2000)
 
 
@@ -70,11 +66,12 @@ def test_by_default_the_first_class_takes_shares_from_one_to_nine_tenths():
     np.testing.assert_allclose([one.proportions[0] for one in sets], np.arange(1, 10) / 10, atol=0.002)
     supply = np.bincount(TABLE.labels[TEST])
     assert len(sets[0].indices) == pytest.approx(supply[0] / 0.9, abs=2)  # the rarest class decides
-    plenty = Table("big", ("row",), ("a", "b"), np.arange(6000) % 2, (np.arange(6000)[:, None],))
+    plenty = toy(np.arange(6000) % 2, ("a", "b"))
     assert len(drawn(table=plenty, test=np.arange(6000))[0].indices) == 1000
+    assert "Table" not in repr(sets[0])
 
 
-def test_sets_depend_on_seed_split_and_their_own_share_only():
+def test_sets_depend_on_seed_split_and_their_own_share_only_and_larger_ones_hold_smaller_ones():
     [one] = drawn(dict(rows=50, shares=(0.5,)))
     again = drawn(dict(rows=50, shares=(0.3, 0.5)))[1]
     np.testing.assert_array_equal(one.indices, again.indices)
@@ -82,48 +79,32 @@ def test_sets_depend_on_seed_split_and_their_own_share_only():
     others.append(drawn(dict(rows=50, shares=(0.6,)))[0])
     for other in others:
         assert set(other.indices) != set(one.indices)
+    sets = [set(drawn(dict(rows=rows, shares=(0.25,)))[0].indices) for rows in (10, 40, 160)]
+    assert sets[0] < sets[1] < sets[2]
 
 
 def test_every_test_row_of_a_class_is_drawn_equally_often():
     """400 splits, each with 20 of 100 rows of a class; five deviations either way."""
-    table = Table("toy", ("row",), ("a", "b"), np.arange(200) % 2, (np.arange(200)[:, None],))
-    counts = np.zeros(200)
+    table, counts = toy(np.arange(200) % 2, ("a", "b")), np.zeros(200)
     for trial in range(400):
         [one] = drawn(dict(rows=40, shares=(0.5,)), table=table, test=np.arange(200), split=trial)
         counts[one.indices] += 1
     assert np.abs(counts - 80).max() < 5 * np.sqrt(400 * 0.2 * 0.8)
 
 
-def test_larger_sets_hold_smaller_ones_of_the_same_share():
-    sizes = (10, 40, 160)
-    sets = [set(drawn(dict(rows=rows, shares=(0.25,)))[0].indices) for rows in sizes]
-    for smaller, larger in pairwise(sets):
-        assert smaller < larger
-
-
 @pytest.mark.parametrize(
-    ("targets", "part"),
+    ("targets", "test", "part"),
     [
-        (
-            dict(rows=500, shares=(0.1, 0.9)),
-            r"500.*0\.9.*low.*450.*low.*data\.targets\.rows",
-        ),
-        (dict(rows=2000, shares=(0.1,), vary="high"), r"900.*low"),
-        (dict(vary="hgih"), r"data\.targets\.vary.*toy.*hgih"),
+        (dict(rows=500, shares=(0.1, 0.9)), TEST, r"500.*0\.9.*low.*450.*low.*data\.targets\.rows"),
+        (dict(rows=2000, shares=(0.1,), vary="high"), TEST, r"900.*low"),
+        (dict(vary="hgih"), TEST, r"data\.targets\.vary.*toy.*hgih"),
+        (dict(shares=(0.0,)), TEST[TABLE.labels[TEST] != 1], r"1.*mid.*0"),
     ],
+    ids=["rows of the largest share", "rows of another class", "no class", "no rows of a class"],
 )
-def test_sets_that_cannot_be_drawn(targets, part):
+def test_sets_that_cannot_be_drawn(targets, test, part):
     with pytest.raises(InputError, match=part):
-        drawn(targets)
-
-
-def test_a_class_without_test_rows_is_named():
-    with pytest.raises(InputError, match=r"1.*mid.*0"):
-        drawn(dict(shares=(0.0,)), test=TEST[TABLE.labels[TEST] != 1])
-
-
-def test_a_table_is_not_shown():
-    assert "Table" not in repr(drawn()[0])
+        drawn(targets, test=test)
 
 
 def test_who_wants_targets():
@@ -185,17 +166,9 @@ def test_no_floor_is_proposed_where_none_is_true():
 def test_of_a_persons_rows_those_count_that_the_party_counts(people, most):
     """One party, bags by site: what a party would count, counted from its own answer."""
     person, label = (np.array(part) for part in zip(*people, strict=True))
-    table = Table(
-        "toy",
-        ("row",),
-        ("0", "1"),
-        label,
-        (np.arange(len(label))[:, None],),
-        groups={"who": person, "site": np.arange(len(label)) % 3},
-    )
-    pieces = cut(
-        table, auxiliary=2, test=2, parties=1, rows=None, partition="iid", seed=1, bags={"by": "site"}, person="who"
-    )  # fmt: skip
+    table = toy(label, ("0", "1"), groups={"who": person, "site": np.arange(len(label)) % 3})
+    dealt = {"parties": 1, "rows": None, "partition": "iid", "seed": 1, "bags": {"by": "site"}, "person": "who"}
+    pieces = cut(table, auxiliary=2, test=2, **dealt)
     holdings = _Holding(person[pieces.party(0)], label[pieces.party(0)], pieces.bags(0))
     held = bags_of(_Given(holdings), 0, Bags(pieces.bags_per_party, 2, most))
     assert smallest_count(pieces, table, person, most) == held.counts[held.sizes > 0].min()

@@ -1,10 +1,8 @@
-"""Linear models and networks in one scenario, scored against what they are by hand.
-
-What the references learn from: all columns, scaled, with an intercept where the model has none.
-"""
+"""Linear models, networks and references are scored as by hand and as scikit-learn scores them."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +13,6 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 
-import scenarios
 from aggregator.releases.models import ReleasedClassifiers, ReleasedModels, network
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
@@ -49,9 +46,13 @@ def split(rng):
     return Split(table, cut(table, auxiliary=40, test=0.25, parties=4, rows=None, partition="iid", seed=1))
 
 
-def networks(path, draws):
-    known = ("a", "b"), (), np.array([np.inf]), (tuple(draws),), (NO_STEPS,), (OFF,)
-    ReleasedClassifiers("x", CLASSES, *known).save(path)
+def scoring_of(split):
+    return ClassificationScoring(split.table, split.cut.order, split.cut.test)
+
+
+def saved(path, kind, releases):
+    """A released file of a kind, without a guarantee."""
+    kind("x", CLASSES, ("a", "b"), (), np.array([np.inf]), (releases,), (NO_STEPS,), (OFF,)).save(path)
     return path
 
 
@@ -65,13 +66,11 @@ def by_hand(split, hypothesis):
 
 
 def test_a_network_that_is_a_line_scores_as_the_linear_model(split, tmp_path):
-    path = tmp_path / "linear.npz"
     weights = np.array([[[0.0, 0.0], [1.0, -0.5]]])
-    ReleasedModels("y", CLASSES, ("a", "b"), (), np.array([np.inf]), (weights,), (NO_STEPS,), (OFF,)).save(path)
-    scoring = ClassificationScoring(split.table, split.cut.order, split.cut.test)
-    [(_, [linear])] = scoring.releases(path)
+    [(_, [linear])] = scoring_of(split).releases(saved(tmp_path / "linear.npz", ReleasedModels, weights))
     same = network([line(1.0, -0.5)], line(1.0, -0.5), 1)
-    [(guarantee, [found])] = scoring.releases(networks(tmp_path / "network.npz", [same]))
+    path = saved(tmp_path / "network.npz", ReleasedClassifiers, (same,))
+    [(guarantee, [found])] = scoring_of(split).releases(path)
     assert guarantee == OFF
     assert found.pop("accuracy_at_round_1") == found["accuracy"]
     assert found == linear
@@ -80,10 +79,9 @@ def test_a_network_that_is_a_line_scores_as_the_linear_model(split, tmp_path):
 
 def test_every_round_has_its_accuracy_and_a_round_without_news_that_of_the_one_before(split, tmp_path):
     first, second, aside = line(0, 1), line(1, 0, offset=-0.3), Hypothesis.constant(2, 0)
-    draws = [network([first, second], first, 4), network([], aside, 2), network([second], aside, 1)]
-    [(_, (learned, nothing, guarded))] = ClassificationScoring(split.table, split.cut.order, split.cut.test).releases(
-        networks(tmp_path / "x.npz", draws)
-    )
+    draws = (network([first, second], first, 4), network([], aside, 2), network([second], aside, 1))
+    path = saved(tmp_path / "x.npz", ReleasedClassifiers, draws)
+    [(_, (learned, nothing, guarded))] = scoring_of(split).releases(path)
     accuracies = [by_hand(split, hypothesis) for hypothesis in (first, second, aside)]
     assert accuracies[0] < accuracies[2] < accuracies[1]
     assert learned["accuracy"] == accuracies[0]
@@ -96,11 +94,10 @@ def test_every_round_has_its_accuracy_and_a_round_without_news_that_of_the_one_b
 
 
 def test_the_test_rows_pass_each_feature_map_once(split, tmp_path, monkeypatch):
-    path = networks(tmp_path / "x.npz", [network([line(1, 0)], line(1, 0), 1)] * 3)
+    path = saved(tmp_path / "x.npz", ReleasedClassifiers, (network([line(1, 0)], line(1, 0), 1),) * 3)
     asked = []
-    transform = FeatureMap.transform
-    monkeypatch.setattr(FeatureMap, "transform", lambda self, rows: asked.append(len(rows)) or transform(self, rows))
-    scoring = ClassificationScoring(split.table, split.cut.order, split.cut.test)
+    monkeypatch.setattr(FeatureMap, "transform", noted(asked))
+    scoring = scoring_of(split)
     for _ in range(2):
         [(_, draws)] = scoring.releases(path)
         assert len(draws) == 3
@@ -136,12 +133,10 @@ def test_equal_rows_of_a_class_are_scored_once_and_counted_as_often_as_they_are_
     rows = rng.integers(0, 3, (200, 2)).astype(np.float64)
     labels = rng.integers(0, 2, 200)
     table = Table("t", ("a", "b"), CLASSES, labels, (rows,))
-    path = tmp_path / "x.npz"
     weights = np.array([[[0.0, 0.5], [1.0, -0.5]]])
-    ReleasedModels("y", CLASSES, ("a", "b"), (), np.array([np.inf]), (weights,), (NO_STEPS,), (OFF,)).save(path)
     scoring = ClassificationScoring(table, np.arange(50), np.arange(50, 200))
     assert len(scoring.test) == len(np.unique(np.column_stack([rows, labels])[50:], axis=0)) <= 18
-    [(_, [found])] = scoring.releases(path)
+    [(_, [found])] = scoring.releases(saved(tmp_path / "x.npz", ReleasedModels, weights))
     difference = rows[50:] @ (weights[0, 1] - weights[0, 0])
     assert found["accuracy"] == accuracy_score(labels[50:], difference > 0)
     assert found["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(labels[50:], difference > 0))
@@ -171,18 +166,14 @@ def test_scores_agree_with_scikit_learn(seed, classes):
             assert scores["auc"][model] == pytest.approx(expected)
 
 
-def test_ties_go_to_the_smallest_class():
-    rows, labels = np.ones((3, 2)), np.array([0, 1, 2])
-    scores = score(sorted_rows(rows, labels, 3), np.zeros((1, 3, 2)))
-    assert scores["accuracy"][0] == pytest.approx(1 / 3)
-
-
-def test_many_models_are_scored_as_one_by_one():
+def test_many_models_are_scored_as_one_by_one_and_ties_go_to_the_smallest_class():
     rows, labels, weights = instance(3, 4, rows=500, models=3000)
     test = sorted_rows(rows, labels, 4)
     together = score(test, weights)
     for model in (0, 1234, 2999):
         assert score(test, weights[model : model + 1])["accuracy"][0] == together["accuracy"][model]
+    equal = sorted_rows(np.ones((3, 2)), np.array([0, 1, 2]), 3)
+    assert score(equal, np.zeros((1, 3, 2)))["accuracy"][0] == pytest.approx(1 / 3)
 
 
 def test_absent_classes_do_not_count_towards_balanced_accuracy():
@@ -249,15 +240,9 @@ def test_the_most_frequent_private_class_is_scored(private, test, classes):
     assert found == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    "classifier",
-    [
-        {"name": "logistic", "parameters": {}},
-        {"name": "GaussianNB", "parameters": {}},
-        {"name": "LinearSVC", "parameters": {}},
-    ],
-)
+@pytest.mark.parametrize("classifier", ["logistic", "GaussianNB", "LinearSVC"])
 def test_pooled_rows_of_two_classes_are_ordered_too(classifier, rng):
+    classifier = {"name": classifier, "parameters": {}}
     labels = rng.integers(2, size=80)
     table = Table("toy", ("a", "b", "c"), CLASSES, labels, (rng.normal(size=(80, 3)) + labels[:, None],))
     found = ClassificationScoring(table, np.arange(50), np.arange(50, 80)).pooled(FeatureMap(3, ()), classifier, rng)
@@ -296,17 +281,18 @@ def noted(lengths):
     return telling
 
 
+def document(source, kinds, **data):
+    """A scenario of one epsilon, whose data set or file is `source`."""
+    return {
+        "name": "frequent", "data": {"source": str(source), **data}, "parties": {"count": 5},
+        "protocols": [{"kind": kind} for kind in kinds], "privacy": {"epsilon": 1}, "trials": {"splits": 1, "noise": 1},
+    }  # fmt: skip
+
+
 def test_it_is_a_reference_beside_the_others(tmp_path, undrawn):
-    document = {
-        "name": "frequent",
-        "data": {"source": "breast_cancer"},
-        "parties": {"count": 3},
-        "protocols": [{"kind": "constant"}],
-        "privacy": {"epsilon": 1},
-        "trials": {"splits": 2, "noise": 1},
-    }
-    rows = scenarios.run(document, out=tmp_path / "out").rows
-    assert {(row["unit"], row["variant"], row["epsilon"]) for row in rows} == {("none", "constant", np.inf)}
+    twice = document("breast_cancer", ["constant"]) | {"trials": {"splits": 2, "noise": 1}}
+    rows = run(twice, out=tmp_path / "out").rows
+    assert {(row["unit"], row["variant"], row["epsilon"]) for row in rows} == {("none", "constant", math.inf)}
     found = {(row["split"], row["metric"]): row["value"] for row in rows}
     assert {value for (_, metric), value in found.items() if metric not in ("accuracy", CONSTANT_CLASS)} == {0.5}
     assert all(0.5 < found[number, "accuracy"] < 0.75 for number in (0, 1))  # 62.7 % of all rows are benign
@@ -352,18 +338,8 @@ def shifted(tmp_path):
 
 def test_references_have_an_intercept_and_all_columns_whatever_the_features_of_releases(shifted, tmp_path, undrawn):
     """Behind the one whitened direction of largest variance, which is the useless column, nothing can be learned."""
-    kinds = ["soft_vote", "pooled", "individual", "constant"]
-    found = run(
-        {
-            "name": "shifted",
-            "data": {"source": str(shifted), "label": "class", "features": ["impute", {"whiten": 1}, "unit_norm"]},
-            "parties": {"count": 5},
-            "protocols": [{"kind": kind} for kind in kinds],
-            "privacy": {"epsilon": 1},
-            "trials": {"splits": 1, "noise": 1},
-        },
-        out=tmp_path / "run",
-    )
+    kinds, features = ["soft_vote", "pooled", "individual", "constant"], ["impute", {"whiten": 1}, "unit_norm"]
+    found = run(document(shifted, kinds, label="class", features=features), out=tmp_path / "run")
     accuracy = {row["variant"]: row["value"] for row in found.rows if row["metric"] == "accuracy"}
     assert accuracy["soft_vote"] < accuracy["constant"] + 0.02
     assert accuracy["pooled"] > accuracy["constant"] + 0.05
@@ -371,24 +347,12 @@ def test_references_have_an_intercept_and_all_columns_whatever_the_features_of_r
 
 
 def test_a_released_model_takes_the_missing_cells_that_its_map_fills_in_and_no_others(shifted, tmp_path, undrawn):
-    for stages in (["impute", "scale", "constant", "unit_norm"], ["scale", "constant", "unit_norm"]):
-        whole = tmp_path / "whole.csv"
-        lines = shifted.read_text().splitlines()
-        whole.write_text("\n".join(line.replace(",,", ",blue,") for line in lines if not line.startswith(",")))
-        source, out = (shifted if "impute" in stages else whole), tmp_path / f"run-{len(stages)}"
-        run(
-            {
-                "name": "shifted",
-                "data": {"source": str(source), "label": "class", "features": stages},
-                "parties": {"count": 5},
-                "privacy": {"epsilon": 1},
-                "trials": {"splits": 1, "noise": 1},
-            },
-            out=out,
-        )
-        if "impute" in stages:
-            assert len(predict(out, "soft_vote", shifted).values) == 600
-        else:
-            assert len(predict(out, "soft_vote", whole).values) == 600 - 86
-            with pytest.raises(InputError, match=r"shifted\.csv.*2.*'x'"):
-                predict(out, "soft_vote", shifted)
+    whole, stages = tmp_path / "whole.csv", ["scale", "constant", "unit_norm"]
+    lines = shifted.read_text().splitlines()
+    whole.write_text("\n".join(line.replace(",,", ",blue,") for line in lines if not line.startswith(",")))
+    run(document(shifted, ["soft_vote"], label="class", features=["impute", *stages]), out=tmp_path / "filled")
+    assert len(predict(tmp_path / "filled", "soft_vote", shifted).values) == 600
+    run(document(whole, ["soft_vote"], label="class", features=stages), out=tmp_path / "plain")
+    assert len(predict(tmp_path / "plain", "soft_vote", whole).values) == 600 - 86
+    with pytest.raises(InputError, match=r"shifted\.csv.*2.*'x'"):
+        predict(tmp_path / "plain", "soft_vote", shifted)

@@ -50,6 +50,13 @@ def frame(cells, names=COLUMNS):
     return pyarrow.table({name: [row[COLUMNS.index(name)] for row in cells] for name in names})
 
 
+def kept(path, kind, releases, classes, columns=("a", "b"), texts=(), steps=(), **known):
+    """The estimator of a file with one release of a kind."""
+    promised = (FeatureMap(len(columns), steps),), (ratio_guarantee(1.0),)
+    kind("x", classes, columns, texts, np.array([1.0]), (releases,), *promised, **known).save(path / "x.npz")
+    return load(path / "x.npz")
+
+
 def test_it_says_what_the_command_says_of_files_frames_and_arrays(run, rng):
     directory, _ = run
     cells, _ = table(rng, 50)
@@ -74,10 +81,7 @@ def test_it_says_what_the_command_says_of_files_frames_and_arrays(run, rng):
 def test_classes_stand_by_alphabet_whatever_their_order_in_the_release(tmp_path, rng, classes):
     around = 2 * np.pi * np.arange(len(classes)) / len(classes)
     rows, weights = rng.normal(size=(200, 2)), np.stack([np.cos(around), np.sin(around)], axis=1)[None]
-    ReleasedModels(
-        "x", classes, ("a", "b"), (), np.array([1.0]), (weights,), (FeatureMap(2, ()),), (ratio_guarantee(1.0),)
-    ).save(tmp_path / "x.npz")
-    model = load(tmp_path / "x.npz")
+    model = kept(tmp_path, ReleasedModels, weights, classes)
     assert model.classes_.tolist() == sorted(classes)
     scores = model.decision_function(rows)
     wanted = np.array(classes)[(rows @ weights[0].T).argmax(axis=1)]
@@ -90,31 +94,22 @@ def test_classes_stand_by_alphabet_whatever_their_order_in_the_release(tmp_path,
 
 def test_probabilities_stand_by_alphabet_too(tmp_path):
     sloped = network([], Hypothesis.of([np.array([[2.0]])], [np.array([0.5])]), 1)
-    kept = ratio_guarantee(1.0)
-    ReleasedClassifiers(
-        "x", ("well", "ill"), ("a",), (), np.array([1.0]), ((sloped,),), (FeatureMap(1, ()),), (kept,)
-    ).save(tmp_path / "x.npz")
-    model = load(tmp_path / "x.npz")
+    model = kept(tmp_path, ReleasedClassifiers, (sloped,), ("well", "ill"), ("a",))
     assert model.classes_.tolist() == ["ill", "well"]
     np.testing.assert_allclose(model.predict_proba([[1.0]]), [[expit(2.5), expit(-2.5)]])
     assert model.predict([[1.0]]).tolist() == ["ill"]
     np.testing.assert_allclose(model.decision_function([[1.0]]), [-2.5])
 
 
-def test_columns_of_a_frame_are_found_by_name(run, rng):
+def test_columns_of_a_frame_are_found_by_name_and_all_missing_ones_are_named_at_once(run, rng):
     model = load(run[0])
     cells, _ = table(rng, 20)
     wanted = model.predict(frame(cells)).tolist()
     reordered = frame(cells, COLUMNS[::-1]).append_column("name", pyarrow.array(["x"] * 20))
     assert model.predict(reordered).tolist() == wanted
-    with pytest.raises(InputError, match="weight"):
-        model.predict(frame(cells, COLUMNS[:2]))
-
-
-def test_all_missing_columns_are_named_at_once(run, rng):
-    cells, _ = table(rng, 3)
-    with pytest.raises(InputError, match=r"2.*3"):
-        load(run[0]).predict(frame(cells, COLUMNS[:1]))
+    for columns, named in ((2, "weight"), (1, r"2.*3")):
+        with pytest.raises(InputError, match=named):
+            model.predict(frame(cells, COLUMNS[:columns]))
 
 
 @pytest.mark.parametrize(
@@ -130,12 +125,9 @@ def test_further_columns_may_hold_anything(run, rng, made, odd):
 def test_a_missing_text_is_written_in_many_ways(tmp_path, missing):
     # The one text is missing: what the model knows of it decides.
     codes = OneHot(np.array([0]), np.array([text_code("")]), np.array([0, 1]))
-    weights = np.array([[[0.0, 1.0], [1.0, 0.0]]])
-    feature_map, kept = FeatureMap(2, (codes,)), (ratio_guarantee(1.0),)
-    ReleasedModels(
-        "x", ("known", "missing"), ("colour", "size"), (0,), np.array([1.0]), (weights[:, ::-1],), (feature_map,), kept
-    ).save(tmp_path / "x.npz")
-    model = load(tmp_path / "x.npz")
+    weights = np.array([[[1.0, 0.0], [0.0, 1.0]]])
+    classes, columns = ("known", "missing"), ("colour", "size")
+    model = kept(tmp_path, ReleasedModels, weights, classes, columns, (0,), (codes,))
     cells = np.array([[missing, 0.5], ["red", 0.5]], dtype=object)
     with pytest.warns(UserWarning, match="'colour'"):
         assert model.predict(cells).tolist() == ["missing", "known"]
@@ -143,12 +135,8 @@ def test_a_missing_text_is_written_in_many_ways(tmp_path, missing):
 
 def test_columns_that_a_model_leaves_out_may_be_missing_or_hold_anything(tmp_path):
     left_out = OneHot(np.array([0, 2]), np.empty(0), np.zeros(3, dtype=np.int64))
-    weights, names = np.array([[[-1.0], [1.0]]]), ("id", "size", "note")
-    ReleasedModels(
-        "x", ("small", "large"), names, (2,), np.array([1.0]), (weights,), (FeatureMap(3, (left_out,)),),
-        (ratio_guarantee(1.0),),
-    ).save(tmp_path / "x.npz")  # fmt: skip
-    model, wanted = load(tmp_path / "x.npz"), ["large", "small"]
+    weights, names, wanted = np.array([[[-1.0], [1.0]]]), ("id", "size", "note"), ["large", "small"]
+    model = kept(tmp_path, ReleasedModels, weights, ("small", "large"), names, (2,), (left_out,))
     assert model.feature_names_in_.tolist() == list(names)
     whole = pyarrow.table({"note": ["b", None], "id": ["A7", "A8"], "size": [1.0, -1.0]})
     for rows in (whole, whole.select(["size"]), np.array([["A7", 1.0, None], [None, -1.0, "b"]], dtype=object)):
@@ -217,11 +205,8 @@ def test_a_linear_model_has_scores_and_no_probabilities(run):
 
 def test_a_linear_model_of_a_proper_loss_tells_probabilities(tmp_path):
     weights = np.array([[[-0.5, 0.0], [0.5, 0.0]]])
-    ReleasedModels(
-        "x", ("well", "ill"), ("a", "b"), (), np.array([1.0]), (weights,), (FeatureMap(2, ()),),
-        (ratio_guarantee(1.0),), "logistic",
-    ).save(tmp_path / "x.npz")  # fmt: skip
-    model, rows = load(tmp_path / "x.npz"), np.array([[2.0, 9.0], [-1.0, 9.0]])
+    model = kept(tmp_path, ReleasedModels, weights, ("well", "ill"), proper_loss="logistic")
+    rows = np.array([[2.0, 9.0], [-1.0, 9.0]])
     np.testing.assert_allclose(model.predict_proba(rows)[:, 0], expit([2.0, -1.0]))
     assert model.classes_.tolist() == ["ill", "well"]
     assert model.predict(rows).tolist() == ["ill", "well"]
@@ -254,11 +239,9 @@ def test_a_network_tells_the_shares_that_it_was_trained_for(tmp_path):
 
 
 def test_a_constant_knows_no_probabilities(tmp_path):
-    constant = network([], Hypothesis.constant(1, 1), 1)
-    kept = NoGuarantee("noise is off").to_dict()
-    ReleasedClassifiers(
-        "x", ("no", "yes"), ("a",), (), np.array([math.inf]), ((constant,),), (FeatureMap(1, ()),), (kept,)
-    ).save(tmp_path / "x.npz")
+    constant, off = network([], Hypothesis.constant(1, 1), 1), NoGuarantee("noise is off").to_dict()
+    known = ("a",), (), np.array([math.inf]), ((constant,),), (FeatureMap(1, ()),), (off,)
+    ReleasedClassifiers("x", ("no", "yes"), *known).save(tmp_path / "x.npz")
     model = load(tmp_path / "x.npz")
     assert not hasattr(model, "predict_proba")
     assert model.predict([[1.0], [-5.0]]).tolist() == ["yes", "yes"]

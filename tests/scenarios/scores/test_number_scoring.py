@@ -1,8 +1,6 @@
-"""Errors against proportions that are known exactly, and how often the costly part of an estimate is computed.
+"""Estimators of class ratios and regressions are as wrong as they are by hand, and the costly part is computed once.
 
-Adjusted classify-and-count against a brute-force minimum, known confusions and classifiers that err.
-
-Errors of released regressions and of least squares on all rows, against what they are by hand.
+Adjusted classify-and-count is compared with a brute-force minimum and with known confusions.
 """
 
 import numpy as np
@@ -18,7 +16,7 @@ from federation.contract.guarantee import NoGuarantee
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Append
 from scenarios.data.tables import Table
-from scenarios.scores import number_scoring as ratio_scoring
+from scenarios.scores import number_scoring
 from scenarios.scores.number_scoring import AdjustedCount, RatioScoring, RegressionScoring
 from scenarios.scores.results import at_share
 from scenarios.simulated.partition import cut
@@ -79,7 +77,7 @@ def test_what_is_kept_in_memory_changes_no_error(scoring, split, estimators, tmp
         made.save(tmp_path / f"{number}.npz")
     paths = [tmp_path / f"{number}.npz" for number in (0, 1, 2, 0, 1)]
     wanted = [list(scoring.releases(path)) for path in paths]
-    monkeypatch.setattr(ratio_scoring, limit, 1)
+    monkeypatch.setattr(number_scoring, limit, 1)
     assert [list(scoring_of(split, scoring._targets).releases(path)) for path in paths] == wanted
 
 
@@ -157,105 +155,81 @@ def test_a_classifier_without_probabilities_counts_with_its_votes(rng):
     assert count.predict(target)[0] == pytest.approx(np.mean(truth == 0), abs=0.03)
 
 
-def test_a_class_that_nobody_holds_gets_nothing(rng):
+def test_a_class_that_nobody_holds_gets_nothing_and_one_class_or_few_rows_are_enough(rng):
     rows, labels = bells(rng, (100, 100))
-    found = fitted(rows, 2 * labels, 4).predict(rows)
+    first, second = (fitted(rows, 2 * labels, 4) for _ in range(2))
+    np.testing.assert_array_equal(first.confusion, second.confusion)  # equal randomness gives equal counts
+    found = first.predict(rows)
     assert found.shape == (4,)
     assert found[[1, 3]].tolist() == [0, 0]
     assert found[[0, 2]] == pytest.approx([0.5, 0.5], abs=0.02)
-
-
-def test_one_class_or_few_rows_are_enough(rng):
     rows, labels = bells(rng, (10,))
     assert fitted(rows, labels, 3).predict(rows).tolist() == [1, 0, 0]
     rows, labels = bells(rng, (1, 1), 9.0)
     assert fitted(rows, labels, 2).predict(rows).sum() == pytest.approx(1)
 
 
-def test_equal_randomness_gives_equal_counts(rng):
-    rows, labels = bells(rng, (50, 50))
-    first, second = (fitted(rows, labels, 2) for _ in range(2))
-    np.testing.assert_array_equal(first.confusion, second.confusion)
-
-
 WITH_CONSTANT = FeatureMap(2, (Append(1.0),))
 CLASSIFIER = {"name": "logistic", "parameters": {"regularisation": 1e-4}}
 
 
-def split_of(labels, rows):
+def regression(labels, rows):
     lo, hi = float(labels.min()), float(labels.max())
     table = Table("t", tuple(f"c{i}" for i in range(rows.shape[1])), (), labels, (rows,), label_range=(lo, hi))
-    return Split(table, cut(table, auxiliary=40, test=0.25, parties=4, rows=None, partition="iid", seed=1))
-
-
-def regression_scoring_scoring_of(known):
-    return RegressionScoring(known.table, known.cut.order, known.cut.test)
+    known = cut(table, auxiliary=40, test=0.25, parties=4, rows=None, partition="iid", seed=1)
+    return RegressionScoring(table, known.order, known.test), table, known
 
 
 @pytest.fixture
-def regression_scoring_split(rng):
+def known(rng):
+    """What scores a regression of two columns, its table and its cut."""
     rows = rng.normal(size=(400, 2))
-    return split_of(rows @ [2.0, -1.0] + 5.0 + 0.1 * rng.normal(size=400), rows)
+    return regression(rows @ [2.0, -1.0] + 5.0 + 0.1 * rng.normal(size=400), rows)
 
 
-def test_a_release_is_as_wrong_as_its_predictions(regression_scoring_split, tmp_path):
+def test_a_release_is_as_wrong_as_its_predictions(known, tmp_path):
+    scoring, table, pieces = known
     weights = [[[2.0, -1.0, 5.0], [2.0, -1.0, 6.0]], [[0.0, 0.0, 0.0]]]
     path = stored(tmp_path / "x.npz", weights, [OFF, OFF], WITH_CONSTANT)
-    (guarantee, draws), (_, [zero]) = regression_scoring_scoring_of(regression_scoring_split).releases(path)
+    (guarantee, draws), (_, [zero]) = scoring.releases(path)
     assert guarantee == OFF
-    test = regression_scoring_split.cut.test
-    labels, rows = regression_scoring_split.table.labels[test], regression_scoring_split.table.rows(test)
+    labels, rows = table.labels[pieces.test], table.rows(pieces.test)
     for found, wanted in zip(draws, weights[0], strict=True):
-        by_hand = [(rows[i] @ wanted[:2] + wanted[2] - labels[i]) ** 2 for i in range(len(test))]
+        by_hand = [(row @ wanted[:2] + wanted[2] - label) ** 2 for row, label in zip(rows, labels, strict=True)]
         assert found == {"mse": pytest.approx(np.mean(by_hand))}
     assert zero == {"mse": pytest.approx(np.mean(labels**2))}
+    path = stored(tmp_path / "x.npz", [[[np.nan, 0, 0]]], [OFF], WITH_CONSTANT)
+    with pytest.raises(InputError):
+        list(scoring.releases(path))
 
 
-def test_the_test_rows_pass_each_feature_map_once(regression_scoring_split, tmp_path, monkeypatch):
+def test_the_test_rows_pass_each_feature_map_once(known, tmp_path, monkeypatch):
     path = stored(tmp_path / "x.npz", [[[1, 1, 1]] * 3] * 2, [OFF, OFF], WITH_CONSTANT)
     asked = []
     transform = FeatureMap.transform
     monkeypatch.setattr(FeatureMap, "transform", lambda self, rows: asked.append(len(rows)) or transform(self, rows))
-    scoring = regression_scoring_scoring_of(regression_scoring_split)
     for _ in range(2):
-        assert [len(draws) for _, draws in scoring.releases(path)] == [3, 3]
+        assert [len(draws) for _, draws in known[0].releases(path)] == [3, 3]
     assert asked == [100]
 
 
-def test_pooled_is_ordinary_least_squares_on_the_private_rows(regression_scoring_split, rng):
-    found = regression_scoring_scoring_of(regression_scoring_split).pooled(WITH_CONSTANT, CLASSIFIER, rng)
-    table, held, test = (
-        regression_scoring_split.table,
-        regression_scoring_split.cut.order,
-        regression_scoring_split.cut.test,
-    )
-    rows = np.column_stack([table.rows(held), np.ones(len(held))])
-    weights = np.linalg.solve(rows.T @ rows, rows.T @ table.labels[held])  # the normal equations
-    predictions = np.clip(np.column_stack([table.rows(test), np.ones(len(test))]) @ weights, *table.label_range)
-    assert found == {"mse": pytest.approx(np.mean((predictions - table.labels[test]) ** 2))}
+def test_pooled_is_ordinary_least_squares_on_the_private_rows(known, rng):
+    scoring, table, pieces = known
+    found = scoring.pooled(WITH_CONSTANT, CLASSIFIER, rng)
+    rows, test = (np.column_stack([table.rows(part), np.ones(len(part))]) for part in (pieces.order, pieces.test))
+    weights = np.linalg.solve(rows.T @ rows, rows.T @ table.labels[pieces.order])  # the normal equations
+    predictions = np.clip(test @ weights, *table.label_range)
+    assert found == {"mse": pytest.approx(np.mean((predictions - table.labels[pieces.test]) ** 2))}
     assert found["mse"] == pytest.approx(0.01, rel=0.3)  # the variance of what rows cannot explain
 
 
 def test_pooled_is_the_solution_of_least_norm_where_columns_repeat(rng):
     base = rng.normal(size=(200, 1))
-    labels = base[:, 0] * 3.0
-    twice = split_of(labels, np.hstack([base, base, np.zeros((200, 1))]))
-    assert regression_scoring_scoring_of(twice).pooled(FeatureMap(3, ()), CLASSIFIER, rng)["mse"] == pytest.approx(
-        0, abs=1e-20
-    )
+    scoring, _, _ = regression(base[:, 0] * 3.0, np.hstack([base, base, np.zeros((200, 1))]))
+    assert scoring.pooled(FeatureMap(3, ()), CLASSIFIER, rng)["mse"] == pytest.approx(0, abs=1e-20)
 
 
-def test_constant_is_the_mean_label_of_the_private_rows(regression_scoring_split):
-    mean, labels = (
-        regression_scoring_split.table.labels[regression_scoring_split.cut.order].mean(),
-        regression_scoring_split.table.labels[regression_scoring_split.cut.test],
-    )
-    assert regression_scoring_scoring_of(regression_scoring_split).constant() == {
-        "mse": pytest.approx(np.mean((labels - mean) ** 2))
-    }
-
-
-def test_predictions_that_are_not_finite_are_refused(regression_scoring_split, tmp_path):
-    path = stored(tmp_path / "x.npz", [[[np.nan, 0, 0]]], [OFF], WITH_CONSTANT)
-    with pytest.raises(InputError):
-        list(regression_scoring_scoring_of(regression_scoring_split).releases(path))
+def test_constant_is_the_mean_label_of_the_private_rows(known):
+    scoring, table, pieces = known
+    errors = table.labels[pieces.test] - table.labels[pieces.order].mean()
+    assert scoring.constant() == {"mse": pytest.approx(np.mean(errors**2))}

@@ -35,13 +35,18 @@ def run(tmp_path, rng):
 
 
 @pytest.fixture
-def networks(tmp_path):
-    return network_run(tmp_path)
+def ratios(tmp_path, estimators):
+    return ratio_run(tmp_path)
 
 
 @pytest.fixture
-def ratios(tmp_path, estimators):
-    return ratio_run(tmp_path)
+def made(request, tmp_path):
+    """A run of the kind that a test names, and a file of new rows for it."""
+    if request.param == "ratios":
+        return request.getfixturevalue("ratios")
+    if request.param == "votes":
+        return request.getfixturevalue("run")
+    return {"networks": network_run, "lines": line_run}[request.param](tmp_path)
 
 
 @pytest.fixture
@@ -113,6 +118,7 @@ def test_a_released_model_is_used_wherever_it_lies(tmp_path, rng):
         ({"split": 2}, "there are 0, 1"),
         ({"draw": 4}, "from 0 to 3"),
         ({"draw": -1}, "from 0 to 3"),
+        ({"by": "name"}, "--by"),
     ],
 )
 def test_what_is_not_there_names_what_is(run, changes, named):
@@ -123,21 +129,33 @@ def test_what_is_not_there_names_what_is(run, changes, named):
     assert named in str(refused.value)
 
 
-def test_no_models_and_damaged_models(run):
+@pytest.mark.parametrize(
+    ("made", "arguments", "named"),
+    [
+        *((kind, {"epsilon": 1.0}, r"0\.5.*2") for kind in ("networks", "ratios", "lines")),
+        *((kind, {"draw": 2}, "0.*1") for kind in ("networks", "ratios", "lines")),
+        *(
+            (kind, {"by": "region"}, named)
+            for kind, named in (("networks", None), ("ratios", "region"), ("lines", None))
+        ),
+    ],
+    indirect=["made"],
+)
+def test_what_a_model_of_another_kind_does_not_have_is_refused(made, arguments, named):
+    with pytest.raises(InputError, match=named):
+        predict(made[0], "default", made[1], **arguments)
+
+
+def test_missing_columns_models_and_damaged_models_are_refused(run):
     directory, file = run
-    with pytest.raises(InputError):
-        predict(directory / "models", "soft_vote", file)
-    path = directory / "models/soft_vote/split-0.npz"
-    path.write_bytes(path.read_bytes()[:200])
-    with pytest.raises(InputError):
-        predict(directory, "soft_vote", file)
-
-
-def test_missing_columns_are_refused(run):
-    directory, _ = run
     (directory / "other.csv").write_text("height,colour\n1,red\n")
     with pytest.raises(InputError, match="weight"):
         predict(directory, "soft_vote", directory / "other.csv")
+    path = directory / "models/soft_vote/split-0.npz"
+    path.write_bytes(path.read_bytes()[:200])
+    for place in (directory / "models", directory, Path("x" * 5000)):  # the last is a name that no folder can have
+        with pytest.raises(InputError):
+            predict(place, "soft_vote", file)
 
 
 def test_settings_of_a_sweep_are_named(tmp_path, rng):
@@ -146,6 +164,9 @@ def test_settings_of_a_sweep_are_named(tmp_path, rng):
     with pytest.raises(InputError, match=r"soft_vote/parties\.count.*10.*soft_vote/parties\.count.*20"):
         find_model(tmp_path, "default", 0)
     assert find_model(tmp_path, "soft_vote/parties.count=20", 0).parent.name == "parties.count=20"
+    (tmp_path / "models" / "soft_vote" / "split-0.npz").touch()  # an exact name wins over its settings
+    assert find_model(tmp_path, "soft_vote", 0).parent.name == "soft_vote"
+    assert find_model(tmp_path, "soft_vote/parties.count=10", 0).parent.name == "parties.count=10"
 
 
 def test_the_default_among_all_kept_variants(run, rng):
@@ -161,13 +182,10 @@ def test_the_default_among_all_kept_variants(run, rng):
         find_model(directory, "default", 0)
 
 
-@pytest.mark.parametrize("name", ["pooled", "individual", "pooled/parties.count=60"])
-def test_a_baseline_keeps_no_model(tmp_path, name):
-    with pytest.raises(InputError, match=f"'{name}'"):
-        find_model(tmp_path, name, 0)
-
-
-def test_a_path_without_a_run_is_refused(tmp_path):
+def test_baselines_keep_no_model_and_a_path_without_a_run_is_refused(tmp_path):
+    for name in ("pooled", "individual", "pooled/parties.count=60"):
+        with pytest.raises(InputError, match=f"'{name}'"):
+            find_model(tmp_path, name, 0)
     (tmp_path / "file").touch()
     for path in (tmp_path / "absent", tmp_path / "file"):
         for variant in ("default", "soft_vote", "pooled"):
@@ -175,34 +193,23 @@ def test_a_path_without_a_run_is_refused(tmp_path):
                 find_model(path, variant, 0)
 
 
-def test_an_exact_name_wins_over_its_settings(tmp_path):
-    for place in ("soft_vote", "soft_vote/parties.count=60"):
-        (tmp_path / "models" / place).mkdir(parents=True, exist_ok=True)
-        (tmp_path / "models" / place / "split-0.npz").touch()
-    assert find_model(tmp_path, "soft_vote", 0).parent.name == "soft_vote"
-    assert find_model(tmp_path, "soft_vote/parties.count=60", 0).parent.name == "parties.count=60"
-
-
-def test_sets_are_for_models_of_class_ratios(run):
-    with pytest.raises(InputError, match="--by"):
-        predict(run[0], "soft_vote", run[1], by="name")
-
-
-@pytest.mark.parametrize(("draw", "classes"), [(0, ("well", "ill", "ill")), (1, ("ill", "well", "well"))])
-def test_every_row_has_the_name_of_its_class(networks, draw, classes):
-    found = predict(networks[0], "default", networks[1], epsilon=0.5, draw=draw)
-    assert isinstance(found, Prediction)
-    assert found.values == classes
-    assert (found.used.epsilon, found.used.guarantee["epsilon"]) == (0.5, 2.0)
-
-
 @pytest.mark.parametrize(
-    ("arguments", "named"),
-    [({"by": "other"}, None), ({"epsilon": 1.0}, "0.5, 2"), ({"draw": 2}, r"0.*1")],
+    ("made", "epsilon", "draw", "values", "promised"),
+    [
+        ("networks", 0.5, 0, ("well", "ill", "ill"), (0.5, 2.0)),  # which keeps four times of what it aims at
+        ("networks", 0.5, 1, ("ill", "well", "well"), (0.5, 2.0)),
+        ("lines", None, 0, (21.5, 42.5), (2.0, 2.0)),
+        ("lines", 2.0, 1, (7.0, 7.0), (2.0, 2.0)),
+        ("lines", 0.5, 0, (1.0, 2.0), (0.5, 0.5)),
+        ("lines", 0.5, 1, (10.0, 20.0), (0.5, 0.5)),
+    ],
+    indirect=["made"],
 )
-def test_what_a_network_does_not_have_is_refused(networks, arguments, named):
-    with pytest.raises(InputError, match=named):
-        predict(networks[0], "error_marginals", networks[1], **arguments)
+def test_every_row_has_the_name_of_its_class_or_a_number(made, epsilon, draw, values, promised):
+    found = predict(made[0], "default", made[1], epsilon=epsilon, draw=draw)
+    assert isinstance(found, Prediction)
+    assert found.values == values
+    assert (found.used.epsilon, found.used.guarantee["epsilon"]) == promised
 
 
 def shares(found):
@@ -220,63 +227,20 @@ def test_the_whole_file_is_one_set(ratios, epsilon, draw, share):
     assert found.used.epsilon == (epsilon or 2.0)
 
 
-def test_sets_by_a_column_are_predicted_apart(ratios):
+def test_sets_by_a_column_or_an_array_are_predicted_apart(ratios):
     found = predict(ratios[0], "class_ratio", ratios[1], epsilon=0.5, by="place")
-    assert shares(found) == {"north": {"no": pytest.approx(0.4), "yes": pytest.approx(0.6)},
-                            "south": {"no": pytest.approx(0.4), "yes": pytest.approx(0.6)}}  # fmt: skip
+    same = {"no": pytest.approx(0.4), "yes": pytest.approx(0.6)}
+    assert shares(found) == {"north": same, "south": same}
     assert list(found.ratios) == ["north", "south"]
-
-
-def test_sets_of_an_npz_file_are_in_an_array(ratios):
     values = np.array([(a, b) for a, b, _ in ROWS])
     np.savez(ratios[0] / "new.npz", X=values, place=np.array([10, 9, 9, 10]))
     found = predict(ratios[0], "class_ratio", ratios[0] / "new.npz", epsilon=0.5, by="place")
     assert {name: found["no"] for name, found in shares(found).items()} == {
         "9": pytest.approx(0.5), "10": pytest.approx(0.3),
     }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        ({"by": "region"}, "region"),
-        ({"epsilon": 1.0}, r"0\.5.*2"),
-        ({"draw": 2}, r"0.*1"),
-    ],
-)
-def test_what_an_estimator_does_not_have_is_refused(ratios, arguments, named):
-    with pytest.raises(InputError, match=named):
-        predict(ratios[0], "class_ratio", ratios[1], **arguments)
-
-
-def test_a_row_without_a_set_is_refused(ratios):
-    ratios[1].write_text("b,place,a\n1,north,0.2\n1,,0.3\n")
+    ratios[1].write_text("b,place,a\n1,north,0.2\n1,,0.3\n")  # a row without a set
     with pytest.raises(InputError, match="place"):
         predict(ratios[0], "class_ratio", ratios[1], by="place")
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "draw", "values"),
-    [(None, 0, (21.5, 42.5)), (2.0, 1, (7.0, 7.0)), (0.5, 0, (1.0, 2.0)), (0.5, 1, (10.0, 20.0))],
-)
-def test_every_row_has_a_number(lines, epsilon, draw, values):
-    found = predict(lines[0], "slope", lines[1], epsilon=epsilon, draw=draw)
-    assert isinstance(found, Prediction)
-    assert found.values == values
-    assert found.used.epsilon == (epsilon or 2.0)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        ({"by": "other"}, None),
-        ({"epsilon": 1.0}, r"0\.5.*2"),
-        ({"draw": 2}, r"0.*1"),
-    ],
-)
-def test_what_a_regression_does_not_have_is_refused(lines, arguments, named):
-    with pytest.raises(InputError, match=named):
-        predict(lines[0], "slope", lines[1], **arguments)
 
 
 def changed(run, **arrays):
@@ -288,14 +252,17 @@ def changed(run, **arrays):
     return path
 
 
+def description(run):
+    """What the model's file says of itself."""
+    with np.load(find_model(run[0], "default", 0)) as stored:
+        return json.loads(str(stored["description"]))
+
+
 @pytest.mark.parametrize("kind", ["future", 7, ["linear"]])
 def test_a_kind_of_a_later_release_is_told_with_the_file(lines, kind):
-    with np.load(find_model(lines[0], "default", 0)) as stored:
-        description = json.loads(str(stored["description"]))
-    changed(lines, description=np.array(json.dumps(description | {"kind": kind})))
-    with pytest.raises(
-        InputError, match=r"split-0\.npz: kind of model 'future' is .*later release|is not a released model"
-    ):
+    changed(lines, description=np.array(json.dumps(description(lines) | {"kind": kind})))
+    told = r"split-0\.npz: kind of model 'future' is .*later release|is not a released model"
+    with pytest.raises(InputError, match=told):
         predict(lines[0], "slope", lines[1])
 
 
@@ -328,24 +295,21 @@ def test_arrays_that_do_not_belong_together_are_refused(run, array, values):
         predict(run[0], "soft_vote", run[1])
 
 
-def test_numbers_that_are_not_finite_are_refused(lines):
-    path = changed(lines, array_2=np.full(3, np.nan))
-    with pytest.raises(InputError, match=f"{path}"):
-        predict(lines[0], "slope", lines[1])
-
-
-def test_a_guarantee_that_cannot_be_told_is_refused(lines):
-    with np.load(find_model(lines[0], "default", 0)) as stored:
-        description = json.loads(str(stored["description"]))
-    promised = description["guarantees"][1]
+def test_numbers_and_guarantees_that_cannot_be_told_are_refused(lines):
+    known = description(lines)
+    promised = known["guarantees"][1]
     for guarantee in (
         {}, {**promised, "epsilon": "2"}, {**promised, "parameters": []}, {"non_private": True, "claimed": ["1", 0]},
         {"non_private": True, "claimed": 1}, {**promised, "unit": "house"},
     ):  # fmt: skip
-        description["guarantees"][1] = guarantee
-        path = changed(lines, description=np.array(json.dumps(description)))
+        known["guarantees"][1] = guarantee
+        path = changed(lines, description=np.array(json.dumps(known)))
         with pytest.raises(InputError, match=f"{path}"):
             predict(lines[0], "slope", lines[1])
+    known["guarantees"][1] = promised
+    changed(lines, description=np.array(json.dumps(known)), array_2=np.full(3, np.nan))
+    with pytest.raises(InputError, match=f"{path}"):
+        predict(lines[0], "slope", lines[1])
 
 
 def test_pipes_in_a_run_directory_do_not_hang(run):
@@ -356,14 +320,11 @@ def test_pipes_in_a_run_directory_do_not_hang(run):
         predict(run[0], "soft_vote", run[1], split=1)
 
 
-def test_a_name_that_no_folder_can_have_is_told(run):
-    with pytest.raises(InputError):
-        predict(Path("x" * 5000), "soft_vote", run[1])
-
-
-@pytest.mark.parametrize(("made", "epsilon"), [("run", EPSILONS[0]), ("networks", 0.5), ("lines", None)])
-def test_predictions_are_the_same_whatever_stands_in_memory_at_a_time(request, made, epsilon, monkeypatch):
-    directory, file = request.getfixturevalue(made)
+@pytest.mark.parametrize(
+    ("made", "epsilon"), [("votes", EPSILONS[0]), ("networks", 0.5), ("lines", None)], indirect=["made"]
+)
+def test_predictions_are_the_same_whatever_stands_in_memory_at_a_time(made, epsilon, monkeypatch):
+    directory, file = made
     whole = predict(directory, "default", file, epsilon=epsilon)
     monkeypatch.setattr(tables, "_CELLS_READ", 1)
     parts = predict(directory, "default", file, epsilon=epsilon)

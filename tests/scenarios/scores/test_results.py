@@ -1,7 +1,4 @@
-"""By which metric variants are compared, in which direction, and what it is called.
-
-Runs that hold out no rows: every row is learned from, nothing is scored, and all artefacts are there and say so.
-"""
+"""Tables of results are written and read exactly, metrics are compared and shown, and runs without test rows say so."""
 
 import json
 import math
@@ -43,24 +40,20 @@ ROW = dict(zip(COLUMNS, ["s", "soft_vote", "soft_vote", 1, 0.1, 1e-6, "party", 0
 WHOLE = (",".join(COLUMNS) + "\ns,soft_vote,v,1,0.5,0,party,0,1,accuracy,0.75").encode()
 
 
-def test_what_is_written_is_read_back_exactly(tmp_path):
+def test_what_is_written_is_read_back_exactly_and_an_interrupted_write_leaves_the_old_file(tmp_path):
     rows = [{**ROW, "parties.count": "10"}, {**ROW, "epsilon": float("inf"), "parties.count": ""}]
     write_results(tmp_path / "r.csv", rows, ["parties.count"])
     assert read_results(tmp_path / "r.csv") == rows
-    assert (tmp_path / "r.csv").read_text().splitlines()[0] == ",".join([*COLUMNS, "parties.count"])
+    before = (tmp_path / "r.csv").read_text()
+    assert before.splitlines()[0] == ",".join([*COLUMNS, "parties.count"])
 
-
-def test_an_interrupted_write_leaves_the_old_file(tmp_path):
-    write_results(tmp_path / "r.csv", [ROW], [])
-    before = (tmp_path / "r.csv").read_bytes()
-
-    def rows():
+    def interrupted():
         yield ROW
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_results(tmp_path / "r.csv", rows(), [])
-    assert (tmp_path / "r.csv").read_bytes() == before
+        write_results(tmp_path / "r.csv", interrupted(), [])
+    assert (tmp_path / "r.csv").read_text() == before
 
 
 @pytest.mark.parametrize(
@@ -123,18 +116,15 @@ def test_errors_are_better_when_smaller(metric, better, worse):
     assert not metric.better(better, better)
 
 
-def test_names_in_words():
+def test_names_and_headings_in_words():
     assert [metric.mean for metric in primaries()] == ["mean accuracy", "mean L1 error", "mean squared error"]
-    assert [metric_named(name).label for name in ("accuracy", "balanced_accuracy", "auc", "l1")] == [
-        "accuracy", "balanced accuracy", "AUC", "L1 error",
+    assert [(metric_named(name).label, heading(name)) for name in ("accuracy", "auc", "l1")] == [
+        ("accuracy", "accuracy"), ("AUC", "AUC"), ("L1 error", "L1 error (lower is better)"),
     ]  # fmt: skip
+    assert heading("mse") == "mean squared error (lower is better)"
+    assert metric_named("balanced_accuracy").label == "balanced accuracy"
     assert [at_share(share) for share in (0.1, 0.25, 1.0)] == ["l1_at_0.1", "l1_at_0.25", "l1_at_1"]
-
-
-def test_headings_of_errors_say_which_values_are_good():
-    assert [heading(name) for name in ("accuracy", "auc", "mse", "l1")] == [
-        "accuracy", "AUC", "mean squared error (lower is better)", "L1 error (lower is better)",
-    ]  # fmt: skip
+    assert [at_round(number) for number in (1, 12)] == ["accuracy_at_round_1", "accuracy_at_round_12"]
 
 
 @pytest.mark.parametrize(
@@ -149,12 +139,15 @@ def test_squared_errors_have_four_digits_of_any_magnitude(value, text):
     assert shown("mse", value) == text
 
 
-def test_a_deviation_has_the_decimals_of_its_mean():
-    assert shown("mse", 0.0123, 0.4902) == "0.0123"
-    assert shown("mse", 2.04, 127.8) == "2.0"
-    assert shown("mse", 384.2, 2913.0) == "384"
-    assert shown("mse", 0.0, 127.8) == "0.0"
-    assert shown("mse", 1e3, 2e8) == "1.000e+03"
+@pytest.mark.parametrize(
+    ("value", "mean", "text"),
+    [
+        (0.0123, 0.4902, "0.0123"), (2.04, 127.8, "2.0"), (384.2, 2913.0, "384"), (0.0, 127.8, "0.0"),
+        (1e3, 2e8, "1.000e+03"),
+    ],
+)  # fmt: skip
+def test_a_deviation_has_the_decimals_of_its_mean(value, mean, text):
+    assert shown("mse", value, mean) == text
 
 
 @settings(derandomize=True)
@@ -163,17 +156,12 @@ def test_what_is_shown_of_a_squared_error_is_the_value(value):
     assert float(shown("mse", value)) == pytest.approx(value, rel=5.1e-4)
 
 
-@pytest.mark.parametrize("name", ["accuracy", "balanced_accuracy", "auc", "l1", "l1_at_0.1"])
-def test_other_metrics_have_three_decimals(name):
-    assert shown(name, 0.12345, 1e-9) == "0.123"
-
-
-def test_shares_can_be_shown_in_percent():
-    assert [name for name in ("accuracy", "balanced_accuracy", "auc", "l1", "mse") if in_percent(name)] == [
-        "accuracy", "balanced_accuracy", "auc",
-    ]  # fmt: skip
+def test_other_metrics_have_three_decimals_and_shares_can_be_shown_in_percent():
+    shares = ["accuracy", "balanced_accuracy", "auc"]
+    for name in (*shares, "l1", "l1_at_0.1"):
+        assert shown(name, 0.12345, 1e-9) == "0.123"
+    assert [name for name in (*shares, "l1", "mse") if in_percent(name)] == shares
     assert shown("accuracy", 0.8249, percent=True) == "82.5"
-    assert [at_round(number) for number in (1, 12)] == ["accuracy_at_round_1", "accuracy_at_round_12"]
 
 
 def uneven(beyond):
@@ -189,8 +177,10 @@ def test_rare_classes_are_compared_by_balanced_accuracy(beyond, leading):
     assert primary(rows[:1]).name == "accuracy"
 
 
-ONE = ["data.test=0", "trials.splits=1", "trials.noise=2", "privacy.epsilon=[1, 30]"]
-FEW = [*ONE, "parties.count=30", "protocols=[{kind: soft_vote}, {kind: pooled}, {kind: individual}, {kind: constant}]"]
+FEW = [
+    "data.test=0", "trials.splits=1", "trials.noise=2", "privacy.epsilon=[1, 30]", "parties.count=30",
+    "protocols=[{kind: soft_vote}, {kind: pooled}, {kind: individual}, {kind: constant}]",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,4 @@
-"""What every task's scoring does: rows behind each release's own map, and scores of one release after another.
-
-Tasks by name, this project's own and those of other packages, and the metrics that they bring.
-"""
+"""Every task's scoring puts rows behind each release's own map, and tasks of any package are found by their names."""
 
 from __future__ import annotations
 
@@ -25,7 +22,6 @@ from scenarios.scores import scoring as tasks
 from scenarios.scores.classification_scoring import ClassificationScoring
 from scenarios.scores.number_scoring import RatioScoring, RegressionScoring
 from scenarios.scores.scoring import CLASS_RATIO, CLASSIFICATION, REGRESSION, Scoring, primaries
-from scenarios.scores.scoring import scoring as scoring_scoring
 from scenarios.settings import protocol_options
 from scenarios.settings.schema import resolve
 
@@ -75,23 +71,17 @@ def test_raw_test_rows_are_read_once_unless_they_would_not_fit_together(monkeypa
         reads.clear()
 
 
-def test_what_names_no_scores_cannot_be_one():
-    with pytest.raises(TypeError, match="abstract"):
-        Scoring(TABLE, PRIVATE, TEST)
-
-
 def test_a_file_is_scored_release_by_release_under_its_own_guarantee(scoring, tmp_path):
     guarantees = [NoGuarantee(reason).to_dict() for reason in ("first", "second")]
     weights = [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.5]], [[0.0, 0.0, 7.0]]]
     path = stored(tmp_path / "x.npz", weights, guarantees, FeatureMap(2, (Append(1.0),)))
     found = list(scoring.releases(path))
     assert found == [(guarantees[0], [{"mean": 5.0}, {"mean": 6.5}]), (guarantees[1], [{"mean": 7.0}])]
-
-
-def test_a_file_of_something_else_is_refused(scoring, tmp_path):
-    np.savez(tmp_path / "x.npz", y=np.ones(3))
+    np.savez(tmp_path / "x.npz", y=np.ones(3))  # a file of something else
     with pytest.raises(InputError):
         list(scoring.releases(tmp_path / "x.npz"))
+    with pytest.raises(TypeError, match="abstract"):  # what names no scores
+        Scoring(TABLE, PRIVATE, TEST)
 
 
 OWN = [CLASSIFICATION, CLASS_RATIO, REGRESSION]
@@ -121,11 +111,6 @@ def ranked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
 
 
-@pytest.mark.parametrize("known", OWN, ids=[known.name for known in OWN])
-def test_own_tasks_are_installed_under_their_names(known: Task) -> None:
-    assert task(known.name) is known
-
-
 @pytest.mark.parametrize(
     ("name", "words"),
     [
@@ -148,6 +133,7 @@ def test_what_is_no_task_is_refused_in_one_sentence(name: str, words: str) -> No
 
 def test_primary_metrics_are_those_of_the_own_tasks() -> None:
     assert primaries() == [tasks.ACCURACY, tasks.L1, tasks.MSE] == [known.metric for known in OWN]
+    assert [task(known.name) for known in OWN] == OWN
 
 
 @pytest.mark.usefixtures("ranked")
@@ -160,17 +146,17 @@ def test_primary_metrics_of_other_packages_come_after_the_own_ones_and_once() ->
     assert metrics.heading("tau") == "rank error (lower is better)"
 
 
-@pytest.mark.parametrize("kinds", [[], ["pooled"], ["constant", "individual", "pooled"]])
-def test_the_task_of_baselines_alone_is_classification(kinds: list[str]) -> None:
-    assert protocol_options.task(kinds) is CLASSIFICATION
-
-
 @pytest.mark.parametrize(
-    ("kind", "known"),
-    [("soft_vote", CLASSIFICATION), ("class_ratio", CLASS_RATIO), ("label_sums", REGRESSION)],
+    ("kinds", "known"),
+    [
+        *((kinds, CLASSIFICATION) for kinds in ([], ["pooled"], ["constant", "individual", "pooled"])),
+        (["pooled", "soft_vote"], CLASSIFICATION),
+        (["pooled", "class_ratio"], CLASS_RATIO),
+        (["pooled", "label_sums"], REGRESSION),
+    ],
 )
-def test_baselines_take_the_task_of_the_protocol_beside_them(kind: str, known: Task) -> None:
-    assert protocol_options.task(["pooled", kind]) is known
+def test_baselines_take_the_task_of_the_protocol_beside_them_and_are_else_of_classification(kinds, known) -> None:
+    assert protocol_options.task(kinds) is known
 
 
 def test_only_classification_has_baselines_that_train_classifiers() -> None:
@@ -196,4 +182,4 @@ def test_a_task_names_what_scores_its_releases(known: Task, source: str, scored:
     scenario = resolve({**document, "protocols": [{"kind": "pooled"}]})
     split = worlds(scenario, None)[0].split
     sets = [{0.5: split.cut.test}] if known.targets else []
-    assert type(scoring_scoring(known, split.table, split.cut.order, split.cut.test, *sets)) is scored
+    assert type(tasks.scoring(known, split.table, split.cut.order, split.cut.test, *sets)) is scored

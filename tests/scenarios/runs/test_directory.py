@@ -24,20 +24,18 @@ from scenarios.runs.trial import World
 from scenarios.scores.results import COLUMNS, read_results
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
     monkeypatch.setattr(directory, "RUNS", tmp_path / "runs")
     return tmp_path / "runs"
 
 
-@pytest.mark.usefixtures("runs")
-def test_further_runs_get_numbers_and_resuming_takes_the_latest(runs):
+def test_further_runs_get_numbers_and_resuming_takes_the_latest():
     paths = [RunDirectory.open(None, "a", resume=False).path for _ in range(3)]
     assert [path.name for path in paths] == ["a", "a-2", "a-3"]
     assert RunDirectory.open(None, "a", resume=True).path == paths[-1]
 
 
-@pytest.mark.usefixtures("runs")
 def test_where_there_is_nothing_to_resume_a_run_begins(runs, tmp_path):
     """As after one that was interrupted before it had anything to keep."""
     (tmp_path / "empty").mkdir()
@@ -49,24 +47,18 @@ def test_where_there_is_nothing_to_resume_a_run_begins(runs, tmp_path):
         assert not RunDirectory.open(out, "a", resume=True).fresh
 
 
-@pytest.mark.usefixtures("runs")
-def test_a_used_directory_needs_resume(tmp_path):
-    RunDirectory.open(tmp_path / "out", "a", resume=False)
-    with pytest.raises(InputError, match="--resume"):
-        RunDirectory.open(tmp_path / "out", "a", resume=False)
-    assert not RunDirectory.open(tmp_path / "out", "a", resume=True).fresh
-
-
-@pytest.mark.usefixtures("runs")
-def test_a_directory_without_a_run_is_not_resumed(tmp_path):
+def test_used_directories_need_resume_and_files_and_directories_without_a_run_are_refused(tmp_path):
+    (tmp_path / "file").touch()
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "results.csv").write_text("mine")
-    with pytest.raises(InputError):
-        RunDirectory.open(tmp_path / "notes", "a", resume=True)
+    RunDirectory.open(tmp_path / "out", "a", resume=False)
+    for name, resume, named in (("out", False, "--resume"), ("file", False, None), ("notes", True, None)):
+        with pytest.raises(InputError, match=named):
+            RunDirectory.open(tmp_path / name, "a", resume=resume)
+    assert not RunDirectory.open(tmp_path / "out", "a", resume=True).fresh
     assert (tmp_path / "notes" / "results.csv").read_text() == "mine"
 
 
-@pytest.mark.usefixtures("runs")
 def test_a_run_of_another_scenario_is_not_resumed(tmp_path):
     run = RunDirectory.open(tmp_path / "out", "a", resume=False)
     run.require_same_run(["c", "d"])
@@ -74,13 +66,6 @@ def test_a_run_of_another_scenario_is_not_resumed(tmp_path):
     run.require_same_run(["c", "d"])
     with pytest.raises(InputError):
         run.require_same_run(["d"])
-
-
-@pytest.mark.usefixtures("runs")
-def test_a_file_is_no_directory(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(InputError):
-        RunDirectory.open(tmp_path / "file", "a", resume=False)
 
 
 ROW = dict(zip(COLUMNS, ["s", "k", "v", 1, 1.0, 0.0, "party", 0, 0, "accuracy", 0.5], strict=True))
@@ -104,13 +89,25 @@ def again(run):
     return RunDirectory.open(run.path, "a", resume=True)
 
 
-@pytest.mark.usefixtures("runs")
-def test_a_cell_is_finished_only_when_everything_is_written(tmp_path):
+def interrupt(path):
+    path.touch()
+    raise KeyboardInterrupt
+
+
+def files(folder):
+    """The content of every file."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_cell_is_finished_only_when_everything_is_written_and_room_is_made_whatever_ends_it(tmp_path):
     run = RunDirectory.open(tmp_path / "out", "a", resume=False)
     assert run.fresh
     with run.scratch("c") as work:
         assert list(work.iterdir()) == []
         assert not run.finished("c")
+    assert not work.exists()
+    with pytest.raises(KeyboardInterrupt), run.scratch("c") as work:
+        interrupt(work / "half")
     assert not work.exists()
     finish(run, "c")
     for one in (run, again(run)):
@@ -120,44 +117,23 @@ def test_a_cell_is_finished_only_when_everything_is_written(tmp_path):
         assert one.summary("c") == {"failures": {}}
         one.require_unchanged(["c", "d"])
     assert run.model("v", "", 0).read_bytes() == b"learned"
-    assert not work.exists()
-
-
-@pytest.mark.usefixtures("runs")
-def test_room_is_made_whatever_ends_a_world(tmp_path):
-    run = RunDirectory.open(tmp_path / "out", "a", resume=False)
-    kept = []
-
-    def end():
-        with run.scratch("c") as work:
-            (work / "half").touch()
-            kept.append(work)
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        end()
-    assert not kept[0].exists()
 
 
 FILES = [".cells/c.csv", ".cells/c.json", "models/v/split-0.npz"]
 
 
-@pytest.mark.usefixtures("runs")
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("change", [lambda old: old.replace(b"e", b"f"), lambda old: old[:-5], lambda old: b""])
 def test_a_changed_file_is_named_and_nothing_is_lost(run, name, change):
     path = run.path / name
-    changed = change(path.read_bytes())
-    path.write_bytes(changed)
-    before = {one: one.read_bytes() for one in run.path.rglob("*") if one.is_file()}
-    advice = rf"{path}.*{run.path}/\.cells/c\.json"
-    with pytest.raises(InputError, match=advice):
+    path.write_bytes(change(path.read_bytes()))
+    before = files(run.path)
+    with pytest.raises(InputError, match=rf"{path}.*{run.path}/\.cells/c\.json"):
         again(run).require_unchanged(["c"])
     again(run).require_unchanged(["d"])
-    assert {one: one.read_bytes() for one in run.path.rglob("*") if one.is_file()} == before
+    assert files(run.path) == before
 
 
-@pytest.mark.usefixtures("runs")
 @pytest.mark.parametrize("name", [FILES[0], FILES[2]])
 def test_a_missing_file_is_named(run, name):
     (run.path / name).unlink()
@@ -165,7 +141,6 @@ def test_a_missing_file_is_named(run, name):
         again(run).require_unchanged(["c"])
 
 
-@pytest.mark.usefixtures("runs")
 def test_every_damaged_world_is_told_in_a_line_of_its_own(run):
     finish(run, "d", model=b"another")  # of the same split, in place of that of c
     (run.path / ".cells" / "d.csv").unlink()
@@ -176,7 +151,6 @@ def test_every_damaged_world_is_told_in_a_line_of_its_own(run):
     ]  # fmt: skip
 
 
-@pytest.mark.usefixtures("runs")
 def test_a_world_without_its_record_is_computed_again(run):
     (run.path / ".cells" / "c.json").unlink()
     (run.path / ".cells" / "c.csv").write_text("edited")
@@ -190,7 +164,6 @@ def test_a_world_without_its_record_is_computed_again(run):
     again(run).require_unchanged(["c"])
 
 
-@pytest.mark.usefixtures("runs")
 def test_worlds_without_checksums_are_not_resumed(run):
     (run.path / ".cells" / "checksums.json").unlink()
     with pytest.raises(InputError, match=r"checksums\.json"):
@@ -198,7 +171,6 @@ def test_worlds_without_checksums_are_not_resumed(run):
     assert run.rows("c") == [ROW, ROW]
 
 
-@pytest.mark.usefixtures("runs")
 def test_a_world_whose_files_are_being_replaced_is_not_finished(run, monkeypatch):
     """An end in the midst of it, even by a power failure, leaves nothing that passes for a result."""
 
@@ -217,26 +189,18 @@ def test_a_world_whose_files_are_being_replaced_is_not_finished(run, monkeypatch
     assert not found.finished("c")
 
 
-@pytest.mark.usefixtures("runs")
-def test_a_disk_that_is_full_is_told_and_other_errors_are_as_they_are(run):
-    told = rf"{run.path}.*--resume"
-    with pytest.raises(FederationError, match=told) as caught, run.writing():
+def test_a_disk_that_is_full_and_a_file_that_cannot_be_written_are_told_and_other_errors_are_as_they_are(run):
+    with pytest.raises(FederationError, match=rf"{run.path}.*--resume") as caught, run.writing():
         raise OSError(errno.ENOSPC, "No space left on device")
     assert caught.value.exit_code == 1
     for elsewhere in ((), ("/data.csv",)):
         with pytest.raises(FileNotFoundError), run.writing():
             raise FileNotFoundError(errno.ENOENT, "gone", *elsewhere)
-
-
-@pytest.mark.usefixtures("runs")
-def test_a_file_of_a_run_that_cannot_be_written_is_named(run):
     (run.path / "ledger.json").mkdir()
-    told = rf"{run.path}/ledger\.json.*--resume"
-    with pytest.raises(FederationError, match=told), run.writing():
+    with pytest.raises(FederationError, match=rf"{run.path}/ledger\.json.*--resume"), run.writing():
         run.write_json("ledger.json", {})
 
 
-@pytest.mark.usefixtures("runs")
 def test_an_interrupted_run_keeps_its_worlds_and_resumes_to_the_same_files(finished, tmp_path, monkeypatch, undrawn):
     original, calls = World.run, []
 
@@ -257,30 +221,28 @@ def test_an_interrupted_run_keeps_its_worlds_and_resumes_to_the_same_files(finis
     assert (resumed.directory / "results.csv").read_bytes() == (finished.directory / "results.csv").read_bytes()
 
 
-@pytest.mark.usefixtures("runs")
 def test_a_changed_file_stops_a_resumed_run_before_it_writes(finished, tmp_path):
     shutil.copytree(finished.directory, tmp_path / "out")
     table = next((tmp_path / "out" / ".cells").glob("*.csv"))
     table.write_text(table.read_text().replace("accuracy", "auc"))
-    before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    before = files(tmp_path / "out")
     with pytest.raises(InputError, match=f"{table}"):
         scenarios.run(document(), out=tmp_path / "out", resume=True)
-    assert {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()} == before
+    assert files(tmp_path / "out") == before
 
 
-@pytest.mark.usefixtures("runs")
 def test_what_is_made_of_finished_worlds_is_made_again(finished, tmp_path, undrawn):
-    shutil.copytree(finished.directory, tmp_path / "out")
-    for name in ("results.csv", "ledger.json", "scenario.yaml"):
-        (tmp_path / "out" / name).write_text("edited")
-    (tmp_path / "out" / "run.json").unlink()
-    assert scenarios.run(document(), out=tmp_path / "out", resume=True).rows == finished.rows
-    for name in ("results.csv", "ledger.json", "scenario.yaml"):
-        assert (tmp_path / "out" / name).read_bytes() == (finished.directory / name).read_bytes()
-    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "done"
+    out = shutil.copytree(finished.directory, tmp_path / "out")
+    names = ("results.csv", "ledger.json", "scenario.yaml")
+    for name in names:
+        (out / name).write_text("edited")
+    (out / "run.json").unlink()
+    assert scenarios.run(document(), out=out, resume=True).rows == finished.rows
+    for name in names:
+        assert (out / name).read_bytes() == (finished.directory / name).read_bytes()
+    assert json.loads((out / "run.json").read_text())["status"] == "done"
 
 
-@pytest.mark.usefixtures("runs")
 def test_a_full_disk_keeps_finished_worlds_and_resumes_to_the_same_files(finished, tmp_path, monkeypatch, undrawn):
     """Files may grow to 4,000 bytes from the second world on, which is too few for a model and for all results."""
     original, (soft, hard) = World.run, resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -296,35 +258,33 @@ def test_a_full_disk_keeps_finished_worlds_and_resumes_to_the_same_files(finishe
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert not list((tmp_path / "out").rglob("*.work"))
-    monkeypatch.setattr(
-        World, "run", lambda self, *arguments: calls.append(self.spec.split) or original(self, *arguments)
-    )
     calls = []
+    monkeypatch.setattr(World, "run", lambda self, *known: calls.append(self.spec.split) or original(self, *known))
     resumed = scenarios.run(document(), out=tmp_path / "out", resume=True)
     assert calls == [1]
     assert (resumed.directory / "results.csv").read_bytes() == (finished.directory / "results.csv").read_bytes()
 
 
-@pytest.mark.usefixtures("runs")
+SMALL = {"protocols": [{"kind": "soft_vote"}], "trials": {"splits": 1, "noise": 1}}
+
+
 def test_resuming_starts_a_run_that_was_ended_before_its_first_world(tmp_path, monkeypatch, undrawn):
     def interrupted(self, *arguments):
         raise KeyboardInterrupt
 
-    few = {"protocols": [{"kind": "soft_vote"}], "trials": {"splits": 1, "noise": 1}}
     with monkeypatch.context() as patch:
         patch.setattr(World, "run", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            scenarios.run(document(**few), out=tmp_path / "out")
+            scenarios.run(document(**SMALL), out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
     notes = []
     monkeypatch.setattr(Progress, "note", lambda self, text: notes.append(text))
-    assert scenarios.run(document(**few), out=tmp_path / "out", resume=True).rows
+    assert scenarios.run(document(**SMALL), out=tmp_path / "out", resume=True).rows
     assert notes[1:] == [f"nothing to resume in {tmp_path / 'out'}: the run starts"]
 
 
-@pytest.mark.usefixtures("runs")
 def test_models_asked_for_later_are_made_later(tmp_path, undrawn):
-    one = {"trials": {"splits": 1, "noise": 1}, "protocols": document()["protocols"][:2]}
+    one = SMALL | {"protocols": document()["protocols"][:2]}
     first = scenarios.run(document(**one), out=tmp_path / "out")
     assert len(list(first.directory.rglob("*.npz"))) == 1
     before = (first.directory / "results.csv").read_bytes()
@@ -333,11 +293,9 @@ def test_models_asked_for_later_are_made_later(tmp_path, undrawn):
     assert (first.directory / "results.csv").read_bytes() == before
 
 
-@pytest.mark.usefixtures("runs")
 def test_a_sweep_enlarged_on_resuming_names_its_old_worlds(tmp_path, undrawn):
-    small = {"protocols": [{"kind": "soft_vote"}], "trials": {"splits": 1, "noise": 1}}
-    scenarios.run(document(**small), out=tmp_path / "out")
-    swept = document(**small, parties={"count": [60, 40], "rows": 5})
+    scenarios.run(document(**SMALL), out=tmp_path / "out")
+    swept = document(**SMALL, parties={"count": [60, 40], "rows": 5})
     resumed = scenarios.run(swept, out=tmp_path / "out", resume=True)
     assert {row["parties.count"] for row in resumed.rows} == {"60", "40"}
 
@@ -362,15 +320,12 @@ def kept(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_is_as_it_was_is_not_broken(kept: Path) -> None:
+def test_the_first_broken_file_of_each_world_is_told(kept: Path) -> None:
     found = opened(kept)
     assert found.worlds == ["one", "two"]
     assert "one" in found
     assert "three" not in found
     assert found.broken(["one", "two", "three"]) == []
-
-
-def test_the_first_broken_file_of_each_world_is_told(kept: Path) -> None:
     (kept / "one" / "table").unlink()
     (kept / "one" / "models" / "a").unlink()
     (kept / "two" / "models" / "a").write_text("two A")
@@ -388,15 +343,10 @@ def test_a_world_that_is_forgotten_is_not_finished_until_it_is_kept_again(kept: 
     assert sums.worlds == opened(kept).worlds == ["two", "one"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"one": []}', '{"one": {"table": 1}}'])
-def test_a_damaged_file_of_checksums_is_named(tmp_path: Path, text: str) -> None:
-    (tmp_path / "checksums.json").write_text(text)
-    with pytest.raises(InputError, match=r"checksums\.json"):
-        opened(tmp_path)
-
-
-def test_a_folder_in_place_of_the_checksums_is_named(tmp_path: Path) -> None:
-    (tmp_path / "checksums.json").mkdir()
+@pytest.mark.parametrize("text", [None, "", "{", "[]", '{"one": []}', '{"one": {"table": 1}}'])
+def test_a_damaged_file_of_checksums_or_a_folder_in_its_place_is_named(tmp_path: Path, text: str | None) -> None:
+    path = tmp_path / "checksums.json"
+    path.mkdir() if text is None else path.write_text(text)
     with pytest.raises(InputError, match=r"checksums\.json"):
         opened(tmp_path)
 

@@ -1,7 +1,4 @@
-"""A finished run in Python: what it shows, and its results in libraries of data frames.
-
-Runs in MLflow: what a store holds afterwards, against the files of the run.
-"""
+"""A finished run shows itself in Python, its results in libraries of data frames, and what a store of MLflow holds."""
 
 import json
 import math
@@ -76,30 +73,19 @@ def test_without_pandas_results_are_a_list_that_notebooks_show(run, monkeypatch)
     assert "<td>soft_vote</td>" in run.results._repr_html_()
 
 
-def test_the_file_of_results_loads_in_a_line(tmp_path):
-    write_results(tmp_path / "results.csv", ROWS, [])
+def test_libraries_of_data_frames_read_the_file_and_the_rows(tmp_path, run):
     from pyarrow.csv import read_csv
 
-    table = read_csv(tmp_path / "results.csv")
+    path = tmp_path / "results.csv"
+    write_results(path, ROWS, [])
+    table = read_csv(path)
     assert str(table.schema.field("epsilon").type) == "double"  # infinite ones too
     assert table.to_pylist() == ROWS
-
-
-def test_pandas_reads_it(tmp_path, run):
-    write_results(tmp_path / "results.csv", ROWS, [])
-    assert pandas.read_csv(tmp_path / "results.csv").epsilon.max() == math.inf
+    assert pandas.read_csv(path).epsilon.max() == math.inf
     assert pandas.DataFrame(Results(ROWS)).equals(run.results)
-
-
-def test_polars_reads_it(tmp_path):
-    write_results(tmp_path / "results.csv", ROWS, [])
-    assert polars.read_csv(tmp_path / "results.csv")["epsilon"].max() == math.inf
+    assert polars.read_csv(path)["epsilon"].max() == math.inf
     assert polars.DataFrame(Results(ROWS)).to_dicts() == ROWS
-
-
-def test_duckdb_reads_it(tmp_path):
-    write_results(tmp_path / "results.csv", ROWS, [])
-    assert duckdb.sql(f"SELECT max(epsilon) FROM '{tmp_path / 'results.csv'}'").fetchall() == [(math.inf,)]
+    assert duckdb.sql(f"SELECT max(epsilon) FROM '{path}'").fetchall() == [(math.inf,)]
 
 
 def test_a_model_of_the_run(tmp_path, rng):
@@ -122,7 +108,9 @@ FEW = {
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+def swept(tmp_path_factory):
+    """A finished run of several settings, where MLflow is installed."""
+    pytest.importorskip("mlflow")
     return scenarios.run(FEW, out=tmp_path_factory.mktemp("few"))
 
 
@@ -132,22 +120,22 @@ def store(tmp_path, monkeypatch):
     return (tmp_path / "store").as_uri()
 
 
-def test_a_store_holds_settings_results_and_files(finished, store):
+def test_a_store_holds_settings_results_and_files(swept, store):
     mlflow = pytest.importorskip("mlflow")
-    whole = log_to_mlflow(finished, tracking_uri=store)
+    whole = log_to_mlflow(swept, tracking_uri=store)
     client = mlflow.MlflowClient(store)
     logged = client.get_run(whole)
     assert (logged.info.run_name, logged.info.status) == ("few", "FINISHED")
     assert logged.data.params["privacy.epsilon"] == "[1.0, 3.0]"
     assert logged.data.params["data.source"] == "breast_cancer"
-    kept = {path.name for path in finished.directory.iterdir() if path.is_file()}
+    kept = {path.name for path in swept.directory.iterdir() if path.is_file()}
     assert {artefact.path for artefact in client.list_artifacts(whole)} == kept >= {"ledger.json", "report.html"}
     assert client.get_experiment(logged.info.experiment_id).name == "few"
 
 
-def test_every_variant_stands_with_its_results_and_its_guarantee(finished, store):
+def test_every_variant_stands_with_its_results_and_its_guarantee(swept, store):
     mlflow = pytest.importorskip("mlflow")
-    whole = log_to_mlflow(finished.directory, experiment="tumours", tracking_uri=store)
+    whole = log_to_mlflow(swept.directory, experiment="tumours", tracking_uri=store)
     client = mlflow.MlflowClient(store)
     experiment = client.get_experiment_by_name("tumours").experiment_id
     releases = {
@@ -158,11 +146,11 @@ def test_every_variant_stands_with_its_results_and_its_guarantee(finished, store
     references = [(name, "inf") for name in ("mean_operator-off", *BASELINES)]
     wanted = [("mean_operator", "1"), ("mean_operator", "3"), *references]
     assert set(releases) == {(*one, count) for one in wanted for count in ("1", "2")}
-    ledger = json.loads((finished.directory / "ledger.json").read_text())["worlds"]
+    ledger = json.loads((swept.directory / "ledger.json").read_text())["worlds"]
     for (variant, epsilon, count), data in releases.items():
         rows = [
             row["value"]
-            for row in finished.rows
+            for row in swept.rows
             if (row["variant"], row["metric"], row["parties.count"]) == (variant, "accuracy", count)
             and row["epsilon"] == float(epsilon)
         ]
@@ -184,9 +172,9 @@ def test_every_variant_stands_with_its_results_and_its_guarantee(finished, store
 
 
 @pytest.mark.parametrize("seeded", [True, False])
-def test_every_page_says_that_no_guarantee_covers_scores_and_files(finished, store, tmp_path, seeded):
+def test_every_page_says_that_no_guarantee_covers_scores_and_files(swept, store, tmp_path, seeded):
     mlflow = pytest.importorskip("mlflow")
-    directory = shutil.copytree(finished.directory, tmp_path / "run")
+    directory = shutil.copytree(swept.directory, tmp_path / "run")
     if not seeded:
         ledger = directory / "ledger.json"
         ledger.write_text(ledger.read_text().replace('"entropy": "seed"', '"entropy": "system"'))
@@ -200,17 +188,14 @@ def test_every_page_says_that_no_guarantee_covers_scores_and_files(finished, sto
         assert ("no model of it may be published" in said) == seeded
 
 
-def test_what_cannot_be_logged_is_told(tmp_path, finished, monkeypatch):
-    with pytest.raises(InputError):
-        log_to_mlflow("nowhere")
-    with pytest.raises(InputError, match=r"results\.csv"):
-        log_to_mlflow(tmp_path)
-    monkeypatch.setitem(sys.modules, "mlflow", None)
-    with pytest.raises(InputError, match=r"MLflow.*pip"):
-        log_to_mlflow(finished)
-
-
-def test_a_store_that_refuses_is_told(finished, tmp_path, monkeypatch):
+def test_what_cannot_be_logged_and_a_store_that_refuses_are_told(tmp_path, finished, monkeypatch):
+    for place, named in (("nowhere", None), (tmp_path, r"results\.csv")):
+        with pytest.raises(InputError, match=named):
+            log_to_mlflow(place)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "mlflow", None)
+        with pytest.raises(InputError, match=r"MLflow.*pip"):
+            log_to_mlflow(finished)
     pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "false")
     with pytest.raises(InputError, match="MLflow"):

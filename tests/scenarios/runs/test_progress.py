@@ -1,9 +1,4 @@
-"""Which round of a world is being answered shows on the terminal.
-
-Seconds add up by phase, also of phases that fail, and memory is the process's peak.
-
-What is said of the time left: nothing, a bound, or a figure, and by whose pace.
-"""
+"""Terminals show the round that is answered, costs add up by phase, and the time left is told by whose pace."""
 
 import resource
 
@@ -18,7 +13,7 @@ EXCHANGE = {
     "protocols": [{"kind": "error_marginals", "rounds": 3, "learner": "linear"}, {"kind": "mean_operator"}],
     "baselines": False,
     "privacy": {"epsilon": [1, 3]},
-    "trials": {"splits": 2, "noise": 2},
+    "trials": {"splits": 2, "noise": 1},
     "engine": {"parties_per_node": 1},
     "seed": 0,  # with others an exchange may end a round early
 }
@@ -47,8 +42,8 @@ class Noted(TerminalProgress):
 def test_each_world_counts_the_answers_of_every_round_from_one(tmp_path, undrawn):
     noted = Noted()
     run(EXCHANGE, out=tmp_path / "out", progress=noted)
-    # 3 nodes; for each of 2 epsilons and 2 draws a query, and the mean operator asks for rows, and sums by epsilon
-    sent = {"answers": 3 * (4 + 3), "answers, round 2": 3 * 4, "answers, round 3": 3 * 4}
+    # 3 nodes; for each of 2 epsilons a query, and the mean operator asks for rows, and sums by epsilon
+    sent = {"answers": 3 * (2 + 3), "answers, round 2": 3 * 2, "answers, round 3": 3 * 2}
     world = [(name, count, total) for name, total in sent.items() for count in range(1, total + 1)]
     assert noted.worlds == [world, world]
 
@@ -56,22 +51,17 @@ def test_each_world_counts_the_answers_of_every_round_from_one(tmp_path, undrawn
 def test_seconds_of_a_phase_add_up_and_memory_never_falls(monkeypatch):
     times = iter([0.0, 2.0, 10.0, 13.5])
     monkeypatch.setattr(Costs, "clock", staticmethod(lambda: next(times)))
-    costs = Costs()
+    costs = Costs({"scoring": 1.0})
     with costs.phase("data"):
         pass
     first = costs.peak_mebibytes["data"]
     with pytest.raises(KeyError), costs.phase("data"):
         raise KeyError
-    assert costs.seconds == {"data": 5.5}
-    assert costs.peak_mebibytes["data"] >= first > 10
-    assert first <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10 + 1
-
-
-def test_seconds_from_elsewhere_are_added():
-    costs = Costs({"scoring": 1.0})
     costs.add("scoring", 0.25)
     costs.add("report", 3.0)
-    assert costs.seconds == {"scoring": 1.25, "report": 3.0}
+    assert costs.seconds == {"data": 5.5, "scoring": 1.25, "report": 3.0}
+    assert costs.peak_mebibytes["data"] >= first > 10
+    assert first <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10 + 1
 
 
 class Told:
@@ -104,13 +94,14 @@ def test_nothing_is_said_before_anything_can_be():
     assert told.heard(2.0, 1, 1000) is None  # too few
 
 
-def test_the_first_world_gives_a_bound_that_counts_down():
+def test_the_first_world_gives_a_bound_that_counts_down_and_a_second_round_has_its_own_pace():
     told = Told(100)
     told.left.world()
     assert told.heard(4.0, 4, 10) == Remaining(pytest.approx(6.0), bound=True)
     told.now = 5.0
     assert told.left.remaining() == Remaining(pytest.approx(5.0), bound=True)
     assert told.heard(10.0, 10, 10) == Remaining(0.0, bound=True)  # releasing and scoring are still to come
+    assert told.heard(12.0, 11, 15) == Remaining(pytest.approx(8.0), bound=True)
 
 
 def test_later_worlds_take_what_earlier_ones_took_releases_and_scores_with_them():
@@ -122,10 +113,15 @@ def test_later_worlds_take_what_earlier_ones_took_releases_and_scores_with_them(
     assert told.left.remaining() == Remaining(pytest.approx(17.0), bound=False)
 
 
-def test_answers_are_counted_by_parties_and_what_follows_by_worlds():
-    told = Told(100, 1000)
-    told.world(answering=1.0, after=5.0)
-    assert told.left.remaining() == Remaining(pytest.approx(15.0), bound=False)
+@pytest.mark.parametrize(
+    ("parties", "answering", "after", "left"),
+    [((100, 1000), 1.0, 5.0, 15.0), ((100,), 2.0, 1.0, 0.0)],
+    ids=["answers are counted by parties and what follows by worlds", "a run that is over has nothing left"],
+)
+def test_what_is_left_after_a_world(parties, answering, after, left):
+    told = Told(*parties)
+    told.world(answering=answering, after=after)
+    assert told.left.remaining() == Remaining(pytest.approx(left), bound=False)
 
 
 def test_a_world_that_is_slower_than_those_before_is_believed():
@@ -133,16 +129,3 @@ def test_a_world_that_is_slower_than_those_before_is_believed():
     told.world(answering=2.0, after=1.0)
     told.left.world()
     assert told.heard(told.now + 10.0, 5, 10).seconds == pytest.approx(10.0)
-
-
-def test_a_second_round_is_told_by_its_own_pace():
-    told = Told(100)
-    told.left.world()
-    told.heard(10.0, 10, 10)
-    assert told.heard(12.0, 11, 15) == Remaining(pytest.approx(8.0), bound=True)
-
-
-def test_a_run_that_is_over_has_nothing_left():
-    told = Told(100)
-    told.world(answering=2.0, after=1.0)
-    assert told.left.remaining() == Remaining(0.0, bound=False)

@@ -1,4 +1,4 @@
-"""What a dry run says of bags and target sets, and what it refuses before anything runs."""
+"""A run leaves its artefacts and is the same every time; a dry run says what it would do and refuses what cannot run."""
 
 from __future__ import annotations
 
@@ -26,9 +26,21 @@ ARTEFACTS = {
 }  # fmt: skip
 
 
+def same_files(one, other, names=("results.csv", "ledger.json")):
+    return all((one.directory / name).read_bytes() == (other.directory / name).read_bytes() for name in names)
+
+
+def values(rows, variant, epsilon=None):
+    """The accuracies of a variant, at one epsilon or at all."""
+    found = [row for row in rows if (row["variant"], row["metric"]) == (variant, "accuracy")]
+    return [row["value"] for row in found if epsilon in (None, row["epsilon"])]
+
+
 def test_a_run_leaves_its_artefacts(finished):
     assert {path.name for path in finished.directory.iterdir()} == ARTEFACTS
-    assert json.loads((finished.directory / "run.json").read_text())["status"] == "done"
+    record = json.loads((finished.directory / "run.json").read_text())
+    assert record["status"] == "done"
+    assert record["non_private_variants"] == ["pooled", "individual"]
     assert len(list((finished.directory / "figures").glob("*.svg"))) >= 1
 
 
@@ -45,17 +57,16 @@ def test_results_are_tidy_and_complete(finished):
     assert 0 < shares < 8 * 100
     assert set(sent.values()) == {8 + 100}
     assert {row["protocols.regularisation"] for row in rows} == {"", "0.01", "1.0"}
+    # More privacy costs accuracy.
+    assert np.mean(values(rows, "soft_vote", 1.0)) + 0.2 < np.mean(values(rows, "soft_vote", 30.0))
 
 
 @pytest.mark.parametrize("kind", ["inline", pytest.param("ray", marks=pytest.mark.slow)])
 def test_equal_runs_give_equal_files_whatever_the_cohorts_and_the_engine(finished, tmp_path, undrawn, kind):
     again = scenarios.run(document(engine={"kind": kind, "parties_per_node": 7}), out=tmp_path / "out")
-    for name in ("results.csv", "ledger.json"):
-        assert (again.directory / name).read_bytes() == (finished.directory / name).read_bytes()
     models = [path.relative_to(finished.directory) for path in finished.directory.rglob("*.npz")]
     assert models
-    for name in models:
-        assert (again.directory / name).read_bytes() == (finished.directory / name).read_bytes()
+    assert same_files(again, finished, ["results.csv", "ledger.json", *models])
 
 
 def test_models_of_the_default_variant_are_kept_and_all_on_request(finished, tmp_path, undrawn):
@@ -74,55 +85,33 @@ def test_the_ledger_states_each_guarantee_and_what_all_would_cost(finished):
     assert total["epsilon"] == pytest.approx(4 * 31)
 
 
-def test_more_privacy_costs_accuracy(finished):
-    means = {
-        epsilon: np.mean([
-            row["value"]
-            for row in finished.rows
-            if (row["variant"], row["metric"], row["epsilon"]) == ("soft_vote", "accuracy", epsilon)
-        ])
-        for epsilon in (1.0, 30.0)
-    }  # fmt: skip
-    assert means[1.0] + 0.2 < means[30.0]
-
-
-def test_a_run_that_fails_at_once_leaves_nothing_in_the_way(tmp_path, monkeypatch):
-    def failing(self, *arguments):
-        raise QuorumError("too few")
-
-    monkeypatch.setattr(World, "run", failing)
-    with pytest.raises(QuorumError):
-        scenarios.run(document(), out=tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
 def test_neither_a_budget_nor_other_protocols_change_a_variants_results(finished, tmp_path, undrawn):
-    alone = document(
-        protocols=[{"kind": "soft_vote"}],
-        privacy={"epsilon": 30, "budget": {"epsilon": 30, "delta": 0}},
-    )
+    alone = document(protocols=[{"kind": "soft_vote"}], privacy={"epsilon": 30, "budget": {"epsilon": 30, "delta": 0}})
     run = scenarios.run(alone, out=tmp_path / "out")
-
-    def accuracies(rows):
-        wanted = ("soft_vote", "accuracy", 30.0)
-        return [row["value"] for row in rows if (row["variant"], row["metric"], row["epsilon"]) == wanted]
-
-    assert accuracies(run.rows) == accuracies(finished.rows)
+    assert values(run.rows, "soft_vote", 30.0) == values(finished.rows, "soft_vote", 30.0)
 
 
-def test_a_failing_world_keeps_the_finished_ones(tmp_path, monkeypatch, undrawn):
-    original = World.run
+def test_a_failing_world_keeps_the_finished_ones_and_leaves_nothing_where_it_is_the_first(
+    tmp_path, monkeypatch, undrawn
+):
+    original, failing = World.run, {0}
 
-    def failing(self, *arguments):
-        if self.spec.split == 1:
+    def run(self, *arguments):
+        if self.spec.split in failing:
             raise QuorumError("too few")
         return original(self, *arguments)
 
-    monkeypatch.setattr(World, "run", failing)
+    monkeypatch.setattr(World, "run", run)
+    out = tmp_path / "out"
     with pytest.raises(QuorumError):
-        scenarios.run(document(), out=tmp_path / "out")
-    assert read_results(tmp_path / "out" / "results.csv")
-    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "failed"
+        scenarios.run(document(), out=out)
+    assert not out.exists()
+    failing.clear()
+    failing.add(1)
+    with pytest.raises(QuorumError):
+        scenarios.run(document(), out=out)
+    assert read_results(out / "results.csv")
+    assert json.loads((out / "run.json").read_text())["status"] == "failed"
 
 
 POOLED_FIRST = {"protocols": [{"kind": "pooled"}, {"kind": "soft_vote"}], "baselines": False}
@@ -166,36 +155,35 @@ def test_a_sweep_is_one_world_per_value(tmp_path, undrawn):
 
 def test_noise_off_is_watermarked_everywhere(tmp_path):
     off = document(protocols=[{"kind": "soft_vote", "noise": "off"}], trials={"splits": 1, "noise": 1})
-    run = scenarios.run(off, out=tmp_path / "out")
+    out = tmp_path / "out"
+    run = scenarios.run(off, out=out)
     assert {row["unit"] for row in run.rows} == {"none"}
-    assert json.loads((tmp_path / "out" / "run.json").read_text())["non_private"]
-    assert json.loads((tmp_path / "out" / "ledger.json").read_text())["worlds"][0]["non_private"]
-    assert "NON-PRIVATE" in (tmp_path / "out" / "report.html").read_text()
-    for figure in (tmp_path / "out" / "figures").glob("*.svg"):
+    assert json.loads((out / "run.json").read_text())["non_private"]
+    assert json.loads((out / "ledger.json").read_text())["worlds"][0]["non_private"]
+    assert "NON-PRIVATE" in (out / "report.html").read_text()
+    for figure in (out / "figures").glob("*.svg"):
         assert "NON-PRIVATE" in figure.read_text()
-    with np.load(next((tmp_path / "out").rglob("*.npz"))) as stored:
+    with np.load(next(out.rglob("*.npz"))) as stored:
         assert json.loads(str(stored["description"]))["guarantees"][0]["non_private"]
 
 
-def test_the_budget_is_checked_before_anything_runs(tmp_path):
-    over = document(privacy={"epsilon": [1, 30], "budget": {"epsilon": 10, "delta": 1e-6}})
-    with pytest.raises(BudgetExceededError, match="epsilon=30"):
-        scenarios.run(over, out=tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "error", "words"),
     [
-        (dict(parties={"count": 5000}), "parties"),
-        (dict(parties={"count": 60, "rows": 500}), "rows"),
-        (dict(data={"source": "har"}), r"har\.npz"),
-        (dict(data={"source": "digitz"}), "digits"),
+        ({"parties": {"count": 5000}}, InputError, "parties"),
+        ({"parties": {"count": 60, "rows": 500}}, InputError, "rows"),
+        ({"data": {"source": "har"}}, InputError, r"har\.npz"),
+        ({"data": {"source": "digitz"}}, InputError, "digits"),
+        (
+            {"privacy": {"epsilon": [1, 30], "budget": {"epsilon": 10, "delta": 1e-6}}},
+            BudgetExceededError,
+            "epsilon=30",
+        ),
     ],
 )
-def test_unusable_data_stops_a_run_before_it_writes(tmp_path, monkeypatch, changes, words):
+def test_unusable_data_and_budgets_stop_a_run_before_it_writes(tmp_path, monkeypatch, changes, error, words):
     monkeypatch.delenv("FEDERATION_DATA", raising=False)
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(error, match=words):
         scenarios.run(document(**changes), out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -207,24 +195,23 @@ def test_output_perturbation_on_long_rows_names_the_remedy(tmp_path):
 
 
 def test_any_scikit_learn_classifier_will_do(tmp_path, undrawn):
-    trees = document(
-        parties={"count": 40, "rows": 8, "classifier": {"DecisionTreeClassifier": {"max_depth": 3}}},
-        protocols=[{"kind": "soft_vote"}],
-        trials={"splits": 1, "noise": 2},
-    )
-    assert scenarios.run(trees, out=tmp_path / "out").rows
+    trees = {"count": 40, "rows": 8, "classifier": {"DecisionTreeClassifier": {"max_depth": 3}}}
+    few = document(parties=trees, protocols=[{"kind": "soft_vote"}], trials={"splits": 1, "noise": 2})
+    assert scenarios.run(few, out=tmp_path / "out").rows
 
 
-def test_a_preview_counts_what_a_run_would_do():
+def test_a_preview_counts_what_a_run_would_do_and_worlds_have_distinct_names():
     plan = preview(resolve(document()), None)
     assert plan["worlds"] == 2
     assert plan["releases"] == 2 * 4 * 2 * 3
     assert plan["points"][0]["parties"] == 60
     assert plan["points"][0]["auxiliary_rows"] == 200
+    names = [cell.name for cell in worlds(resolve(document(parties={"count": [20, 40], "rows": 5})), None)]
+    assert len(set(names)) == len(names) == 4
 
 
 @pytest.fixture
-def runner_own_file(tmp_path):
+def generated(tmp_path):
     random = np.random.default_rng(0)
     rows = random.normal(size=(300, 3))
     lines = [f"{a:.3f},{b:.3f},{c:.3f},{'yes' if a + b > 0 else 'no'}" for a, b, c in rows]
@@ -248,39 +235,32 @@ def weights(run):
         return stored["weights_0"]
 
 
-def test_changed_data_gets_fresh_noise(runner_own_file, tmp_path, undrawn):
+def test_changed_data_gets_fresh_noise(generated, tmp_path, undrawn):
     # Equal noise on two versions of the data would cancel by subtraction and leave the difference bare.
-    first = weights(scenarios.run(own(runner_own_file), out=tmp_path / "1"))
-    text = runner_own_file.read_text()
+    first = weights(scenarios.run(own(generated), out=tmp_path / "1"))
+    text = generated.read_text()
     (tmp_path / "moved.csv").write_text(text)
     again = weights(scenarios.run(own(tmp_path / "moved.csv"), out=tmp_path / "2"))
-    runner_own_file.write_text(text.replace("yes", "maybe", 1).replace("maybe", "no", 1))
-    changed = weights(scenarios.run(own(runner_own_file), out=tmp_path / "3"))
+    generated.write_text(text.replace("yes", "maybe", 1).replace("maybe", "no", 1))
+    changed = weights(scenarios.run(own(generated), out=tmp_path / "3"))
     np.testing.assert_array_equal(first, again)
     assert np.linalg.norm(first - changed) > 0.5 * np.linalg.norm(first)
 
 
-def test_noise_from_the_system_does_not_repeat_and_says_so(runner_own_file, tmp_path, undrawn):
-    runs = [scenarios.run(own(runner_own_file, entropy="system"), out=tmp_path / str(n)) for n in range(2)]
+def test_noise_from_the_system_does_not_repeat_and_says_so(generated, tmp_path, undrawn):
+    runs = [scenarios.run(own(generated, entropy="system"), out=tmp_path / str(n)) for n in range(2)]
     assert not (weights(runs[0]) == weights(runs[1])).any()
     ledger = (runs[0].directory / "ledger.json").read_text()
     assert '"entropy": "system"' in ledger
     assert "keyed by a seed" not in ledger
 
 
-def test_the_ledger_admits_where_class_names_come_from(runner_own_file, finished, tmp_path, undrawn):
-    read = scenarios.run(own(runner_own_file), out=tmp_path / "1").directory / "ledger.json"
-    assert "were read from all rows" in read.read_text()
-    document = own(runner_own_file)
-    document["data"]["classes"] = ["no", "yes"]
-    declared = scenarios.run(document, out=tmp_path / "2").directory / "ledger.json"
-    assert "were read from all rows" not in declared.read_text()
-    assert "were read from all rows" not in (finished.directory / "ledger.json").read_text()
-
-
-def test_baselines_are_listed_as_non_private(finished):
-    record = json.loads((finished.directory / "run.json").read_text())
-    assert record["non_private_variants"] == ["pooled", "individual"]
+def test_the_ledger_admits_where_class_names_come_from(generated, finished, tmp_path, undrawn):
+    declared = own(generated)
+    declared["data"] = {**declared["data"], "classes": ["no", "yes"]}
+    runs = [scenarios.run(made, out=tmp_path / str(n)) for n, made in enumerate((own(generated), declared))]
+    read = ["were read from all rows" in (run.directory / "ledger.json").read_text() for run in (*runs, finished)]
+    assert read == [True, False, False]
 
 
 def test_the_protocol_without_noise_stands_beside_it_and_moves_no_release(tmp_path, undrawn):
@@ -293,18 +273,13 @@ def test_the_protocol_without_noise_stands_beside_it_and_moves_no_release(tmp_pa
     alone = scenarios.run(document(**changes), out=tmp_path / "alone")
     private = [row for row in beside.rows if row["protocol"] == "soft_vote"]
     assert private == [row for row in alone.rows if row["protocol"] == "soft_vote"]
-    assert (beside.directory / "ledger.json").read_bytes() == (alone.directory / "ledger.json").read_bytes()
+    assert same_files(beside, alone, ["ledger.json"])
     record = json.loads((beside.directory / "run.json").read_text())
     assert record["non_private"] is False
     assert "noise_free" in record["non_private_variants"]
-    exact = [row["value"] for row in beside.rows if (row["variant"], row["metric"]) == ("noise_free", "accuracy")]
-    assert [one["noise_free"] for one in record["verdict"]] == [pytest.approx(np.mean(exact))] * 2
+    exact = np.mean(values(beside.rows, "noise_free"))
+    assert [one["noise_free"] for one in record["verdict"]] == [pytest.approx(exact)] * 2
     assert alone.verdicts == []
-
-
-def test_worlds_have_distinct_names():
-    names = [cell.name for cell in worlds(resolve(document(parties={"count": [20, 40], "rows": 5})), None)]
-    assert len(set(names)) == len(names) == 4
 
 
 def test_results_are_a_data_frame_where_pandas_is_installed(finished):
@@ -315,7 +290,7 @@ def test_results_are_a_data_frame_where_pandas_is_installed(finished):
 def test_saying_that_nobody_drops_out_or_attacks_changes_nothing(finished, tmp_path, undrawn):
     parties = {"count": 60, "rows": 5, "dropout": 0, "hostile": {"fraction": 0}, "partition": "iid"}
     run = scenarios.run(document(parties=parties), out=tmp_path / "out")
-    assert (run.directory / "results.csv").read_bytes() == (finished.directory / "results.csv").read_bytes()
+    assert same_files(run, finished, ["results.csv"])
 
 
 @pytest.mark.slow
@@ -360,13 +335,9 @@ def test_a_mixture_is_compared_with_its_leading_member_on_all_rows(finished, tmp
     tree = {"DecisionTreeClassifier": {"max_depth": 3}, "weight": 0.5}
     parties = {"count": 60, "rows": 5, "classifier": {"mixture": [tree, "logistic"]}}
     mixed = document(parties=parties, protocols=document()["protocols"][::3])
-
-    def accuracies(rows, protocol):
-        return [row["value"] for row in rows if (row["protocol"], row["metric"]) == (protocol, "accuracy")]
-
     rows = scenarios.run(mixed, out=tmp_path / "out").rows
-    assert accuracies(rows, "pooled") == accuracies(finished.rows, "pooled")
-    assert accuracies(rows, "soft_vote") != accuracies(finished.rows, "soft_vote")
+    assert values(rows, "pooled") == values(finished.rows, "pooled")
+    assert values(rows, "soft_vote") != values(finished.rows, "soft_vote")
 
 
 PLAIN = {
@@ -383,7 +354,7 @@ def point(*settings):
     return preview(resolve(PLAIN, settings), None)["points"][0]
 
 
-def test_bags_and_their_sizes():
+def test_bags_and_target_sets_and_their_sizes():
     found = point()
     assert found["bags_per_party"] == 5
     assert found["smallest_bag"] == found["largest_bag"] == found["private_rows"] / 20
@@ -392,9 +363,6 @@ def test_bags_and_their_sizes():
     alone = point("parties={count: 7, partition: iid, bags: 1}", "protocols=[{kind: pooled}]")
     assert alone["largest_bag"] - alone["smallest_bag"] == 1
     assert "target_sets" not in alone
-
-
-def test_target_sets():
     found = point("data.targets={shares: [0.1, 0.5], vary: 3, rows: 100}")
     assert (found["target_sets"], found["target_rows"], found["target_shares_of"]) == (2, 100, "3")
     assert point("data.targets={}")["target_shares_of"] == "0"
@@ -402,21 +370,13 @@ def test_target_sets():
 
 def test_every_split_is_checked_before_anything_runs(tmp_path):
     """Of the 13 rows of the rare class those for testing differ in number from split to split."""
-    labels = ["rare"] * 13 + ["other"] * 87
-    lines = [
-        f"{value:.4f},{label}" for value, label in zip(np.random.default_rng(0).normal(size=100), labels, strict=True)
-    ]
+    labels, random = ["rare"] * 13 + ["other"] * 87, np.random.default_rng(0)
+    lines = [f"{value:.4f},{label}" for value, label in zip(random.normal(size=100), labels, strict=True)]
     path = tmp_path / "rare.csv"
     path.write_text("\n".join(["x,label", *lines]) + "\n")
-    document = {
-        **PLAIN,
-        "data": {
-            "source": str(path), "label": "label", "test": 0.4, "features": ["unit_norm"],
-            "targets": {"rows": 8, "shares": [0.5], "vary": "rare"},
-        },
-        "parties": {"count": 2},
-        "trials": {"splits": 1, "noise": 1},
-    }  # fmt: skip
+    targets = {"rows": 8, "shares": [0.5], "vary": "rare"}
+    data = {"source": str(path), "label": "label", "test": 0.4, "features": ["unit_norm"], "targets": targets}
+    document = {**PLAIN, "data": data, "parties": {"count": 2}, "trials": {"splits": 1, "noise": 1}}
     assert preview(resolve(document), None)["points"]
     document["trials"]["splits"] = 40
     for act in (lambda: preview(resolve(document), None), lambda: scenarios.run(document, out=tmp_path / "out")):

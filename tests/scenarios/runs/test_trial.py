@@ -1,7 +1,4 @@
-"""The rows of a world whose releases are scored by their task, whatever they promise or claim.
-
-Runs over periods: what is measured in each, what a unit has spent in all, and what goes on after an interruption.
-"""
+"""The rows of a world are scored by their task, and runs over periods add up what a unit has spent."""
 
 import json
 import math
@@ -38,6 +35,9 @@ OFF = [NoGuarantee("noise is off").to_dict()]
 NOTHING = FeatureMap(30, (Affine(np.zeros(30), np.zeros(30)),))  # every row becomes zeros
 
 
+FAKES = pytest.mark.usefixtures("protocols", "estimators")  # in place of the installed ones
+
+
 def document(*noises, **privacy):
     return {
         "name": "ratios",
@@ -50,6 +50,18 @@ def document(*noises, **privacy):
     }
 
 
+def summarised(folder, promised):
+    """Write what an aggregator tells of a world, from what each variant promises."""
+    releases = [{"variant": name, "guarantee": one, "checks": []} for name, kept in promised.items() for one in kept]
+    summary = {
+        "ledger": {"budget": None, "releases": releases, "published_together": []},
+        "individual": {}, "failures": {}, "failed_variants": {}, "seconds": {},
+        "diagnostics": {name: [{"condition": 2.0}] * len(kept) for name, kept in promised.items()},
+        "bytes_per_party": {name: [16] * len(kept) for name, kept in promised.items()},
+    }  # fmt: skip
+    (folder / "world.json").write_text(json.dumps(summary))
+
+
 @pytest.fixture
 def promises(monkeypatch):
     """What stands in for the aggregator promises this, by variant; its estimators always say one half."""
@@ -57,25 +69,18 @@ def promises(monkeypatch):
 
     def run(grid, made):
         plan = json.loads(json.dumps(made.to_dict()))
-        folder, listed = Path(plan["directory"]), [variant["name"] for variant in plan["variants"]]
-        for name in listed:
-            draws = 1 if promised[name] is OFF else plan["draws"]
-            offsets, maps = [[0.5] * draws] * len(promised[name]), [NOTHING] * len(promised[name])
-            released(offsets, maps, promised[name], columns=tuple("x" * 30)).save(folder / f"{name}.npz")
-        releases = [{"variant": name, "guarantee": one, "checks": []} for name in listed for one in promised[name]]
-        ledger = {"budget": None, "releases": releases, "published_together": []}
-        summary = {
-            "ledger": ledger, "individual": {}, "failures": {}, "failed_variants": {}, "seconds": {},
-            "diagnostics": {name: [{"condition": 2.0}] * len(promised[name]) for name in listed},
-            "bytes_per_party": {name: [16] * len(promised[name]) for name in listed},
-        }  # fmt: skip
-        (folder / "world.json").write_text(json.dumps(summary))
+        folder, kept = Path(plan["directory"]), {one["name"]: promised[one["name"]] for one in plan["variants"]}
+        for name, guarantees in kept.items():
+            draws = 1 if guarantees is OFF else plan["draws"]
+            offsets, maps = [[0.5] * draws] * len(guarantees), [NOTHING] * len(guarantees)
+            released(offsets, maps, guarantees, columns=tuple("x" * 30)).save(folder / f"{name}.npz")
+        summarised(folder, kept)
 
     monkeypatch.setattr(world, "run_plan", run)
     return promised
 
 
-@pytest.mark.usefixtures("protocols", "estimators")
+@FAKES
 def test_every_release_and_target_has_its_rows(promises, tmp_path, undrawn):
     rows = scenarios.run(document("auto", "published", "off"), out=tmp_path / "out").rows
     found = [
@@ -99,7 +104,7 @@ def test_every_release_and_target_has_its_rows(promises, tmp_path, undrawn):
     ]  # fmt: skip
 
 
-@pytest.mark.usefixtures("protocols", "estimators")
+@FAKES
 def test_a_release_that_keeps_another_epsilon_says_what_it_aimed_at(promises, tmp_path, monkeypatch, undrawn):
     monkeypatch.setattr(world, "head", lambda path: ("class_ratio", [0.25, 1.0]))
     rows = scenarios.run(document("auto"), out=tmp_path / "out").rows
@@ -107,12 +112,12 @@ def test_a_release_that_keeps_another_epsilon_says_what_it_aimed_at(promises, tm
     assert missed == [(0.5, 0, 0.25)]
 
 
-@pytest.mark.usefixtures("protocols", "estimators")
+@FAKES
 @pytest.mark.parametrize(
     ("noises", "exposed"),
     [
         (["auto"], []),
-        (["auto", "published"], ["ratio-published"]),
+        pytest.param(["auto", "published"], ["ratio-published"], marks=pytest.mark.slow),
         (["published", "off"], ["ratio-published", "ratio-off"]),
     ],
 )
@@ -126,17 +131,14 @@ def test_what_protects_nobody_is_listed_whatever_its_options_are_called(promises
     assert names == {"l1.png", "l1-share.png"}
 
 
-@pytest.mark.usefixtures("protocols", "estimators")
-def test_the_task_of_the_protocols_decides_how_releases_are_scored(tmp_path):
-    def scoring(*entries):
-        resolved = resolve({**document(), "data": {"source": "breast_cancer"}, "protocols": list(entries)})
-        return worlds(resolved, None)[0].scoring()
-
-    assert isinstance(scoring({"kind": "pooled"}, {"kind": "ratio"}), RatioScoring)
-    assert isinstance(scoring({"kind": "pooled"}, {"kind": "soft_vote"}), ClassificationScoring)
+@FAKES
+@pytest.mark.parametrize(("kind", "scored"), [("ratio", RatioScoring), ("soft_vote", ClassificationScoring)])
+def test_the_task_of_the_protocols_decides_how_releases_are_scored(kind, scored):
+    entries = {"data": {"source": "breast_cancer"}, "protocols": [{"kind": "pooled"}, {"kind": kind}]}
+    assert isinstance(worlds(resolve({**document(), **entries}), None)[0].scoring(), scored)
 
 
-@pytest.mark.usefixtures("protocols", "estimators")
+@FAKES
 def test_a_budget_is_not_charged_for_claims_that_are_no_guarantee():
     budget = {"epsilon": 2, "delta": 0}
     check_budget(resolve(document("pure", "published", "off", budget=budget)))
@@ -159,20 +161,13 @@ def slopes(monkeypatch):
         for name in names:
             weights = [[[*SLOPES, 3.0 + off]] * plan["draws"] for off in (1.0, 0.5)]
             stored(folder / f"{name}.npz", weights, LINES_KEPT, FeatureMap(2, (Append(1.0),)))
-        releases = [{"variant": name, "guarantee": one, "checks": []} for name in names for one in LINES_KEPT]
-        summary = {
-            "ledger": {"budget": None, "releases": releases, "published_together": []},
-            "individual": {}, "failures": {}, "failed_variants": {}, "seconds": {},
-            "diagnostics": {name: [{"condition": 2.0}] * 2 for name in names},
-            "bytes_per_party": {name: [16] * 2 for name in names},
-        }  # fmt: skip
-        (folder / "world.json").write_text(json.dumps(summary))
+        summarised(folder, dict.fromkeys(names, LINES_KEPT))
 
     monkeypatch.setattr(world, "run_plan", run)
     return plans
 
 
-@pytest.mark.usefixtures("protocols", "estimators")
+@FAKES
 def test_a_run_ends_in_squared_errors(own_file, slopes, tmp_path):
     run = scenarios.run(lines_document(own_file, "slope", "pooled"), out=tmp_path / "out")
     errors = [row for row in read_results(run.directory / "results.csv") if row["metric"] == "mse"]
@@ -191,7 +186,7 @@ def test_a_run_ends_in_squared_errors(own_file, slopes, tmp_path):
     assert "accurac" not in report
 
 
-@pytest.mark.usefixtures("protocols", "estimators")
+@FAKES
 def test_the_aggregator_is_told_the_range_and_no_classes(own_file, slopes, tmp_path, undrawn):
     scenarios.run(lines_document(own_file, "slope", outside="clip", range=[-1, 5]), out=tmp_path / "out")
     for plan in slopes:
@@ -201,31 +196,20 @@ def test_the_aggregator_is_told_the_range_and_no_classes(own_file, slopes, tmp_p
             "the range [-1, 5] of the labels is public knowledge as declared; labels outside are clipped to it first, "
             "and which columns hold text is as declared"
         )
-
-
-@pytest.mark.usefixtures("protocols", "estimators")
-@pytest.mark.parametrize("kinds", [["pooled"], ["slope", "pooled"]])
-def test_own_files_are_scored_as_regressions_where_a_range_is_declared(own_file, tmp_path, kinds):
-    found = worlds(resolve(lines_document(own_file, *kinds)), None)[0]
-    assert isinstance(found.scoring(), RegressionScoring)
-    classes = resolve(
-        {**lines_document(own_file, "pooled", range=None), "data": {"source": "digits"}, "parties": {"count": 4}}
-    )
-    assert isinstance(worlds(classes, None)[0].scoring(), ClassificationScoring)
-
-
-@pytest.mark.usefixtures("protocols", "estimators")
-def test_a_documented_range_is_a_premise(tmp_path):
     given = {**lines_document("diabetes", "slope"), "data": {"source": "diabetes"}, "parties": {"count": 4}}
-    plan = worlds(resolve(given), None)[0].plan(tmp_path, 4)
+    plan = worlds(resolve(given), None)[0].plan(tmp_path, 4)  # a documented range is an assumption
     assert plan.public.label_range == (25.0, 346.0)
     assert plan.task.class_names == (
         "the range [25, 346] of the labels, and which columns hold text, are as the data set documents"
     )
 
 
-@pytest.mark.usefixtures("protocols", "estimators")
-def test_labels_outside_the_range_stop_a_run_before_anything_is_written(own_file, tmp_path):
+@FAKES
+def test_own_files_are_scored_as_regressions_where_a_range_is_declared(own_file, tmp_path):
+    for kinds in (["pooled"], ["slope", "pooled"]):
+        assert isinstance(worlds(resolve(lines_document(own_file, *kinds)), None)[0].scoring(), RegressionScoring)
+    classes = {**lines_document(own_file, "pooled"), "data": {"source": "digits"}, "parties": {"count": 4}}
+    assert isinstance(worlds(resolve(classes), None)[0].scoring(), ClassificationScoring)
     with pytest.raises(InputError, match=r"0.*1.*data\.outside"):
         scenarios.run(lines_document(own_file, "pooled", range=[0, 1]), out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -255,15 +239,12 @@ def spent(run, **wanted):
     return found
 
 
-def test_every_period_but_the_first_is_tested_on(streamed):
+def test_every_period_but_the_first_is_tested_on_and_periods_are_no_repetitions(streamed):
     rows = read_results(streamed.directory / "results.csv")
     accuracies = [row for row in rows if row["metric"] == "accuracy"]
     assert len(accuracies) == len(TESTED) * 2 * (2 * 2 + 1)  # splits x (variants x draws + the constant)
     assert {row["period"] for row in rows} == {*map(str, TESTED)}
     assert ledger(streamed)["over_periods"]["periods"] == [f"2023-0{month}" for month in range(1, MONTHS + 1)]
-
-
-def test_splits_repeat_within_a_period_and_periods_are_no_repetitions(streamed):
     found = [one for one in summarise(streamed.rows) if one.variant == "soft_vote"]
     assert [one.setting for one in found] == [{"period": str(period)} for period in TESTED]
     assert {(one.by_epsilon[1.0].splits, one.by_epsilon[1.0].releases) for one in found} == {(2, 4)}
@@ -276,13 +257,16 @@ def test_worlds_share_no_noise(path):
     assert not {one.key for one in found} & {one.key for one in other}
 
 
-def test_the_ledger_adds_up_what_one_unit_has_spent(streamed):
+def test_the_ledger_and_pages_add_up_what_one_unit_has_spent(streamed):
     party = spent(streamed, variant="soft_vote", unit="party")
     assert (party["epsilon"], party["delta"]) == (4.0, 0.0)  # 1 in each of the four months
     assert (party["releases"], party["about_one"]) == (4, 4)
     for unit in ("row", "label"):  # which arrive once, and are in two windows
         once = spent(streamed, variant="soft_vote", unit=unit)
         assert (once["epsilon"], once["delta"], once["about_one"]) == (2.0, 0.0, 2)
+    said = "soft_vote at ε = 1 in 4 periods: ε = 4, δ = 0 for one party (replace), which has part in 4 of them at most"
+    for page in ("report.html", "guarantee.html"):
+        assert said in (streamed.directory / page).read_text()
 
 
 @pytest.mark.parametrize(("unit", "number"), [("party", 4), ("row", 2)])
@@ -372,12 +356,6 @@ def test_a_figure_is_over_periods_in_their_order(streamed):
     assert not drawn["accuracy-period"].axis.logarithmic
 
 
-def test_pages_say_what_all_periods_cost(streamed):
-    said = "soft_vote at ε = 1 in 4 periods: ε = 4, δ = 0 for one party (replace), which has part in 4 of them at most"
-    for page in ("report.html", "guarantee.html"):
-        assert said in (streamed.directory / page).read_text()
-
-
 @pytest.mark.parametrize(
     ("trials", "periods", "party", "row"),
     [
@@ -393,5 +371,4 @@ def test_in_how_many_releases_a_unit_has_part(trials, periods, party, row):
 
 def test_how_many_periods_there_are_may_be_for_the_data_to_tell():
     assert stated(Trials(periods={"every": "week"})) is None
-    assert releases_about(Trials(periods={"every": "week"})) == {}
-    assert releases_about(Trials()) == {}
+    assert releases_about(Trials(periods={"every": "week"})) == releases_about(Trials()) == {}

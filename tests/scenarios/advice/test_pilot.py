@@ -1,7 +1,4 @@
-"""The pilot: who goes on, when it ends, what it says of an accuracy; measurements are played back.
-
-What is told of a pilot: marked where rows are private, without a figure in the scenario, and what is open.
-"""
+"""The pilot says who goes on and when it ends, and marks what was made on private rows; measurements are played."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ from aggregator.advice import Wish, rank
 from aggregator.contract.protocol import Trust
 from federation.contract.errors import InputError
 from federation.contract.trust import TrustTerms
-from scenarios.advice import pilot as pilot_words
 from scenarios.advice import pilot as piloting
 from scenarios.advice.pilot import (
     DRAWS,
@@ -41,6 +37,12 @@ def subject():
     return of_scenario("breast-cancer-mean-operator", WISH, None)
 
 
+@pytest.fixture(scope="module")
+def names(subject):
+    """The names of the ranked protocols."""
+    return [named(one) for one in rank(subject.wish).ranked]
+
+
 class Played:
     """A bench whose values are known: `scores` by kind and options, the same on all splits."""
 
@@ -65,16 +67,15 @@ class Played:
 
 @pytest.fixture
 def play(monkeypatch, subject):
-    def run(scores, fail=None, seconds=1000.0):
+    def run(scores, fail=None, subject=subject):
         played = Played(scores, fail)
         monkeypatch.setattr(piloting, "Bench", lambda *_: played)
-        return pilot(subject, rank(subject.wish).ranked, Deadline(seconds), None, True), played
+        return pilot(subject, rank(subject.wish).ranked, Deadline(1000.0), None, True), played
 
     return run
 
 
-def test_half_goes_on_with_all_draws_and_then_to_further_splits(play, subject):
-    names = [named(one) for one in rank(subject.wish).ranked]
+def test_half_goes_on_with_all_draws_and_then_to_further_splits(play, names):
     assert len(names) == 3
     found, played = play({names[0]: 0.7, names[1]: 0.9, names[2]: 0.8})
     first = [(name, split, draws) for name, split, draws, _ in played.asked]
@@ -89,8 +90,7 @@ def test_half_goes_on_with_all_draws_and_then_to_further_splits(play, subject):
 
 
 @pytest.mark.parametrize(("stop", "interrupted"), [(OutOfTimeError(), False), (KeyboardInterrupt(), True)])
-def test_what_was_measured_before_the_end_is_kept_and_the_rest_is_named(play, subject, stop, interrupted):
-    names = [named(one) for one in rank(subject.wish).ranked]
+def test_what_was_measured_before_the_end_is_kept_and_the_rest_is_named(play, names, stop, interrupted):
     found, _ = play(dict.fromkeys(names, 0.8), fail=(2, stop))
     assert found.interrupted is interrupted
     assert [one.name for one in found.standings()] == names[:2]
@@ -101,22 +101,21 @@ def test_what_was_measured_before_the_end_is_kept_and_the_rest_is_named(play, su
     assert [named(one) for one in nothing.finalists] == names[:2]  # as by public numbers
 
 
-def test_what_fails_is_named_and_nothing_to_try_is_refused(play, subject):
-    names = [named(one) for one in rank(subject.wish).ranked]
+def test_what_fails_is_named_and_nothing_to_try_is_refused(play, subject, names):
     found, _ = play({names[0]: 0.7, names[1]: 0.8})
     assert f"{names[2]} (it failed on these rows)" in found.left_out
     with pytest.raises(InputError):
         pilot(subject, [], Deadline(10), None, True)
 
 
-def test_the_epsilon_that_is_needed_is_read_off_the_better_curve(monkeypatch, subject):
+def test_the_epsilon_that_is_needed_is_read_off_the_better_curve(monkeypatch, subject, names):
     ranked = rank(subject.wish).ranked
     curve = {0.1: 0.55, 0.3: 0.65, 1.0: 0.75, 3.0: 0.85, 10.0: 0.9}
-    played = Played({named(ranked[0]): curve.__getitem__, named(ranked[1]): lambda epsilon: 0.5})
+    played = Played({names[0]: curve.__getitem__, names[1]: lambda epsilon: 0.5})
     monkeypatch.setattr(piloting, "Bench", lambda *_: played)
     found = needed_epsilon(subject, ranked, 0.8, Deadline(100), None, True)
     name, epsilon = found.best
-    assert (name, found.pooled, found.constant) == (named(ranked[0]), pytest.approx(0.95), pytest.approx(0.6))
+    assert (name, found.pooled, found.constant) == (names[0], pytest.approx(0.95), pytest.approx(0.6))
     assert 1.0 < epsilon < 3.0
     assert needed_epsilon(subject, ranked, 0.99, Deadline(100), None, True).best is None
 
@@ -129,26 +128,22 @@ def test_draws_that_cost_as_much_as_exchanges_get_their_share_of_the_time():
         assert taken == FEW or taken * seconds / FEW <= 10.0
 
 
-def test_of_protocols_that_differ_in_trust_the_least_noisy_are_tried(monkeypatch):
+def test_of_protocols_that_differ_in_trust_the_least_noisy_are_tried(play):
     subject = of_scenario("breast-cancer-mean-operator", Wish("binary", "label", Trust.SECURE), None)
-    ranked = rank(replace(subject.wish, terms=TrustTerms(50))).ranked
-    played = Played({named(one): 0.8 for one in ranked})
-    monkeypatch.setattr(piloting, "Bench", lambda *_: played)
-    found = pilot(subject, ranked, Deadline(1000.0), None, True)
+    subject = replace(subject, wish=replace(subject.wish, terms=TrustTerms(50)))
+    ranked = rank(subject.wish).ranked
+    found, _ = play({named(one): 0.8 for one in ranked}, subject=subject)
     assert len(found.ranked) < len(ranked)
     plain = [(one.kind, *sorted((key, str(v)) for key, v in one.options.items() if key != "trust")) for one in ranked]
     assert len(found.ranked) == len(set(plain))
     assert found.first == named(ranked[0])
 
 
-def test_a_curve_of_easy_splits_is_moved_to_all_splits():
+def test_a_curve_of_easy_splits_is_moved_to_all_splits_and_made_to_rise_before_it_is_read():
     pooled = {0: 0.9, 1: 0.8, 2: 0.7}
     curves = {0: {1.0: 0.85, 3.0: 0.9}, 1: {1.0: 0.75}}
     assert levelled(curves, pooled) == pytest.approx({1.0: 0.8 - 0.05, 3.0: 0.9 - 0.05})
     assert levelled(curves, {}) == pytest.approx({1.0: 0.8, 3.0: 0.9})
-
-
-def test_a_curve_that_falls_is_made_to_rise_before_it_is_read():
     assert crossing({0.1: 0.5, 1.0: 0.8, 10.0: 0.6}, 0.7) == pytest.approx(1.0)
     assert crossing({0.1: 0.9, 1.0: 0.95}, 0.7) == 0.1
     assert crossing({}, 0.7) is None
@@ -170,49 +165,52 @@ def found(*means, splits=3, noise_free=0.9, **changes):
     return made
 
 
+def sentences(*means, **changes):
+    """The sentences about a pilot on private rows."""
+    return piloting.sentences(found(*means, **changes), True, 1.0, "x")
+
+
 @pytest.mark.parametrize("private", [True, False])
 def test_what_was_made_on_private_rows_is_marked_everywhere(private):
     one = found(0.8, 0.7)
-    table, told = pilot_words.rows(one, private), pilot_words.sentences(one, private, 3.0, "my.csv")
+    table, told = piloting.rows(one, private), piloting.sentences(one, private, 3.0, "my.csv")
     assert ("NON-PRIVATE" in told[0]) is private
     assert any("[NON-PRIVATE]" in row["variant"] for row in table) is private
-    assert pilot_words.record(one, private, 3.0)["non_private"] is private
-    assert ("NON-PRIVATE" in pilot_words.why(one, private)) is private
-    assert not any(character.isdigit() for character in pilot_words.why(one, private))
+    assert piloting.record(one, private, 3.0)["non_private"] is private
+    assert ("NON-PRIVATE" in piloting.why(one, private)) is private
+    assert not any(character.isdigit() for character in piloting.why(one, private))
     needed = Needed(0.8, {"a": {0.1: 0.5, 1.0: 0.9}}, 0.95, 0.6)
-    assert ("[NON-PRIVATE]" in pilot_words.needed(needed, private)) is private
+    assert ("[NON-PRIVATE]" in piloting.needed(needed, private)) is private
 
 
 def test_intervals_are_told_from_three_splits_on():
-    head = pilot_words.AGAINST
-    three, one = (pilot_words.rows(found(0.8, 0.7, splits=count), True) for count in (3, 1))
+    head = piloting.AGAINST
+    three, one = (piloting.rows(found(0.8, 0.7, splits=count), True) for count in (3, 1))
     assert "(" in three[1][head]
     assert one[1][head].endswith("too few splits for an interval")
-    assert "one split, and so no interval" in " ".join(pilot_words.sentences(found(0.8, splits=1), True, 1.0, "x"))
+    assert "one split, and so no interval" in " ".join(sentences(0.8, splits=1))
 
 
-def test_what_was_left_out_and_why_is_told():
-    told = " ".join(pilot_words.sentences(found(0.8, left_out=["b on split 1"]), True, 1.0, "x"))
-    assert "Left out, as there was no time: b on split 1." in told
-    stopped = pilot_words.sentences(found(0.8, left_out=["b"], interrupted=True), True, 1.0, "x")
-    assert "the pilot was interrupted" in " ".join(stopped)
-    assert "Nothing was tried" in pilot_words.sentences(found(), True, 1.0, "x")[-1]
+def test_what_was_left_out_and_the_cause_of_a_verdict_are_told():
+    left_out = " ".join(sentences(0.8, left_out=["b on split 1"]))
+    assert "Left out, as there was no time: b on split 1." in left_out
+    assert "the pilot was interrupted" in " ".join(sentences(0.8, left_out=["b"], interrupted=True))
+    assert "Nothing was tried" in sentences()[-1]
+    assert "useful; 67% of what the pooled rows gain" in sentences(0.8)[-1]
+    *_, finding, cause = sentences(0.5)
+    assert "worse than the answer that is the same for all rows" in finding
+    assert "it is the noise" in cause
+    assert "its model does not suit" in sentences(0.5, noise_free=0.6)[-1]
 
 
-def test_a_verdict_names_the_noise_or_the_model_as_the_cause():
-    assert "useful; 67% of what the pooled rows gain" in pilot_words.sentences(found(0.8), True, 1.0, "x")[-1]
-    noise = pilot_words.sentences(found(0.5), True, 1.0, "x")
-    assert "worse than the answer that is the same for all rows" in noise[-2]
-    assert "it is the noise" in noise[-1]
-    assert "its model does not suit" in pilot_words.sentences(found(0.5, noise_free=0.6), True, 1.0, "x")[-1]
-
-
-def test_the_epsilon_is_told_with_an_interval_or_that_it_is_not_reached():
+@pytest.mark.parametrize(
+    ("wanted", "known", "told"),
+    [
+        (0.8, (0.95, 0.6), r"at epsilon 3\.2 \(2\.1 to 4\.7\) by a; pooled has 0\.95, the constant answer 0\.60"),
+        (0.5, (None, None), r"epsilon.*0\.1"),
+        (0.99, (0.95, 0.6), r"not reached by epsilon 10; pooled has 0\.95"),
+    ],
+)
+def test_the_epsilon_is_told_with_an_interval_or_that_it_is_not_reached(wanted, known, told):
     curve = {0.1: 0.5, 1.0: 0.7, 10.0: 0.9}
-    assert "at epsilon 3.2 (2.1 to 4.7) by a; pooled has 0.95, the constant answer 0.60" in pilot_words.needed(
-        Needed(0.8, {"a": curve}, 0.95, 0.6), True
-    )
-    assert re.search(r"epsilon.*0\.1", pilot_words.needed(Needed(0.5, {"a": curve}, None, None), True))
-    assert "not reached by epsilon 10; pooled has 0.95" in pilot_words.needed(
-        Needed(0.99, {"a": curve}, 0.95, 0.6), True
-    )
+    assert re.search(told, piloting.needed(Needed(wanted, {"a": curve}, *known), True))

@@ -1,7 +1,4 @@
-"""The private selection: who is learned from and who scores, what a score and all tries cost, what is refused.
-
-What is told of a private selection: its choice and its cost, and nothing by which tries could be counted.
-"""
+"""The private selection scores on rows it did not learn from, pays for all tries, and tells no number of tries."""
 
 from __future__ import annotations
 
@@ -21,13 +18,10 @@ from federation.contract.trust import TrustTerms
 from federation.mechanisms.accounting.private_selection import RandomStopping, weakest_curve
 from federation.mechanisms.noise.additive import calibrate_laplace
 from scenarios.advice import private_selection as selecting
-from scenarios.advice import private_selection as selection_words
 from scenarios.advice.private_selection import Selected, planned
 from scenarios.advice.target import of_scenario
 from scenarios.advice.texts import named
 from scenarios.runs.trial import World
-
-PARTIES = {"count": 4}
 
 
 def subject(tmp_path, protect="label", task="binary", trust=Trust.NONE, features=True, **sections):
@@ -40,27 +34,19 @@ def subject(tmp_path, protect="label", task="binary", trust=Trust.NONE, features
             for i, (a, b) in enumerate(rows)
         ]
         (tmp_path / f"{name}.csv").write_text("\n".join(["age,dose,site,who,outcome,gain", *lines]) + "\n")
-    other = "gain" if task == "binary" else "outcome"
+    label, other = ("outcome", "gain") if task == "binary" else ("gain", "outcome")
     data = {
-        "source": str(tmp_path / "own.csv"),
-        "label": "outcome" if task == "binary" else "gain",
-        "auxiliary": str(tmp_path / "public.csv"),
+        "source": str(tmp_path / "own.csv"), "label": label, "auxiliary": str(tmp_path / "public.csv"),
         "drop": ["site", "who", other],
-    }
-    if task == "regression":
-        data["range"] = [-1, 1]
+    }  # fmt: skip
     plain = {
-        "data": data,
-        "parties": PARTIES,
-        "privacy": {"epsilon": 1.0},
-        "protocols": [{"kind": "pooled"}],
-        "trials": {"splits": 1},
-    }
+        "data": data if task == "binary" else {**data, "range": [-1, 1]}, "parties": {"count": 4},
+        "privacy": {"epsilon": 1.0}, "protocols": [{"kind": "pooled"}], "trials": {"splits": 1},
+    }  # fmt: skip
     for name, changes in sections.items():
         plain[name] = {**plain[name], **changes}
-    wish = Wish(task, protect, trust, features)
     (tmp_path / "own.yaml").write_text(json.dumps(plain))
-    return of_scenario(tmp_path / "own.yaml", wish, None)
+    return of_scenario(tmp_path / "own.yaml", Wish(task, protect, trust, features), None)
 
 
 def plan(found, tries=4):
@@ -108,33 +94,31 @@ def test_whole_parties_are_held_out_and_each_has_one_share_of_the_score(tmp_path
     assert found.noise.sensitivity == pytest.approx(1 / 4, rel=1e-6)
 
 
-class Said:
-    """Models that say what they are told."""
-
-    def __init__(self, answers):
-        self.answers = answers
-
-    def predicted(self, release, draw, rows):
-        return self.answers
-
-
 @pytest.mark.parametrize("task", ["binary", "regression"])
 def test_one_unit_moves_a_score_by_its_share_at_most_whatever_a_model_says(tmp_path, task):
     found = plan(subject(tmp_path, task=task))
     pieces = found._worlds[0].split
     true = pieces.table.labels[pieces.cut.test].astype(float)
     wild = np.where(np.arange(len(true)) % 2, np.nan, np.inf) if task == "regression" else 1 - true
-    assert found._score(Said(true)) == 1.0
-    assert found._score(Said(wild)) == 0.0
-    one = np.append(wild[:1], true[1:])
-    assert found._score(Said(one)) == pytest.approx(1 - found.noise.sensitivity, rel=1e-6)
+
+    def scored(answers):
+        return found._score(SimpleNamespace(predicted=lambda release, draw, rows: answers))
+
+    assert scored(true) == 1.0
+    assert scored(wild) == 0.0
+    assert scored(np.append(wild[:1], true[1:])) == pytest.approx(1 - found.noise.sensitivity, rel=1e-6)
 
 
 def test_what_a_try_does_not_promise_is_not_counted_on(tmp_path, monkeypatch):
     found = plan(subject(tmp_path))
     monkeypatch.setattr(RandomStopping, "draw", lambda *_: 1)
-    seeded = [replace(w, scenario=w.scenario.model_copy(update={"privacy": _seeded(w)})) for w in found._worlds]
-    for changes, worlds in (({"epsilon": 0.9}, found._worlds), ({"unit": Unit.PARTY}, found._worlds), ({}, seeded)):
+
+    def seeded(world):
+        privacy = world.scenario.privacy.model_copy(update={"entropy": "seed"})
+        return replace(world, scenario=world.scenario.model_copy(update={"privacy": privacy}))
+
+    own = found._worlds
+    for changes, worlds in (({"epsilon": 0.9}, own), ({"unit": Unit.PARTY}, own), ({}, [*map(seeded, own)])):
         other = replace(found, **changes)
         other.__dict__["_worlds"] = worlds
         with pytest.raises(InputError):
@@ -146,17 +130,16 @@ def test_what_a_try_does_not_promise_is_not_counted_on(tmp_path, monkeypatch):
     assert SEEDED.text not in {one.text for one in found.guarantee.assumptions}
 
 
-def _seeded(world):
-    return world.scenario.privacy.model_copy(update={"entropy": "seed"})
+SECRET_PARTY = {"protect": "party", "trust": Trust.AGGREGATOR}
 
 
 @pytest.mark.parametrize(
     ("changes", "sections", "why"),
     [
         ({"features": False, "protect": "row"}, {"data": {"auxiliary": 0.2}}, None),
-        ({"protect": "party", "trust": Trust.AGGREGATOR}, {"data": {"auxiliary": 0.2}}, None),
+        (SECRET_PARTY, {"data": {"auxiliary": 0.2}}, None),
         ({}, {"parties": {"partition": {"dirichlet": 0.5}}}, None),
-        ({"features": False, "protect": "party", "trust": Trust.AGGREGATOR}, {}, "--group"),
+        ({"features": False, **SECRET_PARTY}, {}, "--group"),
         ({"features": False, "protect": "row"}, {}, "mean_operator"),
     ],
 )
@@ -165,18 +148,15 @@ def test_what_cannot_be_proved_is_refused(tmp_path, changes, sections, why):
         plan(subject(tmp_path, **changes, **sections))
 
 
-def test_it_needs_rows_and_rows_that_can_be_scored(tmp_path):
+def test_it_needs_candidates_tries_and_rows_that_can_be_scored(tmp_path):
     found = subject(tmp_path)
-    ranked = rank(found.wish).ranked
-    for other in (replace(found, counted=""), replace(found, deployed=True)):
-        with pytest.raises(InputError):
-            planned(other, ranked, 4)
-    with pytest.raises(InputError):
-        planned(replace(found, wish=replace(found.wish, task="ratio")), ranked, 4)
-    with pytest.raises(InputError):
-        planned(found, [], 4)
-    with pytest.raises(InputError, match="tries"):
-        planned(found, ranked, 1)
+    ranked, ratio = rank(found.wish).ranked, replace(found.wish, task="ratio")
+    for changes, candidates, tries, why in (
+        ({"counted": ""}, ranked, 4, None), ({"deployed": True}, ranked, 4, None), ({"wish": ratio}, ranked, 4, None),
+        ({}, [], 4, None), ({}, ranked, 1, "tries"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=why):
+            planned(replace(found, **changes), candidates, tries)
     assert selecting.MOST_CANDIDATES >= len(planned(found, ranked, 4).candidates) > 1
 
 
@@ -193,14 +173,14 @@ def selection(left_out=()):
 @pytest.mark.parametrize("place", [0, 1])
 def test_the_choice_and_its_cost_are_told_beside_what_costs_nothing(place):
     found = Selected(RANKED[place], 0.812, None, SPENT)
-    told = selection_words.sentences(selection(["x (why)"]), found)
+    told = selecting.sentences(selection(["x (why)"]), found)
     assert any("epsilon 2.5 and delta 1e-06 for one label (replace)" in line for line in told)
     assert any(f"Use {named(RANKED[place])}" in line and "0.812, give or take 0.014" in line for line in told)
     assert ("choose the same, for nothing" in told[-1]) is (place == 0)
     assert "Left out: x (why)." in told
     assert not any(" s." in line for line in told)
-    [row] = selection_words.rows(selection(), found)
+    [row] = selecting.rows(selection(), found)
     assert row["chosen"] == named(RANKED[place])
-    record = json.loads(json.dumps(selection_words.record(selection(), found)))
+    record = json.loads(json.dumps(selecting.record(selection(), found)))
     assert (record["charged"], record["guarantee"]["epsilon"]) == (True, 2.5)
-    assert "every ledger counts that" in selection_words.why(found)
+    assert "every ledger counts that" in selecting.why(found)

@@ -27,8 +27,18 @@ def rows(tmp_path):
     return path
 
 
+PUBLIC = "a,b\n" + "1,2\n3,5\n2,9\n" * 9
+
+
 def drafted(**changes):
     return Drafted(**{"label": "y", "protect": "label", "trust": "none", "source": "own.csv", **changes})
+
+
+def scenario_of(path, data, parties="{count: 4}", **sections):
+    """A scenario file of these sections."""
+    known = {"data": data, "parties": parties, "privacy": "{epsilon: 1}", **sections}
+    path.write_text("".join(f"{name}: {value}\n" for name, value in known.items()))
+    return path
 
 
 def test_what_is_counted_in_a_file_is_what_a_run_of_it_has(rows):
@@ -63,17 +73,11 @@ def test_a_scenario_lends_its_data_and_parties_and_not_its_protocols():
 
 
 def test_traces_are_those_of_public_rows_in_a_file(rows, tmp_path):
-    scenario = {
-        "data": {"source": str(rows), "label": "z", "range": [-9, 9], "drop": ["c", "y"]},
-        "parties": {"count": 4}, "protocols": [{"kind": "label_sums"}], "privacy": {"epsilon": 1},
-    }  # fmt: skip
-    import yaml
-
-    (tmp_path / "public.csv").write_text("a,b\n" + "1,2\n3,5\n2,9\n" * 9)
-    for auxiliary, known in ((0.25, set()), (str(tmp_path / "public.csv"), {"optimal", "whitened", "isotropic"})):
-        scenario["data"]["auxiliary"] = auxiliary
-        (tmp_path / "one.yaml").write_text(yaml.safe_dump(scenario))
-        found = of_scenario(tmp_path / "one.yaml", LABEL, None).wish
+    (tmp_path / "public.csv").write_text(PUBLIC)
+    for auxiliary, known in (("0.25", set()), (tmp_path / "public.csv", {"optimal", "whitened", "isotropic"})):
+        data = f"{{source: {rows}, label: z, range: [-9, 9], drop: [c, y], auxiliary: {auxiliary}}}"
+        path = scenario_of(tmp_path / "one.yaml", data, protocols="[{kind: label_sums}]")
+        found = of_scenario(path, LABEL, None).wish
         assert set(found.traces) == known
         assert found.task == "regression"
         assert found.label_range == (-9.0, 9.0)
@@ -81,34 +85,27 @@ def test_traces_are_those_of_public_rows_in_a_file(rows, tmp_path):
 
 
 def test_a_spectrum_is_that_of_public_rows_in_a_file(rows, tmp_path):
-    (tmp_path / "public.csv").write_text("a,b\n" + "1,2\n3,5\n2,9\n" * 9)
+    (tmp_path / "public.csv").write_text(PUBLIC)
     for auxiliary, features in (("0.25", 0), (tmp_path / "public.csv", 3)):
-        (tmp_path / "one.yaml").write_text(
-            f"data: {{source: {rows}, label: c, drop: [z, y], auxiliary: {auxiliary}}}\nparties: {{count: 4}}\n"
-            "privacy: {epsilon: 1}\nprotocols: [{kind: mean_operator}]\n"
-        )
-        found = of_scenario(tmp_path / "one.yaml", LABEL, None).wish
+        data = f"{{source: {rows}, label: c, drop: [z, y], auxiliary: {auxiliary}}}"
+        path = scenario_of(tmp_path / "one.yaml", data, protocols="[{kind: mean_operator}]")
+        found = of_scenario(path, LABEL, None).wish
         assert (found.task, found.features, len(found.spectrum)) == ("binary", 2, features)
     assert sum(found.spectrum) == pytest.approx(1.0)
     assert list(found.spectrum) == sorted(found.spectrum, reverse=True)
 
 
 def test_a_deployment_is_one_and_a_sweep_is_refused(tmp_path):
-    (tmp_path / "scenario.yaml").write_text(
-        "data: {source: digits}\nparties: {count: 20}\nprivacy: {epsilon: 1}\nprotocols: [{kind: soft_vote}]\n"
-    )
+    path = scenario_of(tmp_path / "scenario.yaml", "{source: digits}", "{count: 20}", protocols="[{kind: soft_vote}]")
     assert of_scenario(tmp_path, LABEL, None).deployed
-    assert not of_scenario(tmp_path / "scenario.yaml", LABEL, None).deployed
-    (tmp_path / "scenario.yaml").write_text(
-        "data: {source: digits}\nparties: {count: [20, 30]}\nprivacy: {epsilon: 1}\n"
-    )
-    with pytest.raises(InputError):
-        of_scenario(tmp_path, LABEL, None)
-    (tmp_path / "scenario.yaml").write_text(
-        "data: {source: drifting, time: day}\nparties: {count: 20}\nprivacy: {epsilon: 1}\ntrials: {periods: 2}\n"
-    )
-    with pytest.raises(InputError):
-        of_scenario(tmp_path, LABEL, None)
+    assert not of_scenario(path, LABEL, None).deployed
+    for changes in (
+        {"data": "{source: digits}", "parties": "{count: [20, 30]}"},
+        {"data": "{source: drifting, time: day}", "parties": "{count: 20}", "trials": "{periods: 2}"},
+    ):
+        scenario_of(path, **changes)
+        with pytest.raises(InputError):
+            of_scenario(tmp_path, LABEL, None)
 
 
 def test_numbers_alone_have_no_data(tmp_path):

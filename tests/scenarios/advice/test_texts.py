@@ -1,7 +1,4 @@
-"""What is said of a ranked protocol is true of what it promises.
-
-Curves of what is expected over epsilon, parties and rows.
-"""
+"""What is said of a ranked protocol is true of what it promises, and curves pass through what is expected."""
 
 from __future__ import annotations
 
@@ -19,9 +16,8 @@ from scenarios.advice.texts import draw, prospects
 from scenarios.settings.guarantees import roles
 
 LABEL = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, terms=TrustTerms(100))
-PARTY = Wish(
-    "binary", "party", Trust.AGGREGATOR, False, rows=12_000, features=50, terms=TrustTerms(100), public_rows=900
-)
+PARTY = replace(LABEL, protect="party", trust=Trust.AGGREGATOR, public_features=False, public_rows=900)
+REAL = replace(LABEL, task="regression", label_range=(0.0, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -31,7 +27,7 @@ PARTY = Wish(
         PARTY,
         replace(LABEL, trust=Trust.SECURE),
         replace(LABEL, protect="row", public_features=False, trust=Trust.SECURE),
-        replace(LABEL, task="regression", label_range=(0.0, 1.0)),
+        REAL,
         Wish("ratio", "row", Trust.NONE, False, classes=3, bags=9, bag_rows=40, terms=TrustTerms(2)),
     ],
 )
@@ -44,36 +40,27 @@ def test_the_record_of_a_protocol_follows_from_its_promise_and_the_place_of_its_
         assert len(record["leaves_a_party"]) == len(one.promise.sends)
 
 
-@pytest.mark.parametrize("wish", [LABEL, PARTY])
-def test_who_needs_public_features_is_asked_about_them(wish):
-    [first, *_] = rank(wish).ranked
+@pytest.mark.parametrize(
+    ("wish", "part"),
+    [(LABEL, "but for one unknown that was measured"), (PARTY, "a guess"), (REAL, "exact to first order")],
+)
+def test_every_formula_says_what_it_assumes_and_who_needs_public_features_is_asked_about_them(wish, part):
+    advice = rank(wish)
+    [first, *_] = advice.ranked
+    told = words.chosen(advice, wish)
+    assert part in told[0]
+    assert first.expected.assuming in told[0]
     exact = any(not one.private for one in first.promise.sends)
-    assert any("--features private" in line for line in words.chosen(rank(wish), wish)) is (
-        exact and wish.public_features
-    )
+    assert any("--features private" in line for line in told) is (exact and wish.public_features)
 
 
-def test_the_same_that_leaves_a_party_is_told_once():
+def test_the_same_that_leaves_a_party_is_told_once_and_a_verdict_needs_a_constant():
     advice = rank(LABEL)
     assert len(words.leaving(advice)) == 1 < len(words.rows(advice, LABEL))
-
-
-def test_a_verdict_needs_a_constant_to_compare_with():
-    assert words.verdict(rank(LABEL)) == "unknown"
+    assert words.verdict(advice) == "unknown"
     assert words.verdict(rank(replace(LABEL, majority=0.5))) == "useful"
     assert words.verdict(rank(replace(LABEL, majority=0.95))) == "none"
     assert words.verdict(Advice((), ())) == "none"
-
-
-def test_every_formula_says_what_it_assumes_and_how_far_it_is_to_be_believed():
-    for wish, part in (
-        (LABEL, "but for one unknown that was measured"),
-        (PARTY, "a guess"),
-        (replace(LABEL, task="regression", label_range=(0.0, 1.0)), "exact to first order"),
-    ):
-        first = words.chosen(rank(wish), wish)[0]
-        assert part in first
-        assert rank(wish).ranked[0].expected.assuming in first
 
 
 def test_an_epsilon_is_told_by_formula_within_a_factor_of_ten_only():
@@ -84,7 +71,7 @@ def test_an_epsilon_is_told_by_formula_within_a_factor_of_ten_only():
     assert least < 0.15 < most
     assert "not reached" in words.reached(LABEL, 0.95)
     with pytest.raises(InputError, match="--accuracy"):
-        words.reached(replace(LABEL, task="regression", label_range=(0.0, 1.0)), 0.9)
+        words.reached(REAL, 0.9)
 
 
 def test_the_nearest_are_told_with_the_flags_that_change():

@@ -1,4 +1,4 @@
-"""A run leaves its artefacts and is the same every time; a dry run says what it would do and refuses what cannot run."""
+"""A run leaves its artefacts and is the same every time; a dry run counts and refuses what a run would."""
 
 from __future__ import annotations
 

@@ -37,14 +37,13 @@ from federation.numerics import simplex
 
 CLAIMS = [(0.05, 0.05), (1.0, 1e-6), (0.5, 1e-4), (0.05, 1e-6), (3.0, 0.01), (0.001, 0.3)]
 SKEWED = np.array([50, 50, 50, 50, 800])
-
-
-def test_the_smallest_floors_are_the_known_ones() -> None:
-    assert [smallest_floor(*claim) for claim in CLAIMS[:4]] == [7, 11, 12, 161]
+FLOOR, SHIFTED = calibrate_floor(3, 1.0, 1e-4, 30), calibrate_shifted(3, 1.0, 0.1, 20)
+BUILDS = pytest.mark.parametrize("build", [calibrate_floor, calibrate_shifted])
 
 
 @given(st.floats(0.01, 5), st.floats(1e-12, 0.9))
 def test_the_smallest_floor_is_where_the_limit_of_delta_falls_below_it(epsilon: float, delta: float) -> None:
+    assert [smallest_floor(*claim) for claim in CLAIMS[:4]] == [7, 11, 12, 161]
     least = smallest_floor(epsilon, delta)
     assert math.exp(-epsilon * least) / (2 * least + 1) < delta
     assert least == 1 or math.exp(-epsilon * (least - 1)) / (2 * least - 1) >= delta * (1 - 1e-6)
@@ -60,6 +59,15 @@ def test_calibration_reaches_its_delta_and_no_larger_sigma_does(epsilon: float, 
         assert (delta_exact(epsilon, least + 1, least, larger) > delta).all()
 
 
+def test_known_scales() -> None:
+    assert calibrate_floor(5, 0.05, 0.05, 50).sigma == pytest.approx(0.793, abs=5e-4)
+    assert 0 < calibrate_floor(5, 1.0, 1e-6, 11).sigma < 0.1
+    assert calibrate_floor(5, 0.05, 0.05, MAX_FLOOR).sigma > 1e4
+    deltas = [calibrate_shifted(3, 0.5, 1e-4, 50).delta_at(epsilon) for epsilon in (0.5, *np.linspace(0, 3, 40))]
+    assert deltas[0] == pytest.approx(1e-4, rel=1e-6)
+    assert (np.diff(deltas[1:]) < 0).all()
+
+
 @pytest.mark.parametrize(("epsilon", "delta"), CLAIMS)
 @pytest.mark.parametrize("above", [0, 30])
 def test_the_claim_holds_in_many_digits(epsilon: float, delta: float, above: int) -> None:
@@ -72,13 +80,6 @@ def test_the_claim_holds_in_many_digits(epsilon: float, delta: float, above: int
         exact = here - mpmath.exp(epsilon) * there
     assert exact <= delta
     assert mechanism.delta_at(epsilon) == pytest.approx(float(exact), rel=1e-9)
-
-
-def test_known_scales() -> None:
-    assert calibrate_floor(5, 0.05, 0.05, 50).sigma == pytest.approx(0.793, abs=5e-4)
-    small = calibrate_floor(5, 1.0, 1e-6, 11)
-    assert 0 < small.sigma < 0.1
-    assert calibrate_floor(5, 0.05, 0.05, MAX_FLOOR).sigma > 1e4
 
 
 @pytest.mark.parametrize(
@@ -96,13 +97,12 @@ def test_distortion_at_the_published_defaults(mechanism: ScaledDirichlet, expect
     assert distances.mean() == pytest.approx(expected, abs=5e-4 + 3 * distances.std() / math.sqrt(20_000))
 
 
-@pytest.mark.parametrize("build", [calibrate_floor, calibrate_shifted])
+@BUILDS
 @pytest.mark.parametrize("others", [(), (35,)])
 def test_the_exact_delta_equals_monte_carlo_of_what_is_released(build, others: tuple[int, ...]) -> None:
     """Two and three classes, on the worst pair: E max(0, 1 - e^(epsilon - loss)) with loss sigma ln(x_1 / x_2)."""
     mechanism = build(2 + len(others), 1.0, 0.01, 20)
-    least = mechanism.floor
-    counts = np.array([least + 1, least, *others])
+    counts = np.array([mechanism.floor + 1, mechanism.floor, *others])
     released = mechanism.release(counts, NoiseBits(2, "monte carlo"), 100_000) + mechanism.pseudo_count
     loss = mechanism.sigma * np.log(released[:, 0] / released[:, 1])
     for epsilon in (0.0, 0.3, 1.0, 1.5):
@@ -111,9 +111,9 @@ def test_the_exact_delta_equals_monte_carlo_of_what_is_released(build, others: t
         assert abs(mechanism.delta_at(epsilon) - excess.mean()) < error
 
 
-@pytest.mark.parametrize("mechanism", [calibrate_floor(4, 0.5, 1e-3, 30), calibrate_shifted(4, 0.5, 1e-3, 30)])
-def test_releases_are_unbiased_with_the_stated_covariance_at_equal_counts(mechanism: ScaledDirichlet) -> None:
-    counts = np.full(4, 100)
+@BUILDS
+def test_releases_are_unbiased_with_the_stated_covariance_at_equal_counts(build) -> None:
+    mechanism, counts = build(4, 0.5, 1e-3, 30), np.full(4, 100)
     released = mechanism.release(counts, NoiseBits(3, "moments"), 50_000)
     covariance = mechanism.covariance(400)
     np.testing.assert_allclose(covariance.sum(axis=0), 0, atol=1e-9)
@@ -133,17 +133,13 @@ def test_shifted_releases_of_any_counts_sum_to_the_size(counts: list[int], pseud
     assert (released >= -pseudo_count).all()
 
 
-def test_counts_below_the_floor_are_released_without_a_word() -> None:
+def test_counts_below_the_floor_are_released_without_a_word_and_sizes_below_it_refused() -> None:
     """A refusal would tell neighbours apart for certain; the floor is the promise of who declares it."""
     mechanism = calibrate_floor(3, 1.0, 1e-2, 20)
     released = mechanism.release(np.array([0, 3, 97]), NoiseBits(6, "below"), 1000)
     assert np.isfinite(released).all()
     assert (released[:, 0] == 0).all()
     np.testing.assert_array_equal(released.sum(axis=1), 100)
-
-
-def test_a_floor_that_the_public_size_rules_out_is_refused() -> None:
-    mechanism = calibrate_floor(3, 1.0, 1e-2, 20)
     mechanism.release(np.array([20, 20, 20]), NoiseBits(7, "size"))
     with pytest.raises(InputError, match=r"floor.*19.*59.*20"):
         mechanism.release(np.array([39, 20, 0]), NoiseBits(7, "size"))
@@ -159,75 +155,82 @@ def test_a_floor_for_the_input_alone_is_not_enough() -> None:
     assert max(delta_exact(1.0, [20, 21, 20], [20, 19, 19], below)) <= 1e-6
 
 
-def test_delta_falls_with_epsilon() -> None:
-    mechanism = calibrate_shifted(3, 0.5, 1e-4, 50)
-    deltas = [mechanism.delta_at(epsilon) for epsilon in np.linspace(0, 3, 40)]
-    assert (np.diff(deltas) < 0).all()
-    assert mechanism.delta_at(0.5) == pytest.approx(1e-4, rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("build", "name", "declared"), [(calibrate_floor, "floor", 4), (calibrate_shifted, "shifted", 3)]
-)
-def test_what_a_release_promises(build, name: str, declared: int) -> None:
+@BUILDS
+def test_what_a_release_promises(build) -> None:
     mechanism: CountMechanism = build(3, 0.5, 1e-4, 30)
+    with_floor = build is calibrate_floor
     disjoint = Assumption("bags are disjoint", Check.CHECKED)
     guarantee = mechanism.guarantee(further=(disjoint,))
     assert (guarantee.epsilon, guarantee.delta) == (0.5, 1e-4)
     assert (guarantee.unit, guarantee.adjacency) == (Unit.LABEL, Adjacency.REPLACE)
-    assert guarantee.mechanism == mechanism.name == f"dirichlet_{name}"
+    assert guarantee.mechanism == mechanism.name == ("dirichlet_floor" if with_floor else "dirichlet_shifted")
     assert guarantee.parameters["sigma"] == mechanism.sigma
     assert guarantee.assumptions[0] is disjoint
     texts = [assumption.text for assumption in guarantee.assumptions]
-    assert any("at least 30 records" in text for text in texts) == (name == "floor")
+    assert any("at least 30 records" in text for text in texts) == with_floor
     assert any("double precision" in text for text in texts)
-    assert sum(assumption.check is Check.DECLARED for assumption in guarantee.assumptions) == declared
+    declared = sum(assumption.check is Check.DECLARED for assumption in guarantee.assumptions)
+    assert declared == (4 if with_floor else 3)
     assert Guarantee.from_dict(guarantee.to_dict()) == guarantee
     with pytest.raises(InputError, match="adjacency"):
         mechanism.guarantee(adjacency=Adjacency.ADD_REMOVE)
 
 
-def test_a_sigma_that_breaks_the_claim_cannot_be_built() -> None:
-    mechanism = calibrate_floor(3, 1.0, 1e-4, 30)
-    assert replace(mechanism, sigma=mechanism.sigma / 2).delta_at(1.0) < 1e-4
-    for change in ({"sigma": 2 * mechanism.sigma}, {"floor": 20}):
-        with pytest.raises(InputError, match=r"calibrate_floor.*calibrate_shifted"):
-            replace(mechanism, **change)
-    assert replace(mechanism, delta=mechanism.delta_at(1.0)).delta < 1e-4  # what it gives is what it may claim
+@pytest.mark.parametrize("change", [{"sigma": 2 * FLOOR.sigma}, {"floor": 20}])
+def test_a_sigma_that_breaks_the_claim_cannot_be_built(change: dict) -> None:
+    assert replace(FLOOR, sigma=FLOOR.sigma / 2).delta_at(1.0) < 1e-4
+    assert replace(FLOOR, delta=FLOOR.delta_at(1.0)).delta < 1e-4  # what it gives is what it may claim
+    with pytest.raises(InputError, match=r"calibrate_floor.*calibrate_shifted"):
+        replace(FLOOR, **change)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ((3, 1.0, 1e-6, 10), r"11.*10"),
-        ((3, 1.0, 1e-6, 0), "1"),
-        ((3, 1.0, 1e-6, 2.5), "1"),
-        ((3, 1.0, 1e-6, MAX_FLOOR + 1), "1"),
+        *(((3, 1.0, 1e-6, least), "1") for least in (0, 2.5, MAX_FLOOR + 1)),
         ((1, 1.0, 1e-6, 50), r"classes.*2"),
-        ((3, 0.0, 1e-6, 50), "epsilon"),
-        ((3, math.inf, 1e-6, 50), "epsilon"),
-        ((3, 1.0, 0.0, 50), "delta"),
-        ((3, 1.0, 1.0, 50), "delta"),
+        *(((3, epsilon, 1e-6, 50), "epsilon") for epsilon in (0.0, math.inf)),
+        *(((3, 1.0, delta, 50), "delta") for delta in (0.0, 1.0)),
     ],
 )
-@pytest.mark.parametrize("build", [calibrate_floor, calibrate_shifted])
+@BUILDS
 def test_arguments_out_of_range_are_refused(build, arguments: tuple, message: str) -> None:
     with pytest.raises(InputError, match=message):
         build(*arguments)
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("refused", "message"),
     [
-        ({"classes": 1}, r"classes.*2"),
-        ({"delta": 0.0}, "delta"),
-        ({"epsilon": -1.0}, "epsilon"),
-        ({"floor": 0}, r"pseudo_count.*1"),
+        (lambda: replace(FLOOR, classes=1), r"classes.*2"),
+        (lambda: replace(FLOOR, delta=0.0), "delta"),
+        (lambda: replace(FLOOR, epsilon=-1.0), "epsilon"),
+        (lambda: replace(FLOOR, floor=0), r"pseudo_count.*1"),
+        *((lambda epsilon=epsilon: smallest_floor(epsilon, 0.1), "epsilon") for epsilon in (0.0, -1.0)),
+        *((lambda delta=delta: smallest_floor(1.0, delta), "delta") for delta in (0.0, 1.0)),
+        *(
+            (lambda draws=draws: SHIFTED.release(np.array([1, 2, 3]), NoiseBits(1, "refused"), draws), "draws")
+            for draws in (-1, 1.5, True)
+        ),
+        *(
+            (lambda counts=counts: SHIFTED.release(np.array(counts), NoiseBits(1, "refused")), "counts")
+            for counts in ([1, 2], [1.5, 2, 3], [-1, 2, 3], [0, 0, 0], [np.nan, 1, 1])
+        ),
+        (lambda: divergence(-1, np.array([1.0, 2.0]), np.array([1.0, 2.0])), None),
+        *(
+            (lambda p=p, q=q: divergence(1, np.array(p, float), np.array(q, float)), None)
+            for p, q in (((1, 2), (1, 2, 3)), ((0, 2), (1, 2)), ((1, 2), (0, 2)), ((1,), (2,)), ((1, 2), (1, -2)))
+        ),
+        *(
+            (lambda shape=shape: sample(NoiseBits(1, "refused"), np.array(shape), 1), None)
+            for shape in ([-1.0, 2.0], [0.0, 1e-310], [np.nan, 1.0], [np.inf, 1.0], [[1.0, 2.0]])
+        ),
     ],
 )
-def test_one_that_is_built_by_itself_is_held_to_the_same_ranges(change, message) -> None:
+def test_other_numbers_counts_and_shapes_are_refused(refused, message: str | None) -> None:
     with pytest.raises(InputError, match=message):
-        replace(calibrate_floor(3, 1.0, 1e-4, 30), **change)
+        refused()
 
 
 @pytest.mark.parametrize("size", [30, 33, 3000])
@@ -236,32 +239,6 @@ def test_the_covariance_is_that_of_the_dirichlet_law(size: int, sigma: float) ->
     mechanism = replace(calibrate_floor(3, 1.0, 0.9, 10), sigma=sigma)
     law = stats.dirichlet(np.full(3, sigma * size / 3))
     np.testing.assert_allclose(mechanism.covariance(size), size**2 * law.cov(), rtol=1e-9)
-
-
-@pytest.mark.parametrize("draws", [-1, 1.5, True])
-def test_impossible_numbers_of_draws_are_refused(draws: float) -> None:
-    with pytest.raises(InputError, match="draws"):
-        calibrate_shifted(3, 1.0, 0.1, 20).release(np.array([1, 2, 3]), NoiseBits(1, "refused"), draws)
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "message"),
-    [
-        (0.0, 0.1, "epsilon"),
-        (-1.0, 0.1, "epsilon"),
-        (1.0, 0.0, "delta"),
-        (1.0, 1.0, "delta"),
-    ],
-)
-def test_there_is_no_smallest_floor_at_impossible_levels(epsilon: float, delta: float, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        smallest_floor(epsilon, delta)
-
-
-@pytest.mark.parametrize("counts", [[1, 2], [1.5, 2, 3], [-1, 2, 3], [0, 0, 0], [np.nan, 1, 1]])
-def test_other_counts_are_refused(counts: list[float]) -> None:
-    with pytest.raises(InputError, match="counts"):
-        calibrate_shifted(3, 1.0, 0.1, 20).release(np.array(counts), NoiseBits(1, "refused"))
 
 
 def brute(epsilon: float, p: np.ndarray, q: np.ndarray) -> float:
@@ -306,9 +283,7 @@ def test_with_one_sigma_it_is_the_exact_delta_of_the_pair(epsilon: float, a: int
 
 
 @given(st.floats(0, 3), *[st.floats(0.05, 500) for _ in range(4)])
-def test_total_variation_has_no_direction_and_delta_stays_below_it(
-    epsilon: float, a: float, b: float, c: float, d: float
-) -> None:
+def test_total_variation_has_no_direction_and_delta_stays_below_it(epsilon, a, b, c, d) -> None:
     p, q = np.array([a, b]), np.array([c, d])
     assert divergence(0, p, q).value == pytest.approx(divergence(0, q, p).value, abs=1e-9)
     assert divergence(epsilon, p, q).value <= divergence(0, p, q).value + 1e-12
@@ -332,22 +307,6 @@ def test_more_classes_with_different_totals_agree_with_another_sampler() -> None
     loss = np.log(reference) @ (p - q) + shape[1] - shape[0]
     excess = np.maximum(0, -np.expm1(0.1 - loss))
     assert abs(measured.value - excess.mean()) < 4 * measured.standard_error + 4 * excess.std() / np.sqrt(4e5)
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "p", "q"),
-    [
-        (-1, (1, 2), (1, 2)),
-        (1, (1, 2), (1, 2, 3)),
-        (1, (0, 2), (1, 2)),
-        (1, (1, 2), (0, 2)),
-        (1, (1,), (2,)),
-        (1, (1, 2), (1, -2)),
-    ],
-)
-def test_other_arguments_are_refused(epsilon: float, p: tuple[float, ...], q: tuple[float, ...]) -> None:
-    with pytest.raises(InputError):
-        divergence(epsilon, np.array(p, float), np.array(q, float))
 
 
 @pytest.mark.parametrize("shape", [0.3, 1.0, 2.5, 40.0, 5e4])
@@ -400,18 +359,8 @@ def test_shares_lie_on_the_grid_and_sum_to_exactly_one(shape: list[float], seed:
     np.testing.assert_array_equal(shares.sum(axis=1), 1.0)
     np.testing.assert_array_equal(shares * 2.0**GRID_BITS, np.rint(shares * 2.0**GRID_BITS))
     assert (shares[:, np.array(shape) == 0] == 0).all()
-
-
-def test_how_many_bits_are_used_does_not_depend_on_the_shapes() -> None:
-    after = []
-    for shape in ([0.001, 5.0], [3.0, 900.0]):
-        bits = NoiseBits(5, "bits")
-        sample(bits, np.array(shape), 10)
-        after.append(bits.words(4).tolist())
-    assert after[0] == after[1]
-
-
-@pytest.mark.parametrize("shape", [[-1.0, 2.0], [0.0, 1e-310], [np.nan, 1.0], [np.inf, 1.0], [[1.0, 2.0]]])
-def test_other_parameters_are_refused(shape: list[float]) -> None:
-    with pytest.raises(InputError):
-        sample(NoiseBits(1, "refused"), np.array(shape), 1)
+    # How many bits are used does not depend on the shapes.
+    one, other = NoiseBits(5, "bits"), NoiseBits(5, "bits")
+    sample(one, np.array(shape), 10)
+    sample(other, np.ones(len(shape)), 10)
+    assert one.words(4).tolist() == other.words(4).tolist()

@@ -15,7 +15,7 @@ from scipy import stats
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms import audits as module
+from federation.mechanisms import audits
 from federation.mechanisms.accounting.composition import GaussianCurve
 from federation.mechanisms.audits import (
     CONFIDENCE,
@@ -30,9 +30,12 @@ from federation.mechanisms.audits import (
     epsilon_lower_bound,
     judge,
 )
-from federation.mechanisms.noise import discrete as discrete_laplace
-from federation.mechanisms.noise import gaussian
+from federation.mechanisms.noise import discrete, gaussian
 from federation.numerics.rows import Floats
+
+
+def identity(outputs: np.ndarray) -> np.ndarray:
+    return outputs
 
 
 def randomised_response(rng: np.random.Generator, epsilon: float, runs: int, side: int) -> np.ndarray:
@@ -48,7 +51,7 @@ def randomised_response(rng: np.random.Generator, epsilon: float, runs: int, sid
 @example(500, 0, 0.95)
 @settings(derandomize=True)
 def test_probabilities_have_clopper_pearson_bounds(likely: int, unlikely: int, confidence: float) -> None:
-    ours = module._probabilities(np.array(likely), np.array(unlikely), 500, 500, confidence)
+    ours = audits._probabilities(np.array(likely), np.array(unlikely), 500, 500, confidence)
     low = stats.binomtest(likely, 500).proportion_ci(confidence).low  # two-sided: half the error in each tail
     high = stats.binomtest(unlikely, 500).proportion_ci(confidence).high
     assert [float(bound) for bound in ours] == pytest.approx([low, high], rel=1e-6, abs=1e-9)
@@ -62,37 +65,29 @@ def test_false_alarms_on_null_data_are_rarer_than_promised(confidence: float, mo
     Choosing the event on the data that test it would give above 500 at confidence 0.5.
     """
     rng = np.random.default_rng(0)
-    alarms = sum(
-        epsilon_lower_bound(rng.normal(size=400), rng.normal(size=400), confidence=confidence)[0] > 0
-        for _ in range(1000)
-    )
-    assert alarms <= most
+    pairs = ((rng.normal(size=400), rng.normal(size=400)) for _ in range(1000))
+    assert sum(epsilon_lower_bound(*pair, confidence=confidence)[0] > 0 for pair in pairs) <= most
 
 
 def test_the_bound_exceeds_a_true_epsilon_as_rarely_as_promised() -> None:
     rng, epsilon = np.random.default_rng(1), 1.0
-    alarms = sum(
-        epsilon_lower_bound(
-            randomised_response(rng, epsilon, 1000, 1),
-            randomised_response(rng, epsilon, 1000, 0),
-            confidence=0.9,
-        )[0]
-        > epsilon
-        for _ in range(1000)
-    )
-    # 100 +- 28 (three standard deviations) would be exact; Clopper-Pearson is conservative.
-    assert alarms <= 128
+    pairs = ([randomised_response(rng, epsilon, 1000, side) for side in (1, 0)] for _ in range(1000))
+    alarms = sum(epsilon_lower_bound(*pair, confidence=0.9)[0] > epsilon for pair in pairs)
+    assert alarms <= 128  # 100 +- 28 (three standard deviations) would be exact; Clopper-Pearson is conservative
+
+
+def test_the_bound_exceeds_a_true_delta_as_rarely_as_promised() -> None:
+    rng = np.random.default_rng(7)
+    truth = 0.6 - math.exp(0.2) * 0.4  # randomised response that tells the bit six times in ten
+    pairs = ([(rng.random(500) < share).astype(float) for share in (0.6, 0.4)] for _ in range(400))
+    alarms = sum(delta_lower_bound(*pair, epsilon=0.2, confidence=0.9)[0] > truth for pair in pairs)
+    assert alarms <= 58  # 40 + 3 standard deviations
 
 
 def test_power_at_a_known_epsilon() -> None:
     rng = np.random.default_rng(2)
-    result = audit(
-        lambda n: randomised_response(rng, 2.0, n, 1),
-        lambda n: randomised_response(rng, 2.0, n, 0),
-        lambda outputs: outputs,
-        epsilon=1.5,
-        runs=50_000,
-    )
+    sides = [lambda n, side=side: randomised_response(rng, 2.0, n, side) for side in (1, 0)]
+    result = audit(*sides, identity, epsilon=1.5, runs=50_000)
     assert 1.8 < result.lower_bound <= 2.0
     assert not result.passed
     assert (result.runs, result.confidence, result.claimed) == (50_000, 0.99, 1.5)
@@ -115,32 +110,49 @@ def test_both_directions_are_searched() -> None:
     assert forward[1] != backward[1]
 
 
-@pytest.mark.parametrize("bad", [np.zeros(3), np.zeros((10, 2)), np.array([0.0, 1.0, math.nan, 2.0]), np.zeros(0)])
-def test_unusable_samples_are_refused(bad: np.ndarray) -> None:
-    with pytest.raises(InputError):
-        epsilon_lower_bound(bad, np.zeros(10))
+MU = gaussian.mu(1.0, 1e-6)
 
 
-def test_four_runs_are_enough_to_show_nothing() -> None:
-    assert epsilon_lower_bound(np.zeros(4), np.ones(4))[0] == 0
+def curve(epsilon: float) -> float:
+    """Of the noise that claims (1, 1e-6)."""
+    return float(gaussian.delta(epsilon, MU))
 
 
-@pytest.mark.parametrize("runs", [3, 4.5, -1])
-def test_an_audit_of_too_few_runs_is_refused_before_it_draws(runs: float) -> None:
-    with pytest.raises(InputError, match="runs"):
-        audit(pytest.fail, pytest.fail, lambda outputs: outputs, epsilon=1.0, runs=runs)
+def curve_bound(p: np.ndarray, q: np.ndarray, **changes: float) -> tuple[CurvePoint, str]:
+    return audits.curve_point(p, q, curve, **{"epsilon": 1.0, "delta": 1e-6, "confidence": 0.9} | changes)
 
 
-@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf])
-def test_impossible_claims_are_refused_before_anything_is_drawn(epsilon: float) -> None:
-    with pytest.raises(InputError, match="epsilon"):
-        audit(pytest.fail, pytest.fail, lambda outputs: outputs, epsilon=epsilon, runs=1000)
+@pytest.mark.parametrize(
+    ("measure", "arguments", "told"),
+    [
+        *(
+            (epsilon_lower_bound, {"p": bad}, None)
+            for bad in (np.zeros(3), np.zeros((10, 2)), np.array([0.0, 1.0, math.nan, 2.0]), np.zeros(0))
+        ),
+        *((epsilon_lower_bound, {"confidence": confidence}, None) for confidence in (1.0, 0.0)),
+        *((epsilon_lower_bound, {"delta": delta}, None) for delta in (1.0, -0.1)),
+        *((delta_lower_bound, {"epsilon": epsilon}, None) for epsilon in (-1.0, math.inf)),
+        (delta_lower_bound, {"epsilon": 1.0, "confidence": 1.0}, None),
+        *((curve_bound, {name: 0.0}, name) for name in ("epsilon", "delta")),
+        *((curve_bound, {name: 1.0}, name) for name in ("delta", "confidence")),
+    ],
+)
+def test_unusable_samples_and_impossible_claims_are_refused(measure, arguments: dict, told: str | None) -> None:
+    assert epsilon_lower_bound(np.zeros(4), np.ones(4))[0] == 0  # four runs are enough to show nothing
+    with pytest.raises(InputError, match=told):
+        measure(**{"p": np.zeros(10), "q": np.zeros(10)} | arguments)
 
 
-@pytest.mark.parametrize("arguments", [{"confidence": 1.0}, {"confidence": 0.0}, {"delta": 1.0}, {"delta": -0.1}])
-def test_impossible_confidence_and_delta_are_refused(arguments: dict) -> None:
-    with pytest.raises(InputError):
-        epsilon_lower_bound(np.zeros(10), np.zeros(10), **arguments)
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        *(({"runs": runs}, "runs") for runs in (3, 4.5, -1)),
+        *(({"epsilon": epsilon}, "epsilon") for epsilon in (-0.1, math.nan, math.inf)),
+    ],
+)
+def test_an_impossible_audit_is_refused_before_it_draws(change: dict, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        audit(pytest.fail, pytest.fail, identity, **{"epsilon": 1.0, "runs": 1000} | change)
 
 
 def test_power_at_a_known_delta() -> None:
@@ -159,45 +171,14 @@ def test_rare_events_that_never_occur_elsewhere_are_found() -> None:
     assert delta_lower_bound(q, p, epsilon=1.0)[0] == delta_lower_bound(p, q, epsilon=1.0)[0]
 
 
-def test_the_bound_exceeds_a_true_delta_as_rarely_as_promised() -> None:
-    rng = np.random.default_rng(7)
-    truth = 0.6 - math.exp(0.2) * 0.4  # randomised response that tells the bit six times in ten
-    alarms = sum(
-        delta_lower_bound(
-            (rng.random(500) < 0.6).astype(float), (rng.random(500) < 0.4).astype(float), epsilon=0.2, confidence=0.9
-        )[0]
-        > truth
-        for _ in range(400)
-    )
-    assert alarms <= 58  # 40 + 3 standard deviations
+def on_the_curve(p: np.ndarray, q: np.ndarray, **changes: object) -> AuditResult:
+    known = {"epsilon": 1.0, "delta": 1e-6, "runs": len(p), "confidence": 0.999, "curve": curve}
+    return audit(lambda _: p, lambda _: q, identity, **known | changes)
 
 
-@pytest.mark.parametrize("arguments", [{"epsilon": -1.0}, {"epsilon": math.inf}, {"epsilon": 1.0, "confidence": 1.0}])
-def test_impossible_epsilons_are_refused(arguments: dict) -> None:
-    with pytest.raises(InputError):
-        delta_lower_bound(np.zeros(10), np.zeros(10), **arguments)
-
-
-MU = gaussian.mu(1.0, 1e-6)
-
-
-def curve(epsilon: float) -> float:
-    """Of the noise that claims (1, 1e-6)."""
-    return float(gaussian.delta(epsilon, MU))
-
-
-def on_the_curve(p: np.ndarray, q: np.ndarray, confidence: float = 0.999) -> AuditResult:
-    known = {"epsilon": 1.0, "delta": 1e-6, "runs": len(p), "confidence": confidence}
-    return audit(lambda _: p, lambda _: q, lambda outputs: outputs, **known, curve=curve)
-
-
-@given(
-    unlikely=st.floats(0.02, 0.6), epsilon=st.floats(0.0, 1.0), mu=st.floats(0.05, 1.5), confidence=st.floats(0.5, 0.99)
-)
+@given(st.floats(0.02, 0.6), st.floats(0.0, 1.0), st.floats(0.05, 1.5), st.floats(0.5, 0.99))
 @settings(derandomize=True)
-def test_a_claim_that_just_holds_is_exceeded_as_rarely_as_promised(
-    unlikely: float, epsilon: float, mu: float, confidence: float
-) -> None:
+def test_a_claim_that_just_holds_is_exceeded_as_rarely_as_promised(unlikely, epsilon, mu, confidence) -> None:
     """By the joint law of both counts, for an event that has all of the claimed delta; nothing is simulated."""
     runs, delta = 400, float(gaussian.delta(epsilon, mu))
     likely = min(1.0, math.exp(epsilon) * unlikely + delta)
@@ -205,7 +186,7 @@ def test_a_claim_that_just_holds_is_exceeded_as_rarely_as_promised(
         delta = 1.0 - math.exp(epsilon) * unlikely
         assume(delta > 0)
     hits = np.arange(runs + 1)
-    low, high = module._probabilities(hits, hits, runs, runs, confidence)
+    low, high = audits._probabilities(hits, hits, runs, runs, confidence)
     alarms = low[:, None] - math.exp(epsilon) * high > delta
     law = stats.binom.pmf(hits, runs, likely)[:, None] * stats.binom.pmf(hits, runs, unlikely)
     assert law[alarms].sum() <= 1 - confidence
@@ -226,7 +207,7 @@ def test_the_first_half_chooses_and_the_second_is_tested() -> None:
 def test_what_is_shown_at_the_point_is_that_of_its_counts() -> None:
     rng = np.random.default_rng(9)
     p, q = ((rng.random(5000) < part).astype(float) for part in (0.55, 0.4))
-    point, event = module.curve_point(p, q, curve, epsilon=1.0, delta=1e-6, confidence=0.99)
+    point, event = curve_bound(p, q, confidence=0.99)
     likely, unlikely = (p[2500:], q[2500:]) if event.endswith("P") else (1 - q[2500:], 1 - p[2500:])
     low = stats.binomtest(int(likely.sum()), 2500).proportion_ci(0.99).low
     high = stats.binomtest(int(unlikely.sum()), 2500).proportion_ci(0.99).high
@@ -255,35 +236,29 @@ def test_noise_that_is_clipped_gives_itself_away_in_the_tail() -> None:
 def test_a_stated_claim_that_is_less_than_the_curve_is_tested_too() -> None:
     """As where an epsilon of a quarter is stated beside noise for the whole."""
     rng = np.random.default_rng(12)
-    samples = rng.normal(MU, 1, 100_000), rng.normal(0, 1, 100_000)
-    known = {"delta": 1e-6, "runs": 100_000, "confidence": 0.999, "curve": curve}
-    result = audit(lambda _: samples[0], lambda _: samples[1], lambda outputs: outputs, epsilon=0.25, **known)
+    result = on_the_curve(rng.normal(MU, 1, 100_000), rng.normal(0, 1, 100_000), epsilon=0.25)
     assert not result.passed
     assert (result.point.epsilon, result.point.claimed) == (0.25, 1e-6)
 
 
 @given(st.floats(0.01, 0.99), st.floats(0.0, 1.0), st.sampled_from([1e-9, 1e-6, 1e-2]), st.floats(0.1, 4.0))
 @settings(derandomize=True)
-def test_an_equivalent_epsilon_is_that_of_gaussian_noise(
-    fainter: float, at: float, delta: float, epsilon: float
-) -> None:
+def test_an_equivalent_epsilon_is_that_of_gaussian_noise(fainter, at, delta, epsilon) -> None:
     own = gaussian.mu(epsilon, delta)
     claimed, shown = (float(gaussian.delta(at * epsilon, mu)) for mu in (own, fainter * own))
     assume(shown > 1e-11)
     assume(claimed < 1 - 1e-11)
-    bound = module.equivalent_epsilon(CurvePoint(at * epsilon, claimed, shown), epsilon=epsilon, delta=delta)
+    bound = audits.equivalent_epsilon(CurvePoint(at * epsilon, claimed, shown), epsilon=epsilon, delta=delta)
     assert bound == pytest.approx(gaussian.epsilon(delta, fainter * own), rel=1e-4, abs=1e-6)
     assert bound <= epsilon
     swapped = CurvePoint(at * epsilon, shown, claimed)
-    assert module.equivalent_epsilon(swapped, epsilon=epsilon, delta=delta) > epsilon
+    assert audits.equivalent_epsilon(swapped, epsilon=epsilon, delta=delta) > epsilon
 
 
 def test_claims_of_huge_epsilons_are_tested_where_they_can_be() -> None:
     rng, mu = np.random.default_rng(13), gaussian.mu(1000.0, 1e-6)
     samples = [rng.normal(mean, 1, 10_000) for mean in (mu, 0.0)]
-    known = {"epsilon": 1000.0, "delta": 1e-6, "runs": 10_000, "confidence": 0.999}
-    curve = GaussianCurve(mu).delta
-    result = audit(lambda _: samples[0], lambda _: samples[1], lambda outputs: outputs, **known, curve=curve)
+    result = on_the_curve(*samples, epsilon=1000.0, curve=GaussianCurve(mu).delta)
     assert result.point.claimed == 1.0
     assert 0 < result.lower_bound < gaussian.epsilon(1e-6, gaussian.mu(0.0, 0.9999))  # by 5,000 runs of either side
 
@@ -291,21 +266,14 @@ def test_claims_of_huge_epsilons_are_tested_where_they_can_be() -> None:
 @pytest.mark.parametrize("claimed", [0.0, 1e-300, 0.5, 1.0])
 def test_points_of_any_claim_have_an_equivalent(claimed: float) -> None:
     known = {"epsilon": 1.0, "delta": 1e-6}
-    assert module.equivalent_epsilon(CurvePoint(0.0, claimed, 0.0), **known) == 0
-    bound = module.equivalent_epsilon(CurvePoint(0.0, claimed, 0.9), **known)
+    assert audits.equivalent_epsilon(CurvePoint(0.0, claimed, 0.0), **known) == 0
+    bound = audits.equivalent_epsilon(CurvePoint(0.0, claimed, 0.9), **known)
     assert math.isfinite(bound)
     assert (bound > 1) == (claimed < 0.9)
 
 
-@pytest.mark.parametrize("arguments", [{"epsilon": 0.0}, {"delta": 0.0}, {"delta": 1.0}, {"confidence": 1.0}])
-def test_impossible_claims_of_a_curve_are_refused(arguments: dict) -> None:
-    known = {"epsilon": 1.0, "delta": 1e-6, "confidence": 0.9, **arguments}
-    with pytest.raises(InputError, match=f"{next(iter(arguments))}"):
-        module.curve_point(np.zeros(10), np.zeros(10), curve, **known)
-
-
 MECHANISMS = audited_mechanisms()
-RUNS = 200_000
+RUNS = 100_000  # the weakest bound found is 0.71 of the claim, and 1.16 of it for a twin
 
 
 @pytest.fixture(scope="module", params=sorted(MECHANISMS))
@@ -313,16 +281,13 @@ def verdict(request: pytest.FixtureRequest) -> Verdict:
     return judge(MECHANISMS[request.param], runs=RUNS)
 
 
-def test_the_claim_stands_and_is_nearly_reached(verdict: Verdict) -> None:
+def test_the_claim_stands_is_nearly_reached_and_every_broken_twin_is_refuted(verdict: Verdict) -> None:
     claim = verdict.audited.epsilon
     assert claim / 2 < verdict.result.lower_bound <= claim
     assert verdict.result.passed
-
-
-def test_every_broken_twin_is_refuted(verdict: Verdict) -> None:
     assert len(verdict.twins) >= 2
     for mistake, result in verdict.twins:
-        assert result.lower_bound > verdict.audited.epsilon, mistake
+        assert result.lower_bound > claim, mistake
     assert verdict.as_expected
 
 
@@ -338,18 +303,11 @@ def test_the_catalogue_covers_every_mechanism_and_mistake() -> None:
 
 @pytest.mark.parametrize("name", sorted(MECHANISMS))
 def test_equal_inputs_show_nothing(name: str) -> None:
-    case = MECHANISMS[name]
+    case, known = MECHANISMS[name], {"runs": RUNS, "confidence": CONFIDENCE}
     for side in (0, 1):
-        first, second = (NoiseBits(9, f"null {name} {side}", copy) for copy in (0, 1))
-        result = audit(
-            lambda n, side=side, bits=first: case.sample(side, bits, n),
-            lambda n, side=side, bits=second: case.sample(side, bits, n),
-            case.statistic,
-            epsilon=case.epsilon,
-            runs=RUNS,
-            confidence=CONFIDENCE,
-        )
-        assert result.lower_bound < 0.02
+        bits = [NoiseBits(9, f"null {name} {side}", copy) for copy in (0, 1)]
+        copies = [lambda n, side=side, own=own: case.sample(side, own, n) for own in bits]
+        assert audit(*copies, case.statistic, epsilon=case.epsilon, **known).lower_bound < 0.02
 
 
 def test_both_sides_of_every_audit_have_noise_of_their_own() -> None:
@@ -357,7 +315,7 @@ def test_both_sides_of_every_audit_have_noise_of_their_own() -> None:
     drawn: list[tuple[int, float]] = []
 
     def sample(side: int, bits: NoiseBits, runs: int) -> Floats:
-        drawn.append((side, *discrete_laplace.sample_discrete_laplace(bits, 10**9, 1).tolist()))
+        drawn.append((side, *discrete.sample_discrete_laplace(bits, 10**9, 1).tolist()))
         return np.zeros((runs, 1))
 
     def statistic(outputs: Floats) -> Floats:

@@ -87,19 +87,16 @@ def test_norms_of_gaussian_noise_have_the_quantiles_of_chi(entries):
         assert expected <= found / 1e6 <= expected * 1.002
 
 
-@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
-def test_norms_of_little_noise_are_those_of_all_its_values(kind):
-    k, mass = law(kind, 0.6)
-    some = slice(400 - 14, 400 + 15)
-    k, mass = k[some], mass[some]
-    norms = [math.hypot(*values) for values in itertools.product(k, repeat=3)]
-    weights = [np.prod(values) for values in itertools.product(mass, repeat=3)]
+@pytest.mark.parametrize(("kind", "tail"), [("laplace", laplace_tail), ("gaussian", gaussian_tail)])
+def test_norms_of_little_noise_are_those_of_all_its_values(kind, tail):
+    k, mass = (values[400 - 14 : 400 + 15] for values in law(kind, 0.6))
+    norms = np.array([math.hypot(*values) for values in itertools.product(k, repeat=3)])
+    weights = np.array([math.prod(values) for values in itertools.product(mass, repeat=3)])
     order = np.argsort(norms)[::-1]
-    beyond = np.cumsum(np.array(weights)[order])
+    beyond = np.cumsum(weights[order])
     for share in (0.1, 1e-3, 1e-6):
-        least = np.array(norms)[order][np.searchsorted(beyond, share)]  # exceeded with `share` at most
-        found = norm_reach((laplace_tail if kind == "laplace" else gaussian_tail)(0.6), 3, share)
-        assert least <= found <= least * 1.01 + 1e-9
+        least = norms[order][np.searchsorted(beyond, share)]  # exceeded with `share` at most
+        assert least <= norm_reach(tail(0.6), 3, share) <= least * 1.01 + 1e-9
 
 
 def test_laplace_norms_are_those_of_draws():
@@ -144,14 +141,17 @@ def test_released_noise_stays_within_its_reaches(noise):
     assert min(out) >= 10
 
 
-@pytest.mark.parametrize("entries", [0, -1, 1.5])
-def test_a_norm_needs_an_entry(entries):
-    with pytest.raises(InputError, match=r"entries.*1"):
-        norm_reach(laplace_tail(1.0), entries, 1e-6)
-
-
-def test_what_is_no_probability_is_refused():
-    with pytest.raises(InputError, match=r"0.*1"):
-        norm_reach(laplace_tail(1.0), 3, 0.0)
-    with pytest.raises(InputError, match=r"0.*1"):
-        entry_reach(laplace_tail(1.0), 1.0)
+@pytest.mark.parametrize(
+    ("refused", "told"),
+    [
+        *(
+            (lambda entries=entries: norm_reach(laplace_tail(1.0), entries, 1e-6), r"entries.*1")
+            for entries in (0, -1, 1.5)
+        ),
+        (lambda: norm_reach(laplace_tail(1.0), 3, 0.0), r"0.*1"),
+        (lambda: entry_reach(laplace_tail(1.0), 1.0), r"0.*1"),
+    ],
+)
+def test_a_norm_needs_an_entry_and_a_reach_a_probability(refused, told):
+    with pytest.raises(InputError, match=told):
+        refused()

@@ -71,15 +71,10 @@ def test_a_published_placement_reads_back():
         assert found == placement.config(partition)
 
 
-def test_a_node_that_knows_its_parties_asks_for_no_placement():
-    config = {"partition-id": 0, "holdings": "its own"}
-    assert node_config(Context(RUN, 1, config, RecordDict(), {})) == config
-    assert node_config(Context(RUN, 1, {}, RecordDict(), {})) == {}
-
-
 @pytest.mark.usefixtures("flower_process")
 def test_without_a_published_placement_a_configuration_is_what_it_is():
-    assert node_config(Context(RUN, 1, {"partition-id": 0}, RecordDict(), {})) == {"partition-id": 0}
+    for config in ({"partition-id": 0, "holdings": "its own"}, {}, {"partition-id": 0}):
+        assert node_config(Context(RUN, 1, config, RecordDict(), {})) == config
 
 
 def test_nodes_of_consecutive_parties_are_told_of_their_company():
@@ -181,14 +176,10 @@ def test_a_new_world_forgets_what_was_under_way(grid):
     assert grid.served == ()
 
 
-def test_messages_say_whom_they_are_for_and_how_long_they_count(grid):
-    message = grid.create_message(RecordDict(), "query.a", 3, "group")
-    known = message.metadata
+def test_messages_say_whom_they_are_for_and_a_local_run_has_no_description_until_one_is_set(grid):
+    known = grid.create_message(RecordDict(), "query.a", 3, "group").metadata
     assert (known.dst_node_id, known.message_type, known.group_id, known.ttl) == (3, "query.a", "group", DEFAULT_TTL)
     assert grid.create_message(RecordDict(), "query.a", 3, "", ttl=5.0).metadata.ttl == 5.0
-
-
-def test_a_local_run_has_no_description_until_one_is_set(grid):
     with pytest.raises(RuntimeError, match="which"):
         _ = grid.run
     described = Run.create_empty(7)
@@ -199,14 +190,20 @@ def test_a_local_run_has_no_description_until_one_is_set(grid):
 CONTEXT = Context(1, 1, {}, RecordDict(), {})
 
 
+def asked(kind):
+    return InlineGrid("parties.app:app").create_message(RecordDict(), f"query.{kind}", 5, "")
+
+
 @pytest.fixture
 def message():
-    return InlineGrid("parties.app:app").create_message(RecordDict(), "query.votes", 1, "")
+    return asked("votes")
 
 
-def test_an_answer_passes_as_it_is(message):
-    answer = Message(RecordDict(), reply_to=message)
-    assert handle(lambda *given: answer if given == (message, CONTEXT) else None, message, CONTEXT) is answer
+def failing(error):
+    def app(message, context):
+        raise error
+
+    return app
 
 
 @pytest.mark.parametrize(
@@ -219,21 +216,17 @@ def test_an_answer_passes_as_it_is(message):
     ],
 )
 def test_an_exception_becomes_an_error_reply_of_one_line(message, error, reason):
-    def app(message, context):
-        raise error
-
-    reply = handle(app, message, CONTEXT)
+    reply = handle(failing(error), message, CONTEXT)
     assert reply.has_error()
     assert (reply.error.code, reply.error.reason) == (ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason)
     assert reply.metadata.reply_to_message_id == message.metadata.message_id
 
 
-def test_what_ends_the_process_is_no_failure_of_an_app(message):
-    def app(message, context):
-        raise KeyboardInterrupt
-
+def test_an_answer_passes_as_it_is_and_what_ends_the_process_is_no_failure_of_an_app(message):
+    answer = Message(RecordDict(), reply_to=message)
+    assert handle(lambda *given: answer if given == (message, CONTEXT) else None, message, CONTEXT) is answer
     with pytest.raises(KeyboardInterrupt):
-        handle(app, message, CONTEXT)
+        handle(failing(KeyboardInterrupt()), message, CONTEXT)
 
 
 class Slow(QueueGrid):
@@ -262,16 +255,18 @@ def test_all_replies_are_waited_for_and_each_is_heard_of():
     replies = list(grid.send_and_receive(messages))
     answered = {reply.metadata.reply_to_message_id for reply in replies}
     assert answered == {message.metadata.message_id for message in messages}
-    assert heard == [(1, 4), (2, 4), (3, 4), (4, 4)]
-
-
-def test_another_world_is_counted_from_the_start():
-    heard = []
-    grid, messages = opened(heard)
-    list(grid.send_and_receive(messages[:3]))
-    grid.assign(Placement(2, 1, SYNTHETIC, 1))
+    grid.assign(Placement(2, 1, SYNTHETIC, 1))  # another world is counted from the start
     list(grid.send_and_receive([grid.create_message(RecordDict(), "query.a", 1, "")]))
-    assert heard == [(1, 3), (2, 3), (3, 3), (1, 1)]
+    assert heard == [(1, 4), (2, 4), (3, 4), (4, 4), (1, 1)]
+    assert [list(grid.send_and_receive([], timeout=timeout)) for timeout in (None, 0)] == [[], []]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("wanted", [None, 5])
+def test_cohorts_suit_the_workers_of_the_grid(workers, wanted):
+    grid, _ = opened()
+    grid.workers = workers
+    assert grid.cohort(1000, wanted, 16) == cohort_size(1000, workers, wanted, 16)
 
 
 def test_a_time_limit_returns_what_has_arrived():
@@ -281,20 +276,6 @@ def test_a_time_limit_returns_what_has_arrived():
     replies = list(grid.send_and_receive(messages, timeout=0.1))
     assert 0.1 <= time.monotonic() - began < 5
     assert len(replies) == 2
-
-
-def test_nothing_to_send_is_nothing_to_wait_for():
-    grid, _ = opened()
-    assert list(grid.send_and_receive([])) == []
-    assert list(grid.send_and_receive([], timeout=0)) == []
-
-
-@pytest.mark.parametrize("workers", [1, 3])
-@pytest.mark.parametrize("wanted", [None, 5])
-def test_cohorts_suit_the_workers_of_the_grid(workers, wanted):
-    grid, _ = opened()
-    grid.workers = workers
-    assert grid.cohort(1000, wanted, 16) == cohort_size(1000, workers, wanted, 16)
 
 
 def nodes(count):
@@ -319,17 +300,34 @@ def test_scattered_nodes_release_the_bytes_of_inline(make_plan, flower_process):
 
 
 @pytest.mark.usefixtures("flower_process")
-def test_a_node_without_holdings_says_so(monkeypatch, make_plan):
+@pytest.mark.parametrize("published", ["nowhere", "for another run"])
+def test_a_node_without_holdings_says_so(monkeypatch, make_plan, published):
     """As where what is published for the nodes does not reach their machine."""
-    monkeypatch.setattr(Placement, "publish", lambda placement, run: Path("nowhere"))
+    publish = Placement.publish
+    elsewhere = {"nowhere": lambda placement, run: Path("nowhere")}
+    elsewhere["for another run"] = lambda placement, run: publish(placement, run + 1)
+    monkeypatch.setattr(Placement, "publish", elsewhere[published])
     with pytest.raises(QuorumError, match=r"40.*holdings"):
         run(StockGrid(ScatteredGrid(partitions(2))), make_plan(), 20)
 
 
 @pytest.mark.usefixtures("flower_process")
-def test_a_node_without_a_number_cannot_be_used():
-    with pytest.raises(FederationError, match=r"partition-id.*0"):
-        StockGrid(ScatteredGrid([{}])).assign(nodes(1))
+@pytest.mark.parametrize(
+    ("configurations", "error", "told"),
+    [
+        ([{}], FederationError, r"partition-id.*0"),
+        ([{"partition-id": 1}, {"partition-id": 1}, {"partition-id": 0}], InputError, "1"),
+    ],
+)
+def test_nodes_without_a_number_of_their_own_cannot_be_used(configurations, error, told):
+    with pytest.raises(error, match=told):
+        StockGrid(ScatteredGrid(configurations)).assign(nodes(len(configurations) - 1 or 1))
+
+
+@pytest.mark.usefixtures("flower_process")
+def test_more_nodes_than_there_are_cannot_be_asked_for():
+    with pytest.raises(InputError, match=r"engine\.parties_per_node.*1.*200.*4"):
+        StockGrid(ScatteredGrid(partitions(4))).cohort(200, 1, 4096)
 
 
 @pytest.mark.usefixtures("flower_process")
@@ -346,23 +344,10 @@ def test_a_node_that_answers_the_roll_call_with_something_else_ends_the_run(monk
 
 
 @pytest.mark.usefixtures("flower_process")
-def test_two_nodes_with_one_number_end_the_run():
-    with pytest.raises(InputError, match="1"):
-        StockGrid(ScatteredGrid([{"partition-id": 1}, {"partition-id": 1}, {"partition-id": 0}])).assign(nodes(2))
-
-
-@pytest.mark.usefixtures("flower_process")
 def test_absent_nodes_are_named_with_their_number(monkeypatch):
     monkeypatch.setattr(stock, "_PATIENCE", 0.3)
     with pytest.raises(QuorumError, match=r"2.*3.*0\.3"):
         StockGrid(ScatteredGrid(partitions(2))).assign(nodes(3))
-
-
-@pytest.mark.usefixtures("flower_process")
-def test_more_nodes_than_there_are_cannot_be_asked_for():
-    grid = StockGrid(ScatteredGrid(partitions(4)))
-    with pytest.raises(InputError, match=r"engine\.parties_per_node.*1.*200.*4"):
-        grid.cohort(200, 1, 4096)
 
 
 @pytest.mark.usefixtures("flower_process")
@@ -391,36 +376,22 @@ def test_errors_are_told_on_one_line(reason, told):
 
 
 @pytest.mark.usefixtures("flower_process")
-def test_what_is_published_for_another_run_is_not_taken(monkeypatch, make_plan):
-    publish = Placement.publish
-    monkeypatch.setattr(Placement, "publish", lambda placement, run: publish(placement, run + 1))
-    with pytest.raises(QuorumError, match="holdings"):
-        run(StockGrid(ScatteredGrid(partitions(2))), make_plan(), 20)
-
-
-@pytest.mark.usefixtures("flower_process")
 def test_a_message_cannot_say_what_a_node_serves(make_plan):
     # The configuration of the run comes from the aggregator, like its messages: neither may name holdings.
     context = Context(RUN, 5, {"partition-id": 0}, RecordDict(), {"holdings": SYNTHETIC.to_json()})
-    message = InlineGrid("parties.app:app").create_message(RecordDict(), "query.votes", 5, "")
-    assert handle(app, message, context).error.reason == "the node's configuration lacks 'holdings'"
+    assert handle(app, asked("votes"), context).error.reason == "the node's configuration lacks 'holdings'"
 
 
 @pytest.mark.usefixtures("flower_process")
 def test_what_fails_when_rows_are_loaded_is_told_in_a_simulation(monkeypatch):
-    def unreadable(reference):
-        raise InputError("row 3 holds 'secret'")
-
-    monkeypatch.setattr(holdings, "provider_of", unreadable)
+    monkeypatch.setattr(holdings, "provider_of", lambda reference: failing(InputError("row 3 holds 'secret'"))(0, 0))
     context = Context(RUN, 5, Placement(1, 1, SYNTHETIC, 1).config(0), RecordDict(), {})
-    message = InlineGrid("parties.app:app").create_message(RecordDict(), f"query.{PREPARE}", 5, "")
-    assert handle(app, message, context).error.reason == "row 3 holds 'secret'"
+    assert handle(app, asked(PREPARE), context).error.reason == "row 3 holds 'secret'"
 
 
 @pytest.mark.usefixtures("flower_process")
 @pytest.mark.parametrize("config", [{"partition-id": "x"}, {"partition-id": 0, "num-partitions": "many"},
                                     {"partition-id": float("inf")}])  # fmt: skip
 def test_a_partition_that_is_no_number_is_refused(config):
-    message = InlineGrid("parties.app:app").create_message(RecordDict(), f"query.{ROLL_CALL}", 5, "")
     with pytest.raises(InputError, match="partition-id"):
-        present(message, Context(RUN, 5, config, RecordDict(), {}))
+        present(asked(ROLL_CALL), Context(RUN, 5, config, RecordDict(), {}))

@@ -16,13 +16,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise.additive import AdditiveMechanism, calibrate, calibrate_laplace
 from federation.mechanisms.sums import shares
-from federation.secure_aggregation import masks as keys
-from federation.secure_aggregation import masks as shamir
+from federation.secure_aggregation import masks
 from federation.secure_aggregation.masks import (
     CHUNKS,
     MOST_STEPS,
@@ -94,8 +94,6 @@ def test_the_bound_of_laplace_shares_beside_their_exact_tail() -> None:
 
 
 def test_the_bound_of_gaussian_shares_beside_its_exact_tail() -> None:
-    from scipy.stats import norm
-
     mechanism = by_kind("discrete_gaussian")
     exact = mechanism.grid_scale * norm.isf(2.0**-101)
     assert exact < noise_bound(mechanism, 30, 30, 1) < 1.1 * exact
@@ -121,10 +119,10 @@ def test_noise_takes_its_room_beside_the_values() -> None:
         require_room(room / 100 * (1 + 1e-9), wide, 25, 100, 3)
 
 
-@pytest.mark.parametrize("values", [[0.5], [2.0**62 + 2**10], [-(2.0**63)], [np.nan], [np.inf]])
-def test_what_is_not_whole_or_too_large_is_refused(values: list[float]) -> None:
+@pytest.mark.parametrize("value", [0.5, 2.0**62 + 2**10, -(2.0**63), np.nan, np.inf])
+def test_what_is_not_whole_or_too_large_is_refused(value: float) -> None:
     with pytest.raises(InputError, match=r"2.*62"):
-        encoded(np.array(values))
+        encoded(np.array([value]))
 
 
 ONE, OTHER = bytes(32), bytes(31) + b"\1"
@@ -132,60 +130,57 @@ ONE, OTHER = bytes(32), bytes(31) + b"\1"
 
 def test_both_sides_have_the_same_keys() -> None:
     first, second = X25519PrivateKey.generate(), X25519PrivateKey.generate()
-    common = keys.shared(first, keys.public(second))
-    assert common == keys.shared(second, keys.public(first))
-    assert keys.mask_key(common, ONE, 3, 9) == keys.mask_key(common, ONE, 9, 3)
-    there, back = keys.letter_keys(common, ONE, 3, 9)
+    common = masks.shared(first, masks.public(second))
+    assert common == masks.shared(second, masks.public(first))
+    assert masks.mask_key(common, ONE, 3, 9) == masks.mask_key(common, ONE, 9, 3)
+    there, back = masks.letter_keys(common, ONE, 3, 9)
     assert there != back
-    assert keys.letter_keys(common, ONE, 9, 3) == (back, there)
+    assert masks.letter_keys(common, ONE, 9, 3) == (back, there)
+    assert masks.shared(first, bytes(32)) is None  # a key that gives nothing secret
+
+
+def test_letters_open_for_their_ends_only() -> None:
+    letter = masks.sealed(ONE, 3, 9, b"shares")
+    assert masks.opened(ONE, 3, 9, letter) == b"shares"
+    for key, *ends, sent in [(ONE, 9, 3, letter), (OTHER, 3, 9, letter), (ONE, 3, 9, letter[:-1] + b"x")]:
+        assert masks.opened(key, *ends, sent) is None
 
 
 def test_numbers_uses_and_plans_make_other_keys() -> None:
     found = {
-        keys.mask_key(ONE, ONE, 3, 9),
-        keys.mask_key(ONE, ONE, 3, 10),
-        keys.mask_key(ONE, ONE, 4, 9),
-        keys.mask_key(ONE, OTHER, 3, 9),
-        *keys.letter_keys(ONE, ONE, 3, 9),
-        *keys.letter_keys(ONE, OTHER, 3, 9),
-        keys.derived(ONE, ONE, "self"),
-        keys.derived(ONE, ONE, "masks"),
+        masks.mask_key(ONE, ONE, 3, 9),
+        masks.mask_key(ONE, ONE, 3, 10),
+        masks.mask_key(ONE, ONE, 4, 9),
+        masks.mask_key(ONE, OTHER, 3, 9),
+        *masks.letter_keys(ONE, ONE, 3, 9),
+        *masks.letter_keys(ONE, OTHER, 3, 9),
+        masks.derived(ONE, ONE, "self"),
+        masks.derived(ONE, ONE, "masks"),
     }
     assert len(found) == 10
-
-
-def test_a_key_that_gives_nothing_secret() -> None:
-    assert keys.shared(X25519PrivateKey.generate(), bytes(32)) is None
-
-
-def test_letters_open_for_their_ends_only() -> None:
-    letter = keys.sealed(ONE, 3, 9, b"shares")
-    assert keys.opened(ONE, 3, 9, letter) == b"shares"
-    assert keys.opened(ONE, 9, 3, letter) is None
-    assert keys.opened(OTHER, 3, 9, letter) is None
-    assert keys.opened(ONE, 3, 9, letter[:-1] + b"x") is None
 
 
 def test_signatures_are_for_one_step_of_one_party() -> None:
     key = Ed25519PrivateKey.generate()
     own = key.public_key().public_bytes_raw()
-    said = keys.signature(key, ONE, "live", 3, b"content")
-    assert keys.signed(own, said, ONE, "live", 3, b"content")
-    for digest, use, party, content in [
-        (OTHER, "live", 3, b"content"),
-        (ONE, "sent", 3, b"content"),
-        (ONE, "live", 4, b"content"),
-        (ONE, "live", 3, b"other"),
+    said = masks.signature(key, ONE, "live", 3, b"content")
+    assert masks.signed(own, said, ONE, "live", 3, b"content")
+    for changes in [
+        {"digest": OTHER},
+        {"use": "sent"},
+        {"party": 4},
+        {"content": b"other"},
+        {"key": b"\xff" * 32},
+        {"said": b""},
     ]:
-        assert not keys.signed(own, said, digest, use, party, content)
-    assert not keys.signed(b"\xff" * 32, said, ONE, "live", 3, b"content")
-    assert not keys.signed(own, b"", ONE, "live", 3, b"content")
+        known = {"key": own, "said": said, "digest": ONE, "use": "live", "party": 3, "content": b"content"}
+        assert not masks.signed(*(known | changes).values())
 
 
 def test_masks_are_uniform_words() -> None:
-    words = keys.stream(ONE, 100_000)
+    words = masks.stream(ONE, 100_000)
     assert words.dtype == np.uint64
-    assert (keys.stream(ONE, 10) == words[:10]).all()
+    assert (masks.stream(ONE, 10) == words[:10]).all()
     high = np.bincount((words >> np.uint64(60)).astype(int), minlength=16)
     assert ((high - 6250) ** 2 / 6250).sum() < 45
 
@@ -213,7 +208,7 @@ def test_shares_are_values_of_polynomials_as_python_computes_them(threshold: int
         drawn["uniform"] = np.random.default_rng(0).integers(0, PRIME, count)
         return drawn["uniform"]
 
-    monkeypatch.setattr(shamir, "_uniform", kept)
+    monkeypatch.setattr(masks, "_uniform", kept)
     secret, shares = b"\xff" * 32, threshold + 2
     values = split([secret], threshold, shares, bytes(32))[0].view("<u4")
     whole = int.from_bytes(secret, "little")
@@ -236,14 +231,14 @@ def test_many_secrets_at_once_each_from_other_places() -> None:
 def test_fewer_shares_fit_every_secret() -> None:
     # Through t - 1 points and any value at 0 there is one polynomial: the last share decides the secret, one to one.
     parts = split([bytes(32)], 3, 5, bytes(32))[0].view("<u4")[:, 0].astype(np.int64)
-    weights = shamir._weights_at_zero(np.array([[1, 2, 3]]))[0]
+    weights = masks._weights_at_zero(np.array([[1, 2, 3]]))[0]
     last = np.arange(0, PRIME, 10**6)
     first = (weights[:2] * parts[:2] % PRIME).sum()
     assert len(np.unique((first + weights[2] * last % PRIME) % PRIME)) == len(last)
 
 
 def test_coefficients_are_uniform_and_below_the_prime() -> None:
-    drawn = shamir._uniform(bytes(32), 100_000)
+    drawn = masks._uniform(bytes(32), 100_000)
     assert drawn.min() >= 0
     assert drawn.max() < PRIME
     counts = np.bincount(drawn // (PRIME // 16 + 1), minlength=16)
@@ -256,8 +251,8 @@ def test_the_prime_itself_is_no_coefficient_and_what_is_refused_is_drawn_again(m
         drawn[:70] = 2**32 - 1  # the prime, when it is halved
         return drawn.view("<u8")
 
-    monkeypatch.setattr(shamir, "stream", stream)
-    assert shamir._uniform(bytes(32), 10).tolist() == [place // 2 for place in range(70, 80)]
+    monkeypatch.setattr(masks, "stream", stream)
+    assert masks._uniform(bytes(32), 10).tolist() == [place // 2 for place in range(70, 80)]
 
 
 def test_what_is_no_secret_is_none() -> None:

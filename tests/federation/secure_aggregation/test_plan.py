@@ -19,13 +19,12 @@ import pytest
 
 from federation.contract.errors import InputError
 from federation.contract.trust import TrustTerms
-from federation.secure_aggregation import plan as thresholds
+from federation.secure_aggregation import plan as module
 from federation.secure_aggregation.plan import (
     ADVERSARY,
     KEY,
     MOST_NUMBERS,
     SAID,
-    Neighbourhood,
     Roster,
     Servers,
     SumPlan,
@@ -38,18 +37,33 @@ from federation.secure_aggregation.plan import (
 )
 
 ROSTER = Roster(tuple(bytes([number]) * KEY for number in range(20)))
-PLAN = planned("00" * 32, ROSTER, 5, TrustTerms(len(ROSTER), 0.8), 0.1)
+TERMS = SumTerms(ROSTER, TrustTerms(len(ROSTER)))
 
 
-def test_a_plan_counts_the_shares_of_those_who_do_not_collude() -> None:
+def plan_of(roster: Roster, absent: float, quorum: float = 0.8, second: bytes = b"", **terms) -> SumPlan:
+    return planned("00" * 32, roster, 5, TrustTerms(len(roster), quorum, **terms), absent, second)
+
+
+PLAN = plan_of(ROSTER, 0.1)
+
+
+def test_a_plan_counts_the_shares_of_those_who_do_not_collude_and_has_its_own_digest() -> None:
     assert (PLAN.parties, PLAN.least, PLAN.colluding, PLAN.contributors) == (20, 16, 2, 14)
     assert (PLAN.neighbours, PLAN.threshold) == (19, 11)
-    SumTerms(ROSTER, TrustTerms(len(ROSTER))).require(PLAN)
+    assert plan_of(ROSTER, 0.1).digest != PLAN.digest
 
 
-def test_each_plan_has_its_own_digest() -> None:
-    assert planned("00" * 32, ROSTER, 5, TrustTerms(len(ROSTER), 0.8), 0.1).digest != PLAN.digest
-    assert SumPlan.read(PLAN.packed()) == PLAN
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"contributors": 13, "threshold": 12},  # more noise and a higher threshold
+        {"colluding": 3, "contributors": 13},
+        {"contributors": 5},  # a quarter of the parties
+    ],
+)
+def test_a_party_allows_what_is_stricter_than_its_own_configuration(changed: dict) -> None:
+    TERMS.require(replace(PLAN, **changed))
 
 
 @pytest.mark.parametrize(
@@ -69,25 +83,20 @@ def test_each_plan_has_its_own_digest() -> None:
 )
 def test_a_party_refuses_what_its_own_configuration_does_not_allow(plan: SumPlan, said: str | None) -> None:
     with pytest.raises(InputError, match=said):
-        SumTerms(ROSTER, TrustTerms(len(ROSTER))).require(plan)
-
-
-def test_more_noise_and_a_higher_threshold_are_allowed() -> None:
-    SumTerms(ROSTER, TrustTerms(len(ROSTER))).require(replace(PLAN, contributors=13, threshold=12))
-    SumTerms(ROSTER, TrustTerms(len(ROSTER))).require(replace(PLAN, colluding=3, contributors=13))
-    SumTerms(ROSTER, TrustTerms(len(ROSTER))).require(replace(PLAN, contributors=5))  # a quarter of the parties
+        TERMS.require(plan)
+    with pytest.raises(InputError, match="4"):  # a party may take more of them to collude
+        SumTerms(ROSTER, TrustTerms(len(ROSTER), colluding=0.2)).require(PLAN)
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        {"threshold": 1},
-        {"threshold": 19},
+        {},
+        *({"threshold": threshold} for threshold in (1, 19)),
         {"contributors": 1},
         {"least": 20},
         {"colluding": 0},
-        {"numbers": 1},
-        {"numbers": MOST_NUMBERS},
+        *({"numbers": numbers} for numbers in (1, MOST_NUMBERS)),
     ],
 )
 def test_plans_at_the_ends_of_what_can_be(changed) -> None:
@@ -96,26 +105,18 @@ def test_plans_at_the_ends_of_what_can_be(changed) -> None:
 
 
 def test_with_a_second_server_nobody_has_neighbours_and_absences_are_not_planned_for() -> None:
-    plan = planned("00" * 32, ROSTER, 5, TrustTerms(len(ROSTER), 0.95, servers="two"), 0.1, b"2" * KEY)
+    plan = plan_of(ROSTER, 0.1, 0.95, b"2" * KEY, servers="two")
     assert (plan.neighbours, plan.threshold, plan.contributors, plan.second) == (0, 0, 17, "32" * KEY)
     SumTerms(ROSTER, TrustTerms(len(ROSTER), servers="two"), b"2" * KEY).require(plan)
-
-
-def test_a_party_may_take_more_of_them_to_collude() -> None:
-    with pytest.raises(InputError, match="4"):
-        SumTerms(ROSTER, TrustTerms(len(ROSTER), colluding=0.2)).require(PLAN)
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        {"contributors": 0},
-        {"contributors": 17},
-        {"threshold": 0},
-        {"threshold": 20},
+        *({"contributors": contributors} for contributors in (0, 17)),
+        *({"threshold": threshold} for threshold in (0, 20)),
         {"neighbours": 20},
-        {"numbers": 0},
-        {"numbers": MOST_NUMBERS + 1},
+        *({"numbers": numbers} for numbers in (0, MOST_NUMBERS + 1)),
         {"colluding": -1},
         {"least": 21},
         {"second": "11" * 32},
@@ -130,41 +131,19 @@ def test_impossible_plans_are_refused(changed) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"{}", b"[1]", b"\xff", PLAN.packed().replace(b'"parties": 20', b'"parties": "20"')]
+    "data",
+    [
+        *(b"", b"{}", b"[1]", b"\xff", PLAN.packed().replace(b'"parties": 20', b'"parties": "20"')),
+        PLAN.packed().replace(b"{", b'{"more": 1, ', 1),
+    ],
 )
 def test_what_is_no_plan_is_refused(data: bytes) -> None:
     with pytest.raises(InputError):
         SumPlan.read(data)
 
 
-def test_unknown_fields_are_refused() -> None:
-    with pytest.raises(InputError):
-        SumPlan.read(PLAN.packed().replace(b"{", b'{"more": 1, ', 1))
-
-
-def test_keys_of_another_size_are_refused() -> None:
-    with pytest.raises(InputError, match="32"):
-        Roster((b"short",))
-
-
-def test_a_quorum_that_planned_absences_break_is_refused() -> None:
-    with pytest.raises(InputError, match=r"quorum.*0\.95.*20.*2"):
-        planned("00" * 32, ROSTER, 5, TrustTerms(len(ROSTER), 0.95), 0.1)
-
-
-def test_two_parties_of_whom_one_may_collude_share_no_noise() -> None:
-    two = Roster(ROSTER.keys[:2])
-    with pytest.raises(InputError, match=r"3.*2"):
-        planned("00" * 32, two, 5, TrustTerms(len(two), 1.0), 0.0)
-
-
-ROSTER_NEIGHBOURS = Roster(tuple(number.to_bytes(KEY, "little") for number in range(80)))
-RING = planned(
-    "00" * 32, ROSTER_NEIGHBOURS, 1, TrustTerms(len(ROSTER_NEIGHBOURS), 0.8, servers="one_semi_honest"), 0.05
-)
-COMPLETE = planned(
-    "00" * 32, Roster(ROSTER_NEIGHBOURS.keys[:7]), 1, TrustTerms(len(Roster(ROSTER_NEIGHBOURS.keys[:7])), 0.8), 0.0
-)
+MANY = Roster(tuple(number.to_bytes(KEY, "little") for number in range(80)))
+RING, COMPLETE = plan_of(MANY, 0.05, servers="one_semi_honest"), plan_of(Roster(MANY.keys[:7]), 0.0)
 
 
 @pytest.mark.parametrize("plan", [RING, COMPLETE])
@@ -179,16 +158,12 @@ def test_neighbours_are_mutual_and_at_mirrored_positions(plan) -> None:
             assert around[other, plan.neighbours - 1 - position] == party
 
 
-def test_they_are_those_who_stand_beside_a_party_in_a_ring() -> None:
+def test_they_are_those_who_stand_beside_a_party_in_a_ring_of_the_plan() -> None:
     assert RING.neighbours < 79
     around = {party: set(near) for party, near in enumerate(neighbours(RING, np.arange(80)).tolist())}
     shared = [len(around[0] & around[other]) for other in range(1, 80)]
     assert sorted(shared)[-2:] == [RING.neighbours - 2] * 2  # of the next on either side all but the two ends
-
-
-def test_another_plan_is_another_ring() -> None:
-    other = replace(RING, nonce="11" * 16)
-    assert neighbours(other, 0).tolist() != neighbours(RING, 0).tolist()
+    assert neighbours(replace(RING, nonce="11" * 16), 0).tolist() != neighbours(RING, 0).tolist()
 
 
 def test_each_kind_is_named_and_one_only_is_believed() -> None:
@@ -218,15 +193,17 @@ ACTIVE = {
 }
 
 
-def found(parties: int, corrupt: float, absent: float, adversary: str, bits: int | None) -> Neighbourhood:
-    return neighbourhood(parties, math.ceil(corrupt * parties), math.ceil(absent * parties), adversary, bits)
-
-
-@pytest.mark.parametrize(("adversary", "table"), [("semi_honest", SEMI_HONEST), ("active", ACTIVE)])
-def test_tables(adversary: str, table: dict) -> None:
-    for (parties, corrupt, absent), wanted in table.items():
-        one = found(parties, corrupt, absent, adversary, 40)
-        assert f"{one.neighbours}/{one.threshold}" == wanted
+@pytest.mark.parametrize(
+    ("adversary", "case", "wanted"),
+    [
+        *(("semi_honest", case, wanted) for case, wanted in SEMI_HONEST.items()),
+        *(("active", case, wanted) for case, wanted in ACTIVE.items()),
+    ],
+)
+def test_tables(adversary: str, case: tuple[int, float, float], wanted: str) -> None:
+    parties, corrupt, absent = case
+    one = neighbourhood(parties, math.ceil(corrupt * parties), math.ceil(absent * parties), adversary, 40)
+    assert f"{one.neighbours}/{one.threshold}" == wanted
 
 
 def exact_tail(others: int, marked: int, drawn: int, above: int) -> Fraction:
@@ -237,11 +214,9 @@ def exact_tail(others: int, marked: int, drawn: int, above: int) -> Fraction:
 
 def does(parties: int, corrupt: int, absent: int, neighbours: int, adversary: str, bits: int) -> tuple | None:
     """The threshold and the three failure probabilities, exactly, if so many neighbours do."""
-    most = next(
-        c
-        for c in range(neighbours + 1)
-        if parties * exact_tail(parties - 1, corrupt, neighbours, c) <= Fraction(1, 2**bits)
-    )
+    least = Fraction(1, 2**bits)
+    chances = (parties * exact_tail(parties - 1, corrupt, neighbours, c) for c in range(neighbours + 1))
+    most, failed = next((c, chance) for c, chance in enumerate(chances) if chance <= least)
     threshold = most + 1 if adversary == "semi_honest" else (2 * neighbours + 2 * most + 2) // 3 + 1
     if threshold > neighbours:
         return None
@@ -249,9 +224,9 @@ def does(parties: int, corrupt: int, absent: int, neighbours: int, adversary: st
     cut = Fraction(parties**2, 2)
     for place in range(neighbours):
         cut *= Fraction(max(0, corrupt + absent - place), parties - place)
-    if gone > Fraction(1, 2**30) or (adversary == "semi_honest" and cut > Fraction(1, 2**bits)):
+    if gone > Fraction(1, 2**30) or (adversary == "semi_honest" and cut > least):
         return None
-    return threshold, parties * exact_tail(parties - 1, corrupt, neighbours, most), gone, cut
+    return threshold, failed, gone, cut
 
 
 @pytest.mark.parametrize(
@@ -290,12 +265,6 @@ def test_few_parties_are_all_neighbours() -> None:
     assert survived == {3: 0, 4: 0, 5: 1, 6: 1, 7: 2, 8: 2, 10: 3, 15: 6, 20: 8}
 
 
-def test_the_bound_of_a_party_is_that_of_the_plan() -> None:
-    one = neighbourhood(1000, 50, 50, "active")
-    assert least_threshold(1000, 50, one.neighbours, "active") == one.threshold
-    assert least_threshold(1000, 100, one.neighbours, "active") > one.threshold
-
-
 @pytest.mark.parametrize(
     ("call", "said"),
     [
@@ -310,6 +279,9 @@ def test_the_bound_of_a_party_is_that_of_the_plan() -> None:
         (lambda: least_threshold(50, 5, 40, "active"), "50"),
         (lambda: least_threshold(100, 10, 51, "active"), "51"),
         (lambda: least_threshold(100, 10, 4, "active"), "4"),
+        (lambda: Roster((b"short",)), "32"),
+        (lambda: plan_of(ROSTER, 0.1, 0.95), r"quorum.*0\.95.*20.*2"),  # which planned absences break
+        (lambda: plan_of(Roster(ROSTER.keys[:2]), 0.0, 1.0), r"3.*2"),  # of whom one may collude
     ],
 )
 def test_what_cannot_be_is_refused(call, said: str | None) -> None:
@@ -320,7 +292,7 @@ def test_what_cannot_be_is_refused(call, said: str | None) -> None:
 @pytest.mark.parametrize(("others", "marked", "drawn"), [(9, 4, 6), (9, 4, 4), (9, 0, 3), (9, 9, 3), (20, 12, 12)])
 def test_tails_by_whole_numbers(others: int, marked: int, drawn: int) -> None:
     exact = [float(exact_tail(others, marked, drawn, above)) for above in range(drawn + 1)]
-    assert thresholds._tails(others, marked, drawn) == pytest.approx(exact, abs=1e-14)
+    assert module._tails(others, marked, drawn) == pytest.approx(exact, abs=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -330,23 +302,23 @@ def test_tails_by_whole_numbers(others: int, marked: int, drawn: int) -> None:
 def test_where_nobody_is_corrupt_the_fewest_neighbours_do(parties, absent, adversary, wanted) -> None:
     one = neighbourhood(parties, 0, absent, adversary)
     assert (one.neighbours, one.threshold) == wanted
-    assert least_threshold(parties, 0, one.neighbours, adversary) == one.threshold
+    assert least_threshold(parties, 0, one.neighbours, adversary) == one.threshold  # the bound of a party
+    one = neighbourhood(1000, 50, 50, "active")
+    assert least_threshold(1000, 50, one.neighbours, "active") == one.threshold
+    assert least_threshold(1000, 100, one.neighbours, "active") > one.threshold
 
 
 def test_bad_places_as_many_as_neighbours_may_cut_the_ring_and_fewer_cannot() -> None:
     exact = Fraction(100**2, 2) * Fraction(math.factorial(6), math.perm(100, 6))
-    assert 2.0 ** thresholds._log_cut(100, 6, 6) == pytest.approx(float(exact), rel=1e-9)
-    assert thresholds._log_cut(100, 5, 6) == -math.inf
+    assert 2.0 ** module._log_cut(100, 6, 6) == pytest.approx(float(exact), rel=1e-9)
+    assert module._log_cut(100, 5, 6) == -math.inf
 
 
-@pytest.mark.parametrize(("parties", "served"), [(100, True), (101, False)])
-def test_who_finds_no_ring_takes_all_others_up_to_a_limit(monkeypatch, parties: int, served: bool) -> None:
-    monkeypatch.setattr(thresholds, "MOST_NEIGHBOURS", 99)
-    if served:
-        assert neighbourhood(parties, 20, 29, "active").neighbours == 99
-    else:
-        with pytest.raises(InputError):
-            neighbourhood(parties, 20, 29, "active")
+def test_who_finds_no_ring_takes_all_others_up_to_a_limit(monkeypatch) -> None:
+    monkeypatch.setattr(module, "MOST_NEIGHBOURS", 99)
+    assert neighbourhood(100, 20, 29, "active").neighbours == 99
+    with pytest.raises(InputError):
+        neighbourhood(101, 20, 29, "active")
 
 
 def test_in_random_rings_hardly_any_party_has_more_corrupt_neighbours() -> None:

@@ -139,7 +139,7 @@ def test_bounds_are_rounded_up(share):
 
 
 @pytest.mark.parametrize(
-    ("reality", "title"), zip(Reality, ("SIMULATION", "SIMULATED PARTIES, REAL NOISE", "REAL"), strict=True)
+    ("reality", "title"), [*zip(Reality, ("SIMULATION", "SIMULATED PARTIES, REAL NOISE", "REAL"), strict=True)]
 )
 def test_the_banner_says_whether_it_is_real(reality, title):
     page = view(found(reality, world(AGGREGATED, promised())))

@@ -47,13 +47,9 @@ def test_it_reads_back_as_what_it_says_and_resolves(own, tmp_path):
     (tmp_path / "first.yaml").write_text(text)
     found = resolve(tmp_path / "first.yaml")
     assert found.data.source == str(own.path)
-    assert [entry.kind for entry in found.protocols] == [
-        "soft_vote", "pooled", "individual", "constant", "noise_free",
-    ]  # fmt: skip
+    kinds = ["soft_vote", "pooled", "individual", "constant", "noise_free"]
+    assert [entry.kind for entry in found.protocols] == kinds
     assert found.data.drop == ("visit",)
-
-
-def test_every_section_is_commented_in_lines_that_can_be_read(own):
     lines = draft(own, wish(group="site")).to_yaml("first.yaml", "init").splitlines()
     assert max(map(len, lines)) <= 120
     for key in ("  source", "  label", "  auxiliary", "  drop", "parties", "protocols", "privacy", "trials"):
@@ -117,20 +113,17 @@ def test_impute_goes_before_the_features_of_a_protocol_that_lacks_it(own, monkey
         assert data.get("features") == (None if "impute" in wanted else ["impute", *wanted])
 
 
-@pytest.mark.parametrize(
-    ("changes", "parties"),
-    [
+def test_parties_that_nobody_counted(own):
+    for changes, parties in (
         ({}, 13),  # six private rows each
         ({"public": "public.csv"}, 18),
         ({"protect": "label"}, 1),
         ({"protect": "label", "trust": "none"}, 10),
         ({"protect": "row", "trust": "none", "parties": 4}, 4),
-    ],
-)
-def test_parties_that_nobody_counted(own, changes, parties):
-    made = draft(own, wish(**changes)).plain
-    assert made["parties"] == {"count": parties}
-    assert made["data"]["auxiliary"] == changes.get("public", 0.25)
+    ):
+        made = draft(own, wish(**changes)).plain
+        assert made["parties"] == {"count": parties}
+        assert made["data"]["auxiliary"] == changes.get("public", 0.25)
 
 
 @pytest.mark.parametrize(
@@ -150,11 +143,8 @@ def test_what_cannot_be_is_told(own, changes, part):
 
 
 def comments(path, *more):
-    lines = [",".join(["said", "y", *more])]
-    lines += [
-        ",".join([f"a song number {i}", "yes" if i % 3 else "no", *(str(i % 7) for _ in more)]) for i in range(90)
-    ]
-    path.write_text("\n".join(lines))
+    rows = [[f"a song number {i}", "yes" if i % 3 else "no", *(str(i % 7) for _ in more)] for i in range(90)]
+    path.write_text("\n".join(map(",".join, [["said", "y", *more], *rows])))
     return profile(path)
 
 

@@ -12,29 +12,27 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from scenarios.settings.guarantees import _told, commented, promises, to_yaml
 from scenarios.settings.loader import parse
-from scenarios.settings.schema import Scenario, resolve
+from scenarios.settings.schema import resolve
 
 LEVELS = [(1.0, 0.0), (2.0, 1e-6), (3.0, 0.0)]  # epsilon and delta
+REAL = {"source": "diabetes"}
 
 
 def promised(*protocols, data=None, parties=None, privacy=None, **top):
     """By variant what is promised and what is sent."""
-    found = promises(
-        resolve(
-            {
-                "data": {"source": "digits", "auxiliary": 100, **(data or {})},
-                "parties": {"count": 4, **(parties or {})},
-                "protocols": [*protocols],
-                "privacy": {"epsilon": [0.5, 2], "delta": 1e-5, **(privacy or {})},
-                **top,
-            }
-        )
-    )
+    document = {
+        "data": {"source": "digits", "auxiliary": 100, **(data or {})},
+        "parties": {"count": 4, **(parties or {})},
+        "protocols": [*protocols],
+        "privacy": {"epsilon": [0.5, 2], "delta": 1e-5, **(privacy or {})},
+    }
+    found = promises(resolve(document | top))
     assert all(set(one) == {"variant", "promise", "sends", "roles"} for one in found)
     return {one["variant"]: (one["promise"], one["sends"]) for one in found}
 
@@ -50,17 +48,15 @@ def test_every_variant_is_told_at_all_epsilons_and_baselines_are_left_out():
 
 
 def test_an_epsilon_that_a_variant_cannot_work_with_is_refused_wherever_it_stands():
-    real = {"source": "diabetes"}
     with pytest.raises(InputError, match=r"0\.01.*12.*20"):
-        promised({"kind": "private_labels", "noise": "unbiased"}, data=real, privacy={"epsilon": [1, 20]})
-    [(promise, _)] = promised({"kind": "private_labels"}, data=real, privacy={"epsilon": [20, 1]}).values()
+        promised({"kind": "private_labels", "noise": "unbiased"}, data=REAL, privacy={"epsilon": [1, 20]})
+    [(promise, _)] = promised({"kind": "private_labels"}, data=REAL, privacy={"epsilon": [20, 1]}).values()
     assert promise == "epsilon 12 or 1, delta 0 for one label (replace); noise is added by each party (local DP)"
 
 
 def test_epsilons_stand_together_where_nothing_else_differs_and_one_that_is_kept_twice_stands_once():
     bags = {"kind": "class_ratio", "noise": "published_dirichlet"}
-    real = {"source": "diabetes"}
-    [(promise, _)] = promised({"kind": "private_labels"}, data=real, privacy={"epsilon": [1, 20, 30]}).values()
+    [(promise, _)] = promised({"kind": "private_labels"}, data=REAL, privacy={"epsilon": [1, 20, 30]}).values()
     assert promise.startswith("epsilon 1 or 12, delta 0 for one label (replace); noise")
     [(promise, _)] = promised(bags, parties={"bags": 2}, privacy={"epsilon": [0.05, 1]}).values()
     assert promise.count("NON-PRIVATE") == 1
@@ -81,15 +77,13 @@ def test_parties_that_make_the_noise_themselves_send_it():
     assert promise.endswith("(distributed DP with secure aggregation)")
 
 
-def test_numbers_that_only_data_could_tell_are_left_out():
+def test_numbers_that_only_data_could_tell_are_left_out_and_of_a_sweep_the_first_world_is_told():
     vote = {"kind": "soft_vote", "submit": "votes"}
     [(_, counted)] = promised(vote).values()
     [(_, unknown)] = promised(vote, data={"auxiliary": 0.25}).values()
     assert counted == "a party sends one vote on every public row (100 numbers) without noise"
     assert unknown == "a party sends one vote on every public row without noise"
-
-
-def test_classes_and_bags_are_counted_where_the_scenario_names_them():
+    assert promised(vote, data={"auxiliary": [50, 100]}) == promised(vote, data={"auxiliary": 50})
     ratio, bags = {"kind": "class_ratio", "noise": "pure"}, {"bags": 2}
     [(_, unknown)] = promised(ratio, parties=bags).values()
     [(_, two)] = promised(ratio, data={"positive": ["1", "3"]}, parties=bags).values()
@@ -113,11 +107,6 @@ def test_counts_are_added_of_common_bags_only_and_all_else_is_told_apart():
     )
     with pytest.raises(InputError, match=r"parties\.common_bags.*trust.*none"):
         promised(ratio, parties={"bags": 3})
-
-
-def test_of_a_sweep_the_first_world_is_told():
-    vote = {"kind": "soft_vote", "submit": "votes"}
-    assert promised(vote, data={"auxiliary": [50, 100]}) == promised(vote, data={"auxiliary": 50})
 
 
 @pytest.mark.parametrize(("rows", "unit"), [(None, "label"), (3, "person")])
@@ -159,21 +148,17 @@ _OVERRIDES = st.lists(
 
 
 @pytest.mark.usefixtures("protocols")
-@settings(derandomize=True)
+@settings(derandomize=True, max_examples=examples(12))
 @given(_OVERRIDES, st.text(max_size=20))
 def test_what_is_written_resolves_to_the_same_scenario(overrides: list[str], description: str) -> None:
     if any(setting.startswith(("parties.bags", "data.targets")) for setting in overrides):  # are for class ratios
         kept = [setting for setting in overrides if not setting.startswith("protocols")]
         overrides = [*kept, "protocols=[{kind: ratio}, {kind: pooled}]"]
-    scenario = _with_fakes({**MINIMAL, "description": description}, overrides)
+    scenario = resolve({**MINIMAL, "description": description}, overrides)
     value, lines = parse(to_yaml(scenario), "x")
-    assert _with_fakes(value) == scenario
-    assert _with_fakes(scenario.to_plain()) == scenario
+    assert resolve(value) == scenario
+    assert resolve(scenario.to_plain()) == scenario
     assert ("privacy", "epsilon") in lines
-
-
-def _with_fakes(source: dict[str, Any], overrides: list[str] | None = None) -> Scenario:
-    return resolve(source, overrides or [])
 
 
 @pytest.mark.usefixtures("protocols")
@@ -199,11 +184,8 @@ def test_real_labels_are_written_out() -> None:
 
 @pytest.mark.usefixtures("protocols")
 def test_a_scenario_that_says_little_is_written_with_its_own_comments() -> None:
-    said = {
-        "privacy": {"epsilon": [1, 3]},
-        "data": {"source": "own.csv", "label": "y"},
-        "protocols": [{"kind": "pooled"}],
-    }
+    said = {"privacy": {"epsilon": [1, 3]}, "data": {"source": "own.csv", "label": "y"}}
+    said |= {"protocols": [{"kind": "pooled"}]}
     comments = {("data", "label"): ["What is learned.", "Twice."], ("protocols", 0): ["None."], ("seed",): ["Unsaid."]}
     assert commented(said, comments) == (
         "data:\n  source: own.csv\n  # What is learned.\n  # Twice.\n  label: y\n"

@@ -36,11 +36,7 @@ def test_a_file_is_found_by_path_and_may_start_with_a_byte_order_mark(tmp_path: 
 
 @pytest.mark.parametrize(
     ("source", "hint"),
-    [
-        ("quickstrt", "did you mean 'quickstart'?"),
-        ("{folder}/min.yaml", "did you mean 'mine.yaml'?"),
-        ("zzz", "library: "),
-    ],
+    [("quickstrt", "did you mean 'quickstart'?"), ("{folder}/min.yaml", "'mine.yaml'?"), ("zzz", "library: ")],
 )
 def test_an_unknown_scenario_names_the_nearest(source: str, hint: str, tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("a: 1")
@@ -49,15 +45,12 @@ def test_an_unknown_scenario_names_the_nearest(source: str, hint: str, tmp_path:
     assert hint in str(caught.value)
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe", b"[1, 2]", b"", b"text"])
-def test_files_that_are_no_scenarios(content: bytes, tmp_path: Path) -> None:
+def test_files_that_are_no_scenarios_folders_and_impossible_paths_are_bad_input(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=r"x\.yaml"):
-        load(path)
-
-
-def test_a_folder_and_an_impossible_path_are_bad_input(tmp_path: Path) -> None:
+    for content in (b"\xff\xfe", b"[1, 2]", b"", b"text"):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=r"x\.yaml"):
+            load(path)
     for source in (str(tmp_path), "a\0b"):
         with pytest.raises(InputError):
             load(source)
@@ -124,65 +117,20 @@ def test_a_section_made_by_an_override_is_named_by_it(tmp_path):
     assert document.place(("x",)) == "--set x.y=1"
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("1e-5", 1e-5),
-        ("1.0e-5", 1e-5),
-        ("1e5", 1e5),
-        ("+3", 3),
-        ("-.5", -0.5),
-        ("1.", 1.0),
-        (".inf", math.inf),
-        ("-.inf", -math.inf),
-        ("true", True),
-        ("False", False),
-        ("~", None),
-        ("null", None),
-        ("", None),
-    ],
-)
-def test_scalars_of_the_newer_rules(text: str, value: object) -> None:
-    parsed, _ = parse(f"a: {text}", "x")
-    assert parsed == {"a": value}
-    assert type(parsed["a"]) is type(value)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "inf",
-        "nan",
-        "on",
-        "off",
-        "yes",
-        "no",
-        "y",
-        "1_000",
-        "0123",
-        "1:30",
-        "0x1f",
-        "0o17",
-        "2020-01-01",
-        "1e",
-        ".",
-    ],
-)
-def test_everything_else_is_text(text: str) -> None:
-    assert parse(f"a: {text}", "x")[0] == {"a": text}
+def test_scalars_of_the_newer_rules_and_everything_else_is_text() -> None:
+    values = {"1e-5": 1e-5, "1.0e-5": 1e-5, "1e5": 1e5, "+3": 3, "-.5": -0.5, "1.": 1.0, ".inf": math.inf}
+    values |= {"-.inf": -math.inf, "true": True, "False": False, "~": None, "null": None, "": None}
+    texts = "inf nan on off yes no y 1_000 0123 1:30 0x1f 0o17 2020-01-01 1e ."
+    for text, value in (values | {text: text for text in texts.split()}).items():
+        parsed, _ = parse(f"a: {text}", "x")
+        assert parsed == {"a": value}
+        assert type(parsed["a"]) is type(value)
 
 
 def test_lines_of_keys_and_items() -> None:
     _, lines = parse("a: 1\nb:\n  - c: 2\n    d: [3,\n      4]\n", "x")
-    assert lines == {
-        ("a",): 1,
-        ("b",): 2,
-        ("b", 0): 3,
-        ("b", 0, "c"): 3,
-        ("b", 0, "d"): 4,
-        ("b", 0, "d", 0): 4,
-        ("b", 0, "d", 1): 5,
-    }
+    nested = {("b", 0): 3, ("b", 0, "c"): 3, ("b", 0, "d"): 4, ("b", 0, "d", 0): 4, ("b", 0, "d", 1): 5}
+    assert lines == {("a",): 1, ("b",): 2, **nested}
 
 
 _BOMB = "a: &a [1, 1]\n" + "".join(
@@ -224,12 +172,9 @@ def test_a_merge_key_is_an_ordinary_key() -> None:
     assert parse("a: &a {b: 1}\nc: {<<: *a}", "x")[0]["c"] == {"<<": {"b": 1}}
 
 
-def test_the_writer_quotes_for_readers_of_the_older_rules() -> None:
+def test_the_writer_quotes_for_readers_of_the_older_rules_and_keeps_line_breaks_on_one_line() -> None:
     assert dump({"a": "on", "b": "1e-5", "c": 1e-6}, flow=True) == "{a: 'on', b: '1e-5', c: 1.0e-06}\n"
     assert dump("x") == "x\n"
-
-
-def test_line_breaks_of_every_kind_survive_on_one_line() -> None:
     text = "a\x85b\u2028c\n\nd\r\te é"
     assert dump({"a": text}, flow=True).count("\n") == 1
     assert parse(dump({"a": text}), "x")[0] == {"a": text}

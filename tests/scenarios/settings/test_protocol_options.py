@@ -57,7 +57,6 @@ def test_defaults_are_filled_in_and_baselines_take_no_options() -> None:
         ({"kind": "soft_vote", "noise": "pur"}, {"noise": "must be one of pure, off, got the text \"pur\"; did you mean 'pure'?"}),
         ({"kind": "soft_vote", "rounds": "5"}, {"rounds": 'must be a whole number, got the text "5"'}),
         ({"kind": "soft_vote", "rounds": True}, {"rounds": "must be a whole number, got true"}),
-        ({"kind": "soft_vote", "rounds": 2.0}, {"rounds": "must be a whole number, got 2.0"}),
         ({"kind": "soft_vote", "fast": 1}, {"fast": "must be true or false, got 1"}),
         ({"kind": "soft_vote", "bins": [1, "x"]}, {"bins.1": "must be a whole number"}),
         ({"kind": "soft_vote", "regularisation": [1, "x", "y"]}, {"regularisation.1": "number", "regularisation.2": "number"}),
@@ -84,27 +83,25 @@ def test_lists_sweep_scalars_but_not_options_that_are_lists() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "name"),
+    ("kind", "options", "name"),
     [
-        ({}, "soft_vote"),
-        ({"perturb": "output", "sensitivity": "published"}, "soft_vote-output-published"),
-        ({"regularisation": 1e-4, "perturb": "output"}, "soft_vote-output-regularisation=0.0001"),
-        ({"regularisation": 10}, "soft_vote-regularisation=10"),
-        ({"regularisation": 1e20}, "soft_vote-regularisation=1e20"),
-        ({"noise": "off"}, "soft_vote-noise=off"),  # `relabel` has that value too
-        ({"fast": True, "bins": [3, 4], "note": "a/b c"}, "soft_vote-fast=true-bins=3_4-note=a_b_c"),
-        ({"rounds": 3, "noise": "pure"}, "soft_vote"),
+        ("soft_vote", {}, "soft_vote"),
+        ("soft_vote", {"perturb": "output", "sensitivity": "published"}, "soft_vote-output-published"),
+        ("soft_vote", {"regularisation": 1e-4, "perturb": "output"}, "soft_vote-output-regularisation=0.0001"),
+        ("soft_vote", {"regularisation": 10}, "soft_vote-regularisation=10"),
+        ("soft_vote", {"regularisation": 1e20}, "soft_vote-regularisation=1e20"),
+        ("soft_vote", {"noise": "off"}, "soft_vote-noise=off"),  # `relabel` has that value too
+        ("soft_vote", {"fast": True, "bins": [3, 4], "note": "a/b c"}, "soft_vote-fast=true-bins=3_4-note=a_b_c"),
+        ("soft_vote", {"rounds": 3, "noise": "pure"}, "soft_vote"),
+        ("count", {"size": 2}, "count-size=2"),
+        ("count", {"words": ["a"]}, "count"),  # the default has a factory
     ],
 )
-def test_names_say_what_differs_from_the_defaults(options: dict[str, Any], name: str) -> None:
-    protocol = Protocol.parse({"kind": "soft_vote", **options})
-    assert variant_name("soft_vote", protocol.options) == name
-    assert is_default("soft_vote", protocol.options) == (name == "soft_vote")
-
-
-def test_an_option_is_named_beside_one_whose_default_has_a_factory() -> None:
-    assert variant_name("count", Protocol.parse({"kind": "count", "size": 2}).options) == "count-size=2"
-    assert variant_name("count", Protocol.parse({"kind": "count", "words": ["a"]}).options) == "count"
+def test_names_say_what_differs_from_the_defaults(kind: str, options: dict[str, Any], name: str) -> None:
+    protocol = Protocol.parse({"kind": kind, **options})
+    assert variant_name(kind, protocol.options) == name
+    if kind == "soft_vote":
+        assert is_default(kind, protocol.options) == (name == kind)
 
 
 _OPTIONS = st.fixed_dictionaries(
@@ -157,6 +154,9 @@ def test_a_protocol_that_breaks_the_contract_is_refused_where_it_stands(
     monkeypatch.setitem(KINDS, "soft_vote", broken)
     text = f"the fake 'soft_vote' is no protocol: it lacks {lacks}; its package must be repaired"
     assert _problems({"kind": "soft_vote", "size": 3}) == {"kind": text}
+    monkeypatch.setitem(KINDS, "named", Named)
+    said = "the protocol 'named' has an option 'name'; its package must be repaired"
+    assert _problems({"kind": "named"}) == {"kind": said}
 
 
 @pytest.mark.parametrize(
@@ -231,29 +231,14 @@ class Named(Fake):
     name: str = ""
 
 
-def test_an_option_that_is_called_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(KINDS, "named", Named)
-    said = "the protocol 'named' has an option 'name'; its package must be repaired"
-    assert _problems({"kind": "named"}) == {"kind": said}
-
-
-def test_the_default_kind_is_the_first_that_is_no_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_kind_and_the_task_are_those_of_the_first_that_is_no_baseline(monkeypatch) -> None:
     monkeypatch.setitem(KINDS, "ruled", Ruled)
     listed = [Protocol.parse({"kind": kind}) for kind in ("pooled", "ruled", "soft_vote")]
     assert default_kind(listed) == "ruled"
     assert default_kind(listed[:1]) is None
-
-
-@pytest.mark.parametrize(
-    ("listed", "known"),
-    [
-        (["soft_vote", "pooled"], "classification"),
-        (["pooled", "individual"], "classification"),
-        (["pooled", "ratio"], "class_ratio"),
-    ],
-)
-def test_the_task_is_that_of_the_first_protocol_that_is_no_baseline(listed: list[str], known: str) -> None:
-    assert task(listed).name == known
+    assert [task(kinds).name for kinds in (["soft_vote", "pooled"], ["pooled", "individual"], ["pooled", "ratio"])] == [
+        "classification", "classification", "class_ratio",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -263,10 +248,7 @@ def test_the_task_is_that_of_the_first_protocol_that_is_no_baseline(listed: list
         (["ratio", "constant", "noise_free"], {}),
         (["pooled", "ratio"], {}),
         (["pooled", "soft_vote", "ratio"], {2: "ratio has the task class_ratio, soft_vote the task classification"}),
-        (
-            ["ratio", "individual", "soft_vote"],
-            {1: "the baseline individual trains classifiers", 2: "soft_vote has the task"},
-        ),
+        (["ratio", "individual", "soft_vote"], {1: "the baseline individual trains ", 2: "soft_vote has the task"}),
     ],
 )
 def test_protocols_of_another_task_are_misplaced(listed: list[str], found: dict[int, str]) -> None:
@@ -286,38 +268,21 @@ def test_protocols_of_another_task_are_misplaced(listed: list[str], found: dict[
         ("ratio", {"noise": "pure"}, (0.5, 0.0)),
         ("ratio", {"noise": "published"}, None),  # it knows that this is no guarantee
         ("ratio", {"noise": "off"}, None),
+        ("noisy", {"noise": "gaussian"}, (0.5, 1e-6)),
+        ("noisy", {"noise": "pure"}, (0.5, 0.0)),
         ("pooled", {}, None),
     ],
 )
-def test_what_a_release_will_be_charged_for(kind: str, options: dict[str, Any], spent: Any) -> None:
+def test_what_a_release_will_be_charged_for(kind: str, options: dict[str, Any], spent: Any, monkeypatch) -> None:
+    monkeypatch.setitem(KINDS, "noisy", SoftVote)
     assert spending(kind, Protocol.parse({"kind": kind, **options}).options, 0.5, 1e-6) == spent
 
 
-def test_noise_that_is_not_pure_spends_delta(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(KINDS, "noisy", SoftVote)
-    assert spending("noisy", {"noise": "gaussian"}, 2.0, 1e-5) == (2.0, 1e-5)
-    assert spending("noisy", {"noise": "pure"}, 2.0, 1e-5) == (2.0, 0.0)
-
-
-@pytest.mark.parametrize("loss", ["hinge", "exponential"])
 @pytest.mark.usefixtures("installed_protocols")
-def test_a_loss_that_is_not_linear_odd_is_refused_with_the_reason(loss):
-    given = {
-        "data": {"source": "breast_cancer"},
-        "parties": {"count": 1},
-        "protocols": [{"kind": "mean_operator", "loss": ["square", loss]}],
-        "privacy": {"epsilon": 1},
-    }
-    with pytest.raises(InputError, match=rf"loss\.1.*'{loss}'"):
-        resolve(given)
-
-
-@pytest.mark.usefixtures("installed_protocols")
-def test_a_linear_learner_needs_no_layers():
-    given = {
-        "data": {"source": "breast_cancer"},
-        "parties": {"count": 1},
-        "protocols": [{"kind": "error_marginals", "learner": "linear"}],
-        "privacy": {"epsilon": 1},
-    }
-    assert resolve(given).protocols[0].options["learner"] == "linear"
+def test_a_loss_that_is_not_linear_odd_is_refused_with_the_reason_and_a_linear_learner_needs_no_layers():
+    given = {"data": {"source": "breast_cancer"}, "parties": {"count": 1}, "privacy": {"epsilon": 1}}
+    for loss in ("hinge", "exponential"):
+        with pytest.raises(InputError, match=rf"loss\.1.*'{loss}'"):
+            resolve({**given, "protocols": [{"kind": "mean_operator", "loss": ["square", loss]}]})
+    linear = resolve({**given, "protocols": [{"kind": "error_marginals", "learner": "linear"}]})
+    assert linear.protocols[0].options["learner"] == "linear"

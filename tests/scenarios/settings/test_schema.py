@@ -12,12 +12,15 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 from support.fake_protocols import KINDS
+from support.json_schemas import accepted
 from support.small_runs import document
 
 from federation.contract.errors import InputError
 from scenarios.runs.runner import run
 from scenarios.settings.schema import Scenario, resolve
 from scenarios.settings.sweep import variants
+
+pytestmark = pytest.mark.usefixtures("protocols")
 
 MINIMAL: dict[str, Any] = {"data": {"source": "digits"}, "parties": {"count": 50}, "privacy": {"epsilon": 1}}
 
@@ -29,7 +32,6 @@ def _lines(*overrides: str, source: Any = MINIMAL) -> list[str]:
     return str(caught.value).splitlines()
 
 
-@pytest.mark.usefixtures("protocols")
 def test_a_minimal_file_is_enough(tmp_path: Path) -> None:
     (tmp_path / "my.csv").write_text("x,target\n1,a\n")
     path = tmp_path / "first try.yaml"
@@ -49,7 +51,6 @@ def test_a_minimal_file_is_enough(tmp_path: Path) -> None:
     assert scenario.engine.workers is scenario.engine.parties_per_node is scenario.engine.timeout is None
 
 
-@pytest.mark.usefixtures("protocols")
 def test_sources_are_found_beside_the_file_or_where_the_command_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,17 +67,13 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
     assert resolve(path, ["data.source=rows.csv"]).data.source == str(here / "rows.csv")
 
 
-@pytest.mark.usefixtures("protocols")
 @pytest.mark.parametrize(
     ("override", "line"),
     [
         ("parties.coutn=3", "parties.coutn: unknown key; allowed: count, rows, partition, bags, common_bags, classifier, quorum, colluding, alike, robust, dropout, hostile; did you mean 'count'?"),
         ("trails.splits=3", "trails: unknown key; allowed: name, description, data, parties, protocols, trust, servers, baselines, chosen, privacy, trials, engine, seed; did you mean 'trials'?"),
-        ("privacy.budget={epsilon: 1, delta: 0, epsilom: 3}", "privacy.budget.epsilom: unknown key; allowed: epsilon, delta; did you mean 'epsilon'?"),
         ('parties.count="5"', 'parties.count: must be a whole number, got the text "5"'),
-        ("parties.count=1_000", 'parties.count: must be a whole number, got the text "1_000"'),
         ("parties.count=5.0", "parties.count: must be a whole number, got 5.0"),
-        ("parties.count=true", "parties.count: must be a whole number, got true"),
         ("parties.count=0", "parties.count: must be at least 1, got 0"),
         ("parties.rows=[1, 0]", "parties.rows.1: must be at least 1, got 0"),
         ("parties.rows=[]", "parties.rows: must not be empty, got []"),
@@ -86,73 +83,41 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
         ("parties.partition=idd", 'parties.partition: must be iid, {dirichlet: ALPHA}, {quantity: SIGMA}, {majority: SHARE}, {proportions: [SHARES, ...]} or {by: COLUMN}, got the text "idd"'),
         ("parties.partition=[{quantity: [1, 2]}]", "parties.partition: in a list of partitions each must have one number"),
         ("parties.classifier=[{logistic: {regularisation: [1, 2]}}]", "parties.classifier: in a list of classifiers each regularisation must be one number"),
-        ("parties.partition={dirichlet: 0}", "parties.partition.dirichlet: must be a number from 1e-06 to 1e+06, got 0"),
-        ("parties.partition=[iid, {quantity: [1, 2]}]", "parties.partition: in a list of partitions each must have one number"),
-        ("parties.partition={majority: 0.6}", "parties.partition.majority: must be a number from 0 to below 0.5, the share of each class but one, got 0.6"),
-        ("parties.partition={proportions: [[0.5, 0.4]]}", "parties.partition.proportions.0: must be the shares of all classes, numbers from 0 that sum to 1, got [0.5, 0.4]"),
         ("parties.bags=0", "parties.bags: must be a whole number from 1, or {by: COLUMN}, got 0"),
         ("parties.common_bags=true", "parties.common_bags: is for several bags, and parties.bags is 1; name a column there, or remove it"),
         ("parties={count: 2, bags: 2, common_bags: true}", "parties.bags: have label counts of their own, which soft_vote does not ask for; remove it"),
-        ("parties.bags=[1, {of: x}]", "parties.bags.1: must be a whole number from 1, or {by: COLUMN}, got {of: x}"),
         ("parties={count: 2, rows: [12, 10], bags: [2, 3]}", "parties.bags: must divide parties.rows, got 3 bags for 10 rows; change one of them"),
         ("parties={count: 2, bags: {by: x}, partition: {majority: 0.1}}", "parties.bags: must be a number: the majority partition says what is in each bag"),
         ("data.rows_per_person=2", "data.rows_per_person: needs data.person, the column that says whose row each is"),
-        ("data.rows_per_person=0", "data.rows_per_person: must be at least 1, got 0"),
         ("data.range=5", "data.range: must be a list, got 5"),
-        ("data.range=[1, x]", 'data.range.1: must be a number, got the text "x"'),
-        ("data.range=[0, .inf]", "data.range.1: must be a finite number, got .inf"),
         ("data.range=[2, 2]", "data.range: must be two numbers [lo, hi] with lo < hi, got [2, 2]"),
-        ("data.outside=clipp", "data.outside: must be one of refuse, clip, got the text \"clipp\"; did you mean 'clip'?"),
         ("data.targets=500", "data.targets: must be a section with keys from rows, shares, vary, got 500"),
-        ("data.targets={share: [0.1]}", "data.targets.share: unknown key; allowed: rows, shares, vary; did you mean 'shares'?"),
-        ("data.targets={shares: [0.5, 1.5]}", "data.targets.shares.1: must be at most 1, got 1.5"),
         ("data.targets={shares: [0.5, 0.5]}", "data.targets.shares: must be one or more different shares, got [0.5, 0.5]"),
-        ("data.targets={rows: 0}", "data.targets.rows: must be at least 1, got 0"),
         ("parties.dropout=1", "parties.dropout: must be less than 1, got 1"),
         ("parties.dropout=[0.2, 0.6]", "parties.dropout: 0.6 leaves 0.4 of the parties to answer on average, but parties.quorum is 0.5; lower one of them"),
-        ("parties.hostile=0.1", "parties.hostile: must be a section with keys from fraction, kind, got 0.1"),
         ("parties.hostile={kind: flip}", "parties.hostile.fraction: missing; it has no default"),
-        ("parties.hostile={fraction: 1.1}", "parties.hostile.fraction: must be at most 1, got 1.1"),
-        ("parties.hostile={fraction: [0.1, 0.1]}", "parties.hostile.fraction: must not list a value twice, got [0.1, 0.1]"),
-        ("parties.hostile={fraction: 0.1, kind: flop}", "parties.hostile.kind: must be one of flip, random, target, malformed, oversized, got the text \"flop\"; did you mean 'flip'?"),
-        ("parties.classifier={mixture: [logistic]}", "parties.classifier.mixture: must be a list of two or more classifiers, got [logistic]"),
         ("parties.count=null", "parties.count: missing; the iid partition needs the number of parties"),
-        ("parties={partition: {dirichlet: 1}}", "parties.count: missing; the dirichlet partition needs the number of parties"),
         ("parties.classifier.logistic.regularisation=0", "parties.classifier.logistic.regularisation: must be a finite number greater than 0, got 0"),
         ("parties.classifier.logistic.c=1", "parties.classifier.logistic.c: unknown key; allowed: regularisation"),
         ("parties.classifier=3", "parties.classifier: must be a name or a section such as {logistic: {regularisation: 1.0e-4}}, got 3"),
         ("data.source=digitz", "data.source: must be digits, "),
         ("data.source=x.csv", "data.label: missing; a csv or Parquet file needs the name of the column of the labels"),
-        ("data.source=x.parquet", "data.label: missing; a csv or Parquet file needs the name"),
         ("data.auxiliary=1.0", "data.auxiliary: must be a count of rows (a whole number from 1) or a fraction between 0 and 1, official, a csv, npz, Parquet or svmlight file, or {by: COLUMN, from: PROBABILITY, to: PROBABILITY} with two different ones strictly between 0 and 1, got 1.0"),
         ("data.test=offical", "data.test: must be official, a count of rows"),
         ("data.features=[whiten]", "data.features.0: must be one of impute, scale, "),
-        ("data.features=[{pca: 0}]", "data.features.0.pca: must be at least 1, got 0"),
         ("data.classes=[a]", "data.classes: must be two or more distinct class names, got [a]"),
         ("privacy.epsilon=0", "privacy.epsilon: must be greater than 0, got 0"),
-        ("privacy.epsilon=[1, -1]", "privacy.epsilon.1: must be greater than 0, got -1"),
         ("privacy.epsilon=.inf", "privacy.epsilon: must be a finite number, got .inf"),
-        ("privacy.epsilon=.nan", "privacy.epsilon: must be a finite number, got .nan"),
         ("privacy.epsilon=inf", 'privacy.epsilon: must be a number, got the text "inf"'),
-        ("privacy.epsilon=[]", "privacy.epsilon: must not be empty, got []"),
-        ("privacy.delta=0", "privacy.delta: must be greater than 0, got 0"),
-        ("privacy.budget=3", "privacy.budget: must be a section with keys from epsilon, delta, got 3"),
-        ("trials.noise=0", "trials.noise: must be at least 1, got 0"),
         ("trials.noise=1000000000", "trials.noise: must be at most 100000, got 1000000000"),
-        ("trials.splits=1000000000", "trials.splits: must be at most 10000, got 1000000000"),
         ("trials=[1]", "trials: must be a section with keys from splits, noise, periods, window, got [1]"),
         ("engine.kind=rya", "engine.kind: must be one of inline, ray, flower, got the text \"rya\"; did you mean 'ray'?"),
         ("engine.workers=0", "engine.workers: must be auto or a whole number from 1, got 0"),
-        ("engine.ray.address=auto", "engine.ray.address: is for kind: ray; remove it or change kind"),
         ("seed=-1", "seed: must be at least 0, got -1"),
         ("seed=9223372036854775808", "seed: must be less than 9223372036854775808, got 9223372036854775808"),
         ("name=a/b", "name: must consist of letters"),
-        ("name=..", "name: must consist of letters"),
-        ("protocols=[]", "protocols: must not be empty, got []"),
         ("protocols=[{kind: pooled}, {kind: pooled}]", "protocols: entries 0 and 1 (from 0) both ask for 'pooled'; remove one"),
-        ("protocols=[{kind: soft_vote, rounds: [2, 2]}]", "protocols.0.rounds: must not list a value twice, got [2, 2]"),
         (f"protocols=[{{kind: soft_vote, bins: {[16] * 70}}}]", "protocols: entry 0 (from 0) has a variant whose options make a name of 224 letters, allowed are 200, as files are called by it; give it a name of its own with name"),
-        ("protocols=[{kind: soft_vote, perturb: outptu}]", "protocols.0.perturb: must be one of statistic, output"),
         ("protocols=[{kind: soft_vote, regularisation: 0.0}]", "protocols.0: regularisation must be a positive number, got 0.0"),
     ],
 )  # fmt: skip
@@ -162,20 +127,11 @@ def test_one_line_says_what_is_wrong(override: str, line: str) -> None:
     assert lines[0].removeprefix("scenario: ").removeprefix(f"--set {override}: ").startswith(line)
 
 
-@pytest.mark.usefixtures("protocols")
 def test_all_problems_of_a_file_at_once_in_its_order(tmp_path: Path) -> None:
     path = tmp_path / "bad.yaml"
     path.write_text(
-        "seed: x\n"
-        "data:\n"
-        "  sourc: digits\n"
-        "parties: {count: no}\n"
-        "protocols:\n"
-        "  - {kind: soft_vote, rounds: x,\n"
-        "     fast: 3}\n"
-        "  - {kind: pooled}\n"
-        "  - 3\n"
-        "privacy: {}\n"
+        "seed: x\ndata:\n  sourc: digits\nparties: {count: no}\nprotocols:\n"
+        "  - {kind: soft_vote, rounds: x,\n     fast: 3}\n  - {kind: pooled}\n  - 3\nprivacy: {}\n"
     )
     lines = _lines("trials.splits=0", source=path)
     assert [line.removeprefix(f"{path}").split(" must")[0].split(" missing")[0] for line in lines] == [
@@ -194,47 +150,28 @@ def test_all_problems_of_a_file_at_once_in_its_order(tmp_path: Path) -> None:
     assert _lines(source={})[0] == "scenario: data: missing; it has no default"
 
 
-@pytest.mark.usefixtures("protocols")
 def test_scikit_learn_classifiers_are_checked_by_name_and_parameter() -> None:
     scenario = resolve(MINIMAL, ["parties.classifier.KNeighborsClassifier.n_neighbors=1"])
     assert scenario.parties.classifier == {"name": "KNeighborsClassifier", "parameters": {"n_neighbors": 1}}
     assert "did you mean 'KNeighborsClassifier'?" in _lines("parties.classifier=KNeighborClassifier")[0]
     assert "n_neighbors" in _lines("parties.classifier={KNeighborsClassifier: {n_neighbours: 1}}")[0]
-
-
-@pytest.mark.usefixtures("protocols")
-def test_a_list_of_classifiers_holds_one_regularisation_each() -> None:
-    assert "must be one number" in _lines("parties.classifier=[{logistic: {regularisation: [1, 2]}}, GaussianNB]")[0]
-
-
-@pytest.mark.usefixtures("protocols")
-def test_a_scenario_cannot_be_changed() -> None:
-    scenario = resolve(MINIMAL)
     with pytest.raises(ValidationError):
-        scenario.seed = 2  # type: ignore[misc]
+        scenario.seed = 2  # type: ignore[misc]  # a scenario cannot be changed
 
 
-@pytest.mark.usefixtures("protocols")
 def test_the_json_schema_accepts_what_files_may_say() -> None:
-    validate = pytest.importorskip("jsonschema").validate
-    schema = json.loads(json.dumps(Scenario.model_json_schema()))
-    good = [
-        "parties.count=[1, 2]",
-        "data.auxiliary=[1, 0.5]",
-        "protocols=[{kind: soft_vote, rounds: [1, 2]}]",
-    ]
-    validate({**resolve(MINIMAL, good).to_plain()}, schema)
-    error = pytest.importorskip("jsonschema").ValidationError
-    for path, value in [
-        ("parties", {"coutn": 1}),
-        ("protocols", [{"kind": "soft_vote", "noise": "x"}]),
-        ("seed", "1"),
-    ]:
-        with pytest.raises(error):
-            validate({**resolve(MINIMAL).to_plain(), path: value}, schema)
+    valid = accepted(json.loads(json.dumps(Scenario.model_json_schema())))
+    good = ["parties.count=[1, 2]", "data.auxiliary=[1, 0.5]", "protocols=[{kind: soft_vote, rounds: [1, 2]}]"]
+    assert valid(resolve(MINIMAL, good).to_plain())
+    plain = resolve(MINIMAL).to_plain()
+    for wrong in (
+        {"parties": {"coutn": 1}},
+        {"protocols": [{"kind": "soft_vote", "noise": "x"}]},
+        {"seed": "1"},
+    ):
+        assert not valid(plain | wrong)
 
 
-@pytest.mark.usefixtures("protocols")
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
@@ -249,23 +186,17 @@ def test_the_json_schema_accepts_what_files_may_say() -> None:
     ],
 )  # fmt: skip
 @pytest.mark.usefixtures("installed_protocols")
-@pytest.mark.usefixtures("installed_protocols")
 def test_protocols_that_cannot_work_in_the_world_are_refused_before_any_party_is_asked(overrides, words):
     with pytest.raises(InputError, match=words):
         resolve("quickstart", ["data.features=[scale, {whiten: auto}, unit_norm]", *overrides])
 
 
-@pytest.mark.usefixtures("protocols")
 @pytest.mark.usefixtures("installed_protocols")
 def test_protocols_that_can_work_in_every_swept_world_are_not_refused():
-    overrides = [
-        "parties.classifier={logistic: {regularisation: [1e-4, 1e-2]}}",
-        "protocols=[{kind: parameter_average}]",
-    ]
-    assert resolve("quickstart", overrides).protocols[0].kind == "parameter_average"
+    swept = "parties.classifier={logistic: {regularisation: [1e-4, 1e-2]}}"
+    assert resolve("quickstart", [swept, "protocols=[{kind: parameter_average}]"])
 
 
-@pytest.mark.usefixtures("protocols")
 def test_all_protocols_of_a_scenario_have_one_task(tmp_path):
     path = tmp_path / "mixed.yaml"
     path.write_text(
@@ -279,33 +210,22 @@ def test_all_protocols_of_a_scenario_have_one_task(tmp_path):
     assert second.startswith(f"{path}:8: protocols.3: the baseline individual")
 
 
-@pytest.mark.usefixtures("protocols")
-def test_a_baseline_with_instance_labels_suits_class_ratios():
-    document = {"data": {"source": "digits"}, "parties": {"count": 9}, "privacy": {"epsilon": 1}}
-    kinds = [{"kind": "pooled"}, {"kind": "ratio", "noise": ["auto", "off"]}]
-    assert len(resolve({**document, "protocols": kinds, "baselines": False}).protocols) == 2
-
-
-@pytest.mark.usefixtures("protocols")
 @pytest.mark.parametrize(
-    ("protocols", "beside"),
+    ("entries", "beside"),
     [
         ([{"kind": "soft_vote"}], ["constant", "pooled", "individual", "noise_free"]),
         ([{"kind": "pooled"}, {"kind": "soft_vote"}], ["constant", "individual", "noise_free"]),
+        ([{"kind": "pooled"}, {"kind": "ratio", "noise": ["auto", "off"]}], ["constant", "noise_free"]),
         ([{"kind": "pooled"}], []),
     ],
 )
-def test_baselines_stand_beside_protocols_unless_they_are_switched_off(
-    protocols: list[dict[str, str]], beside: list[str]
-) -> None:
-    plain = {"data": {"source": "digits"}, "parties": {"count": 20}, "privacy": {"epsilon": 1}, "protocols": protocols}
-    found = resolve(plain)
-    assert [protocol.kind for protocol in found.protocols] == [entry["kind"] for entry in protocols] + beside
+def test_baselines_stand_beside_protocols_unless_they_are_switched_off(entries, beside) -> None:
+    found = resolve({**MINIMAL, "protocols": entries})
+    assert [protocol.kind for protocol in found.protocols] == [entry["kind"] for entry in entries] + beside
     assert resolve(found.to_plain()) == found
-    assert len(resolve({**plain, "baselines": False}).protocols) == len(protocols)
+    assert len(resolve({**MINIMAL, "protocols": entries, "baselines": False}).protocols) == len(entries)
 
 
-@pytest.mark.usefixtures("protocols")
 @pytest.mark.parametrize(
     ("parties", "kind"),
     [
@@ -320,21 +240,15 @@ def test_without_protocols_parties_who_see_few_classes_average_parameters(
     parties: dict[str, Any], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(KINDS, "parameter_average", KINDS["soft_vote"])
-    plain = {"data": {"source": "digits"}, "parties": {"count": 20, **parties}, "privacy": {"epsilon": 1}}
-    plain["baselines"] = False
+    plain = {**MINIMAL, "parties": {"count": 20, **parties}, "baselines": False}
     assert [protocol.kind for protocol in resolve(plain).protocols] == [kind]
     chosen = resolve({**plain, "protocols": [{"kind": "soft_vote"}]})
     assert [protocol.kind for protocol in chosen.protocols] == ["soft_vote"]
 
 
-@pytest.mark.usefixtures("protocols")
 def test_a_source_that_no_file_can_be_is_told(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
-    for source, words in {
-        "x" * 5000 + ".csv": None,
-        "a\0.csv": None,
-        str(tmp_path / "pipe.csv"): r"pipe\.csv",
-    }.items():
+    for source, words in (("x" * 5000 + ".csv", None), ("a\0.csv", None), (str(tmp_path / "pipe.csv"), r"pipe\.csv")):
         with pytest.raises(InputError, match=words):
             resolve({**MINIMAL, "data": {"source": source, "label": "y"}})
     assert resolve({**MINIMAL, "data": {"source": "~nobody-of-that-name/a.csv", "label": "y"}}).data.source[0] == "~"
@@ -343,7 +257,6 @@ def test_a_source_that_no_file_can_be_is_told(tmp_path: Path) -> None:
 HASHED = ["data.features=[{hash: 6}, {hash: {column: said, bits: 4}}, {project: 3}, unit_norm]", "seed=7"]
 
 
-@pytest.mark.usefixtures("protocols")
 def test_a_random_projection_has_the_scenarios_seed_and_hashing_is_no_stage_that_is_fitted():
     data = resolve(MINIMAL, HASHED).data
     projection = {"project": {"seed": 7, "dimensions": 3}}
@@ -354,7 +267,6 @@ def test_a_random_projection_has_the_scenarios_seed_and_hashing_is_no_stage_that
     assert resolve(own.to_plain()).data.features == own.data.features
 
 
-@pytest.mark.usefixtures("protocols")
 @pytest.mark.parametrize(
     ("features", "words"),
     [
@@ -379,22 +291,24 @@ def scenario(*protocols):
     return document(protocols=list(protocols))
 
 
-def test_a_name_stands_in_place_of_the_automatic_one():
+@pytest.mark.usefixtures("installed_protocols")
+def test_a_name_stands_in_place_of_the_automatic_one_and_is_kept_in_the_file():
     entries = [{"kind": "soft_vote"}, {**GAUSSIAN, "name": "ours"}]
     found = variants(resolve(scenario(*entries)))
     assert [(one.name, one.key) for one in found] == [("soft_vote", "soft_vote"), ("ours", "soft_vote-gaussian")]
     swept = {"kind": "soft_vote", "name": "ours", "noise": ["pure", "gaussian"], "student": False}
     assert [one.name for one in variants(resolve(scenario(swept)))] == ["ours", "ours-gaussian"]
     assert [one.default for one in variants(resolve(scenario({"kind": "soft_vote", "name": "ours"})))] == [True]
-
-
-def test_a_name_is_kept_in_the_file_and_comes_back():
     made = resolve(scenario({**GAUSSIAN, "name": "ours"}))
     assert made.to_plain()["protocols"][0]["name"] == "ours"
     assert resolve(made.to_plain()) == made
     assert "name" not in resolve(scenario(GAUSSIAN)).to_plain()["protocols"][0]
 
 
+SOFT_VOTE = {"kind": "soft_vote"}
+
+
+@pytest.mark.usefixtures("installed_protocols")
 @pytest.mark.parametrize(
     ("entries", "said"),
     [
@@ -405,15 +319,9 @@ def test_a_name_is_kept_in_the_file_and_comes_back():
         ([{**GAUSSIAN, "name": "default"}], "name: must not be 'default', which is taken; choose another"),
         ([{**GAUSSIAN, "name": "pooled"}], "name: must not be 'pooled', which is taken"),
         ([{**GAUSSIAN, "name": "x" * 201}], "a name of 201 letters, allowed are 200"),
-        (
-            [{**GAUSSIAN, "name": "Ours"}, {"kind": "soft_vote", "name": "ours"}],
-            "entries 0 and 1 (from 0) both call a variant 'ours'; rename either",
-        ),
-        (
-            [{"kind": "soft_vote"}, {"kind": "soft_vote", "name": "again"}],
-            "entries 0 and 1 (from 0) both ask for 'soft_vote'; remove one",
-        ),
-        ([{"kind": "soft_vote"}, {"kind": "pooled", "name": "all"}], "protocols.1.name: unknown key; allowed: kind"),
+        ([{**GAUSSIAN, "name": "Ours"}, {**SOFT_VOTE, "name": "ours"}], "both call a variant 'ours'; rename either"),
+        ([SOFT_VOTE, {**SOFT_VOTE, "name": "again"}], "entries 0 and 1 (from 0) both ask for 'soft_vote'; remove one"),
+        ([SOFT_VOTE, {"kind": "pooled", "name": "all"}], "protocols.1.name: unknown key; allowed: kind"),
     ],
 )
 def test_a_name_that_no_file_or_no_other_may_have_is_refused(entries, said):
@@ -422,8 +330,11 @@ def test_a_name_that_no_file_or_no_other_may_have_is_refused(entries, said):
     assert said in str(caught.value)
 
 
-def test_what_variants_are_called_changes_nothing_else(tmp_path):
+@pytest.mark.usefixtures("installed_protocols")
+def test_what_variants_are_called_changes_nothing_else(tmp_path, monkeypatch):
     """Also not the noise of the aggregator, which is drawn under the automatic name."""
+    monkeypatch.setattr("scenarios.reports.figures.draw", lambda *_: [])
+    monkeypatch.setattr("scenarios.reports.figures._drawn", lambda *_: "")
     small = {"trials": {"splits": 1, "noise": 2}, "parties": {"count": 10, "rows": 5}}
     plain, named = (
         run(document(protocols=[{"kind": "soft_vote"}, entry], **small), out=tmp_path / folder, keep_models=True)

@@ -15,66 +15,43 @@ from scenarios.settings.schema import Scenario, resolve
 pytestmark = pytest.mark.usefixtures("protocols")
 
 MINIMAL: dict[str, Any] = {"data": {"source": "digits"}, "parties": {"count": 50}, "privacy": {"epsilon": 1}}
+RATIOS = "protocols=[{kind: ratio}]"
 
 
-def resolved(**data: Any) -> Scenario:
-    return resolve({**MINIMAL, "data": {"source": "digits", **data}})
+def test_positive_classes_are_distinct_names_or_numbers_that_are_names():
+    def resolved(positive: Any) -> Scenario:
+        return resolve({**MINIMAL, "data": {"source": "digits", "positive": positive}})
 
-
-@pytest.mark.parametrize(
-    ("positive", "words"),
-    [([], r"data\.positive"), ([1, "1"], "distinct"), ([True], None)],
-)
-def test_positive_classes_are_distinct_names(positive, words):
-    with pytest.raises(InputError, match=words):
-        resolved(positive=positive)
-
-
-def test_numbers_are_names_and_written_scenarios_are_the_same():
-    scenario = resolved(positive=[1, 3, 5, 7, 9])
+    scenario = resolved([1, 3, 5, 7, 9])
     assert scenario.data.positive == ("1", "3", "5", "7", "9")
     assert resolve(parse(to_yaml(scenario), "x")[0]) == scenario
-    assert resolved(positive=None).data.positive is None
+    assert resolved(None).data.positive is None
     described = Scenario.model_json_schema()["$defs"]["Data"]["properties"]["positive"]
     assert described["anyOf"][0]["items"] == {"anyOf": [{"minLength": 1, "type": "string"}, {"type": "integer"}]}
+    for positive, words in (([], r"data\.positive"), ([1, "1"], "distinct"), ([True], None)):
+        with pytest.raises(InputError, match=words):
+            resolved(positive)
 
 
 def test_all_that_clashes_in_a_section_is_told_at_once() -> None:
     with pytest.raises(InputError) as refused:
         resolve(MINIMAL, ["parties={dropout: 0.6, rows: 5, bags: 2}", "data={source: x.csv, rows_per_person: 2}"])
     lines = str(refused.value).splitlines()
-    assert [line.split("}: ")[1].partition(":")[0] for line in lines] == [
-        "parties.count",
-        "parties.bags",
-        "parties.dropout",
-        "data.rows_per_person",
-        "data.label",
-    ]
+    keys = ["parties.count", "parties.bags", "parties.dropout", "data.rows_per_person", "data.label"]
+    assert [line.split("}: ")[1].partition(":")[0] for line in lines] == keys
 
 
-def test_groups_make_the_count_optional() -> None:
+def test_groups_make_the_count_optional_and_take_bags_that_do_not_divide_their_rows() -> None:
     scenario = resolve(MINIMAL, ["parties.count=null", "parties.partition={by: subject}"])
     assert (scenario.parties.count, scenario.parties.partition) == (None, {"by": "subject"})
-
-
-def test_groups_take_bags_that_do_not_divide_their_rows() -> None:
-    given = ["parties={partition: {by: subject}, rows: 10, bags: 3}", "protocols=[{kind: ratio}]"]
+    given = ["parties={partition: {by: subject}, rows: 10, bags: 3}", RATIOS]
     scenario = resolve(MINIMAL, given)
     assert (scenario.parties.rows, scenario.parties.bags) == (10, 3)
 
 
 def test_persons_bags_and_targets() -> None:
-    scenario = resolve(
-        MINIMAL,
-        [
-            "data.person=who",
-            "data.rows_per_person=2",
-            "data.targets={rows: 500, vary: 3}",
-            "parties.bags={by: ward}",
-            "parties.common_bags=true",
-            "protocols=[{kind: ratio}]",
-        ],
-    )
+    data = ["data.person=who", "data.rows_per_person=2", "data.targets={rows: 500, vary: 3}"]
+    scenario = resolve(MINIMAL, [*data, "parties.bags={by: ward}", "parties.common_bags=true", RATIOS])
     assert (scenario.data.person, scenario.data.rows_per_person) == ("who", 2)
     assert (scenario.parties.bags, scenario.parties.common_bags) == ({"by": "ward"}, True)
     assert resolve(parse(to_yaml(scenario), "x")[0]) == scenario
@@ -91,14 +68,17 @@ def test_a_workers_address_is_for_ray() -> None:
         resolve(MINIMAL, ["engine.ray.address=auto"])
 
 
+SELECTION = {"by": "private selection", "unit": "row"}
+
+
 @pytest.mark.parametrize(
     ("chosen", "words"),
     [
         ({}, r"chosen\.private"),
         ({"private": True, "epsilon": 1.0}, r"chosen\.epsilon"),
-        ({"by": "private selection", "unit": "row"}, r"chosen\.epsilon"),
-        ({"by": "private selection", "unit": "row", "epsilon": 1.0, "private": False}, r"chosen\.private"),
-        ({"by": "private selection", "unit": "row", "epsilon": 0}, r"chosen\.epsilon"),
+        (SELECTION, r"chosen\.epsilon"),
+        ({**SELECTION, "epsilon": 1.0, "private": False}, r"chosen\.private"),
+        ({**SELECTION, "epsilon": 0}, r"chosen\.epsilon"),
     ],
 )
 def test_what_was_spent_on_a_choice_belongs_to_a_private_selection(chosen, words):
@@ -107,7 +87,7 @@ def test_what_was_spent_on_a_choice_belongs_to_a_private_selection(chosen, words
 
 
 def test_a_private_selection_is_a_charge_and_survives_being_written():
-    scenario = resolve({**MINIMAL, "chosen": {"by": "private selection", "unit": "row", "epsilon": 2.5}})
+    scenario = resolve({**MINIMAL, "chosen": {**SELECTION, "epsilon": 2.5}})
     assert resolve(parse(to_yaml(scenario), "x")[0]) == scenario
     assert (scenario.chosen.charge["unit"], scenario.chosen.charge["adjacency"]) == ("row", "replace")
     assert re.search(r"epsilon.*2\.5.*delta.*0", scenario.chosen.premise)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -9,11 +10,8 @@ from scenarios.settings.sweep import cell_id, expand, swept_columns, variants, w
 
 pytestmark = pytest.mark.usefixtures("protocols")
 
-MINIMAL: dict[str, Any] = {
-    "data": {"source": "digits"},
-    "parties": {"count": 50},
-    "privacy": {"epsilon": [1, 2]},
-}
+MINIMAL: dict[str, Any] = {"data": {"source": "digits"}, "parties": {"count": 50}, "privacy": {"epsilon": [1, 2]}}
+RATIOS = "protocols=[{kind: ratio}]"
 
 
 def test_without_lists_there_is_one_setting_and_epsilon_stays_inside_it() -> None:
@@ -25,22 +23,13 @@ def test_without_lists_there_is_one_setting_and_epsilon_stays_inside_it() -> Non
 
 
 def test_worlds_are_the_product_in_schema_order_last_key_fastest() -> None:
-    scenario = resolve(
-        MINIMAL,
-        [
-            "parties.classifier.logistic.regularisation=[1e-4, 1]",
-            "parties.rows=[3, null]",
-            "data.auxiliary=[0.5, 100]",
-            "protocols=[{kind: soft_vote, rounds: [1, 3]}, {kind: count, size: [1, 2]}, {kind: soft_vote, noise: off}]",
-        ],
-    )
+    swept = [
+        "parties.classifier.logistic.regularisation=[1e-4, 1]", "parties.rows=[3, null]", "data.auxiliary=[0.5, 100]",
+        "protocols=[{kind: soft_vote, rounds: [1, 3]}, {kind: count, size: [1, 2]}, {kind: soft_vote, noise: off}]",
+    ]  # fmt: skip
+    scenario = resolve(MINIMAL, swept)
     points = expand(scenario)
-    assert [tuple(point.swept.values()) for point in points] == [
-        (auxiliary, rows, regularisation)
-        for auxiliary in (0.5, 100)
-        for rows in (3, None)
-        for regularisation in (1e-4, 1.0)
-    ]
+    assert [tuple(point.swept.values()) for point in points] == [*product((0.5, 100), (3, None), (1e-4, 1.0))]
     for point in points:
         assert point.scenario.data.auxiliary == point.swept["data.auxiliary"]
         assert point.scenario.parties.rows == point.swept["parties.rows"]
@@ -50,48 +39,32 @@ def test_worlds_are_the_product_in_schema_order_last_key_fastest() -> None:
         assert len(expand(point.scenario)) == 1
         assert resolve(point.scenario.to_plain()) == point.scenario
     assert swept_columns(scenario) == [
-        "data.auxiliary",
-        "parties.rows",
-        "parties.classifier.logistic.regularisation",
-        "protocols.rounds",
+        "data.auxiliary", "parties.rows", "parties.classifier.logistic.regularisation", "protocols.rounds",
         "protocols.size",
-    ]
+    ]  # fmt: skip
 
 
 def test_sections_are_swept_as_readable_texts() -> None:
-    scenario = resolve(
-        MINIMAL,
-        [
-            "parties.partition=[iid, {by: subject}, {dirichlet: 1}, {proportions: [[1, 0], [0.25, 0.75]]}]",
-            "parties.classifier=[logistic, {GaussianNB: {var_smoothing: 1e-9}}]",
-        ],
-    )
+    partitions = "[iid, {by: subject}, {dirichlet: 1}, {proportions: [[1, 0], [0.25, 0.75]]}]"
+    classifiers = "[logistic, {GaussianNB: {var_smoothing: 1e-9}}]"
+    scenario = resolve(MINIMAL, [f"parties.partition={partitions}", f"parties.classifier={classifiers}"])
     assert [tuple(point.swept.values()) for point in expand(scenario)] == [
-        (partition, classifier)
-        for partition in ("iid", "by=subject", "dirichlet=1.0", "proportions=1_0-0.25_0.75")
-        for classifier in ("logistic(regularisation=0.0001)", "GaussianNB(var_smoothing=1e-09)")
+        *product(
+            ("iid", "by=subject", "dirichlet=1.0", "proportions=1_0-0.25_0.75"),
+            ("logistic(regularisation=0.0001)", "GaussianNB(var_smoothing=1e-09)"),
+        )
     ]
 
 
 def test_numbers_inside_sections_are_swept_as_numbers() -> None:
-    scenario = resolve(
-        MINIMAL,
-        [
-            "parties.partition={dirichlet: [0.1, 1]}",
-            "parties.dropout=[0, 0.2]",
-            "parties.hostile={fraction: [0, 0.1], kind: [flip, random]}",
-        ],
-    )
+    hostile = "parties.hostile={fraction: [0, 0.1], kind: [flip, random]}"
+    scenario = resolve(MINIMAL, ["parties.partition={dirichlet: [0.1, 1]}", "parties.dropout=[0, 0.2]", hostile])
     points = expand(scenario)
     assert swept_columns(scenario) == [
         "parties.dropout", "parties.partition.dirichlet", "parties.hostile.fraction", "parties.hostile.kind",
     ]  # fmt: skip
     assert [tuple(point.swept.values()) for point in points] == [
-        (dropout, alpha, fraction, kind)
-        for dropout in (0.0, 0.2)
-        for alpha in (0.1, 1.0)
-        for fraction in (0.0, 0.1)
-        for kind in ("flip", "random")
+        *product((0.0, 0.2), (0.1, 1.0), (0.0, 0.1), ("flip", "random"))
     ]
     for point in points:
         parties = point.scenario.parties
@@ -102,30 +75,23 @@ def test_numbers_inside_sections_are_swept_as_numbers() -> None:
         assert parties.hostile.kind == point.swept["parties.hostile.kind"]
         assert resolve(point.scenario.to_plain()) == point.scenario
     assert len({cell_id(point, 0) for point in points}) == len(points)
+    points = expand(resolve(MINIMAL, ["parties.partition={majority: [0, 0.1]}"]))
+    assert [dict(point.swept) for point in points] == [{"parties.partition.majority": share} for share in (0.0, 0.1)]
+    assert points[1].scenario.parties.partition == {"majority": 0.1}
 
 
 def test_bags_persons_and_targets_are_swept() -> None:
-    scenario = resolve(
-        MINIMAL,
-        [
-            "parties={count: 6, bags: [2, {by: ward}]}",
-            "data.person=who",
-            "data.rows_per_person=[1, 2]",
-            "data.targets={rows: [50, 100], vary: [a, b]}",
-            "protocols=[{kind: ratio}]",
-        ],
-    )
+    swept = [
+        "parties={count: 6, bags: [2, {by: ward}]}", "data.person=who", "data.rows_per_person=[1, 2]",
+        "data.targets={rows: [50, 100], vary: [a, b]}", "protocols=[{kind: ratio}]",
+    ]  # fmt: skip
+    scenario = resolve(MINIMAL, swept)
     assert swept_columns(scenario) == [
         "data.rows_per_person", "data.targets.rows", "data.targets.vary", "parties.bags",
     ]  # fmt: skip
     points = expand(scenario)
-    assert [tuple(point.swept.values()) for point in points] == [
-        (most, rows, vary, bags)
-        for most in (1, 2)
-        for rows in (50, 100)
-        for vary in ("a", "b")
-        for bags in (2, "by=ward")
-    ]
+    wanted = [*product((1, 2), (50, 100), ("a", "b"), (2, "by=ward"))]
+    assert [tuple(point.swept.values()) for point in points] == wanted
     for point in points:
         assert point.scenario.data.targets is not None
         assert point.scenario.data.targets.vary == point.swept["data.targets.vary"]
@@ -134,37 +100,28 @@ def test_bags_persons_and_targets_are_swept() -> None:
     assert len({world_key(point, 0) for point in points}) == 4  # target sets leave the releases as they are
 
 
-def test_majorities_are_swept_as_numbers() -> None:
-    points = expand(resolve(MINIMAL, ["parties.partition={majority: [0, 0.1]}"]))
-    assert [dict(point.swept) for point in points] == [{"parties.partition.majority": share} for share in (0.0, 0.1)]
-    assert points[1].scenario.parties.partition == {"majority": 0.1}
+def key(*overrides: str) -> str:
+    return world_key(expand(resolve(MINIMAL, overrides))[0], 0)
 
 
 def test_worlds_where_everybody_answers_honestly_have_the_noise_that_they_always_had() -> None:
     features = "data.features=[scale, {whiten: 10}, constant, unit_norm]"
+    same = [(), ("parties.dropout=0.0",), ("parties.hostile={fraction: 0, kind: random}",), ("parties.bags=1",)]
+    same += [("data.rows_per_person=1",), ("data.targets={rows: 9}", RATIOS)]
+    assert {key(features, *one) for one in same} == {"767493f2f7ad2080"}  # a change would change known results' noise
+    others = [
+        ("parties.bags=2", RATIOS), ("data.person=who",), ("data.positive=[a]",), ("data.drop=[a]",),
+        ("parties.dropout=0.1",), ("parties.hostile={fraction: 0.1}",), ("parties.dropout=0.2",),
+        ("parties.hostile={fraction: 0.1, kind: random}",), ("parties.partition={quantity: 1}",), (),
+    ]  # fmt: skip
+    assert len({key(features, *one) for one in others}) == len(others)
 
-    def key(*overrides: str) -> str:
-        return world_key(expand(resolve(MINIMAL, [features, *overrides]))[0], 0)
 
-    assert key() == "767493f2f7ad2080"  # a change would change the noise of every known result
-    assert key("parties.dropout=0.0") == key("parties.hostile={fraction: 0, kind: random}") == key()
-    ratios = "protocols=[{kind: ratio}]"
-    assert key("parties.bags=1") == key("data.rows_per_person=1") == key("data.targets={rows: 9}", ratios) == key()
-    assert (
-        len(
-            {
-                key(),
-                key("parties.bags=2", ratios),
-                key("data.person=who"),
-                key("data.positive=[a]"),
-                key("data.drop=[a]"),
-            }
-        )
-        == 5
-    )
-    others = [key("parties.dropout=0.1"), key("parties.hostile={fraction: 0.1}"), key("parties.dropout=0.2"),
-              key("parties.hostile={fraction: 0.1, kind: random}"), key("parties.partition={quantity: 1}")]  # fmt: skip
-    assert len({key(), *others}) == 6
+def test_real_labels_have_a_noise_of_their_own_for_every_range() -> None:
+    given = ("data.source=diabetes", "protocols=[{kind: slope}]")
+    assert key(*given, "data.outside=refuse") == key(*given)
+    different = [(), ("data.range=[0, 400]",), ("data.range=[0, 500]",), ("data.range=[0, 400]", "data.outside=clip")]
+    assert len({key(*given, *one) for one in different}) == 4
 
 
 def test_what_the_aggregator_does_with_answers_changes_no_noise_and_is_another_cell() -> None:
@@ -191,13 +148,9 @@ def test_variants_carry_names_options_and_swept_columns() -> None:
         "regularisation: [1e-4, 1]}, {kind: soft_vote, rounds: 3}, {kind: count, size: 1}]"
     )
     found = variants(resolve(MINIMAL, [entries, "baselines=false"]))
-    assert [(variant.name, variant.default) for variant in found] == [
-        ("pooled", False),
-        ("soft_vote-output-published-regularisation=0.0001", False),
-        ("soft_vote-output-published-regularisation=1", False),
-        ("soft_vote", True),
-        ("count-size=1", False),
-    ]
+    published = "soft_vote-output-published-regularisation"
+    names = ["pooled", f"{published}=0.0001", f"{published}=1", "soft_vote", "count-size=1"]
+    assert [(variant.name, variant.default) for variant in found] == [(name, name == "soft_vote") for name in names]
     assert found[1].swept == {"protocols.regularisation": 1e-4}
     assert found[1].options["regularisation"] == 1e-4
     assert found[0].options == found[0].swept == found[3].swept == {}
@@ -227,9 +180,8 @@ def test_a_cell_is_named_by_what_its_results_depend_on() -> None:
     assert int(base, 16) >= 0
     same = ["name=other", "description=x", "trials.splits=9", "engine.kind=ray", "engine.workers=3"]
     assert {cell(override) for override in same} == {base}
-    ratios = "protocols=[{kind: ratio}]"
-    assert cell("data.targets={}", ratios) == cell(ratios)  # the defaults, said or not
-    assert cell("data.targets={rows: 9}", ratios) != cell(ratios)
+    assert cell("data.targets={}", RATIOS) == cell(RATIOS)  # the defaults, said or not
+    assert cell("data.targets={rows: 9}", RATIOS) != cell(RATIOS)
     # A point of a sweep is the same world as the scenario that holds its value alone.
     assert cell("parties.count=[50, 60]") == base
     different = [
@@ -239,14 +191,3 @@ def test_a_cell_is_named_by_what_its_results_depend_on() -> None:
     ]  # fmt: skip
     cells = [base, cell(split=1), *(cell(override) for override in different)]
     assert len(set(cells)) == len(cells)
-
-
-def test_real_labels_have_a_noise_of_their_own_for_every_range() -> None:
-    def key(*overrides: str) -> str:
-        given = ["data.source=diabetes", "protocols=[{kind: slope}]", *overrides]
-        return world_key(expand(resolve(MINIMAL, given))[0], 0)
-
-    assert key("data.outside=refuse") == key()
-    different = [key(), key("data.range=[0, 400]"), key("data.range=[0, 500]"),
-                 key("data.range=[0, 400]", "data.outside=clip")]  # fmt: skip
-    assert len(set(different)) == 4

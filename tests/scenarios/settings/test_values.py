@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
+from support.json_schemas import accepted
 
 from scenarios.settings.problems import problems
 from scenarios.settings.values import Stage
@@ -43,10 +44,9 @@ def test_other_stages_are_refused(stage, part):
 
 
 def test_editors_are_told_the_same():
-    validate = pytest.importorskip("jsonschema").validate
-    refused = pytest.importorskip("jsonschema").ValidationError
+    valid = accepted(STAGE.json_schema())
     for stage in ("scale", {"pca": 3}, {"whiten": "auto"}, {"fourier": 512}, {"polynomial": 3}):
-        validate(stage, STAGE.json_schema())
+        assert valid(stage)
     for stage in (
         "scales",
         {"pca": 0},
@@ -55,5 +55,4 @@ def test_editors_are_told_the_same():
         {"polynomial": 4},
         {"pca": 2, "whiten": 2},
     ):
-        with pytest.raises(refused):
-            validate(stage, STAGE.json_schema())
+        assert not valid(stage)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from scipy.fft import irfft, next_fast_len, rfft
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
@@ -72,9 +73,8 @@ def test_the_exact_loss_of_laplace_shares_is_the_claim_from_so_many_parties_on(p
     for answering, stands in ((4, True), (5, True), (3, False)):
         growth = np.log1p((answering / noise.contributors - 1) / counts) - 1 / scale
         side = np.exp(np.append(0.0, np.cumsum(growth)))  # a negative binomial law, but for a factor
-        law = irfft(
-            np.abs(rfft(side, next_fast_len(2 * len(side), real=True))) ** 2
-        )  # of the difference of two, from 0 on
+        size = next_fast_len(2 * len(side), real=True)
+        law = irfft(np.abs(rfft(side, size)) ** 2)  # of the difference of two, from 0 on
         reach = slice(0, 3 * scale)
         steepest = np.abs(np.log(law[reach]) - np.log(np.roll(law, moved)[reach])).max()
         assert bool(2 * persons * steepest <= 1.0 + 1e-6) is stands

@@ -34,41 +34,27 @@ def asked(collector):
     return Asked(VotesQuestion(TRAINING, np.ones((3, 2))), TRAINING, collector)
 
 
-@pytest.mark.parametrize(
-    ("use", "words"),
-    [
-        (lambda session: session.guarantee, "Silent does not say what its answers promise"),
-        (lambda session: session.perturbable(), "Silent has nothing to perturb"),
-        (lambda session: session.learn(0), "Silent learns nothing without noise"),
-    ],
-)
-def test_what_a_session_does_not_say_is_missed_with_its_name(use, words):
-    with pytest.raises(InputError, match=f"{words}"):
-        use(Silent())
-
-
-def test_a_silent_session_checks_nothing_and_has_answers_of_its_own():
+def test_what_a_session_does_not_say_is_missed_with_its_name():
     silent = Silent()
     assert (silent.checks, silent.source, silent.diagnostics()) == ((), None, {})
+    for use, words in (
+        (lambda: silent.guarantee, "Silent does not say what its answers promise"),
+        (silent.perturbable, "Silent has nothing to perturb"),
+        (lambda: silent.learn(0), "Silent learns nothing without noise"),
+    ):
+        with pytest.raises(InputError, match=words):
+            use()
 
 
 def test_all_is_asked_in_the_first_round_only():
     questions = [asked("first"), asked("second")]
-    session = OneRound(NO_STEPS, questions, NOTHING)
+    session = OneRound(NO_STEPS, questions, NOTHING, ReleaseId("a release", 3, 1), ("all was checked",))
     assert session.answers == ["first", "second"]
     assert session.questions() == questions
     assert session.questions() == []
     assert len(questions) == 2  # the caller's list is the caller's
-
-
-def test_answers_may_be_those_that_another_session_asked_for():
-    session = OneRound(NO_STEPS, [asked("own")], NOTHING)
-    session.take(("another's",))
+    session.take(("another's",))  # answers may be those that another session asked for
     assert session.answers == ["another's"]
-
-
-def test_it_says_what_it_was_told():
-    session = OneRound(NO_STEPS, [asked(None)], NOTHING, ReleaseId("a release", 3, 1), ("all was checked",))
     assert (session.feature_map, session.guarantee, session.checks) == (NO_STEPS, NOTHING, ("all was checked",))
     assert session.source == "a release"
     assert OneRound(NO_STEPS, [], NOTHING).source is None
@@ -80,10 +66,7 @@ def test_variants_of_which_the_same_is_to_be_said_share_a_line():
     assert [line.split(":")[0] for line in lines] == ["a, c", "b"]
     assert all("a constant answer may be as good" in line for line in lines)  # warnings, be the noise ever so loud
     assert ["louder than all that 5 parties" in line for line in lines] == [True, False]
-
-
-def test_nothing_is_said_where_the_signal_is_loud_or_no_rule_is_known():
-    assert list(told({"a": {1.0: Outlook(4.0, 3)}, "b": {}}, 5)) == []
+    assert list(told({"a": {1.0: Outlook(4.0, 3)}, "b": {}}, 5)) == []  # the signal is loud, or no rule is known
 
 
 def test_epsilons_with_their_numbers_stand_in_order():

@@ -45,22 +45,17 @@ def test_sides_are_told_apart_by_the_likelihood_ratio_of_their_exact_responses()
     np.testing.assert_allclose(found * question.mechanism().additive.scale, [-2.0, 0.0, 1.0])
 
 
-def test_where_noise_is_the_aggregators_parties_answer_by_themselves():
-    assert Trusted("two parties", PUBLIC, 100).sent(True, moment()) is None
-
-
-def test_nothing_differs_from_a_plain_world_unless_it_is_said():
+def test_where_noise_is_the_aggregators_parties_answer_by_themselves_in_a_plain_world():
     worst = Trusted("two parties", PUBLIC, 100)
+    assert worst.sent(True, moment()) is None
     assert (worst.world, worst.options, worst.public_there) == ({}, {}, None)
     assert worst.world is not Trusted("two parties", PUBLIC, 100).world
+    # Two classes are a world in which a quorum is a whole number of parties.
+    assert TWO_CLASSES["quorum"] * PARTIES == pytest.approx(4)
+    assert TWO_CLASSES["rows"] == PARTIES * ROWS == PARTIES * TWO_CLASSES["largest_bag"]
 
 
 @pytest.mark.parametrize("kind", [PrivateWorstCase, TrustedWorstCase])
 def test_a_worst_case_must_say_what_parties_hold(kind):
     with pytest.raises(TypeError, match=r"abstract methods? .?side"):
         kind("nobody", PUBLIC, 100)
-
-
-def test_two_classes_are_a_world_in_which_a_quorum_is_a_whole_number_of_parties():
-    assert TWO_CLASSES["quorum"] * PARTIES == pytest.approx(4)
-    assert TWO_CLASSES["rows"] == PARTIES * ROWS == PARTIES * TWO_CLASSES["largest_bag"]

@@ -40,14 +40,10 @@ def test_weighted_rows_are_those_of_scikit_learn(rng, classes):
         WeightedERM().fit(rows, labels, sample_weight=-weights)
 
 
-def test_shares_off_the_simplex_are_refused(rng):
-    with pytest.raises(InputError, match="1"):
-        WeightedERM().fit_shares(rng.normal(size=(3, 2)), [[100, -99], [1, 0], [1, 0]], ["a", "b"])
-    with pytest.raises(InputError, match="shape"):
-        WeightedERM().fit_shares(rng.normal(size=(3, 2)), [[1, 0], [1, 0]], ["a", "b"])
-
-
-@pytest.mark.parametrize("regularisation", [0.0, -1.0, float("nan")])
-def test_regularisation_must_be_positive(rng, regularisation):
-    with pytest.raises(InputError, match="regularisation"):
-        WeightedERM(regularisation=regularisation).fit(rng.normal(size=(6, 2)), [0, 1] * 3)
+def test_shares_off_the_simplex_and_a_regularisation_that_is_not_positive_are_refused(rng):
+    for shares, words in (([[100, -99], [1, 0], [1, 0]], "1"), ([[1, 0], [1, 0]], "shape")):
+        with pytest.raises(InputError, match=words):
+            WeightedERM().fit_shares(rng.normal(size=(3, 2)), shares, ["a", "b"])
+    for regularisation in (0.0, -1.0, float("nan")):
+        with pytest.raises(InputError, match="regularisation"):
+            WeightedERM(regularisation=regularisation).fit(rng.normal(size=(6, 2)), [0, 1] * 3)

@@ -28,24 +28,15 @@ def of_rows(options):
     return [(name, check) for name, check in found if "claim stands" not in name]
 
 
-def test_sums_without_noise_are_least_squares_on_all_rows():
+@pytest.mark.parametrize("broken", [(), (3,)])
+def test_sums_without_noise_are_least_squares_on_all_rows_of_those_who_answered(broken):
     options = NoisyLabelSums(noise="off")
-    description, arrays = options.learn(collected(options), 0, 0)
-    held = [draw(party, 80 + 7 * (party % 2)) for party in range(PARTIES)]
+    description, arrays = options.learn(collected(options, broken=broken), 0, 0)
+    held = [draw(party, 80 + 7 * (party % 2)) for party in range(PARTIES) if party not in broken]
     rows, labels = (np.concatenate(parts) for parts in zip(*held, strict=True))
     expected = np.linalg.lstsq(np.column_stack([rows, np.ones(len(rows))]), labels)[0]
     assert description == {"learner": "linear", "range": list(RANGE)}
     np.testing.assert_allclose(arrays["weights"], expected, atol=1e-9)
-
-
-def test_parties_that_did_not_answer_are_left_out():
-    options = NoisyLabelSums(noise="off")
-    whole, part = (options.learn(collected(options, broken=out), 0, 0)[1]["weights"] for out in ((), (3,)))
-    held = [draw(party, 80 + 7 * (party % 2)) for party in range(PARTIES) if party != 3]
-    rows, labels = (np.concatenate(parts) for parts in zip(*held, strict=True))
-    expected = np.linalg.lstsq(np.column_stack([rows, np.ones(len(rows))]), labels)[0]
-    assert (whole != part).any()
-    np.testing.assert_allclose(part, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize(("noise", "spends"), [("auto", True), ("gaussian", True), ("pure", False)])
@@ -55,15 +46,12 @@ def test_delta_is_spent_by_all_but_pure_noise(noise, spends):
     assert (question(options).promise().delta > 0) <= spends
 
 
-def test_the_shape_of_the_noise_is_part_of_what_is_asked():
-    assert question(NoisyLabelSums(shape="isotropic")).shape == "isotropic"
-    assert NoisyLabelSums(shape="isotropic").asked() != NoisyLabelSums().asked()
-
-
-def test_x_x_leaves_a_party_as_it_is_and_x_y_with_noise():
+def test_x_x_leaves_a_party_as_it_is_and_x_y_with_noise_of_the_shape_that_is_asked_for():
     sent = NoisyLabelSums().sends(PublicNumbers(1e-6, features=4))
     assert [(one.numbers, one.private) for one in sent] == [(16, False), (4, True), (4, False), (16, False)]
     assert [one.private for one in NoisyLabelSums(noise="off").sends(PublicNumbers(1e-6))] == [False, False]
+    assert question(NoisyLabelSums(shape="isotropic")).shape == "isotropic"
+    assert NoisyLabelSums(shape="isotropic").asked() != NoisyLabelSums().asked()
 
 
 def excess(options, answers, draws, rows):
@@ -109,34 +97,22 @@ class TestRows:
         assert (promised.spends.unit, promised.spends.epsilon, promised.spends.delta) == (Unit.ROW, 1.0, 1e-6)
         [sent] = promised.sends
         assert (sent.numbers, sent.private) == (21, True)  # of five features at most, X'X, X'y and y'y
+        with pytest.raises(InputError, match=r"delta.*0.*0.*privacy\.delta"):  # before anybody is asked
+            NoisyLabelSums(protect="row").promise(PublicNumbers(0.0), 1.0, Trust.NONE)
 
-    def test_shares_are_of_a_secure_summation(self):
+    def test_shares_are_of_a_secure_summation_and_without_noise_nothing_is_promised(self):
         found = [NoisyLabelSums(protect="row").noise_at(trust) for trust in Trust]
         assert found == [Place.PARTY, Place.SHARES, Place.PARTY]
-
-    def test_without_noise_nothing_is_promised_and_nobody_shares(self):
         options = NoisyLabelSums(protect="row", noise="off")
         assert [options.noise_at(trust) for trust in Trust] == [Place.NOWHERE] * 3
         assert isinstance(options.promise(PublicNumbers(0.0), 1.0, Trust.NONE).spends, NoGuarantee)
 
-    @pytest.mark.parametrize(
-        ("options", "words"),
-        [
-            ({"protect": "row", "noise": "pure"}, r"noise.*pure"),
-            ({"protect": "row", "shape": "isotropic"}, r"protect.*label"),
-        ],
-    )
-    def test_options_that_clash_are_refused(self, options, words):
-        with pytest.raises(InputError, match=words):
-            NoisyLabelSums(**options)
+    def test_options_that_clash_are_refused(self):
+        for options, words in (({"noise": "pure"}, r"noise.*pure"), ({"shape": "isotropic"}, r"protect.*label")):
+            with pytest.raises(InputError, match=words):
+                NoisyLabelSums(protect="row", **options)
 
-    def test_a_delta_of_zero_is_refused_before_anybody_is_asked(self):
-        with pytest.raises(InputError, match=r"delta.*0.*0.*privacy\.delta"):
-            NoisyLabelSums(protect="row").promise(PublicNumbers(0.0), 1.0, Trust.NONE)
-
-    @pytest.mark.parametrize(
-        "check", [c for o in ({}, {"trust": "secure"}) for c in of_rows(o)], ids=lambda check: check[0]
-    )
+    @pytest.mark.parametrize("check", [*of_rows({}), *of_rows({"trust": "secure"})], ids=lambda check: check[0])
     def test_it_keeps_the_contract(self, check):
         check[1]()
 
@@ -176,12 +152,6 @@ def test_parties_of_few_rows_are_not_louder_than_noise_on_each_of_their_labels()
     assert NoisyLabelSums(noise="gaussian", shrink=False).expected_error(usual, 1.0).error < found.error
 
 
-def test_what_is_expected_without_a_formula_is_nothing():
-    assert NoisyLabelSums(shape="isotropic").expected_error(KNOWN, 1.0) is None
-    assert NoisyLabelSums(noise="off").expected_error(KNOWN, 1.0) is None
-    assert NoisyLabelSums().expected_error(PublicNumbers(1e-6), 1.0) is None
-
-
 def test_shares_of_one_noise_are_expected_to_cost_less_and_shrinking_never_more():
     known = replace(KNOWN, terms=TrustTerms(50))
     alone, shared = (NoisyLabelSums(protect="row", trust=how).expected_error(known, 1.0) for how in ("none", "secure"))
@@ -190,3 +160,7 @@ def test_shares_of_one_noise_are_expected_to_cost_less_and_shrinking_never_more(
     assert shared.error < alone.error / 10
     shrunk, plain = (NoisyLabelSums(shrink=how).expected_error(known, 1.0) for how in (True, False))
     assert shrunk.error < plain.error
+    # Without a formula nothing is expected.
+    assert NoisyLabelSums(shape="isotropic").expected_error(KNOWN, 1.0) is None
+    assert NoisyLabelSums(noise="off").expected_error(KNOWN, 1.0) is None
+    assert NoisyLabelSums().expected_error(PublicNumbers(1e-6), 1.0) is None

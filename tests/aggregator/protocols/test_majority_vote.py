@@ -11,12 +11,9 @@ from aggregator.protocols.majority_vote import MajorityVote
 from federation.contract.errors import InputError
 
 
-def test_the_majority_vote_needs_a_positive_regularisation():
+def test_regularisations_that_are_not_positive_and_sensitivities_of_protected_rows_are_refused():
     with pytest.raises(InputError, match="regularisation"):
         MajorityVote(regularisation=0.0)
-
-
-def test_the_majority_vote_refuses_a_sensitivity_computed_from_rows_it_protects():
     with pytest.raises(InputError):
         MajorityVote(sensitivity="public_features", protect="party_and_auxiliary_row")
 

@@ -44,34 +44,22 @@ def answers(seed=0, classes=3, parties=PARTIES, width=4, scale=1.0):
     return scale * np.random.default_rng(seed).normal(size=(parties, classes - 1, width))
 
 
-def test_it_is_found_by_name():
-    assert protocol("parameter_average") is ParameterAverage
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"clip": 1.0}, r"average.*clipped"),
-        ({"average": "clipped", "clip": 0.0}, "positive"),
-        ({"average": "clipped", "clip": float("inf")}, "positive"),
-        ({"sensitivity": "published"}, r"average.*plain"),
-        ({"average": "clipped", "sensitivity": "tight"}, r"average.*plain"),
-    ],
-)
+@pytest.mark.parametrize(("options", "words"), [
+    ({"clip": 1.0}, r"average.*clipped"), ({"average": "clipped", "clip": 0.0}, "positive"),
+    ({"average": "clipped", "clip": float("inf")}, "positive"), ({"sensitivity": "published"}, r"average.*plain"),
+    ({"average": "clipped", "sensitivity": "tight"}, r"average.*plain"),
+])  # fmt: skip
 def test_options_that_mean_nothing_are_refused(options, words):
     with pytest.raises(InputError, match=words):
         ParameterAverage(**options)
 
 
-@pytest.mark.parametrize(
-    "classifier",
-    [
-        {"name": "GaussianNB", "parameters": {}},
-        {"name": "logistic", "parameters": {}},
-        {"name": "mixture", "parameters": {"members": [{"name": "logistic"}], "weights": [1.0]}},
-    ],
-)
+@pytest.mark.parametrize("classifier", [
+    {"name": "GaussianNB", "parameters": {}}, {"name": "logistic", "parameters": {}},
+    {"name": "mixture", "parameters": {"members": [{"name": "logistic"}], "weights": [1.0]}},
+])  # fmt: skip
 def test_other_classifiers_are_refused_before_anything_is_asked(classifier):
+    assert protocol("parameter_average") is ParameterAverage
     with pytest.raises(InputError):
         ParameterAverage().question(*world(classifier=classifier))
 
@@ -118,9 +106,8 @@ def test_weights_decide_like_the_mean_of_the_parties_weights(name, classes):
     if classes == 2:
         expected = (rows @ found.value > 0).astype(int)
     else:
-        full = (
-            found.value if name == "published" else (contrasts(classes) @ found.value.reshape(classes - 1, 4)).ravel()
-        )
+        whole = name == "published"
+        full = found.value if whole else contrasts(classes) @ found.value.reshape(classes - 1, 4)
         expected = (rows @ full.reshape(classes, 4).T).argmax(axis=1)
     for one in weights:
         np.testing.assert_array_equal((rows @ one.T).argmax(axis=1), expected)

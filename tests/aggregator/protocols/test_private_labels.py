@@ -11,11 +11,15 @@ from aggregator.contract.protocol import Trust
 from aggregator.protocols.private_labels import PrivateLabels
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.labels.calibration import calibrate
 
 
-def test_only_bins_can_be_debiased():
+def test_only_bins_can_be_debiased_and_only_linear_models_are_shrunk():
     with pytest.raises(InputError, match="bins"):
         PrivateLabels(debiased=True)
+    with pytest.raises(InputError, match=r"learner.*linear"):
+        PrivateLabels(learner="network", shrink=False)
     assert PrivateLabels(noise="bins", debiased=True).asked() == (True,)
     assert PrivateLabels(noise="laplace").asked() == ()
 
@@ -75,18 +79,11 @@ def test_a_linear_model_takes_account_of_the_noise(noise):
 
 
 def test_answers_that_bins_have_drawn_together_are_not_shrunk_once_more():
-    binned = [
-        PrivateLabels(noise=noise, debiased=debiased) for noise in ("bins", "estimated_bins") for debiased in (0, 1)
-    ]
-    assert [options.shrinks for options in binned] == [False, True, False, True]
+    for noise in ("bins", "estimated_bins"):
+        assert [PrivateLabels(noise=noise, debiased=debiased).shrinks for debiased in (0, 1)] == [False, True]
     answers = collected(PrivateLabels(noise="bins"))
     found = [PrivateLabels(noise="bins", shrink=asked).learn(answers, 0, 0)[1]["weights"] for asked in (True, False)]
     np.testing.assert_array_equal(*found)
-
-
-def test_only_linear_models_are_shrunk():
-    with pytest.raises(InputError, match=r"learner.*linear"):
-        PrivateLabels(learner="network", shrink=False)
 
 
 def test_every_draw_is_learned_from_its_own_labels():
@@ -104,10 +101,6 @@ def test_rows_leave_a_party_as_they_are_and_labels_with_noise():
 
 
 def test_the_excess_that_is_expected_is_what_noise_on_labels_adds_to_least_squares():
-    from aggregator.trial.plan import PublicNumbers
-    from federation.contract.randomness import NoiseBits
-    from federation.mechanisms.labels.calibration import calibrate
-
     random = np.random.default_rng(5)
     rows = np.column_stack([random.standard_normal((1500, 4)), np.ones(1500)])
     labels = random.uniform(-1, 1, 1500)  # of any value alike, and told by nothing
@@ -122,8 +115,6 @@ def test_the_excess_that_is_expected_is_what_noise_on_labels_adds_to_least_squar
 
 
 def test_what_is_expected_without_a_formula_is_nothing():
-    from aggregator.trial.plan import PublicNumbers
-
     known = PublicNumbers(1e-6, features=5, rows=1500, label_range=(-1.0, 1.0))
     assert PrivateLabels(noise="estimated_bins").expected_error(known, 1.0) is None
     assert PrivateLabels().expected_error(PublicNumbers(1e-6), 1.0) is None

@@ -82,6 +82,8 @@ def test_questions_about_anything_else_are_refused():
     sums = pair_of("mean_operator", {}, PublicNumbers(1e-3)).question
     with pytest.raises(InputError, match="mean_operator"):
         WorstBagSums("", np.eye(2), 1).parties(sums, 1)
+    with pytest.raises(InputError, match="mean_operator"):
+        worst_rows(1, PublicNumbers(0.01, label_range=RANGE), shared=False).side(False, moment(), 1)
 
 
 PUBLIC = PublicNumbers(0.01, label_range=(-3.0, 7.0))
@@ -90,27 +92,17 @@ SECURE = {"trust": "secure"}
 
 def test_one_label_moves_the_sum_as_far_as_a_label_can():
     pair = pair_of("label_sums", SECURE, PUBLIC)
-    here, there = (without_noise(pair, 1, side)["sums"][0] for side in (False, True))
-    reached = np.linalg.norm(here - there)
-    assert 2 * (1 - 1e-5) < reached <= 2 * (1 + 1e-7)  # labels go from -1 to 1
-
-
-def test_neighbours_differ_in_one_label():
-    pair = pair_of("label_sums", SECURE, PUBLIC)
-    here, there = pair.held(False), pair.held(True)
-    assert len(here) == 3  # of a quorum of 4 of 6, one of whom may collude
-    assert all((one.rows == other.rows).all() for one, other in zip(here, there, strict=True))
-    assert [(one.labels != other.labels).sum() for one, other in zip(here, there, strict=True)] == [1, 0, 0]
-
-
-@pytest.mark.parametrize("there", [False, True])
-def test_its_sums_are_those_that_parties_answer_without_noise(there):
-    pair = pair_of("label_sums", SECURE, PUBLIC)
-    exact = sum(
-        (held.labels - 2.0) / 5.0 @ within_norm(pair.question.rows.feature_map.transform(held.rows))
-        for held in pair.held(there)
-    )
-    np.testing.assert_allclose(without_noise(pair, 1, there)["sums"][0], exact, atol=1e-6)
+    sums = []
+    for there in (False, True):
+        transform = pair.question.rows.feature_map.transform
+        exact = sum((one.labels - 2.0) / 5.0 @ within_norm(transform(one.rows)) for one in pair.held(there))
+        sums.append(without_noise(pair, 1, there)["sums"][0])
+        np.testing.assert_allclose(sums[-1], exact, atol=1e-6)  # as parties answer without noise
+    assert 2 * (1 - 1e-5) < np.linalg.norm(sums[0] - sums[1]) <= 2 * (1 + 1e-7)  # labels go from -1 to 1
+    pairs = [*zip(pair.held(False), pair.held(True), strict=True)]
+    assert len(pairs) == 3  # of a quorum of 4 of 6, one of whom may collude
+    assert all((one.rows == other.rows).all() for one, other in pairs)
+    assert [(one.labels != other.labels).sum() for one, other in pairs] == [1, 0, 0]
 
 
 @pytest.mark.parametrize("units", [1, 2])
@@ -121,12 +113,11 @@ def test_one_row_that_turns_moves_the_sums_by_their_sensitivity(units):
     reached = np.linalg.norm(here - there)
     assert reached == pytest.approx(units * SENSITIVITY, rel=1e-5)
     assert reached <= units * SENSITIVITY * (1 + 1e-7)  # without noise sums are rounded
-
-
-def test_neighbours_differ_in_one_row():
-    pair = pair_of("label_sums", {"protect": "row"}, PUBLIC)
     [here], [there] = pair.held(False), pair.held(True)
-    assert ((here.rows != there.rows).any(axis=1) | (here.labels != there.labels)).sum() == 1
+    assert ((here.rows != there.rows).any(axis=1) | (here.labels != there.labels)).sum() == units
+    ratio = pair.worst.statistic(pair.question, lambda there: {"sums": np.full((1, 6), float(there))})
+    low, high = ratio({"sums": np.array([[0.0] * 6, [1.0] * 6])})
+    assert low == -high < 0
 
 
 def test_of_shares_what_is_seen_is_the_sum_of_as_many_as_hide_a_row():
@@ -134,15 +125,3 @@ def test_of_shares_what_is_seen_is_the_sum_of_as_many_as_hide_a_row():
     assert [len(pair.held(False)) for pair in (whole, half)] == [3, 1]
     assert whole.question.contributors == 3  # of a quorum of 4, one of whom may collude
     assert whole.seen(False, "shares", 3)["sums"].shape == (3, 6)
-
-
-def test_sides_are_told_apart_by_what_parties_answer():
-    pair = pair_of("label_sums", {"protect": "row"}, PUBLIC)
-    ratio = pair.worst.statistic(pair.question, lambda there: {"sums": np.full((1, 6), float(there))})
-    low, high = ratio({"sums": np.array([[0.0] * 6, [1.0] * 6])})
-    assert low == -high < 0
-
-
-def test_it_is_for_no_other_question():
-    with pytest.raises(InputError, match="mean_operator"):
-        worst_rows(1, PUBLIC, shared=False).side(False, moment(), 1)

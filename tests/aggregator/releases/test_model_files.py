@@ -67,33 +67,24 @@ def test_a_file_that_lacks_an_array_is_refused_with_its_path(tmp_path, missing):
         ReleasedModels.load(path)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda text: text[:-1],  # no JSON
-        lambda text: json.dumps([text]),
-        lambda text: json.dumps({**json.loads(text), "feature_maps": []}),
-        lambda text: json.dumps({key: value for key, value in json.loads(text).items() if key != "classes"}),
-    ],
-)
-def test_a_damaged_description_is_refused(tmp_path, change):
-    path = tmp_path / "v.npz"
-    linear().save(path)
-    with np.load(path) as file:
-        arrays = dict(file)
-    np.savez(path, **arrays | {"description": np.array(change(str(arrays["description"])))})
-    with pytest.raises(InputError):
-        ReleasedModels.load(path)
-
-
-def test_missing_and_truncated_files_are_refused(tmp_path):
+def test_damaged_descriptions_and_missing_empty_and_truncated_files_are_refused(tmp_path):
     path = tmp_path / "v.npz"
     with pytest.raises(InputError):
         head(path)
     linear().save(path)
-    path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(InputError):
-        ReleasedModels.load(path)
+    with np.load(path) as file:
+        arrays = dict(file)
+    text, whole = str(arrays["description"]), path.read_bytes()
+    known = json.loads(text)
+    lacking = {key: value for key, value in known.items() if key != "classes"}
+    for damaged in (text[:-1], *map(json.dumps, ([text], {**known, "feature_maps": []}, lacking))):
+        np.savez(path, **arrays | {"description": np.array(damaged)})
+        with pytest.raises(InputError):
+            ReleasedModels.load(path)
+    for content in (whole[:100], b"", b"{}", b"[1]"):
+        path.write_bytes(content)
+        with pytest.raises(InputError):
+            ReleasedModels.load(path)
 
 
 def test_other_kinds_of_files_are_told_apart(tmp_path):

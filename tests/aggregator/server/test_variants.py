@@ -79,15 +79,18 @@ def test_the_others_are_released_and_the_app_fails(make_plan, monkeypatch):
     def failing(self, ledger):
         if self._variant.name == "a":
             raise MemoryError("no room")
+        if self._variant.name == "b":
+            raise InputError("no room")
         return whole(self, ledger)
 
     monkeypatch.setattr(VariantRun, "finish", failing)
-    plan = make_plan(variants=tuple(VariantPlan(name, "soft_vote", {}) for name in "ab"), **DEPLOYED)
+    plan = make_plan(variants=tuple(VariantPlan(name, "soft_vote", {}) for name in "abc"), **DEPLOYED)
     folder = Path(plan.run.directory)
     with pytest.raises(FederationError, match=r"'a'.*MemoryError"):
         run(open_grid("inline"), plan, 40)
-    assert [path.name for path in folder.glob("*.npz")] == ["b.npz"]
-    assert list(json.loads((folder / "world.json").read_text())["failed_variants"]) == ["a"]
+    assert [path.name for path in folder.glob("*.npz")] == ["c.npz"]
+    failed = json.loads((folder / "world.json").read_text())["failed_variants"]
+    assert (list(failed), failed["b"]) == (["a", "b"], "no room")
 
 
 def test_without_noise_there_is_one_release_of_one_draw_and_nothing_is_guaranteed(make_plan):

@@ -13,16 +13,7 @@ from aggregator.trial.plan import PublicNumbers, TrialPlan, VariantPlan, product
 from federation.contract.errors import InputError
 
 
-def test_a_range_survives_the_file(make_plan, tmp_path):
-    plan = make_plan(classes=(), label_range=(0, 52.5))
-    plan.save(tmp_path / "plan.json")
-    found = TrialPlan.load(tmp_path / "plan.json")
-    assert found.public.label_range == (0.0, 52.5)
-    assert found.task.classes == ()
-    assert make_plan().public.label_range is None
-
-
-def test_the_names_in_a_file_are_those_of_earlier_versions(make_plan, tmp_path):
+def test_the_names_in_a_file_are_those_of_earlier_versions_and_a_range_survives_it(make_plan, tmp_path):
     plan = make_plan(servers="two", private_rows=7, common_bags=True, periods={"party": 3}, timeout=2.0)
     plan.save(tmp_path / "plan.json")
     assert json.loads((tmp_path / "plan.json").read_text()).keys() == {
@@ -33,67 +24,35 @@ def test_the_names_in_a_file_are_those_of_earlier_versions(make_plan, tmp_path):
         "summation", "chosen", "choice", "periods", "common_bags",
     }  # fmt: skip
     assert TrialPlan.load(tmp_path / "plan.json") == plan
-
-
-def test_a_name_that_no_part_has_cannot_be_changed(make_plan):
+    assert plan.public.label_range is None
     with pytest.raises(TypeError, match="nothing"):
         make_plan(nothing=1)
+    make_plan(classes=(), label_range=(0, 52.5)).save(tmp_path / "plan.json")
+    found = TrialPlan.load(tmp_path / "plan.json")
+    assert (found.public.label_range, found.task.classes) == ((0.0, 52.5), ())
 
 
-@pytest.mark.parametrize("ends", [(1.0, 1.0), (2.0, 1.0), (0.0, math.inf), (math.nan, 1.0)])
-def test_a_range_has_two_finite_ends(make_plan, ends):
+@pytest.mark.parametrize("changes", [
+    *({"classes": (), "label_range": ends} for ends in ((1.0, 1.0), (2.0, 1.0), (0.0, math.inf), (math.nan, 1.0))),
+    {"label_range": (0.0, 1.0)},
+])  # fmt: skip
+def test_a_range_has_two_finite_ends_and_classes_have_none(make_plan, changes):
     with pytest.raises(InputError):
-        make_plan(classes=(), label_range=ends)
+        make_plan(**changes)
 
 
-def test_classes_have_no_range(make_plan):
-    with pytest.raises(InputError):
-        make_plan(label_range=(0.0, 1.0))
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"parties": 10**12},
-        {"parties": 0},
-        {"parties": True},
-        {"parties": "4"},
-        {"parties_per_node": 0},
-        {"draws": 0},
-        {"bags": -1},
-        {"delta": 1.0},
-        {"delta": "0"},
-        {"epsilons": []},
-        {"epsilons": ["1"]},
-        {"epsilons": [0]},
-        {"quorum": 0},
-        {"colluding": 1},
-        {"robust": "no"},
-        {"alike": 1},
-        {"classes": "ab"},
-        {"classes": [1, 2]},
-        {"classes": ["a"]},
-        {"classes": ["a", "a"]},
-        {"classifier": {"name": "logistic"}},
-        {"classifier": {"name": "logistic", "parameters": 1}},
-        {"classifier": {"name": [], "parameters": {}}},
-        {"features": 1},
-        {"label_range": [0, "1"]},
-        {"budget": "1"},
-        {"budget": {"epsilon": "1"}},
-        {"budget": {}},
-        {"budget": {"epsilon": 1, "delta": 0, "unit": 1}},
-        {"periods": {"party": 0}},
-        {"periods": {"party": "7"}},
-        {"periods": {"crowd": 7}},
-        {"public": {"target": 1}},
-        {"public": []},
-        {"variants": [{"name": {}, "kind": "soft_vote", "options": {}}]},
-        {"variants": [{"name": "a", "kind": [], "options": {}}]},
-        {"variants": [[]]},
-        {"unknown": 1},
-    ],
-)
+@pytest.mark.parametrize("changes", [
+    {"parties": 10**12}, {"parties": 0}, {"parties": True}, {"parties": "4"}, {"parties_per_node": 0}, {"draws": 0},
+    {"bags": -1}, {"delta": 1.0}, {"delta": "0"}, {"epsilons": []}, {"epsilons": ["1"]}, {"epsilons": [0]},
+    {"quorum": 0}, {"colluding": 1}, {"robust": "no"}, {"alike": 1}, {"classes": "ab"}, {"classes": [1, 2]},
+    {"classes": ["a"]}, {"classes": ["a", "a"]}, {"classifier": {"name": "logistic"}},
+    {"classifier": {"name": "logistic", "parameters": 1}}, {"classifier": {"name": [], "parameters": {}}},
+    {"features": 1}, {"label_range": [0, "1"]}, {"budget": "1"}, {"budget": {"epsilon": "1"}}, {"budget": {}},
+    {"budget": {"epsilon": 1, "delta": 0, "unit": 1}}, {"periods": {"party": 0}}, {"periods": {"party": "7"}},
+    {"periods": {"crowd": 7}}, {"public": {"target": 1}}, {"public": []},
+    {"variants": [{"name": {}, "kind": "soft_vote", "options": {}}]},
+    {"variants": [{"name": "a", "kind": [], "options": {}}]}, {"variants": [[]]}, {"unknown": 1},
+])  # fmt: skip
 def test_a_file_with_a_part_of_another_type_or_out_of_range_is_refused(make_plan, tmp_path, changes):
     file = tmp_path / "plan.json"
     make_plan().save(file)
@@ -116,33 +75,20 @@ def test_a_variant_has_a_name_that_a_file_in_the_directory_can_have(make_plan, n
         make_plan(variants=(VariantPlan(name, "soft_vote", {}),))
 
 
-@pytest.mark.parametrize("others", [("mine", ""), ("MINE", ""), ("another", "mine")])
-def test_no_two_variants_share_a_file_or_their_noise(make_plan, others):
-    name, key = others
-    with pytest.raises(InputError):
-        make_plan(variants=(VariantPlan("mine", "soft_vote", {}), VariantPlan(name, "majority_vote", {}, key)))
-
-
-def test_a_name_may_be_the_key_of_another(make_plan):
+def test_no_two_variants_share_a_file_or_their_noise_and_a_name_may_be_the_key_of_another(make_plan):
     """As where names are swapped: noise follows from keys alone, and a reference has none."""
+    for name, key in (("mine", ""), ("MINE", ""), ("another", "mine")):
+        with pytest.raises(InputError):
+            make_plan(variants=(VariantPlan("mine", "soft_vote", {}), VariantPlan(name, "majority_vote", {}, key)))
     swapped = VariantPlan("a", "soft_vote", {}, "b"), VariantPlan("b", "majority_vote", {}, "a")
     reference = VariantPlan("noise_free", "soft_vote", {}, "a", reference=True)
     assert len(make_plan(variants=(*swapped, reference)).variants) == 3
 
 
-@pytest.mark.parametrize(
-    ("sizes", "expected"),
-    [
-        ((), 1),
-        ((7,), 7),
-        ((2, 3, 4), 24),
-        ((5, 0), 0),
-        ((2**40, 2**40), 2**80),
-        ((None,), None),
-        ((2, None, 3), None),
-        ((0, None), None),
-    ],
-)
+@pytest.mark.parametrize(("sizes", "expected"), [
+    ((), 1), ((7,), 7), ((2, 3, 4), 24), ((5, 0), 0), ((2**40, 2**40), 2**80), ((None,), None), ((2, None, 3), None),
+    ((0, None), None),
+])  # fmt: skip
 def test_a_product_is_known_where_all_its_sizes_are(sizes, expected):
     assert product(*sizes) == expected
 

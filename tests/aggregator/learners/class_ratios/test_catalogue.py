@@ -26,24 +26,18 @@ def test_every_name_has_its_class_with_defaults(name):
     assert kind().get_params() == kind(**kind().get_params()).get_params()
 
 
-def test_other_names_are_refused_with_the_nearest():
+def test_other_names_are_refused_with_the_nearest_and_descriptions_that_nobody_wrote():
     with pytest.raises(InputError, match=r"whitend.*allowed.*auto.*whitened"):
         estimator_class("whitend")
-
-
-@pytest.mark.parametrize(
-    "description",
-    [{}, {"estimator": "mmd"}, {"estimator": "mmd", "parameters": {"kernels": 1}, "values": {}}, {"estimator": None}],
-)
-def test_descriptions_that_nobody_wrote_are_refused(description):
-    with pytest.raises(InputError, match=r"cannot be read|is not known"):
-        load(description, {})
+    strange = {"estimator": "mmd", "parameters": {"kernels": 1}, "values": {}}
+    for description in ({}, {"estimator": "mmd"}, strange, {"estimator": None}):
+        with pytest.raises(InputError, match=r"cannot be read|is not known"):
+            load(description, {})
 
 
 def test_asking_for_names_imports_no_estimator():
-    code = (
-        "import sys, aggregator.learners.class_ratios.catalogue; print({'sklearn', 'scipy', 'numpy'} & {*sys.modules})"
-    )
+    module = "aggregator.learners.class_ratios.catalogue"
+    code = f"import sys, {module}; print({{'sklearn', 'scipy', 'numpy'}} & {{*sys.modules}})"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "set()"
 
@@ -58,10 +52,8 @@ SHARES = np.array([[0.8, 0.2], [0.5, 0.5], [0.2, 0.8]])
 def test_numbers_of_numpy_serve_as_those_of_python(name):
     plain = {key: value for key, value in estimator_class(name)().get_params().items() if type(value) in (int, float)}
     same = {key: np.array(value)[()] for key, value in plain.items()}
-    estimator = estimator_class(name)(**same).fit(BAGS, SHARES)
-    np.testing.assert_array_equal(
-        estimator.predict(BAGS[0]), estimator_class(name)(**plain).fit(BAGS, SHARES).predict(BAGS[0])
-    )
+    estimator, usual = (estimator_class(name)(**numbers).fit(BAGS, SHARES) for numbers in (same, plain))
+    np.testing.assert_array_equal(estimator.predict(BAGS[0]), usual.predict(BAGS[0]))
     assert {key: json.loads(json.dumps(estimator.to_arrays()[0]["parameters"]))[key] for key in plain} == plain
     assert estimator.embedding_key()
 
@@ -77,37 +69,24 @@ def test_what_is_no_flag_is_not_taken_for_one(name, flag, value):
 @pytest.mark.parametrize("name", ["whitened", "mmd", "bag_classifier"])
 def test_sets_that_are_no_arrays_of_numbers_are_refused(name):
     estimator = estimator_class(name)().fit(BAGS, SHARES)
-    for rows, message in (
-        (csr_array(BAGS[0]), None),
-        (BAGS[0] + 1j, None),
-        ([["a", "b", "c"]], None),
-    ):
-        with pytest.raises(InputError, match=message):
+    for rows in (csr_array(BAGS[0]), BAGS[0] + 1j, [["a", "b", "c"]]):
+        with pytest.raises(InputError):
             estimator.predict(rows)
 
 
-@pytest.mark.parametrize(
-    ("diagnostics", "found"),
-    [
-        ({"bags": 2.0}, "unchecked"),
-        ({f"error_{MEAN}": 0.4, "weight_bag_classifier": 1.0}, "ratios alone"),
-        ({f"error_{MEAN}": 0.4, "error_auto": 0.3, f"weight_{MEAN}": 0.5}, "a mixture"),
-        ({f"error_{MEAN}": 0.4, f"weight_{MEAN}": 1.0}, "nothing better than the mean"),
-    ],
-)
+@pytest.mark.parametrize(("diagnostics", "found"), [
+    ({"bags": 2.0}, "unchecked"), ({f"error_{MEAN}": 0.4, "weight_bag_classifier": 1.0}, "ratios alone"),
+    ({f"error_{MEAN}": 0.4, "error_auto": 0.3, f"weight_{MEAN}": 0.5}, "a mixture"),
+    ({f"error_{MEAN}": 0.4, f"weight_{MEAN}": 1.0}, "nothing better than the mean"),
+])  # fmt: skip
 def test_the_verdict_follows_from_what_was_tried(diagnostics, found):
     assert verdict(diagnostics) == found
     assert (said({"bags": 7.0, **diagnostics}) is None) == (found == "ratios alone")
 
 
 def test_a_mixture_is_told_with_its_parts():
-    told = {
-        "bags": 7.0,
-        "error_mean_of_bags": 0.4,
-        "error_auto": 0.25,
-        "weight_whitened": 0.3,
-        "weight_regression": 0.7,
-    }
+    errors = {"error_mean_of_bags": 0.4, "error_auto": 0.25}
+    told = {"bags": 7.0, **errors, "weight_whitened": 0.3, "weight_regression": 0.7}
     mixed = (
         "so estimators are mixed by how well they predict bags that they have not seen (30 % whitened, 70 % "
         "regression): L1 error 0.25 there, where the mean of the other bags has 0.40"

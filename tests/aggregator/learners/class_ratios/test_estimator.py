@@ -93,21 +93,24 @@ def test_it_is_fitted_on_what_was_checked():
     assert found.embedded.dtype == np.float64
 
 
-@pytest.mark.parametrize(
-    ("bags", "shares", "options", "words"),
-    [
-        (BAGS, SHARES[:1], {}, "proportions"),
-        (BAGS, 2 * SHARES, {}, "proportions"),
-        ([BAGS[0], np.full((2, 2), np.nan)], SHARES, {}, "1"),
-        (BAGS, SHARES, {"seed": -1}, "seed"),
-        (BAGS, SHARES, {"seed": 0.5}, "seed"),
-    ],
-)
+@pytest.mark.parametrize(("bags", "shares", "options", "words"), [
+    (BAGS, SHARES[:1], {}, "proportions"), (BAGS, 2 * SHARES, {}, "proportions"),
+    ([BAGS[0], np.full((2, 2), np.nan)], SHARES, {}, "1"), (BAGS, SHARES, {"seed": -1}, "seed"),
+    (BAGS, SHARES, {"seed": 0.5}, "seed"),
+])  # fmt: skip
 def test_what_cannot_be_used_is_refused_before_anything_is_learned(bags, shares, options, words):
     found = Constant(**options)
     with pytest.raises(InputError, match=words):
         found.fit(bags, shares)
     assert not hasattr(found, "shares_")
+
+
+def test_a_subclass_must_learn():
+    class Idle(Constant):
+        _fit = RatioEstimator._fit
+
+    with pytest.raises(NotImplementedError, match="Idle must define _fit or fit"):
+        Idle().fit(BAGS, SHARES)
 
 
 def test_parameters_and_what_is_fitted_are_all_that_is_stored():
@@ -120,11 +123,3 @@ def test_parameters_and_what_is_fitted_are_all_that_is_stored():
     again = Constant.from_arrays(description, {**arrays, "stranger": np.ones(1)})
     np.testing.assert_array_equal(again.predict(BAGS[0]), found.predict(BAGS[0]))
     assert not hasattr(again, "stranger")
-
-
-def test_a_subclass_must_learn():
-    class Idle(Constant):
-        _fit = RatioEstimator._fit
-
-    with pytest.raises(NotImplementedError, match="Idle must define _fit or fit"):
-        Idle().fit(BAGS, SHARES)

@@ -23,10 +23,7 @@ def l1(found, ratios):
 
 
 @given(
-    st.lists(st.integers(1, 5), min_size=1, max_size=2),
-    st.floats(0, 10),
-    st.floats(0.01, 10),
-    st.integers(0, 2**32),
+    st.lists(st.integers(1, 5), min_size=1, max_size=2), st.floats(0, 10), st.floats(0.01, 10), st.integers(0, 2**32)
 )
 def test_guessed_labels_are_the_best_of_all(sizes, cost, proportion_cost, seed):
     rng = np.random.default_rng(seed)
@@ -47,7 +44,7 @@ def test_the_objective_is_the_published_one():
     assert found == pytest.approx(25 / 2 + 0.1 * (0.25 + 9 + 16) + 10 * (0.5 + 0.5))
 
 
-@pytest.mark.parametrize("classes", [2, 3, 5])
+@pytest.mark.parametrize("classes", [2, 3, pytest.param(5, marks=pytest.mark.slow)])
 def test_separable_classes_are_counted(classes):
     world, rng = Mixtures(classes, distance=8.0, columns=8), np.random.default_rng(classes)
     shares = np.concatenate([skewed(classes, 0.4 / classes)] * 2)
@@ -91,16 +88,23 @@ def test_a_kernel_counts_what_no_line_separates_and_held_out_bags_choose_its_ban
     assert chosen.get_params()["bandwidth"] == "auto"
 
 
-def test_equal_guesses_are_refused_and_not_counted():
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"cost": 0.0}, "cost"), ({"proportion_cost": np.inf}, "proportion_cost"), ({"restarts": 1}, r"restarts.*2"),
+    ({"features": 3}, "features"), ({"features": 16, "bandwidth": 0.0}, None),
+    ({"bandwidth": "auto"}, r"bandwidth.*auto"),
+])  # fmt: skip
+def test_parameters_that_cannot_be_used_are_refused(changes, message):
+    world, rng = Mixtures(2), np.random.default_rng(0)
+    with pytest.raises(InputError, match=message):
+        ProportionSVM(**changes).fit(world.bags(skewed(2, 0.1), 20, rng), skewed(2, 0.1))
+
+
+def test_equal_guesses_and_a_cost_that_drowns_the_proportions_are_refused():
     """Bags of two rows of which a twentieth is in class 1: the nearest number of rows is none."""
     world, rng = Mixtures(2), np.random.default_rng(0)
     shares = np.array([[0.95, 0.05], [0.99, 0.01]])
     with pytest.raises(InputError):
         ProportionSVM().fit(world.bags(shares, 2, rng), shares)
-
-
-def test_a_cost_that_drowns_the_proportions_is_refused():
-    rng = np.random.default_rng(0)
     bags, shares = [rng.normal(size=(200, 2)) for _ in range(2)], np.array([[0.9, 0.1], [0.95, 0.05]])
     with pytest.raises(InputError, match="proportion_cost"):
         ProportionSVM(cost=10.0, proportion_cost=1e-3).fit(bags, shares)
@@ -119,7 +123,7 @@ def test_restarts_keep_the_smallest_objective():
         labels = guessed(scores, edges, shares[:, 1], 0.01, 100.0)
         return objective(weights, scores, labels, edges, shares[:, 1], 0.01, 100.0)
 
-    values = [value(restarts) for restarts in (2, 4, 8)]
+    values = [value(restarts) for restarts in (2, 4, 6)]
     assert values == sorted(values, reverse=True)
 
 
@@ -155,20 +159,3 @@ def test_it_is_a_scikit_learn_estimator():
         with pytest.raises(NotFittedError):
             ask(bags[0])
     assert np.array_equal(copy.fit(bags, skewed(2, 0.1)).coefficients_, model.coefficients_)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"cost": 0.0}, "cost"),
-        ({"proportion_cost": np.inf}, "proportion_cost"),
-        ({"restarts": 1}, r"restarts.*2"),
-        ({"features": 3}, "features"),
-        ({"features": 16, "bandwidth": 0.0}, None),
-        ({"bandwidth": "auto"}, r"bandwidth.*auto"),
-    ],
-)
-def test_parameters_that_cannot_be_used_are_refused(changes, message):
-    world, rng = Mixtures(2), np.random.default_rng(0)
-    with pytest.raises(InputError, match=message):
-        ProportionSVM(**changes).fit(world.bags(skewed(2, 0.1), 20, rng), skewed(2, 0.1))

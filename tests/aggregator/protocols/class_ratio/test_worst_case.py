@@ -62,25 +62,23 @@ def test_the_pair_is_of_neighbours(persons, units):
     assert promised.unit is (Unit.PERSON if persons else Unit.LABEL)
 
 
-@pytest.mark.parametrize(
-    ("options", "least"),
-    [
-        ({"noise": "dirichlet_floor", "floor": 33}, 33),
-        ({"noise": "dirichlet_shifted", "pseudo_count": 33}, 0),
-        ({"noise": "pure"}, 10),
-    ],
-)
+@pytest.mark.parametrize(("options", "least"), [
+    ({"noise": "dirichlet_floor", "floor": 33}, 33), ({"noise": "dirichlet_shifted", "pseudo_count": 33}, 0),
+    ({"noise": "pure"}, 10),
+])  # fmt: skip
 def test_floors_are_reached_and_pseudo_counts_stand_alone(options, least):
     pair = bags(options, classes=3)
     assert counts(pair, False).tolist() == [[least + 1, least, least]]
     assert counts(pair, True).tolist() == [[least, least + 1, least]]
 
 
-def test_rows_of_the_pair_are_as_far_apart_as_rows_can_be():
+def test_rows_of_the_pair_are_as_far_apart_as_rows_can_be_and_their_counts_are_those_of_the_party():
     pair = bags(ROW, classes=3)
     before, after = (pair.question.feature_map.transform(pair.held(there)[0].rows) for there in (False, True))
     assert (before != after).any(axis=1).sum() == 1
     assert 1.999 < np.linalg.norm(before.sum(axis=0) - after.sum(axis=0)) <= 2
+    for there in (False, True):
+        np.testing.assert_array_equal(expected_counts(pair.worst, there), counts(pair, there))
 
 
 @pytest.mark.parametrize("there", [False, True])
@@ -91,12 +89,6 @@ def test_its_counts_are_those_that_a_party_answers_without_noise(persons, units,
         pair = bags(options, persons=persons, units=units)
         seen = without_noise(pair, 2, there)["counts"]
         np.testing.assert_array_equal(seen, np.repeat(expected_counts(pair.worst, there)[None], 2, axis=0))
-
-
-def test_its_counts_are_those_of_a_party_whose_rows_are_protected():
-    pair = bags(ROW, classes=3)
-    for there in (False, True):
-        np.testing.assert_array_equal(expected_counts(pair.worst, there), counts(pair, there))
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
@@ -156,13 +148,9 @@ def test_a_person_changes_in_every_bag_that_counts(persons, moved):
     assert np.abs(here - there).sum() == moved == pair.question.mechanism().additive.sensitivity
 
 
-def test_in_place_of_a_second_change_half_of_the_shares_are_missing():
+def test_in_place_of_a_second_change_half_of_the_shares_are_missing_and_it_is_for_totals_only():
     pair = worst_common_bags(units=2)
     assert pair.worst.missing
     assert len(pair.held(False)) == 1
-
-
-def test_it_is_for_totals_only():
-    pair = worst_common_bags()
     with pytest.raises(InputError, match="counts"):
-        replace(pair, question=QUESTIONS["counts"]).held(False)
+        replace(worst_common_bags(), question=QUESTIONS["counts"]).held(False)

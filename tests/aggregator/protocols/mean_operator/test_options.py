@@ -19,49 +19,33 @@ from federation.contract.errors import InputError
 from federation.contract.trust import TrustTerms
 
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"rho": 2.0}, "loss: rho"),
-        ({"loss": "rho", "rho": -1.0}, "rho"),
-        ({"regularisation": 0.0}, "regularisation"),
-        ({"regularisation": 1e-12}, "1e-08"),
-        ({"dimensions": 50}, "expansion: fourier"),
-        ({"bandwidth": 2.0}, "expansion: fourier"),
-        ({"expansion": "fourier", "bandwidth": 0.0}, "bandwidth"),
-        ({"expansion": "fourier", "dimensions": 101}, "even"),
-        ({"expansion": "polynomial", "degree": 4}, "degree"),
-        ({"protect": "row", "unlabelled": "own"}, "auxiliary"),
-        ({"protect": "row", "noise": "randomised_response"}, "protect: label"),
-        ({"l1_bound": 1.0, "noise": "gaussian"}, r"noise.*auto"),
-        ({"l1_bound": -1.0, "noise": "laplace"}, "l1_bound"),
-    ],
-)
+@pytest.mark.parametrize(("options", "text"), [
+    ({"rho": 2.0}, "loss: rho"), ({"loss": "rho", "rho": -1.0}, "rho"), ({"regularisation": 0.0}, "regularisation"),
+    ({"regularisation": 1e-12}, "1e-08"), ({"dimensions": 50}, "expansion: fourier"),
+    ({"bandwidth": 2.0}, "expansion: fourier"), ({"expansion": "fourier", "bandwidth": 0.0}, "bandwidth"),
+    ({"expansion": "fourier", "dimensions": 101}, "even"), ({"expansion": "polynomial", "degree": 4}, "degree"),
+    ({"protect": "row", "unlabelled": "own"}, "auxiliary"),
+    ({"protect": "row", "noise": "randomised_response"}, "protect: label"),
+    ({"l1_bound": 1.0, "noise": "gaussian"}, r"noise.*auto"), ({"l1_bound": -1.0, "noise": "laplace"}, "l1_bound"),
+])  # fmt: skip
 def test_options_that_make_no_sense_are_refused(options, text):
     with pytest.raises(InputError, match=text):
         MomentOptions(**options)
 
 
-@pytest.mark.parametrize(
-    ("options", "whose"),
-    [
-        ({}, "own"),
-        ({"protect": "row"}, "auxiliary"),
-        ({"unlabelled": "auxiliary"}, "auxiliary"),
-        ({"loss": "unhinged", "unlabelled": "own"}, "auxiliary"),  # it looks at none
-        ({"noise": "randomised_response"}, "own"),
-    ],
-)
+@pytest.mark.parametrize(("options", "whose"), [
+    ({}, "own"), ({"protect": "row"}, "auxiliary"), ({"unlabelled": "auxiliary"}, "auxiliary"),
+    ({"loss": "unhinged", "unlabelled": "own"}, "auxiliary"),  # it looks at none
+    ({"noise": "randomised_response"}, "own"),
+])  # fmt: skip
 def test_own_rows_are_used_where_they_are_public_and_of_use(options, whose):
     assert MomentOptions(**options).unlabelled_rows == whose
 
 
-@pytest.mark.parametrize("noise", ["auto", "sums", "laplace", "pure", "gaussian", "published_laplace", "off"])
-def test_delta_is_for_gaussian_noise_and_where_it_may_be_chosen(noise):
-    assert MomentOptions(noise=noise).spent_delta(1e-6) == (1e-6 if noise in ("auto", "sums", "gaussian") else 0.0)
-
-
-def test_the_loss_has_its_parameter():
+def test_delta_is_for_gaussian_noise_and_where_it_may_be_chosen_and_the_loss_has_its_parameter():
+    for noise in ("auto", "sums", "laplace", "pure", "gaussian", "published_laplace", "off"):
+        spent = MomentOptions(noise=noise).spent_delta(1e-6)
+        assert spent == (1e-6 if noise in ("auto", "sums", "gaussian") else 0.0)
     assert MomentOptions(loss="rho", rho=3.0).chosen_loss().slope == 6.0
     assert MomentOptions(loss="square").chosen_loss().slope == 4.0
 
@@ -135,11 +119,8 @@ def test_rows_in_all_directions_alike_have_a_weight_of_one(variance, width):
     assert response_weight(np.eye(width) / 2, variance) == pytest.approx(1.0)
 
 
-def test_directions_without_rows_count_and_rows_without_length_say_nothing():
+def test_directions_without_rows_count_and_of_many_rows_some_are_enough():
     wide = np.column_stack([ROWS, np.zeros((300, 3))])
     assert response_weight(wide, 0.1) == pytest.approx(response_weight(ROWS, 0.1) * 8 / 5)
-    assert response_weight(np.zeros((4, 2)), 0.1) == 1.0
-
-
-def test_of_many_rows_some_are_enough():
+    assert response_weight(np.zeros((4, 2)), 0.1) == 1.0  # rows without length say nothing
     assert response_weight(np.repeat(ROWS, 7, axis=0), 0.1) == pytest.approx(response_weight(ROWS, 0.1), rel=0.1)

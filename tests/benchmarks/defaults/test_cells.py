@@ -26,32 +26,24 @@ def _table(values: dict[str, list[float]], epsilon: float = 1.0) -> Table:
     return Table(_record(name, split, v, epsilon) for name, of in values.items() for split, v in enumerate(of))
 
 
-def test_a_mean_over_cells_has_the_deviation_between_splits() -> None:
-    table = Table(
-        [_record("new", split, value, set=name) for name, of in {"a": (0.5, 0.7), "b": (0.6, 1.0)}.items()
-         for split, value in enumerate(of)]
-    )  # fmt: skip
+def test_a_mean_over_cells_has_the_deviation_between_splits_and_one_split_has_none() -> None:
+    sets = {"a": (0.5, 0.7), "b": (0.6, 1.0)}
+    table = Table(_record("new", split, value, set=name) for name, of in sets.items() for split, value in enumerate(of))
     mean = table.mean(table.cells(["new"], "accuracy"), "new", "accuracy")
     assert mean.value == pytest.approx(0.7)
     assert mean.error == pytest.approx((0.85 - 0.55) / 2)  # of the splits' means .55 and .85
+    single = _table({"new": [0.5]})
+    assert math.isnan(single.mean(single.cells(["new"], "accuracy"), "new", "accuracy").error)
 
 
-def test_of_a_single_split_there_is_no_error() -> None:
-    table = _table({"new": [0.5]})
-    assert math.isnan(table.mean(table.cells(["new"], "accuracy"), "new", "accuracy").error)
-
-
-def test_the_best_of_a_cell_is_chosen_on_the_other_splits() -> None:
+def test_the_best_of_a_cell_is_chosen_on_the_other_splits_where_there_are_any() -> None:
     table = _table({"new": [0.8, 0.8, 0.8], "old": [0.9, 0.9, 0.5], "other": [0.1, 0.2, 0.7]})
     [cell] = table.cells(NAMES, "accuracy")
     # On splits {1, 2}, {0, 2}, {0, 1} the best are new, new and old: gaps 0, 0 and .5 - .8.
     assert table.gaps([cell], "new", NAMES)[0].value == pytest.approx(-0.1)
     assert table.gaps([cell], "old", NAMES)[0].value == pytest.approx((-0.1 - 0.1 + 0.0) / 3)
-
-
-def test_a_gap_of_one_split_is_to_its_best() -> None:
-    table = _table({"new": [0.8], "old": [0.9], "other": [0.1]})
-    assert table.gaps(table.cells(NAMES, "accuracy"), "new", NAMES)[0].value == pytest.approx(0.1)
+    single = _table({"new": [0.8], "old": [0.9], "other": [0.1]})
+    assert single.gaps(single.cells(NAMES, "accuracy"), "new", NAMES)[0].value == pytest.approx(0.1)
 
 
 @given(st.lists(st.tuples(*[st.floats(0, 1)] * 3), min_size=2, max_size=5))
@@ -86,13 +78,8 @@ def test_the_largest_fall_is_found_between_any_two_epsilons() -> None:
 
 
 def test_falls_are_of_one_set_and_noise_and_negative_where_nothing_falls() -> None:
-    table = Table(
-        [
-            _record("new", 0, 0.9, 1.0, set="a"),
-            _record("new", 0, 0.1, 3.0, set="b"),
-            _record("new", 0, 0.2, 10.0, set="b"),
-        ]
-    )
+    rows = [("a", 0.9, 1.0), ("b", 0.1, 3.0), ("b", 0.2, 10.0)]
+    table = Table(_record("new", 0, value, epsilon, set=name) for name, value, epsilon in rows)
     [fall] = table.falls(table.cells(["new"], "accuracy"), "new")
     assert fall.low.set == "b"
     assert fall.amount == pytest.approx(-0.1)

@@ -66,12 +66,9 @@ def test_generated_classes_are_as_said(name: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(shares, wanted[name], atol=0.02)
 
 
-def test_two_classes_are_made_of_more() -> None:
+def test_two_classes_are_made_of_more_and_generated_numbers_lie_in_their_range() -> None:
     labels = TWO_CLASSES["digits_from_5"](500).labels
     assert 0.4 < labels.mean() < 0.6
-
-
-def test_generated_numbers_lie_in_their_range() -> None:
     rows = REAL["friedman1"](200)
     assert rows.label_range == (rows.labels.min(), rows.labels.max())
 

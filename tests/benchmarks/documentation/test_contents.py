@@ -35,16 +35,10 @@ def test_a_table_has_the_means_of_the_run(runs: Runs) -> None:
     assert last.startswith("| none |  | 0.")  # what has no epsilon stands under each
 
 
-def test_a_variant_that_the_run_does_not_have_is_named(runs: Runs) -> None:
+def test_verdicts_and_figures_are_those_of_the_run_and_other_variants_are_named(runs: Runs) -> None:
     with pytest.raises(ValueError, match="mean_operater"):
         made(runs, "table", metric="accuracy", columns=[1], rows={"mean_operater": ""})
-
-
-def test_a_verdict_is_that_of_the_run(runs: Runs) -> None:
     assert made(runs, "verdict").startswith("> mean\\_operator may be better than always saying")
-
-
-def test_a_figure_is_copied_to_the_pages(runs: Runs) -> None:
     line = made(runs, "figure", figure="accuracy.svg", to="figures/first.svg", below="docs/", alt="Accuracy")
     assert line == "![Accuracy](docs/figures/first.svg)"
     copied = (runs.pages / "figures" / "first.svg").read_bytes()
@@ -66,26 +60,20 @@ def test_every_protocol_option_is_explained(runs: Runs) -> None:
         assert set(told) == defaults.keys(), name
 
 
-def test_commands_and_settings_are_described(runs: Runs) -> None:
+def test_commands_settings_and_benchmarks_are_described(runs: Runs) -> None:
     assert "| `--keep-models` |" in made(runs, "command", command="run")
     assert "| `parties.quorum` |" in made(runs, "settings", section="parties")
     assert "| `name` |" in made(runs, "settings")
-
-
-def test_benchmarks_are_those_that_can_be_run(runs: Runs) -> None:
     table = made(runs, "benchmarks")
     assert re.search(r"documentation.*README", table)
     assert "`common`" not in table
 
 
-def test_output_shows_the_command_and_the_lines_asked_for(runs: Runs) -> None:
+def test_output_shows_the_command_and_the_lines_asked_for_and_why_a_command_fails(runs: Runs) -> None:
     whole = made(runs, "output", command="federation validate quickstart")
     assert whole.startswith("```sh\nfederation validate quickstart\n```\n\n```text\nOK: quickstart\n")
     part = made(runs, "output", command="federation validate quickstart", **{"from": 2, "to": 2})
     assert part.endswith("```text\nsweep: none\n```")
-
-
-def test_a_command_that_fails_says_why(runs: Runs) -> None:
     with pytest.raises(RuntimeError, match="2"):
         printed(["validate", "quickstrat"], runs.folder)
 

@@ -1,11 +1,4 @@
-"""Originals with categories: raw records become the arrays that they were written from.
-
-Files of a folder of downloads by their names, packed or not.
-
-Originals of numbers: raw files of the official formats become the arrays that they were written from.
-
-Originals of texts, and days that are read as they are.
-"""
+"""Raw records, numbers and texts of the official formats become the arrays that they were written from."""
 
 import bz2
 import gzip
@@ -79,11 +72,13 @@ def _kdd99() -> dict[str, np.ndarray]:
     }  # fmt: skip
 
 
-SMALL = {"adult": _adult(), "kdd99": _kdd99()}
+SMALL = {"adult": _adult(), "kdd99": _kdd99()}  # beside the files of numbers below
 
 
 def made(name: str, folder: Path) -> dict[str, np.ndarray]:
-    return ORIGINALS[name].make(Downloads(folder))
+    make = ORIGINALS[name].make
+    assert make is not None
+    return make(Downloads(folder))
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -91,22 +86,23 @@ def test_records_become_the_arrays_that_scenarios_read(name, tmp_path):
     WRITERS[name](SMALL[name], tmp_path)
     found = made(name, tmp_path)
     assert found.keys() - SMALL[name].keys() == ({"numeric_names"} if name == "kdd99" else set())
-    for key, expected in SMALL[name].items():
-        np.testing.assert_array_equal(found[key], expected, err_msg=key)
-        assert found[key].dtype.kind == expected.dtype.kind, key
+    assert_same(found, SMALL[name])
     stored = tmp_path / f"{name}.npz"
     ORIGINALS[name].save(tmp_path, stored)
     assert len(load(name, data_dir=tmp_path)) == 9
 
 
+def assert_same(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> None:
+    for key, expected in wanted.items():
+        np.testing.assert_array_equal(found[key], expected, err_msg=key)
+        assert found[key].dtype.kind == expected.dtype.kind, key
+
+
 def test_numbers_of_a_connection_have_their_documented_names(tmp_path):
     WRITERS["kdd99"](SMALL["kdd99"], tmp_path)
     names = made("kdd99", tmp_path)["numeric_names"].tolist()
-    assert (len(names), names[:3], names[-1]) == (
-        38,
-        ["duration", "src_bytes", "dst_bytes"],
-        "dst_host_srv_rerror_rate",
-    )
+    assert (len(names), names[:3]) == (38, ["duration", "src_bytes", "dst_bytes"])
+    assert names[-1] == "dst_host_srv_rerror_rate"
 
 
 def test_weeks_have_a_constant_the_age_and_indicators(tmp_path):
@@ -124,9 +120,10 @@ def test_weeks_have_a_constant_the_age_and_indicators(tmp_path):
 
 
 @pytest.mark.reproduction
-@pytest.mark.parametrize("name", ["adult", "kdd99"])
+@pytest.mark.parametrize("name", ["adult", "kdd99", "har", "mnist", "ctg", "higgs", "housing", "protein"])
 def test_the_arrays_that_are_there_come_back_from_raw_files(name, tmp_path):
-    arrays = dict(np.load(Path(os.environ["FEDERATION_DATA"], f"{name}.npz")))
+    stored = {"higgs": "higgs_sample", "housing": "california_housing"}.get(name, name)
+    arrays = dict(np.load(Path(os.environ["FEDERATION_DATA"], f"{stored}.npz")))
     WRITERS[name](arrays, tmp_path)
     for key, found in made(name, tmp_path).items():
         np.testing.assert_array_equal(found, arrays[key], err_msg=key)
@@ -152,26 +149,6 @@ def test_the_weeks_that_are_there_come_back_but_for_the_place_of_one_rare_code(t
         np.testing.assert_array_equal(found[key], arrays[key])
 
 
-@pytest.mark.parametrize(
-    ("name", "file", "content", "words"),
-    [
-        ("adult", "adult.data", "39, State-gov\n", "15"),
-        ("adult", "adult.data", "", r"adult\.data"),
-        ("kdd99", "corrected", "", r"kddcup\.data_10_percent"),
-        (
-            "census_weeks",
-            "census-income.test",
-            "1" + ",1" * 41 + "\n,1" + ",1" * 40 + "\n",
-            r"'c0'.*1",
-        ),
-    ],
-)
-def test_other_files_are_refused(tmp_path, name, file, content, words):
-    (tmp_path / file).write_text(content)
-    with pytest.raises(InputError, match=words):
-        made(name, tmp_path)
-
-
 @pytest.fixture
 def found(tmp_path):
     (tmp_path / "deep" / "train").mkdir(parents=True)
@@ -189,6 +166,8 @@ def test_files_are_found_however_deep_and_packed(found):
     assert (rows.toarray().tolist(), labels.tolist()) == ([[0, 5, 0]], [1])
     (found.folder / "a.txt").write_text("9")
     assert found.matrix("a.txt").tolist() == [[9]]  # the nearest one
+    with pytest.raises(InputError, match=r"test/a\.txt"):
+        found.matrix("test/a.txt")
 
 
 def test_a_table_has_the_names_of_its_first_line_or_given_ones(found):
@@ -203,15 +182,7 @@ def test_a_table_has_the_names_of_its_first_line_or_given_ones(found):
         numbers(table, ["x"], path)
     with pytest.raises(InputError, match="town"):
         texts(table, "town", path)
-
-
-def test_what_is_not_there_is_told(found):
-    with pytest.raises(InputError, match=r"test/a\.txt"):
-        found.matrix("test/a.txt")
-
-
-def test_categories_are_by_alphabet():
-    known, codes = coded(np.array(["b", "a", "b"]))
+    known, codes = coded(np.array(["b", "a", "b"]))  # categories are by alphabet
     assert (known.tolist(), codes.tolist()) == (["a", "b"], [1, 0, 1])
     assert indicators(codes, 3).tolist() == [[0, 1, 0], [1, 0, 0], [0, 1, 0]]
 
@@ -285,42 +256,24 @@ SMALL_NUMBER_FILES = {
 }  # fmt: skip
 
 
-def number_files_made(name: str, folder: Path) -> dict[str, np.ndarray]:
-    make = ORIGINALS[name].make
-    assert make is not None
-    return make(Downloads(folder))
-
-
 @pytest.mark.parametrize("name", SMALL_NUMBER_FILES)
 def test_raw_files_become_the_arrays_that_scenarios_read(name, tmp_path):
     WRITERS[name](SMALL_NUMBER_FILES[name], tmp_path)
-    found = number_files_made(name, tmp_path)
+    found = made(name, tmp_path)
     assert found.keys() == SMALL_NUMBER_FILES[name].keys()
-    for key, expected in SMALL_NUMBER_FILES[name].items():
-        np.testing.assert_array_equal(found[key], expected, err_msg=key)
-        assert found[key].dtype.kind == expected.dtype.kind, key
-
-
-@pytest.mark.reproduction
-@pytest.mark.parametrize("name", [name for name in SMALL_NUMBER_FILES if name != "acoustic"])
-def test_the_arrays_that_are_there_come_back_from_raw_files_number_files(name, tmp_path):
-    stored = {"higgs": "higgs_sample", "housing": "california_housing"}.get(name, name)
-    arrays = dict(np.load(Path(os.environ["FEDERATION_DATA"], f"{stored}.npz")))
-    WRITERS[name](arrays, tmp_path)
-    for key, found in number_files_made(name, tmp_path).items():
-        np.testing.assert_array_equal(found, arrays[key], err_msg=key)
+    assert_same(found, SMALL_NUMBER_FILES[name])
 
 
 def test_only_the_first_rows_of_a_large_file_are_taken(tmp_path, monkeypatch):
     monkeypatch.setattr("benchmarks.originals.formats._HIGGS_ROWS", 3)
     WRITERS["higgs"](SMALL_NUMBER_FILES["higgs"], tmp_path)
-    assert number_files_made("higgs", tmp_path)["y"].tolist() == [1, 0, 0]
+    assert made("higgs", tmp_path)["y"].tolist() == [1, 0, 0]
 
 
 def test_cardiotocograms_of_the_repository_are_rates_already(tmp_path):
     header = ",".join([*_CTG, "CLASS", "NSP"])
     (tmp_path / "CTG.csv").write_text(f"{header}\n{','.join(['0.5'] * 21)},3,2\n")
-    found = number_files_made("ctg", tmp_path)
+    found = made("ctg", tmp_path)
     assert (found["X"].tolist(), found["y_nsp"].tolist(), found["y_class"].tolist()) == ([[0.5] * 21], [2], [3])
     assert "exam_counts" not in found
 
@@ -335,6 +288,10 @@ def test_sounds_can_be_read_by_scenarios(tmp_path):
 @pytest.mark.parametrize(
     ("name", "file", "content", "words"),
     [
+        ("adult", "adult.data", b"39, State-gov\n", "15"),
+        ("adult", "adult.data", b"", r"adult\.data"),
+        ("kdd99", "corrected", b"", r"kddcup\.data_10_percent"),
+        ("census_weeks", "census-income.test", b"1" + b",1" * 41 + b"\n,1" + b",1" * 40 + b"\n", r"'c0'.*1"),
         ("mnist", "train-images-idx3-ubyte", b"\0\0\x08\x03\0\0\0\x09", None),
         ("higgs", "HIGGS.csv", b"1,2\n", r"HIGGS\.csv.*29"),
         ("protein", "CASP.csv", b"RMSD,F1\n1,2\n", "'F2'"),
@@ -347,11 +304,11 @@ def test_sounds_can_be_read_by_scenarios(tmp_path):
         ("mnist", "other", b"", "idx3"),
     ],
 )
-def test_other_files_are_refused_number_files(tmp_path, name, file, content, words):
+def test_other_files_are_refused(tmp_path, name, file, content, words):
     (tmp_path / file).parent.mkdir(exist_ok=True)
     (tmp_path / file).write_bytes(content)
     with pytest.raises(InputError, match=words):
-        number_files_made(name, tmp_path)
+        made(name, tmp_path)
 
 
 HEADER = "COMMENT_ID,AUTHOR,DATE,CONTENT,CLASS\n"
@@ -376,9 +333,7 @@ def test_comments_know_their_video_and_whether_they_are_spam(tmp_path):
 def test_tweets_have_their_target_back_and_an_official_split(tmp_path):
     (tmp_path / "train.raw").write_text(TWEETS)
     (tmp_path / "test.raw").write_text("about $T$ , neutral\nit\n0\n")
-    made = ORIGINALS["tweets"].make
-    assert made is not None
-    rows = made(Downloads(tmp_path)).to_pylist()
+    rows = ORIGINALS["tweets"].make(Downloads(tmp_path)).to_pylist()
     assert rows[0] == {"text": "beer is great , love it", "sentiment": "positive", "part": "train"}
     assert rows[3]["text"] == "about it , neutral"
     ORIGINALS["tweets"].save(tmp_path, tmp_path / "tweets.parquet")

@@ -17,13 +17,7 @@ def test_every_data_set_with_a_file_is_made_from_an_original():
         assert (how.make is None) != (how.copy is None)
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("digits", r"digits.*file"),
-        ("hra", r"hra.*har"),
-    ],
-)
+@pytest.mark.parametrize(("name", "words"), [("digits", r"digits.*file"), ("hra", r"hra.*har")])
 def test_others_are_not(name, words):
     with pytest.raises(InputError, match=words):
         original(name)
@@ -42,19 +36,6 @@ def test_files_lie_in_the_data_directory_unless_they_are_named(tmp_path):
         target(har, None, None)
 
 
-def test_a_download_that_cannot_be_read_leaves_nothing(tmp_path):
-    (tmp_path / "CASP.csv").write_text("RMSD\nx\n")
-    with pytest.raises(InputError):
-        ORIGINALS["protein"].save(tmp_path, tmp_path / "protein.npz")
-    assert [file.name for file in tmp_path.iterdir()] == ["CASP.csv"]
-
-
-def test_what_is_saved_can_be_loaded(tmp_path):
-    (tmp_path / "CASP.csv").write_text("RMSD," + ",".join(f"F{i}" for i in range(1, 10)) + "\n3.5" + ",1" * 9 + "\n")
-    ORIGINALS["protein"].save(tmp_path, tmp_path / "protein.npz")
-    assert np.load(tmp_path / "protein.npz")["y"].tolist() == [3.5]
-
-
 @pytest.fixture
 def downloads(tmp_path):
     folder = tmp_path / "downloads"
@@ -62,6 +43,15 @@ def downloads(tmp_path):
     header = ",".join(["RMSD", *(f"F{i}" for i in range(1, 10))])
     (folder / "CASP.csv").write_text(header + "\n3.5" + ",1" * 9 + "\n0.5" + ",2" * 9 + "\n")
     return folder
+
+
+def test_a_download_that_cannot_be_read_leaves_nothing_and_what_is_saved_can_be_loaded(downloads, tmp_path):
+    (tmp_path / "CASP.csv").write_text("RMSD\nx\n")
+    with pytest.raises(InputError):
+        ORIGINALS["protein"].save(tmp_path, tmp_path / "protein.npz")
+    assert {file.name for file in tmp_path.iterdir()} == {"CASP.csv", "downloads"}
+    ORIGINALS["protein"].save(downloads, tmp_path / "protein.npz")
+    assert np.load(tmp_path / "protein.npz")["y"].tolist() == [3.5, 0.5]
 
 
 def test_a_set_says_which_downloads_it_needs():

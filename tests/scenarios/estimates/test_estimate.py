@@ -1,9 +1,4 @@
-"""What a dry run says of a whole scenario: sums over splits and settings, calibrated once where only parties differ.
-
-From rates to an engine: workers side by side, the aggregator as their bound, messages, memory.
-
-An estimate for people.
-"""
+"""A dry run sums up rates over splits and settings, for workers side by side, and tells the estimate to people."""
 
 import json
 from dataclasses import replace
@@ -63,7 +58,7 @@ def test_of_many_kinds_of_settings_some_stand_for_all(scenario, calibrations, mo
     assert "2 of 3 kinds of settings were tried" in found.found
 
 
-def test_the_record_is_json_and_names_what_is_left_out(scenario, calibrations, monkeypatch):
+def test_the_record_is_json_and_names_what_is_left_out_and_a_cluster_is_not_asked(scenario, calibrations):
     found = estimate(scenario("parties.count=40", "engine={kind: ray, workers: 3}"), None, 0.1)
     plain = json.loads(json.dumps(found.to_dict()))
     assert plain["largest"] == "the only setting"
@@ -71,11 +66,8 @@ def test_the_record_is_json_and_names_what_is_left_out(scenario, calibrations, m
     assert "3 workers on" in plain["found"]
     assert "left_out" not in plain
     assert all(low <= likely <= high for low, likely, high in plain["seconds"].values())
-
-
-def test_a_cluster_is_not_asked(scenario, calibrations):
-    found = estimate(scenario("parties.count=40", "engine={kind: ray, ray: {address: 'host:1'}}"), None, 0.1)
-    assert "engine.workers" in found.found
+    cluster = estimate(scenario("parties.count=40", "engine={kind: ray, ray: {address: 'host:1'}}"), None, 0.1)
+    assert "engine.workers" in cluster.found
 
 
 def line(fixed, each):
@@ -147,16 +139,13 @@ def found(**changes):
     return Estimate(**{**fields, **changes})
 
 
-def test_all_of_it():
+def test_all_of_it_with_workers_and_what_is_left_out_where_there_are_any():
     told = spoken(found())
     assert told["seconds"]["all"] == "12 s (6 s to 24 s)"
     assert told["bytes"] == {"each party sends": "258 bytes", "all answers": "2.6 GB", "all questions": "1.0 MB"}
     assert told["memory"] == {"data": "100 MiB"}
     assert told["largest"] == "a=1: 2 s (1 s to 4 s) a split"
     assert "left out" not in told
-
-
-def test_workers_and_what_is_left_out_are_said_where_there_are_any():
     told = spoken(found(worker=50.0, missing=("a",)))
     assert told["memory"]["each worker"] == "50 MiB"
     assert told["left out"] == ["a"]

@@ -1,17 +1,16 @@
-"""Slopes between samples: what grows with the parties, what does not, and how samples are chosen.
-
-A sample is the same world with fewer parties: their rows, questions and answers, and none of its files.
-"""
+"""Slopes between samples: the same trial with fewer parties, their rows, queries and answers, and none of its files."""
 
 import logging
 
+import numpy as np
 import pytest
 
 from aggregator.collectors.collectors import Answers
 from federation.contract.errors import QuorumError
 from scenarios.estimates import rates
-from scenarios.estimates import rates as samples
 from scenarios.estimates.rates import Sample, calibrated, sampled
+
+VOTES = "protocols=[{kind: soft_vote}]"
 
 
 def sample(parties, **changes):
@@ -54,14 +53,12 @@ def test_slopes_fixed_costs_and_parties_on_their_own(world, served):
     assert len({turn for _, turn, _ in served}) == len(served)
 
 
-def test_no_sample_is_larger_than_two_nodes_or_the_world(world, served):
+def test_no_sample_is_larger_than_two_nodes_or_the_world_and_a_second_is_taken_even_without_time(world, served):
     calibrated(world("parties.count=40"), 4096, 60.0)
     calibrated(world(), 20, 60.0)
     assert max(parties for parties, _, individual in served if not individual) == 40
-
-
-def test_a_second_sample_is_taken_even_without_time(world, served):
-    calibrated(world("protocols=[{kind: soft_vote}]"), 4096, 0.0)
+    served.clear()
+    calibrated(world(VOTES), 4096, 0.0)
     assert served == [(32, 0, False), (32, 1, False)]  # a sample takes a second by itself
 
 
@@ -70,7 +67,7 @@ def test_what_the_aggregator_does_grows_only_where_that_shows(world, monkeypatch
         return sample(parties, release=0.4 + 1e-3 * parties, scoring=1e-3 * parties)
 
     monkeypatch.setattr(rates, "sampled", growing)
-    found = calibrated(world("protocols=[{kind: soft_vote}]"), 1000, 60.0)
+    found = calibrated(world(VOTES), 1000, 60.0)
     assert found.release.each == pytest.approx(1e-3)
     assert found.scoring.each == 0.0  # nothing is scored that depends on the parties
     pooled = calibrated(world("protocols=[{kind: soft_vote}, {kind: pooled}]"), 1000, 60.0)
@@ -97,7 +94,7 @@ def test_too_few_parties_for_a_quorum_are_doubled(world, served, monkeypatch):
 
 
 def test_a_world_whose_first_sample_takes_too_long_gets_no_other(world, served):
-    found = calibrated(world("parties.count=20", "protocols=[{kind: soft_vote}]"), 20, 0.5)
+    found = calibrated(world("parties.count=20", VOTES), 20, 0.5)
     assert served == [(20, 0, False)]
     assert found.answering.at(20)[1] == pytest.approx(0.12)
     assert found.once == 0.0
@@ -115,7 +112,7 @@ def test_heavy_releases_are_made_by_ones_and_twos(world, monkeypatch):
         )
 
     monkeypatch.setattr(rates, "sampled", heavy)
-    several = world("protocols=[{kind: soft_vote}]", "privacy.epsilon=[1, 2, 3]", "trials.noise=5")
+    several = world(VOTES, "privacy.epsilon=[1, 2, 3]", "trials.noise=5")
     found = calibrated(several, 1000, 60.0)
     assert found.release.at(3000)[1] == pytest.approx(5.0 * 15)
     assert found.scoring.at(3000)[1] == pytest.approx(2.0 * 3)
@@ -138,24 +135,21 @@ def test_bytes_and_what_is_held_are_those_of_so_many_parties(world):
     assert few.asked == more.asked > 0
     assert 0 < few.answering < few.processor
     assert few.missing == ()
-
-
-def test_parties_on_their_own_are_scored_only_where_that_is_asked(world):
-    whole = world()
-    alone = sampled(whole, 20, 50, 1, individual=True)
-    assert alone.messages > sampled(whole, 20, 50, 2, individual=False).messages
+    # Parties on their own are scored only where that is asked.
+    alone, beside = (sampled(whole, 20, 50, turn, individual=turn == 1) for turn in (1, 2))
+    assert alone.messages > beside.messages
 
 
 def test_no_turn_finds_what_the_last_has_trained(world, monkeypatch):
     seeds = []
-    real = samples._with
+    real = rates._with
 
     def watched(*arguments):
         found = real(*arguments)
         seeds.append(found.spec.seed)
         return found
 
-    monkeypatch.setattr(samples, "_with", watched)
+    monkeypatch.setattr(rates, "_with", watched)
     for turn in (0, 1):
         sampled(world(), 10, 10, turn, individual=False)
     assert len(set(seeds)) == 2
@@ -166,7 +160,7 @@ def test_parties_who_share_all_rows_hold_as_many_each_in_a_sample(world, bags):
     protocol = "soft_vote" if bags == 1 else "class_ratio"
     whole = world("data.source=digits", "parties.count=100", "parties.rows=null", f"parties.bags={bags}",
                   f"protocols=[{{kind: {protocol}}}]")  # fmt: skip
-    fewer = samples._with(whole, 10, 10, 0, False)
+    fewer = rates._with(whole, 10, 10, 0, False)
     average = len(whole.split.cut.order) / 100
     assert average - bags < len(fewer.split.cut.order) / 10 <= average
     assert fewer.split.cut.parties == 10
@@ -180,8 +174,6 @@ def test_what_a_variant_of_few_parties_has_to_say_is_not_said(world, caplog):
 
 
 def test_arrays_are_counted_wherever_they_are_kept():
-    import numpy as np
-
     class Kept(Answers):
         def __init__(self):
             self.question = np.zeros(1000)
@@ -193,4 +185,4 @@ def test_arrays_are_counted_wherever_they_are_kept():
         def _keep(self, parties, arrays):
             pass
 
-    assert samples._held(Kept()) == 8 * 8
+    assert rates._held(Kept()) == 8 * 8

@@ -1,9 +1,4 @@
-"""Cells and claims: what is inside, what differs, and whether a reason is there.
-
-Paired differences and further splits, held against scipy and by simulation.
-
-Cells and claims in words.
-"""
+"""Cells and claims are compared with scipy and by simulation, and need a reason where they differ."""
 
 from dataclasses import replace
 
@@ -90,23 +85,15 @@ def test_a_claim_may_be_about_places_of_the_axis_and_about_another_setting():
         claim = Claim("high is higher", "high", "low", ("one",), at=at)
         [tested] = claims(replace(item, claims=(claim,)), Kept(places, toy_kept().record))
         assert tested.verdict == verdict
+    fallen = Claim("it falls", "high", "high", ("one",), at=("2",), from_at=("10",))
+    [tested] = claims(replace(item, claims=(fallen,)), Kept(places, toy_kept().record))
+    assert (tested.verdict, round(tested.found.difference, 3)) == ("holds", 0.115)
     elsewhere = [replace(one, setting="two") for one in toy_kept(high_published=WIDE).observations]
     both = Kept([*toy_kept().observations, *elsewhere], toy_kept().record)
     claim = Claim("one is higher than two", "high", "high", ("one",), against="two")
     [tested] = claims(toy_item(claims=(claim,)), both)
     assert (tested.setting, tested.verdict) == ("one", "holds")
-
-
-def test_a_claim_may_be_about_two_places_of_the_axis():
-    fallen = Claim("it falls", "high", "high", ("one",), at=("1",), from_at=("9",))
-    first, last = toy_kept(x="1", high_published=HIGHER), toy_kept(x="9", high_published=WIDE)
-    kept = type(first)([*first.observations, *last.observations], first.record)
-    [tested] = claims(toy_item(axis="k", at=("1", "9"), claims=(fallen,)), kept)
-    assert (tested.verdict, round(tested.found.difference, 3)) == ("holds", 0.115)
-
-
-def test_a_claim_is_tested_where_both_series_were_measured():
-    everywhere = Claim("high is higher", "high", "low")
+    everywhere = Claim("high is higher", "high", "low")  # it is tested where both series were measured
     assert [one.setting for one in claims(toy_item(claims=(everywhere,)), toy_kept())] == ["one"]
 
 
@@ -124,20 +111,14 @@ def test_a_paired_difference_is_what_scipy_says_of_it():
     assert found.difference == pytest.approx((one - other).mean())
 
 
-def test_only_common_splits_count_and_few_tell_no_interval():
+def test_only_common_splits_count_few_tell_no_interval_and_the_sign_is_told_where_zero_is_outside():
     found = paired({0: 1.0, 1: 2.0, 5: 9.0}, {0: 0.5, 1: 1.0, 2: 7.0})
     assert (found.difference, found.interval, found.p, found.splits, found.surely) == (0.75, None, None, 2, 0)
     assert paired({0: 1.0}, {1: 1.0}) is None
-
-
-def test_equal_values_are_no_difference_and_no_error():
-    found = paired(by_split([0.5] * 4), by_split([0.5] * 4))
-    assert (found.difference, found.p, found.surely) == (0.0, None, 0)
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_the_sign_is_told_where_zero_is_outside(sign):
-    assert paired(by_split([sign * v for v in (1.0, 1.1, 0.9, 1.05)]), by_split([0.0] * 4)).surely == sign
+    equal = paired(by_split([0.5] * 4), by_split([0.5] * 4))
+    assert (equal.difference, equal.p, equal.surely) == (0.0, None, 0)
+    for sign in (1, -1):
+        assert paired(by_split([sign * v for v in (1.0, 1.1, 0.9, 1.05)]), by_split([0.0] * 4)).surely == sign
 
 
 def test_a_line_has_the_papers_value_ours_and_why(monkeypatch):
@@ -158,13 +139,10 @@ def test_a_line_has_the_papers_value_ours_and_why(monkeypatch):
     assert claim["difference"].startswith("+0.115 [+0.094, +0.136]")
 
 
-def test_the_axis_has_a_column_of_its_name():
+def test_the_axis_has_a_column_of_its_name_and_columns_that_are_empty_everywhere_are_left_out():
     item = toy_item(axis="round")
     [line] = lines(item, cells(toy_paper(item), item, toy_kept(x="3", high_published=HIGHER)), ())
     assert line["round"] == "3"
-
-
-def test_columns_that_are_empty_everywhere_are_left_out():
     item = toy_item()
     for line in lines(item, cells(toy_paper(item), item, toy_kept()), ()):
         assert not {"paper", "inside", "why"} & line.keys()

@@ -1,9 +1,4 @@
-"""Items are measured through runs that go on where they were, and say what was lacking.
-
-Runs behind items: one directory for a scenario whatever its splits, another for another; data that is not there.
-
-From rows of a run to values of series: by variant, epsilon, setting and place on the axis.
-"""
+"""Items are measured through runs that go on where they were, and rows of a run become values of series."""
 
 import re
 
@@ -11,11 +6,12 @@ import pytest
 from support.toy_paper import toy_item, toy_paper
 
 from federation.contract.errors import InputError
-from scenarios.reproductions import measure as paper_runs
+from scenarios.reproductions import measure
 from scenarios.reproductions.measure import IncompleteItemError, PaperRuns, observed, reproduce, scenario_of, sources
 from scenarios.reproductions.paper import EXACT, Observation, Part, Pick, Series, read
-from scenarios.runs import runner
 from scenarios.runs.progress import Progress
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 SMALL = (
     "data.source=breast_cancer", "data.auxiliary=100", "data.features=[standardise]", "parties.count=5",
@@ -23,12 +19,7 @@ SMALL = (
     "trials.splits=2", "data.test=100",
 )  # fmt: skip
 SERIES = (Series("high", Pick("soft_vote")), Series("low", Pick("constant")))
-
-
-@pytest.fixture
-def undrawn(monkeypatch):
-    """Runs without their figures and reports."""
-    monkeypatch.setattr(runner, "_draw", lambda *arguments: None)
+PAPER = toy_paper(toy_item())
 
 
 class Counted(Progress):
@@ -47,7 +38,6 @@ def measured(item, folder, **options):
     return kept, counted.worlds
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_an_item_is_measured_kept_and_gone_on_with(tmp_path, monkeypatch):
     monkeypatch.delenv("FEDERATION_DATA", raising=False)
     parts = (
@@ -70,7 +60,6 @@ def test_an_item_is_measured_kept_and_gone_on_with(tmp_path, monkeypatch):
     assert kept.by_split("one", "high", "published", "").keys() == {0, 1}
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_more_splits_are_added_and_shared_by_items_of_the_same_scenario(tmp_path):
     part = Part("one", "quickstart", SMALL)
     measured(toy_item(parts=(part,), series=SERIES), tmp_path)
@@ -80,23 +69,28 @@ def test_more_splits_are_added_and_shared_by_items_of_the_same_scenario(tmp_path
     assert kept.record.splits == {"one": 3}
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_what_is_computed_needs_no_run(tmp_path):
+def test_what_is_computed_needs_no_run_and_what_was_computed_before_it_failed_is_kept(tmp_path):
     def computed(quick, data_dir):
-        return [Observation("one", "high", "published", "", EXACT, float(quick))]
+        yield Observation("one", "high", "published", "", EXACT, float(quick))
+
+    def failing(quick, data_dir):
+        yield Observation("one", "high", "published", "", 0, 0.5)
+        raise InputError("there is no second value")
 
     kept, worlds = measured(toy_item(parts=(), compute=computed), tmp_path, quick=True)
     assert (worlds, kept.observations[0].value) == (0, 1.0)
+    item = toy_item(parts=(), compute=failing)
+    with pytest.raises(IncompleteItemError, match=r"table1.*rest.*there"):
+        measured(item, tmp_path)
+    assert read(tmp_path, toy_paper(item), item).by_split("one", "high", "published", "") == {0: 0.5}
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_where_nothing_can_be_measured_it_says_what_is_lacking(tmp_path, monkeypatch):
     monkeypatch.delenv("FEDERATION_DATA", raising=False)
     with pytest.raises(IncompleteItemError, match=r"table1.*measured.*one.*har"):
         measured(toy_item(parts=(Part("one", "har-soft-vote"),)), tmp_path)
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_a_part_that_fails_is_named_with_its_item_and_costs_no_other(tmp_path):
     few = ("data.source=breast_cancer", "data.auxiliary=100", "parties.count=50", "parties.rows=200")
     item = toy_item(parts=(Part("bad", "quickstart", few), Part("one", "quickstart", SMALL)), series=SERIES)
@@ -109,21 +103,6 @@ def test_a_part_that_fails_is_named_with_its_item_and_costs_no_other(tmp_path):
     assert kept.by_split("one", "high", "published", "").keys() == {0, 1}
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_what_was_computed_before_it_failed_is_kept(tmp_path):
-    def computed(quick, data_dir):
-        yield Observation("one", "high", "published", "", 0, 0.5)
-        raise InputError("there is no second value")
-
-    item = toy_item(parts=(), compute=computed)
-    with pytest.raises(IncompleteItemError, match=r"table1.*rest.*there"):
-        measured(item, tmp_path)
-    assert read(tmp_path, toy_paper(item), item).by_split("one", "high", "published", "") == {0: 0.5}
-
-
-PAPER = toy_paper(toy_item())
-
-
 def directories(monkeypatch, folder, *parts, **options):
     """Where these parts would be run, in order; nothing is."""
     asked = []
@@ -132,7 +111,7 @@ def directories(monkeypatch, folder, *parts, **options):
         asked.append(out)
         return type("Run", (), {"rows": []})
 
-    monkeypatch.setattr(paper_runs, "run", run)
+    monkeypatch.setattr(measure, "run", run)
     runs = PaperRuns(PAPER, folder, **options)
     for part in parts:
         runs.rows(part)
@@ -162,16 +141,14 @@ def test_lacking_data_is_replaced_or_told(monkeypatch, tmp_path):
     runs, here = PaperRuns(PAPER, tmp_path), Part("one", "quickstart")
     assert runs.available(here) == (here, "")
     assert sources(runs.scenario(here)) == ["digits"]
-    found, why = runs.available(Part("one", "har-soft-vote"))
-    assert found is None
-    lacking = why
-    assert why == "there is no file of 'har' (federation data har says where the original is)"
+    lacking = "there is no file of 'har' (federation data har says where the original is)"
+    assert runs.available(Part("one", "har-soft-vote")) == (None, lacking)
     found, why = runs.available(Part("one", "har-soft-vote", missing=here))
     assert found is here
     assert why == f"measured on other data, because {lacking}"
 
 
-def test_a_paper_is_measured_by_one_command_at_a_time_in_a_folder(tmp_path):
+def test_a_paper_is_measured_by_one_command_at_a_time_in_a_folder_that_can_be_written(tmp_path):
     runs = PaperRuns(PAPER, tmp_path / "out")
     with runs.alone():
         with pytest.raises(InputError), runs.alone():
@@ -180,9 +157,6 @@ def test_a_paper_is_measured_by_one_command_at_a_time_in_a_folder(tmp_path):
             pass
     with runs.alone():
         pass
-
-
-def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
     (tmp_path / "toy").write_text("a file")
     with pytest.raises(InputError, match="--out"):
         PaperRuns(PAPER, tmp_path).alone()
@@ -196,16 +170,12 @@ def row(variant, split, value, *, noise=0, epsilon=1.0, metric="accuracy", **swe
     }  # fmt: skip
 
 
+UNBOUND = float("inf")
 ROWS = [
-    row("a", 0, 0.6),
-    row("a", 0, 0.8, noise=1),
-    row("a", 1, 0.9),
-    row("b", 0, 0.5, epsilon=float("inf")),
-    row("b", 1, 0.4, epsilon=float("inf")),
-    row("b", 2, 0.3, epsilon=float("inf")),
-    row("a", 0, 3.0, metric="error_at_2"),
-    row("a", 0, 5.0, metric="error_at_4"),
-]
+    row("a", 0, 0.6), row("a", 0, 0.8, noise=1), row("a", 1, 0.9),
+    *(row("b", split, value, epsilon=UNBOUND) for split, value in enumerate((0.5, 0.4, 0.3))),
+    row("a", 0, 3.0, metric="error_at_2"), row("a", 0, 5.0, metric="error_at_4"),
+]  # fmt: skip
 
 
 def values(rows, pick, **changes):
@@ -213,12 +183,9 @@ def values(rows, pick, **changes):
     return [(one.x, one.split, one.value) for one in observed(rows, item, Part("one", "quickstart"))]
 
 
-def test_noise_draws_of_a_split_are_averaged():
+def test_noise_draws_of_a_split_are_averaged_and_a_value_beside_another_is_taken_split_by_split():
     assert values(ROWS, Pick("a")) == [("", 0, pytest.approx(0.7)), ("", 1, 0.9)]
     assert values(ROWS, Pick("c")) == []
-
-
-def test_a_value_beside_another_is_taken_split_by_split():
     assert values(ROWS, Pick("a", beside=Pick("b"))) == [("", 0, pytest.approx(0.2)), ("", 1, pytest.approx(0.5))]
     shares = Pick("a", beside=Pick("b"), of=lambda value, other: value / other)
     assert values(ROWS, shares)[1] == ("", 1, pytest.approx(2.25))
@@ -232,7 +199,7 @@ def test_the_place_on_the_axis_stands_in_names_and_settings():
 
 
 def test_an_axis_of_inverse_epsilons_begins_without_noise():
-    rows = [row("a", 0, 0.2, epsilon=2.0), row("a", 0, 0.1, epsilon=10.0), row("b", 0, 0.9, epsilon=float("inf"))]
+    rows = [row("a", 0, 0.2, epsilon=2.0), row("a", 0, 0.1, epsilon=10.0), row("b", 0, 0.9, epsilon=UNBOUND)]
     pieces = (Series("a", Pick("a", epsilon="1/{x}")), Series("a", Pick("b", epsilon="1/{x}")))
     item = toy_item(series=pieces, axis="1/epsilon", at=("0", "0.1", "0.5"))
     found = {one.x: one.value for one in observed(rows, item, Part("one", "quickstart"))}

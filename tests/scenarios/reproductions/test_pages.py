@@ -1,7 +1,4 @@
-"""The page of a paper: tables, reasons, figures, and how all of it was made.
-
-Figures of items: one where there is an axis of two places or more, and the same for the same values.
-"""
+"""The page of a paper has tables, reasons and figures, and says how all of it was made."""
 
 import re
 
@@ -25,24 +22,19 @@ def test_a_page_has_the_table_the_reasons_and_the_command(tmp_path, monkeypatch)
     assert re.search(r"table1\.csv.*toy/table1\.csv", text)
 
 
-def test_what_was_not_measured_says_how_it_would_be(tmp_path):
-    text = page(toy_paper(toy_item()), {}, tmp_path)
-    assert re.search(r"--only.*table1", text)
+def curves():
+    parts = [toy_kept(x=x, high_published=WIDE, high_default=HIGHER) for x in ("1", "2")]
+    return Kept([one for part in parts for one in part.observations], parts[0].record)
 
 
-def test_figures_are_drawn_beside_the_kept_values_and_shown(tmp_path):
+def test_figures_are_drawn_beside_the_kept_values_and_what_was_not_measured_says_how_it_would_be(tmp_path):
+    assert re.search(r"--only.*table1", page(toy_paper(toy_item()), {}, tmp_path))
     item = toy_item(axis="round", at=("1", "2"))
-    first, second = toy_kept(x="1"), toy_kept(x="2")
-    keep(tmp_path, toy_paper(item), item, type(first)([*first.observations, *second.observations], first.record))
+    keep(tmp_path, toy_paper(item), item, curves())
     path = write(toy_paper(item), tmp_path)
     assert path == tmp_path / "toy.md"
     assert re.search(r"1.*toy/table1\.svg", path.read_text())
     assert (tmp_path / "toy" / "table1.svg").exists()
-
-
-def curves():
-    parts = [toy_kept(x=x, high_published=WIDE, high_default=HIGHER) for x in ("1", "2")]
-    return Kept([one for part in parts for one in part.observations], parts[0].record)
 
 
 def test_an_axis_makes_a_figure_and_equal_values_equal_files(tmp_path):

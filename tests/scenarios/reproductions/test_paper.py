@@ -1,11 +1,4 @@
-"""Declarations of papers: what reasons cover, which settings and picks there are.
-
-Papers by name, and their items.
-
-What is kept of an item is read as it was written, and nothing else is taken for it.
-
-What papers print: one table, each number once, with its digits.
-"""
+"""Papers declare items, reasons and what they print; what is kept of an item is read as it was written."""
 
 import csv
 import errno
@@ -41,22 +34,16 @@ def test_a_reason_covers_what_it_names_and_all_where_it_names_nothing():
     assert not some.covers("three", "high")
 
 
-def test_settings_are_those_of_the_parts_each_once():
+def test_settings_are_those_of_the_parts_and_series_have_the_roles_that_are_declared():
     assert toy_item(parts=(Part("b", "x"), Part("a", "y"), Part("b", "z"))).settings == ["b", "a"]
-
-
-def test_a_series_has_the_roles_that_are_declared():
     assert Series("high", default=PICK).picks() == {"default": PICK}
     assert list(Series("high", PICK, PICK).picks()) == ["published", "default"]
 
 
-def test_every_paper_is_found_by_the_name_of_its_folder():
+def test_papers_and_items_are_found_by_name_and_unknown_names_are_refused_with_those_that_there_are():
     assert "lacombe" in names()
     for name in names():
         assert paper(name).name == name
-
-
-def test_unknown_names_are_refused_with_those_that_there_are():
     with pytest.raises(InputError, match=r"lacomb.*lacombe"):
         paper("lacomb")
     known = toy_paper(toy_item(), toy_item(name="fig1"))
@@ -70,7 +57,8 @@ ITEM = toy_item()
 PAPER = toy_paper(ITEM)
 
 
-def test_values_and_record_come_back(tmp_path):
+def test_values_and_record_come_back_and_nothing_is_none(tmp_path):
+    assert read(tmp_path, PAPER, ITEM) is None
     found = toy_kept(data={"one": "toys"})
     keep(tmp_path, PAPER, ITEM, found)
     again = read(tmp_path, PAPER, ITEM)
@@ -78,10 +66,6 @@ def test_values_and_record_come_back(tmp_path):
     assert again.by_split("one", "low", "published", "") == pytest.approx(found.by_split("one", "low", "published", ""))
     assert len(again.observations) == len(found.observations)
     assert again.by_split("one", "low", "default", "") == {}
-
-
-def test_nothing_is_none(tmp_path):
-    assert read(tmp_path, PAPER, ITEM) is None
 
 
 @pytest.mark.parametrize(
@@ -99,13 +83,11 @@ def test_other_content_is_refused_by_name(tmp_path, values, record):
         read(tmp_path, PAPER, ITEM)
 
 
-def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
-    (tmp_path / "toy").write_text("a file")
+def test_what_cannot_be_written_is_one_sentence_and_leaves_what_was_there(tmp_path, monkeypatch):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "toy").write_text("a file")
     with pytest.raises(InputError, match="--out"):
-        keep(tmp_path, PAPER, ITEM, toy_kept())
-
-
-def test_what_cannot_be_written_leaves_what_was_there(tmp_path, monkeypatch):
+        keep(tmp_path / "other", PAPER, ITEM, toy_kept())
     keep(tmp_path, PAPER, ITEM, toy_kept())
     before = table(tmp_path, PAPER, ITEM).read_bytes()
 

@@ -23,7 +23,7 @@ FURTHER = [
     ("mean_operator", {"noise": "randomised_response"}),
     ("error_marginals", {"noise": "off"}),
 ]
-ALWAYS = ("label_sums", "soft_vote")  # of noise that parties add, and of noise that the aggregator adds
+ALWAYS = ("mean_operator", "soft_vote")  # of noise that parties add, and of noise that the aggregator adds
 CASES = [
     *(
         pytest.param(name, SMALL.get(name, {}), id=name, marks=() if name in ALWAYS else pytest.mark.slow)
@@ -51,18 +51,14 @@ class Nothing:
     task: ClassVar[str] = "classification"
 
 
-def test_what_is_no_protocol_is_told_all_that_it_lacks():
-    with pytest.raises(CheckFailed, match="noise_at"):
-        check_protocol(Nothing)
-
-
-def test_a_protocol_that_no_package_installs_is_told_so():
+def test_what_is_no_protocol_is_told_all_that_it_lacks_and_what_no_package_installs_is_told_so():
     @dataclass(frozen=True)
     class Copy(MeanOperator):
         """A copy."""
 
-    with pytest.raises(CheckFailed, match=r"federation\.protocols"):
-        check_protocol(Copy)
+    for kind, lacking in ((Nothing, "noise_at"), (Copy, r"federation\.protocols")):
+        with pytest.raises(CheckFailed, match=lacking):
+            check_protocol(kind)
 
 
 def test_a_worst_case_without_any_difference_has_no_power(monkeypatch):

@@ -1,7 +1,4 @@
-"""Worlds of checks: equal in every process, of as many kinds as protocols require, with parties of every conduct.
-
-The pair of neighbours that an auditor makes by itself: one unit of one row differs; claims are held against it.
-"""
+"""Small trials of checks are equal in every process; the auditor's own pair of neighbours differs in one unit."""
 
 from dataclasses import replace
 
@@ -69,12 +66,6 @@ def sent(mode, parties=(LAST - 1, LAST)):
     return honest, provider.sent(None, honest)
 
 
-@pytest.mark.parametrize("mode", ["honest", "dropped"])
-def test_who_answers_at_all_may_answer_honestly(mode):
-    honest, found = sent(mode)
-    assert found is honest
-
-
 @pytest.mark.parametrize(("mode", "number"), [("nan", np.nan), ("huge", 1e300)])
 def test_the_last_party_sends_what_nobody_can_use(mode, number):
     honest, found = sent(mode)
@@ -89,9 +80,12 @@ def test_the_last_party_answers_twice():
     assert {name: len(array) for name, array in found.arrays.items()} == {"sum": 3, "count": 3}
 
 
-@pytest.mark.parametrize("mode", ["nan", "huge", "twice"])
-def test_a_node_without_the_last_party_is_honest(mode):
-    honest, found = sent(mode, (0, 1))
+@pytest.mark.parametrize(
+    ("mode", "parties"),
+    [("honest", (LAST - 1, LAST)), ("dropped", (LAST - 1, LAST)), *((one, (0, 1)) for one in ("nan", "huge", "twice"))],
+)
+def test_who_answers_honestly_and_nodes_without_the_last_party_send_what_they_are_asked(mode, parties):
+    honest, found = sent(mode, parties)
     assert found is honest
 
 
@@ -193,27 +187,16 @@ def test_one_label_changes_and_no_row_where_labels_are_protected(unit):
 
 @pytest.mark.parametrize("unit", [Unit.ROW, Unit.PARTY])
 def test_a_whole_row_becomes_its_opposite_where_rows_are_protected(unit):
-    [here], [there] = sides(pair(unit))
-    assert here.rows.tolist() == [[1, -2], [3, 4]]
+    found = pair(unit)
+    [here], [there] = sides(found)
+    assert here.rows.tolist() == found.own.rows.tolist() == [[1, -2], [3, 4]]  # the protocol's own stays as it is
     assert there.rows.tolist() == [[-1, 2], [3, 4]]
     assert there.labels.tolist() == [3, 1]
-
-
-def test_a_row_of_zeros_has_an_opposite_too():
-    _, [there] = sides(pair(Unit.ROW, rows=((0.0, 0.0), (3.0, 4.0))))
-    assert there.rows.tolist() == [[1, 0], [3, 4]]
-
-
-def test_the_protocols_own_pair_stays_as_it_is():
-    found = pair(Unit.ROW)
-    sides(found)
-    assert found.own.rows.tolist() == [[1, -2], [3, 4]]
     assert found.own.labels.tolist() == [0, 1]
-
-
-def test_without_a_row_there_is_nothing_to_change():
+    _, [opposite] = sides(pair(unit, rows=((0.0, 0.0), (3.0, 4.0))))  # a row of zeros has one, too
+    assert opposite.rows.tolist() == [[1, 0], [3, 4]]
     with pytest.raises(InputError):
-        sides(pair(Unit.LABEL, rows=(), labels=(), further=()))
+        sides(pair(unit, rows=(), labels=(), further=()))
 
 
 def test_every_run_is_a_party_whose_whole_answer_is_seen():

@@ -236,19 +236,6 @@ def test_every_answer_is_kept_by_itself_with_zeros_for_the_missing():
     np.testing.assert_array_equal(answers.array("size"), [0, 2, 0, 7])
 
 
-def test_sums_are_the_same_in_any_order_and_count_each_party_once(rng):
-    numbers = rng.integers(-64, 65, size=(20, 2)) / 64
-    whole = Summed(Pairs(), 20, PROMISE)
-    whole.add(pairs(range(20), numbers))
-    parts = Summed(Pairs(), 20, PROMISE)
-    for chosen in np.array_split(rng.permutation(20), 6):
-        parts.add(pairs(chosen, numbers[chosen]))
-        parts.add(pairs(chosen[:1], numbers[chosen[:1]]))  # refused: it answered
-    np.testing.assert_array_equal(parts.total("numbers"), whole.total("numbers"))
-    np.testing.assert_array_equal(whole.total("numbers"), numbers.sum(axis=0))
-    assert whole.total("size") == 20
-
-
 QUESTION = moment("gaussian", contributors=2)
 STEP = QUESTION.mechanism().additive.step
 SEEN: list = []

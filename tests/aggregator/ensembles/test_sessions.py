@@ -20,15 +20,13 @@ from support.worlds import guarantees, run, run_in_cohorts
 
 from aggregator.contract.protocol import Place, Refused, Trust
 from aggregator.contract.session import USEFUL
-from aggregator.ensembles.sessions import Aim, Refinement, SummedSession, two_rows
+from aggregator.ensembles.sessions import Aim, SummedSession, two_rows
 from aggregator.protocols.majority_vote import MajorityVote
 from aggregator.protocols.parameter_average import ParameterAverage
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.protocols.soft_vote.student import Student
 from aggregator.releases.models import ReleasedModels
-from aggregator.trial.feature_fitting import fit
 from aggregator.trial.plan import PublicNumbers, VariantPlan
-from aggregator.trial.public_rows import PublicRows
 from aggregator.trial.trial import Spectrum, Views, World, affordable
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.guarantee import Check, Unit
@@ -107,6 +105,10 @@ def test_sessions_have_noise_of_their_own_and_the_vectors_of_one_question(make_p
     assert first.release != second.release
     assert (first.contributors, first.draws, first.noise.epsilon) == (32, 3, 1.0)
     assert first.ball.scaled
+    refined = begun(make_plan, SoftVote(trust="secure"), features=AUTO)  # by a student, although nobody saw a share
+    assert isinstance(refined, SummedSession)
+    assert isinstance(refined._refinement, Student)
+    assert refined.feature_map is refined._refinement.feature_map
 
 
 def test_the_norms_are_those_of_the_trusted_aggregator(make_plan):
@@ -194,13 +196,6 @@ def test_parties_train_and_vote_once_for_all_epsilons(make_plan, monkeypatch):
     plan = make_plan(variants=variants, quorum=0.9, epsilons=(0.5, 1.0, 2.0, 4.0))
     run(open_grid("inline"), plan, 20)
     assert counts == {"train": 2, "statistic": 2, "parameters": 2}  # of two nodes
-
-
-def test_a_student_may_refine_what_nobody_saw(make_plan):
-    secure = begun(make_plan, SoftVote(trust="secure"), features=AUTO)
-    assert isinstance(secure, SummedSession)
-    assert isinstance(secure._refinement, Student)
-    assert secure.feature_map is secure._refinement.feature_map
 
 
 def test_too_few_parties_and_other_classifiers_release_nothing(make_plan):
@@ -304,15 +299,6 @@ def test_every_variant_learns_and_says_what_it_costs_and_guarantees(plan, public
     assert names == {"world.json", *(f"{name}.npz" for name in VARIANTS_COLLECTED)}
 
 
-def test_without_noise_parties_who_send_shares_release_what_their_votes_would(make_plan):
-    off = [VariantPlan(n, "soft_vote", {**VARIANTS_COLLECTED[n][1], "noise": "off"}) for n in ("votes", "shares")]
-    plan = make_plan(variants=tuple(off), epsilons=(1.0,))
-    run(open_grid("inline"), plan, 40)
-    directory = Path(plan.run.directory)
-    votes, shares = (ReleasedModels.load(directory / f"{name}.npz").weights[0] for name in ("votes", "shares"))
-    np.testing.assert_allclose(shares, votes, atol=1e-12)
-
-
 def test_sessions_behind_one_map_share_their_question_and_what_is_perturbed(make_plan):
     made = make_plan()
     world = World(made, Views(made)).of(made.variants[0])
@@ -354,16 +340,3 @@ def test_binary_weights_keep_their_decisions(rng):
     assert doubled.shape == (5, 2, 3)
     for w, pair in zip(weights, doubled, strict=True):
         np.testing.assert_array_equal((rows @ pair.T).argmax(axis=1), rows @ w > 0)
-
-
-def test_nothing_becomes_of_models():
-    rows = np.random.default_rng(0).normal(size=(10, 3))
-    feature_map = fit(["unit_norm"], rows)
-    plain = Refinement(PublicRows(feature_map, feature_map.transform(rows), ["unit_norm"]))
-    assert plain.feature_map is feature_map
-    assert plain.checks == ()
-
-    def decode(noisy, mechanism):
-        return noisy
-
-    assert plain.refined(decode) is decode

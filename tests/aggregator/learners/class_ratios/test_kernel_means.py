@@ -1,4 +1,4 @@
-"""What estimators from kernel means share: exact mixtures, shifted sets, storage, and which rows stand for all.
+"""What estimators share: exact mixtures, shifted sets, storage, and which rows stand for all.
 
 The bandwidth that held-out bags choose, and the groups that are held out.
 
@@ -24,6 +24,7 @@ from sklearn.kernel_ridge import KernelRidge
 from support.examples import examples
 from support.mixtures import Mixtures, skewed
 
+from aggregator.learners.class_ratios.bag_classifier import BagClassifier, BagClassifierEM
 from aggregator.learners.class_ratios.catalogue import load
 from aggregator.learners.class_ratios.class_means import ClassMeans, EnergyMeans, WhitenedMeans
 from aggregator.learners.class_ratios.kernel_means import (
@@ -35,8 +36,11 @@ from aggregator.learners.class_ratios.kernel_means import (
     thinned,
     two_groups,
 )
+from aggregator.learners.class_ratios.proportion_svm import ProportionSVM
 from federation.contract.errors import InputError
 from federation.numerics import simplex
+
+pytestmark = pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 
 EVERY = [
     MMD(bandwidth=1.0),
@@ -51,12 +55,18 @@ EVERY = [
     WhitenedMeans("linear"),
     EnergyMeans(),
 ]
+OTHERS = [  # of other kinds, which are stored in the same way
+    *(kind(features=features) for kind in (BagClassifier, BagClassifierEM) for features in (None, 16)),
+    ProportionSVM(restarts=2),
+    ProportionSVM(features=16, restarts=2),
+    MMD("fourier", "auto", features=16),
+]
 DEBIASED = [estimator for estimator in EVERY if "debiased" in estimator.get_params()]
 WORLD, SHARES = Mixtures(3), np.concatenate([skewed(3, 0.1), skewed(3, 0.2)])
 
 
 def named(estimator):
-    return f"{estimator.name}-{estimator.kernel}"
+    return f"{estimator.name}-{estimator.get_params().get('kernel', estimator.get_params().get('features'))}"
 
 
 def repeated(counts):
@@ -96,16 +106,37 @@ def test_shifted_sets_are_estimated_well(estimator, bags):
     assert all(np.isfinite(errors))
 
 
-@pytest.mark.parametrize("estimator", EVERY, ids=named)
-def test_what_is_stored_predicts_the_same(estimator, bags):
-    fitted = clone(estimator).fit(bags, SHARES)
-    rows = WORLD.rows([0.2, 0.3, 0.5], 50, np.random.default_rng(2))
-    description, arrays = fitted.to_arrays()
+@pytest.mark.parametrize("estimator", [*EVERY, *OTHERS], ids=named)
+def test_they_are_scikit_learn_estimators_refuse_unusable_rows_and_predict_the_same_when_stored(estimator, bags):
+    fresh = clone(estimator)
+    assert fresh.get_params() == estimator.get_params()
+    rows = bags[0]
+    unfitted = [fresh.predict, fresh.embed, lambda _: fresh.embedding_key()]
+    for ask in [*unfitted, lambda _: fresh.estimate(np.zeros(3))] if estimator in EVERY else unfitted:
+        with pytest.raises(NotFittedError):
+            ask(rows)
+    with pytest.raises(InputError, match=r"2.*3"):
+        fresh.fit(bags[:2], SHARES[:2])
+    with pytest.raises(InputError, match="3"):
+        fresh.fit([*bags[:3], bags[3][:0], *bags[4:]], SHARES)
+    assert fresh.fit(bags, SHARES) is fresh
+    found = fresh.predict(rows)
+    assert found.shape == (3,)
+    assert found.min() >= 0
+    assert found.sum() == pytest.approx(1)
+    if estimator in EVERY:
+        assert fresh.n_features_in_ == 6
+        assert np.array_equal(found, fresh.estimate(fresh.embed(rows)))
+    with pytest.raises(InputError, match="6"):
+        fresh.predict(rows[:, :5])
+    with pytest.raises(InputError, match="finite"):
+        fresh.predict(np.where(rows > 2, np.nan, rows))
+    description, arrays = fresh.to_arrays()
     loaded = load(json.loads(json.dumps(description)), {name: array.copy() for name, array in arrays.items()})
-    assert type(loaded) is type(fitted)
-    assert loaded.get_params() == fitted.get_params()
-    assert np.array_equal(loaded.predict(rows), fitted.predict(rows))
-    assert loaded.embedding_key() == fitted.embedding_key()
+    assert type(loaded) is type(fresh)
+    assert loaded.get_params() == fresh.get_params()
+    assert np.array_equal(loaded.predict(rows), found)
+    assert loaded.embedding_key() == fresh.embedding_key()
     assert loaded.to_arrays()[0] == description
 
 
@@ -134,46 +165,6 @@ def test_neither_the_order_of_bags_nor_that_of_classes_matters(estimator, seed):
     drawn = [WORLD.rows(p, n, rng) for p, n in zip(SHARES, sizes, strict=True)]
     before, after = permuted(estimator, seed, drawn, SHARES)
     assert after == pytest.approx(before, abs=2e-5)
-
-
-@pytest.mark.slow
-def test_kernels_agree_where_features_are_many():
-    rng = np.random.default_rng(3)
-    drawn = WORLD.bags(SHARES, 100, rng)
-    rows = WORLD.rows([0.5, 0.2, 0.3], 300, rng)
-    for estimator in (ClassMeans, MMD):
-        exact, fourier, nystrom = (
-            estimator(kernel, 1.0, features=features).fit(drawn, SHARES).predict(rows)
-            for kernel, features in (("exact", 1), ("fourier", 4096), ("nystrom", 600))
-        )
-        assert nystrom == pytest.approx(exact, abs=2e-3)  # every row is a landmark
-        assert fourier == pytest.approx(exact, abs=0.03)
-
-
-@pytest.mark.parametrize("estimator", EVERY, ids=named)
-def test_they_are_scikit_learn_estimators_and_refuse_unusable_rows(estimator, bags):
-    fresh = clone(estimator)
-    assert fresh.get_params() == estimator.get_params()
-    rows = bags[0]
-    with pytest.raises(NotFittedError):
-        fresh.predict(rows)
-    with pytest.raises(NotFittedError):
-        fresh.estimate(np.zeros(3))
-    with pytest.raises(InputError, match=r"2.*3"):
-        fresh.fit(bags[:2], SHARES[:2])
-    with pytest.raises(InputError, match="3"):
-        fresh.fit([*bags[:3], bags[3][:0], *bags[4:]], SHARES)
-    assert fresh.fit(bags, SHARES) is fresh
-    assert fresh.n_features_in_ == 6
-    found = fresh.predict(rows)
-    assert found.shape == (3,)
-    assert found.min() >= 0
-    assert found.sum() == pytest.approx(1)
-    assert np.array_equal(found, fresh.estimate(fresh.embed(rows)))
-    with pytest.raises(InputError, match="6"):
-        fresh.predict(rows[:, :5])
-    with pytest.raises(InputError, match="finite"):
-        fresh.predict(np.where(rows > 2, np.nan, rows))
 
 
 def test_equal_kernels_share_their_embeddings(bags):
@@ -252,18 +243,21 @@ def test_groups_are_disjoint_and_identify_all_classes_in_any_order(classes, furt
         assert np.linalg.cond(shares[group]) < 1e3
 
 
-@pytest.mark.parametrize(
-    "shares",
-    [
-        skewed(3, 0.1),
-        np.concatenate([skewed(3, 0.1), skewed(3, 0.1)[:2]]),
-        np.vstack([skewed(2, 0.1), [[0.9, 0.1]] * 3]),
-    ],
-)
+@pytest.mark.parametrize("shares", [
+    skewed(3, 0.1), np.concatenate([skewed(3, 0.1), skewed(3, 0.1)[:2]]),
+    np.vstack([skewed(2, 0.1), [[0.9, 0.1]] * 3]),
+])  # fmt: skip
 def test_without_two_groups_there_is_none(shares):
     assert two_groups(shares) is None
     bags = Mixtures(shares.shape[1]).bags(shares, 20, np.random.default_rng(0))
     assert selected_bandwidth(MMD("fourier", features=16), bags, shares, None) == 1.0
+
+
+def test_noisy_proportions_are_compared_on_the_simplex():
+    shares = np.concatenate([np.eye(2)] * 2) + np.outer([0.1, -0.1, -0.2, 0.2], [1, -1])
+    noise = np.tile(0.01 * (np.eye(2) - 0.5), (4, 1, 1))
+    bags = Mixtures(2).bags(np.concatenate([np.eye(2)] * 2), 30, np.random.default_rng(3))
+    assert selected_bandwidth(MMD("fourier", features=16), bags, shares, noise) in CANDIDATES
 
 
 @pytest.mark.parametrize("estimator", [MMD("exact"), MMD("fourier", features=32), ClassMeans(features=32)])
@@ -301,13 +295,6 @@ def test_a_structure_of_small_scale_is_found():
     assert found == pytest.approx([0.5, 0.5], abs=0.1)
 
 
-def test_noisy_proportions_are_compared_on_the_simplex():
-    shares = np.concatenate([np.eye(2)] * 2) + np.outer([0.1, -0.1, -0.2, 0.2], [1, -1])
-    noise = np.tile(0.01 * (np.eye(2) - 0.5), (4, 1, 1))
-    bags = Mixtures(2).bags(np.concatenate([np.eye(2)] * 2), 30, np.random.default_rng(3))
-    assert selected_bandwidth(MMD("fourier", features=16), bags, shares, noise) in CANDIDATES
-
-
 @given(st.integers(0, 2**32 - 1), st.integers(3, 9), st.integers(1, 6))
 def test_left_out_errors_are_those_of_fits_without_the_example(seed, examples, columns):
     random = np.random.default_rng(seed)
@@ -324,29 +311,22 @@ def test_left_out_errors_are_those_of_fits_without_the_example(seed, examples, c
 
 
 @pytest.mark.parametrize("columns", [3, 20])
-def test_the_slope_is_that_of_an_independent_solver(columns):
+def test_the_slope_is_that_of_an_independent_solver_and_the_ridge_follows_the_noise(columns):
     random = np.random.default_rng(0)
     rows, targets = random.normal(size=(8, columns)), random.normal(size=(8, 2))
     centred = rows - rows.mean(axis=0)
     found = ridge_regression(centred, targets)
     other = KernelRidge(alpha=found.ridge).fit(centred, targets - targets.mean(axis=0))
     np.testing.assert_allclose(found.slope, centred.T @ other.dual_coef_, rtol=1e-6)
-
-
-def test_the_ridge_follows_the_noise():
-    random = np.random.default_rng(1)
     rows = random.normal(size=(30, 4))
     rows -= rows.mean(axis=0)
     slope = random.normal(size=(4, 1))
     exact, noise = ridge_regression(rows, rows @ slope), random.normal(size=(30, 1))
     assert exact.ridge == pytest.approx(1e-4 * np.linalg.eigvalsh(rows @ rows.T)[-1])
     assert ridge_regression(rows, noise).ridge > 100 * exact.ridge
-
-
-def test_equal_examples_say_nothing():
-    found = ridge_regression(np.zeros((4, 2)), np.arange(4.0)[:, None])
-    np.testing.assert_array_equal(found.slope, 0.0)
-    np.testing.assert_allclose(found.left_out[0], 0.0 - np.mean([1, 2, 3]))
+    equal = ridge_regression(np.zeros((4, 2)), np.arange(4.0)[:, None])  # equal examples say nothing
+    np.testing.assert_array_equal(equal.slope, 0.0)
+    np.testing.assert_allclose(equal.left_out[0], 0.0 - np.mean([1, 2, 3]))
 
 
 def test_many_examples_take_memory_in_proportion():
@@ -443,6 +423,7 @@ def test_it_equals_class_means_for_as_many_bags_as_classes_inside_the_simplex():
         assert ours.predict(mixture) == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_with_more_bags_than_classes_it_follows_sampling_errors_that_class_means_average():
     rng = np.random.default_rng(6)
     shares = np.concatenate([skewed(3, 0.1)] * 10)

@@ -21,7 +21,6 @@ from aggregator.learners.kernels.exact import (
     GaussianKernel,
     NegativeSquares,
     Stored,
-    Support,
     median_squared_distance,
     some_rows,
     tiles,
@@ -215,32 +214,6 @@ class Outer(Stored):
     spread: float | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Products(Support):
-    """The linear kernel on bags that are kept whole."""
-
-    kind: ClassVar[str] = "products"
-    rows: np.ndarray
-    sizes: np.ndarray
-
-    @property
-    def bags(self):
-        return np.split(self.rows, np.cumsum(self.sizes)[:-1])
-
-    def gram(self):
-        means = np.array([bag.mean(axis=0) for bag in self.bags])
-        return means @ means.T
-
-    def self_terms(self):
-        return np.array([np.mean(np.sum(bag**2, axis=1)) for bag in self.bags])
-
-    def embed(self, rows):
-        return rows.mean(axis=0)
-
-    def products(self, embedding):
-        return np.array([bag.mean(axis=0) for bag in self.bags]) @ embedding
-
-
 def test_fields_are_stored_by_name_those_of_a_field_behind_its_own():
     points, sizes = np.eye(2), np.array([1, 2])
     description, arrays = Outer(Inner(0.5, points), sizes).to_arrays()
@@ -259,16 +232,3 @@ def test_digests_differ_with_any_content():
         Inner(0.5, np.eye(2)),
     )
     assert usual.digest() == again.digest() not in [other.digest() for other in others]
-
-
-def test_debiased_means_leave_out_pairs_of_a_row_with_itself(rng):
-    support, rows = Products(rng.normal(size=(16, 3)), np.array([2, 5, 9])), rng.normal(size=(7, 3))
-    np.testing.assert_allclose(support.cross(rows), [np.mean(bag @ rows.T) for bag in support.bags])
-    found = support.unbiased_gram()
-    for i, bag in enumerate(support.bags):
-        between = bag @ bag.T
-        assert found[i, i] == pytest.approx(between[~np.eye(len(bag), dtype=bool)].mean())
-    different = ~np.eye(3, dtype=bool)
-    np.testing.assert_array_equal(found[different], support.gram()[different])
-    with pytest.raises(InputError, match=r"1.*1"):
-        Products(rng.normal(size=(5, 3)), np.array([2, 1, 2])).unbiased_gram()

@@ -247,20 +247,6 @@ def test_noise_is_shared_by_estimators_of_one_answer_and_by_no_two_answers(plan)
     assert len(keys) == len(set(keys)) == 2 * 5  # two epsilons
 
 
-def test_released_estimators_are_read_back_as_they_were(plan):
-    chosen = plan("gaussian", "published")
-    run(open_grid("inline"), chosen, 6, BAGGED)
-    for name in ("gaussian", "published"):
-        path = Path(chosen.run.directory) / f"{name}.npz"
-        models = ReleasedRatios.load(path)
-        replace(models, variant="again").save(path.with_name("again.npz"))
-        again = ReleasedRatios.load(path.with_name("again.npz"))
-        assert again.draws(1) == models.draws(1) == 2
-        rows = draw(np.repeat(np.arange(3), 20), 3)
-        mapped = models.feature_maps[1].transform(rows)
-        np.testing.assert_array_equal(again.estimator(1, 1).predict(mapped), models.estimator(1, 1).predict(mapped))
-
-
 PARTIES = 7
 
 OPTIONS = {
@@ -271,19 +257,15 @@ OPTIONS = {
     "means": {**EMBEDDED, "estimator": "class_means"},
     "private_rows": {**EMBEDDED, "noise": "gaussian", "protect": "row", "dimensions": 16},
 }
-VARIANTS_COMMON_SESSION = {
-    **{name: VariantPlan(name, "class_ratio", {**options, "trust": "secure"}) for name, options in OPTIONS.items()},
-    **{
-        f"{name}_off": VariantPlan(f"{name}_off", "class_ratio", {**options, "trust": "secure", "noise": "off"})
-        for name, options in OPTIONS.items()
-        if "protect" not in options
-    },
-    **{f"{name}_own": VariantPlan(f"{name}_own", "class_ratio", options) for name, options in OPTIONS.items()},
+SECURE = {
+    **{name: {**options, "trust": "secure"} for name, options in OPTIONS.items()},
+    **{f"{name}_off": {**OPTIONS[name], "trust": "secure", "noise": "off"} for name in set(OPTIONS) - {"private_rows"}},
+    **{f"{name}_own": options for name, options in OPTIONS.items()},
 }
 
 
 common_session_plan = plan_fixture(
-    VARIANTS_COMMON_SESSION,
+    {name: VariantPlan(name, "class_ratio", options) for name, options in SECURE.items()},
     public=Reference("support.bagged:public_table"),
     features=("standardise",),
     parties=PARTIES,
@@ -309,21 +291,14 @@ def session(plan, name):
 
 
 @pytest.mark.parametrize("name", [name for name in OPTIONS if "protect" not in OPTIONS[name]])
-def test_without_noise_it_learns_what_it_would_of_one_party_with_all_rows(
-    common_session_plan, make_plan, tmp_path, name
-):
-    common = common_session_plan(f"{name}_off", directory=str(tmp_path / "common"))
-    Path(common.run.directory).mkdir()
-    run(open_grid("inline"), common, PARTIES, dealt())
-    alone = common_session_plan(f"{name}_off", parties=1, common_bags=False, directory=str(tmp_path / "alone"))
-    Path(alone.run.directory).mkdir()
-    run(open_grid("inline"), alone, 1, dealt(1))
+def test_without_noise_it_learns_what_it_would_of_one_party_with_all_rows(common_session_plan, tmp_path, name):
+    found = []
+    for parties, changes in ((PARTIES, {}), (1, {"parties": 1, "common_bags": False})):
+        chosen = common_session_plan(f"{name}_off", **changes)
+        run(open_grid("inline"), chosen, parties, dealt(parties))
+        found.append(ratios(chosen, f"{name}_off"))
     exact = name in ("auto", "rows", "exact")  # rows as they come; sums are rounded to a grid
-    np.testing.assert_allclose(
-        ratios(common, f"{name}_off"),
-        ratios(alone, f"{name}_off"),
-        atol=0 if exact else 1e-6,
-    )
+    np.testing.assert_allclose(*found, atol=0 if exact else 1e-6)
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -342,23 +317,14 @@ def test_every_variant_estimates_the_shares_of_a_shifted_set_common_session(comm
 
 
 def test_masks_change_no_byte(common_session_plan):
-    files = [
-        run(
-            open_grid("inline"), common_session_plan("rows", "embedded", epsilons=(1.0,), summation=summed), 3, dealt()
-        )[0]
-        for summed in (NAME, "")
-    ]
-    assert files[0] == files[1]
+    plans = [common_session_plan("rows", "embedded", epsilons=(1.0,), summation=summed) for summed in (NAME, "")]
+    masked, clear = (run(open_grid("inline"), plan, 3, dealt())[0] for plan in plans)
+    assert masked == clear
 
 
 def test_parties_are_asked_once_for_counts_of_which_several_variants_learn(common_session_plan):
-    chosen = common_session_plan(
-        variants=tuple(
-            VariantPlan(name, "class_ratio", {**OPTIONS["rows"], "estimator": name, "trust": "secure"})
-            for name in ("whitened", "class_means")
-        ),
-        epsilons=(1.0,),
-    )
+    variants = [VariantPlan(n, "class_ratio", {**SECURE["rows"], "estimator": n}) for n in ("whitened", "class_means")]
+    chosen = common_session_plan(variants=tuple(variants), epsilons=(1.0,))
     _, summary = run(open_grid("inline"), chosen, PARTIES, dealt())
     [total] = summary["ledger"]["published_together"]
     assert 0.99 < total["epsilon"] <= 1.0  # of one release
@@ -368,11 +334,11 @@ def test_one_noise_for_all_is_less_than_one_of_each(common_session_plan):
     """Of seven parties at a small epsilon: the root mean square error over draws."""
     chosen = common_session_plan("rows", "rows_own", epsilons=(0.3,), draws=8)
     run(open_grid("inline"), chosen, PARTIES, dealt())
-    errors = {
-        name: np.mean([np.abs(ratios(chosen, name, noise=draw) - SHARES).sum() for draw in range(8)])
+    shared, own = (
+        np.mean([np.abs(ratios(chosen, name, noise=draw) - SHARES).sum() for draw in range(8)])
         for name in ("rows", "rows_own")
-    }
-    assert errors["rows"] < 0.6 * errors["rows_own"]
+    )
+    assert shared < 0.6 * own
 
 
 def test_parts_of_a_bag_are_left_out_together_where_each_party_has_its_own_noise(common_session_plan, monkeypatch):
@@ -400,20 +366,16 @@ def test_a_bag_of_which_nobody_has_a_row_is_left_out(common_session_plan):
         assert np.abs(ratios(chosen, name) - SHARES).sum() < 0.3
 
 
-def test_too_few_bags_for_the_classes_are_refused(common_session_plan):
-    with pytest.raises(InputError, match=r"2.*3"):
-        session(common_session_plan("auto", bags=2), "auto")
-    chosen = common_session_plan("private_rows", epsilons=(0.01,))
-    with pytest.raises(InputError, match="bags"):
-        run(open_grid("inline"), chosen, PARTIES, dealt())
-
-
-def test_bags_of_each_party_are_not_added_up(common_session_plan):
+def test_bags_of_each_party_are_not_added_up_and_too_few_bags_for_the_classes_are_refused(common_session_plan):
     assert isinstance(session(common_session_plan("auto"), "auto"), CommonSession)
     assert type(session(common_session_plan("auto_own"), "auto_own")) is RatioSession
     assert type(session(common_session_plan("auto_off", common_bags=False), "auto_off")) is RatioSession
     with pytest.raises(InputError, match=r"parties\.common_bags"):
         run(open_grid("inline"), common_session_plan("auto", common_bags=False), PARTIES, dealt())
+    with pytest.raises(InputError, match=r"2.*3"):
+        session(common_session_plan("auto", bags=2), "auto")
+    with pytest.raises(InputError, match="bags"):
+        run(open_grid("inline"), common_session_plan("private_rows", epsilons=(0.01,)), PARTIES, dealt())
 
 
 WORLD = Mixtures(3)
@@ -495,17 +457,9 @@ def test_the_linear_kernel_is_for_the_regression():
 def test_bags_of_a_group_are_left_out_together():
     """Of six bags in three groups each class is in one group alone, without which nothing can be fitted."""
     shares = np.repeat(PROPORTIONS.round(), 2, axis=0)
-    known = Labelled(
-        np.full(6, 100.0),
-        100 * shares[None],
-        None,
-        WORLD.bags(shares, 100, np.random.default_rng(3)),
-        0.0,
-        np.arange(6),
-    )
-    apart, together = (
-        fitting(RatioOptions()).fit(replace(known, groups=g), 0) for g in (np.arange(6), np.arange(6) // 2)
-    )
+    bags, pairs = WORLD.bags(shares, 100, np.random.default_rng(3)), (np.arange(6), np.arange(6) // 2)
+    known = Labelled(np.full(6, 100.0), 100 * shares[None], None, bags, 0.0, pairs[0])
+    apart, together = (fitting(RatioOptions()).fit(replace(known, groups=groups), 0) for groups in pairs)
     assert "error_mean_of_bags" in apart.diagnostics_
     assert "error_mean_of_bags" not in together.diagnostics_
 

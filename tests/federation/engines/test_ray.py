@@ -66,29 +66,24 @@ def records(value=1.0, text="a"):
     return RecordDict({"settings": ConfigRecord({"json": text}), "arrays": arrays})
 
 
-def test_equal_records_are_put_once_for_all_nodes_and_worlds(put):
+def test_equal_records_are_put_once_and_what_the_last_world_did_not_ask_is_forgotten(put):
     shared = _Shared()
     first = records()
     assert shared.reference(first) == shared.reference(first) == shared.reference(records())
     shared.forget_unused()
     assert shared.reference(records()) == 1
     assert len(put) == 1
+    shared.forget_unused()
+    shared.reference(records(value=2.0))
+    shared.forget_unused()
+    shared.reference(records())
+    assert len(put) == 3
 
 
 @pytest.mark.parametrize("other", [records(value=2.0), records(text="b"), RecordDict({"settings": ConfigRecord({})})])
 def test_different_records_are_kept_apart(put, other):
     shared = _Shared()
     assert shared.reference(records()) != shared.reference(other)
-
-
-def test_what_the_last_world_did_not_ask_is_forgotten(put):
-    shared = _Shared()
-    shared.reference(records())
-    shared.forget_unused()
-    shared.reference(records(value=2.0))
-    shared.forget_unused()
-    shared.reference(records())
-    assert len(put) == 3
 
 
 @pytest.mark.slow
@@ -188,17 +183,13 @@ def test_everyone_has_something_to_do_before_anyone_has_something_waiting(ray_gr
 
 
 def test_a_copy_is_sent_once_and_never_of_what_has_killed_a_worker():
-    node = Recovery([])
-    usual, suspect = _Bundle([_Work(None, node)]), _Bundle([_Work(None, node, suspect=True)])
-    assert not usual.is_single  # it has not been sent
-    for bundle in (usual, suspect):
-        bundle.copies = 1
+    for suspect, copies, done in ((False, 0, False), (True, 1, False), (False, 2, False), (False, 1, True)):
+        bundle = _Bundle([_Work(None, Recovery([]), suspect=suspect)])
+        bundle.copies, bundle.done = copies, done
+        assert not bundle.is_single
+    usual = _Bundle([_Work(None, Recovery([]))])
+    usual.copies = 1
     assert usual.is_single
-    assert not suspect.is_single
-    usual.copies = 2
-    assert not usual.is_single
-    usual.copies, usual.done = 1, True
-    assert not usual.is_single
 
 
 @pytest.mark.slow
@@ -308,19 +299,16 @@ def recovered(messages, parties, deadly):
     return recovery.replies()
 
 
-def test_of_a_whole_node_replies_pass_as_they_are(messages):
+def test_of_a_whole_node_replies_and_errors_pass_as_they_are(messages):
     context = node(5)
-    replies = [answer(context, message) for message in messages]
-    recovery = Recovery(messages)
-    recovery.add(context, replies)
-    assert recovery.outstanding == 0
-    assert recovery.replies() is replies
-
-
-def test_an_error_of_a_whole_node_passes_as_it_is(messages):
-    recovery = Recovery(messages)
-    recovery.add(node(5), [Message(Error(1, "disk full"), reply_to=message) for message in messages])
-    assert {reply.error.reason for reply in recovery.replies()} == {"disk full"}
+    for replies in (
+        [answer(context, message) for message in messages],
+        [Message(Error(1, "disk full"), reply_to=message) for message in messages],
+    ):
+        recovery = Recovery(messages)
+        recovery.add(context, replies)
+        assert recovery.outstanding == 0
+        assert recovery.replies() is replies
 
 
 @pytest.mark.parametrize(("parties", "deadly"), [(2, {1}), (7, {0}), (8, {3, 4}), (13, {12})])

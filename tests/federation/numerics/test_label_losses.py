@@ -101,18 +101,10 @@ def test_huge_scores_do_not_overflow(classes):
 @pytest.mark.parametrize(
     ("rows", "mu", "regularisation", "match"),
     [
-        (np.ones((2, 3)), np.ones(3), 0.0, "regularisation"),
-        (np.ones((2, 3)), np.ones(3), -1.0, "regularisation"),
-        (np.ones((2, 3)), np.ones(3), np.nan, "regularisation"),
-        (np.ones((2, 3)), np.ones(3), np.inf, "regularisation"),
-        (np.ones((0, 3)), np.ones(3), 1.0, None),
-        (np.ones(3), np.ones(3), 1.0, None),
-        (np.ones((2, 3)), np.ones(2), 1.0, "mu"),
-        (np.ones((2, 3)), np.ones((1, 3)), 1.0, "mu"),
-        (np.ones((2, 3)), np.ones((2, 2)), 1.0, "mu"),
-        (np.ones((2, 3)), np.array(1.0), 1.0, "mu"),
-        (np.array([[1.0, np.nan]]), np.ones(2), 1.0, "finite"),
-        (np.array([[np.inf, -np.inf]]), np.ones(2), 1.0, "finite"),
+        *((np.ones((2, 3)), np.ones(3), lam, "regularisation") for lam in (0.0, -1.0, np.nan, np.inf)),
+        *((rows, np.ones(3), 1.0, None) for rows in (np.ones((0, 3)), np.ones(3))),
+        *((np.ones((2, 3)), mu, 1.0, "mu") for mu in (np.ones(2), np.ones((1, 3)), np.ones((2, 2)), np.array(1.0))),
+        *((np.array([row]), np.ones(2), 1.0, "finite") for row in ([1.0, np.nan], [np.inf, -np.inf])),
         (np.ones((1, 2)), np.array([1.0, np.inf]), 1.0, "finite"),
         (np.full((4, 2), 1e160), np.ones(2), 1.0, None),
     ],
@@ -129,13 +121,14 @@ def curve(link, scores, direction, counts):
     return out
 
 
-def test_probabilities_at_known_scores():
-    np.testing.assert_allclose(
-        Logistic().probabilities(np.array([[[0.0, np.log(3), -2000, 2000]]])), [[[0.5, 0.75, 0, 1]]]
-    )
+def test_probabilities_at_known_scores_and_of_two_classes():
+    logistic = Logistic().probabilities(np.array([[[0.0, np.log(3), -2000, 2000]]]))
+    np.testing.assert_allclose(logistic, [[[0.5, 0.75, 0, 1]]])
     scores = np.log(np.array([[[1.0], [2.0], [5.0]]]))
     for shift in (0.0, -3000.0, 3000.0):
         np.testing.assert_allclose(Softmax().probabilities(scores + shift)[0, :, 0], [0.125, 0.25, 0.625])
+    z = np.random.default_rng(1).normal(size=(2, 2, 3))
+    np.testing.assert_allclose(Softmax().probabilities(z)[:, 1:], Logistic().probabilities(z[:, 1:] - z[:, :1]))
 
 
 @pytest.mark.parametrize(("link", "classes"), [(Logistic(), 1), (Softmax(), 2), (Softmax(), 5)])
@@ -146,13 +139,6 @@ def test_curvature_is_the_derivative_of_the_probabilities(link, classes):
     step = 1e-6
     expected = (link.probabilities(z + step * direction) - link.probabilities(z - step * direction)) / (2 * step)
     np.testing.assert_allclose(curve(link, z, direction, counts), expected / counts, atol=1e-9)
-
-
-def test_two_class_softmax_is_the_logistic_link():
-    rng = np.random.default_rng(1)
-    z = rng.normal(size=(2, 2, 3))
-    difference = z[:, 1:] - z[:, :1]
-    np.testing.assert_allclose(Softmax().probabilities(z)[:, 1:], Logistic().probabilities(difference))
 
 
 def test_the_curved_scores_sum_to_zero_over_classes_in_single_precision():

@@ -50,16 +50,14 @@ def definite(rng, count, classes, rank):
     return factor.transpose(0, 2, 1) @ factor
 
 
-@given(arrays(np.float64, st.integers(1, 8), elements=VALUES))
-def test_projection_is_the_thresholded_point(values):
-    np.testing.assert_allclose(project(values), by_bisection(values), atol=1e-9)
-
-
 @given(arrays(np.float64, (3, 5), elements=VALUES), st.integers(0, 2**32 - 1))
-def test_projection_is_closer_than_any_other_point(values, seed):
+def test_projection_is_the_thresholded_point_and_closer_than_any_other(values, seed):
     found = project(values)
     assert (found >= 0).all()
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-14)
+    for own, point in zip(values, found, strict=True):
+        np.testing.assert_allclose(point, by_bisection(own), atol=1e-9)
+        np.testing.assert_allclose(project(own[:1]), [1.0])
     others = np.random.default_rng(seed).dirichlet(np.ones(5), size=3)
     # <v - p, x - p> <= 0 for every x of a convex set characterises the projection p.
     products = np.einsum("nc,nc->n", values - found, others - found)
@@ -79,6 +77,22 @@ def test_projection_keeps_the_simplex_and_ignores_constants():
 def test_projection_refuses_what_is_no_vector(values):
     with pytest.raises(InputError, match="values"):
         project(values)
+
+
+@pytest.mark.parametrize(
+    ("quadratic", "linear", "what"),
+    [
+        *((np.eye(size), linear, None) for size, linear in ((3, np.zeros(2)), (0, np.zeros(0)), (2, 1.0))),
+        (np.ones((2, 3, 3)), np.zeros((4, 3)), None),
+        (np.array([[1.0, np.nan], [0.0, 1.0]]), np.zeros(2), "quadratic"),
+        *((np.eye(2), linear, "linear") for linear in ([np.inf, 0.0], ["a", "b"])),
+        (np.array([[1.0, 0.5], [0.0, 1.0]]), np.zeros(2), None),
+        (np.stack([np.eye(2), -np.eye(2)]), np.zeros(2), r"1.*-1"),
+    ],
+)
+def test_least_squares_refuses_other_problems(quadratic, linear, what):
+    with pytest.raises(InputError, match=what):
+        least_squares(quadratic, linear)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 4, 6])
@@ -137,14 +151,10 @@ def test_gap_bounds_the_distance_from_the_minimum_and_vanishes_there(rng):
     excess = value(quadratic, linear, others) - value(quadratic, linear, best)
     assert (excess > 0).all()
     assert (gap(quadratic, linear, others) >= excess - 1e-12).all()
-
-
-def test_what_is_constant_on_the_simplex_does_not_matter(rng):
-    quadratic, linear = definite(rng, 6, 4, 6), rng.normal(size=(6, 4))
-    found = least_squares(quadratic, linear)
-    shift = rng.normal(size=4)
+    # What is constant on the simplex does not matter.
+    shift = rng.normal(size=5)
     moved = quadratic + shift[:, None] + shift[None, :] - 50.0  # indefinite, but not on vectors that sum to zero
-    np.testing.assert_allclose(least_squares(moved, linear + shift + 3.0), found, atol=1e-11)
+    np.testing.assert_allclose(least_squares(moved, linear + shift + 3.0), best, atol=1e-11)
 
 
 def test_where_several_points_are_minimal_the_one_nearest_to_the_centre_is_found():
@@ -158,21 +168,19 @@ def test_where_several_points_are_minimal_the_one_nearest_to_the_centre_is_found
     np.testing.assert_allclose(means @ found, [0.6, 0.4], atol=1e-12)
 
 
-def test_rounds_that_start_where_the_last_one_ended_reach_what_is_far_along_a_flat_direction(monkeypatch):
-    """In three of them. Rounds that all stay near the centre come as close, but not as soon."""
-    steep, flat = np.array([1.0, -1.0, 0.0]), np.array([1.0, 1.0, -2.0])
-    quadratic = np.outer(steep, steep) + 1e-6 * np.outer(flat, flat)
-    truth = np.array([0.6, 0.3, 0.1])
-    monkeypatch.setattr(simplex, "_ROUNDS", 3)
-    np.testing.assert_allclose(least_squares(quadratic, quadratic @ truth), truth, atol=1e-5)
-
-
 def test_a_hundred_classes_of_which_most_are_absent(rng):
     factor = rng.normal(size=(300, 100))
     truth = np.zeros((20, 100))
     truth[:, :7] = rng.dirichlet(np.ones(7), size=20)
-    found = least_squares(factor.T @ factor, truth @ factor.T @ factor)
-    np.testing.assert_allclose(found, truth, atol=1e-10)
+    np.testing.assert_allclose(least_squares(factor.T @ factor, truth @ factor.T @ factor), truth, atol=1e-10)
+
+
+def test_rounds_that_start_where_the_last_one_ended_reach_what_is_far_along_a_flat_direction(monkeypatch):
+    """In three of them. Rounds that all stay near the centre come as close, but not as soon."""
+    steep, flat, truth = np.array([[1.0, -1.0, 0.0], [1.0, 1.0, -2.0], [0.6, 0.3, 0.1]])
+    quadratic = np.outer(steep, steep) + 1e-6 * np.outer(flat, flat)
+    monkeypatch.setattr(simplex, "_ROUNDS", 3)
+    np.testing.assert_allclose(least_squares(quadratic, quadratic @ truth), truth, atol=1e-5)
 
 
 def test_batches_broadcast_and_do_not_change_a_bit(rng):
@@ -182,22 +190,3 @@ def test_batches_broadcast_and_do_not_change_a_bit(rng):
     for i, j in itertools.product(range(7), range(5)):
         np.testing.assert_array_equal(least_squares(quadratic[j], linear[i, j]), together[i, j])
     assert least_squares(quadratic, np.empty((0, 5, 4))).shape == (0, 5, 4)
-
-
-@pytest.mark.parametrize(
-    ("quadratic", "linear", "what"),
-    [
-        (np.eye(3), np.zeros(2), None),
-        (np.zeros((0, 0)), np.zeros(0), None),
-        (np.eye(2), 1.0, None),
-        (np.ones((2, 3, 3)), np.zeros((4, 3)), None),
-        (np.array([[1.0, np.nan], [0.0, 1.0]]), np.zeros(2), "quadratic"),
-        (np.eye(2), [np.inf, 0.0], "linear"),
-        (np.eye(2), ["a", "b"], "linear"),
-        (np.array([[1.0, 0.5], [0.0, 1.0]]), np.zeros(2), None),
-        (np.stack([np.eye(2), -np.eye(2)]), np.zeros(2), r"1.*-1"),
-    ],
-)
-def test_least_squares_refuses_other_problems(quadratic, linear, what):
-    with pytest.raises(InputError, match=what):
-        least_squares(quadratic, linear)

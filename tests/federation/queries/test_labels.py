@@ -48,6 +48,8 @@ SHAPES = {
 @pytest.mark.parametrize("kind", ASKED)
 def test_a_question_survives_the_wire(kind):
     question = ASKED[kind]
+    assert question_type(kind) is type(question)
+    assert {name: field.shape for name, field in question.fields().items()} == SHAPES[kind]
     restored = decode_question(encode_question(question), type(question))
     assert restored.kind == kind
     assert (restored.noise, restored.release, restored.draws) == (question.noise, question.release, question.draws)
@@ -55,12 +57,6 @@ def test_a_question_survives_the_wire(kind):
     assert question_digest(restored) == question_digest(question)
     np.testing.assert_array_equal(restored.rows.feature_map.transform(RAW), question.rows.feature_map.transform(RAW))
     assert restored.promise() == question.promise()
-
-
-@pytest.mark.parametrize("kind", ASKED)
-def test_parties_answer_it_by_its_name_with_arrays_of_public_shapes(kind):
-    assert question_type(kind) is type(ASKED[kind])
-    assert {name: field.shape for name, field in ASKED[kind].fields().items()} == SHAPES[kind]
 
 
 def test_every_part_of_a_question_is_in_its_digest():
@@ -125,15 +121,14 @@ def test_without_noise_nothing_is_promised(kind):
 
 
 def test_noise_that_misses_the_declared_delta_promises_nothing():
-    quiet = replace(ASKED["bag_sums"], noise=BagSumsNoise("gaussian", 1.0, 1e-3, sigma=0.5)).promise()
+    quiet, loud = (
+        replace(ASKED["bag_sums"], noise=BagSumsNoise("gaussian", 1.0, 1e-3, sigma=sigma)).promise()
+        for sigma in (0.5, 50.0)
+    )
     assert isinstance(quiet, NoGuarantee)
     assert "above the declared 0.001" in quiet.reason
     assert quiet.claimed == (1.0, 1e-3)
-    loud = replace(ASKED["bag_sums"], noise=BagSumsNoise("gaussian", 1.0, 1e-3, sigma=50.0)).promise()
     assert loud.unit is Unit.LABEL
-
-
-def test_sums_with_secret_weights_and_no_noise_promise_nothing():
     published = replace(ASKED["weighted_sums"], noise=WeightedSumsNoise("published", 1.0, 1e-3)).promise()
     assert "secret weights have no guarantee for all data" in published.reason
 
@@ -152,25 +147,22 @@ def test_auto_is_the_less_noise_of_the_two_by_public_numbers(epsilon, delta, les
         assert np.trace(asked(less).mechanism(RAW).covariance()) < np.trace(asked(more).mechanism(RAW).covariance())
 
 
-@pytest.mark.parametrize(("lowest", "highest"), [(1.0, 1.0), (2.0, 1.0), (0.0, np.inf), (-np.inf, 0.0), (np.nan, 1.0)])
-def test_the_range_of_labels_has_two_ends(lowest, highest):
-    with pytest.raises(InputError):
-        replace(ROWS, lowest=lowest, highest=highest)
-
-
-@pytest.mark.parametrize("most", [0, 10**9 + 1, 5.0, True])
-def test_the_most_rows_are_a_whole_number(most):
-    with pytest.raises(InputError, match=r"1.*1000000000"):
-        replace(ROWS, most=most)
-
-
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("bags", 0), ("bags", 2.0), ("size", 0), ("size", 2**20 + 1), ("records", -1), ("per_bag", True), ("noisy", 1.5)],
+    ("known", "changes", "told"),
+    [
+        *(
+            (ROWS, {"lowest": lowest, "highest": highest}, None)
+            for lowest, highest in ((1.0, 1.0), (2.0, 1.0), (0.0, np.inf), (-np.inf, 0.0), (np.nan, 1.0))
+        ),
+        *((ROWS, {"most": most}, r"1.*1000000000") for most in (0, 10**9 + 1, 5.0, True)),
+        *((DESIGN, {"bags": bags}, "bags") for bags in (0, 2.0)),
+        *((DESIGN, {"size": size}, "size") for size in (0, 2**20 + 1)),
+        *((DESIGN, {name: value}, name) for name, value in (("records", -1), ("per_bag", True), ("noisy", 1.5))),
+    ],
 )
-def test_bags_are_formed_of_whole_numbers(name, value):
-    with pytest.raises(InputError, match=f"{name}"):
-        replace(DESIGN, **{name: value})
+def test_ranges_have_two_ends_and_numbers_of_rows_and_bags_are_whole(known, changes, told):
+    with pytest.raises(InputError, match=told):
+        replace(known, **changes)
 
 
 def test_a_table_travels_as_it_is_and_its_reader_checks_it():
@@ -195,6 +187,9 @@ def test_the_curve_falls_to_the_promised_point(kind):
     assert deltas == sorted(deltas, reverse=True)
     assert deltas[0] > 10 * promised.delta
     assert deltas[-1] == pytest.approx(promised.delta, rel=1e-2)
+    # Pure noise and single labels have no further curve: a guarantee's own says it all.
+    assert replace(ASKED["label_sums"], noise=LabelSumsNoise("pure", 1.0, 0.0)).curve() is None
+    assert ASKED["private_labels"].curve() is None
 
 
 @settings(derandomize=True)
@@ -209,8 +204,3 @@ def test_noise_of_no_shape_exceeds_the_curve_of_label_sums(seed, shape, epsilon,
     question = LabelSumsQuestion(LabelSumsNoise("gaussian", epsilon, 1e-6), ROWS, shape, **KNOWN)
     own = question.mechanism(rows)
     assert own.delta_at(part * epsilon) <= question.curve()(part * epsilon)
-
-
-def test_pure_noise_and_single_labels_have_no_further_curve():
-    assert replace(ASKED["label_sums"], noise=LabelSumsNoise("pure", 1.0, 0.0)).curve() is None
-    assert ASKED["private_labels"].curve() is None  # a guarantee's own says it all

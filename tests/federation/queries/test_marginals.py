@@ -22,13 +22,18 @@ from federation.engines.codec import decode_question, encode_question, question_
 from federation.mechanisms.accounting.composition import compose
 from federation.queries.marginals import Hypothesis
 
-QUESTIONS = [marginals(), marginals("published", "label", asks="rows")]
+QUESTIONS = [
+    marginals(),
+    marginals("published", "label", asks="rows"),
+    marginals("gaussian", contributors=7, queries=3),
+]
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_question_survives_the_wire(question):
     restored = decode_question(encode_question(question), type(question))
     assert restored.fields() == question.fields()
+    assert restored.steps == question.steps
     assert question_digest(restored) == question_digest(question)
 
 
@@ -37,9 +42,8 @@ def test_answers_have_one_entry_per_bin_and_rates_as_published():
     assert {name: field.shape for name, field in question.fields().items()} == {"errors": (15,), "rows": (15,)}
     assert set(marginals("published", "label").fields()) == {"rates", "rows"}
     assert set(marginals(asks="rows").fields()) == {"rows"}
-
-
-def test_without_noise_there_is_no_guarantee():
+    assert question.assumes() == Declared()
+    assert not question.shared
     assert isinstance(marginals("off").payment(), NoGuarantee)
 
 
@@ -62,67 +66,66 @@ def test_all_queries_of_an_exchange_are_paid_for_alike():
 
 
 @pytest.mark.parametrize(
-    ("question", "words"),
+    ("refused", "words"),
     [
-        (replace(marginals(), protect="person"), "protect"),
-        (replace(marginals(), adjacency="swap"), "adjacency"),
-        (marginals("published"), "label"),
+        *(
+            (getattr(question, name), words)
+            for question, words in (
+                (replace(marginals(), protect="person"), "protect"),
+                (replace(marginals(), adjacency="swap"), "adjacency"),
+                (marginals("published"), "label"),
+            )
+            for name in ("promise", "payment")
+        ),
+        # Found out at the rows, it would tell that there are some.
+        (lambda: replace(marginals(), hypothesis=Hypothesis.constant(2, 1)), r"3.*3.*2"),
+        (lambda: marginals("gaussian", contributors=7).promise(Declared(honest=6)), r"7.*6"),
+        (lambda: marginals("published", "label", "replace", contributors=3), "3"),  # rates have no shares
+        *(
+            (lambda sizes=sizes, count=count: Hypothesis(np.array(sizes), np.zeros(count)), words)
+            for sizes, count, words in (
+                ([3], 4, "1"),
+                ([3, 2], 8, "1"),
+                ([3, 0, 1], 1, "1"),
+                ([3, 1], 3, "4"),
+                ([2**13, 2**12, 1], 1, None),
+                ([3, 2**13, 1], 1, "4096"),
+            )
+        ),
+        (lambda: Hypothesis(np.array([1, 1]), np.array([np.nan, 0.0])), None),
+        (lambda: Hypothesis.constant(2, 1).predict(np.zeros((3, 4))), "2"),
+        (lambda: Hypothesis.of([np.zeros((2, 1))], []), None),
     ],
 )
-def test_what_no_mechanism_can_do_is_refused(question, words):
-    for guarantee in (question.promise, question.payment):
-        with pytest.raises(InputError, match=words):
-            guarantee()
+def test_what_no_mechanism_or_hypothesis_can_do_is_refused(refused, words):
+    with pytest.raises(InputError, match=words):
+        refused()
 
 
-def test_nothing_is_taken_for_granted_and_no_noise_is_shared():
-    assert marginals().assumes() == Declared()
-    assert not marginals().shared
+@pytest.mark.parametrize(
+    ("known", "hidden"),
+    [
+        ({}, {"errors", "rows"}),
+        ({"asks": "rows"}, {"rows"}),
+        ({"protect": "label", "adjacency": "replace"}, {"errors"}),
+        ({"protect": "label", "adjacency": "replace", "asks": "rows"}, set()),
+    ],
+)
+def test_of_shared_noise_what_is_not_public_is_hidden_by_its_sum_alone(known, hidden):
+    asked = marginals("gaussian", contributors=7, **known)
+    assert set(asked.steps) == hidden
+    assert set(asked.steps.values()) <= {asked.mechanism().step}
+    assert asked.shared == bool(hidden)
+    assert asked.assumes().honest == 7
+    assert marginals("gaussian", **known).steps == {}
 
 
-def test_map_bins_and_hypothesis_are_of_one_number_of_features():
-    """Found out at the rows, it would tell that there are some."""
-    with pytest.raises(InputError, match=r"3.*3.*2"):
-        replace(marginals(), hypothesis=Hypothesis.constant(2, 1))
-
-
-class TestShares:
-    """Where parties share one noise."""
-
-    @pytest.mark.parametrize(
-        ("known", "hidden"),
-        [
-            ({}, {"errors", "rows"}),
-            ({"asks": "rows"}, {"rows"}),
-            ({"protect": "label", "adjacency": "replace"}, {"errors"}),
-            ({"protect": "label", "adjacency": "replace", "asks": "rows"}, set()),
-        ],
-    )
-    def test_what_is_not_public_is_hidden_by_its_sum_alone(self, known, hidden):
-        asked = marginals("gaussian", contributors=7, **known)
-        assert set(asked.steps) == hidden
-        assert set(asked.steps.values()) <= {asked.mechanism().step}
-        assert asked.shared == bool(hidden)
-        assert asked.assumes().honest == 7
-        assert marginals("gaussian", **known).steps == {}
-
-    def test_it_survives_the_wire_and_promises_what_the_sum_does(self):
-        asked = marginals("gaussian", contributors=7, queries=3)
-        restored = decode_question(encode_question(asked), type(asked))
-        assert restored.steps == asked.steps
-        assert question_digest(restored) == question_digest(asked)
-        paid, one = asked.payment(), asked.promise()
-        assert (paid.epsilon, paid.parameters["contributors"]) == (1.0, 7)
-        assert one.epsilon < paid.epsilon
-
-    def test_a_party_refuses_a_share_that_counts_on_more_honest_ones_than_its_own_list(self):
-        with pytest.raises(InputError, match=r"7.*6"):
-            marginals("gaussian", contributors=7).promise(Declared(honest=6))
-        assert marginals("gaussian", contributors=6).promise(Declared(honest=6)).epsilon < 1
-
-    def test_rates_have_no_shares(self):
-        with pytest.raises(InputError, match="3"):
-            marginals("published", "label", "replace", contributors=3)
+def test_shares_promise_what_the_sum_does():
+    asked = marginals("gaussian", contributors=7, queries=3)
+    paid, one = asked.payment(), asked.promise()
+    assert (paid.epsilon, paid.parameters["contributors"]) == (1.0, 7)
+    assert one.epsilon < paid.epsilon
+    assert marginals("gaussian", contributors=6).promise(Declared(honest=6)).epsilon < 1
 
 
 @given(st.integers(1, 5), st.integers(0, 1))
@@ -143,13 +146,6 @@ def test_a_network_is_scikit_learns(rng):
     np.testing.assert_allclose(probabilities, trained.predict_proba(rows)[:, 1], rtol=1e-10)
 
 
-def test_zero_is_class_one_and_no_number_class_zero():
-    line = Hypothesis.of([np.array([[1.0], [-1.0]])], [np.zeros(1)])
-    assert line.predict(np.array([[2.0, 2.0], [1.0, 2.0], [3.0, 2.0]])).tolist() == [1, 0, 1]
-    vast = Hypothesis.of([np.full((1, 2), 1e308), np.array([[1.0], [-1.0]])], [np.zeros(2), np.ones(1)])
-    assert vast.predict(np.array([[1e10], [0.0]])).tolist() == [0, 1]
-
-
 @pytest.mark.parametrize("widths", [(3,), (300, 20)])
 def test_a_rows_class_does_not_depend_on_the_rows_beside_it(rng, widths):
     """Products of many rows are summed in another order than those of few, which must not show."""
@@ -160,31 +156,6 @@ def test_a_rows_class_does_not_depend_on_the_rows_beside_it(rng, widths):
     alone = hypothesis.scores(rows[:1])[0]
     for count in (2, 7, 1000, 8334, 9000):
         assert (hypothesis.scores(rows[:count]) == alone).all()
-
-
-@pytest.mark.parametrize(
-    ("sizes", "count", "words"),
-    [
-        ([3], 4, "1"),
-        ([3, 2], 8, "1"),
-        ([3, 0, 1], 1, "1"),
-        ([3, 1], 3, "4"),
-        ([2**13, 2**12, 1], 1, None),
-        ([3, 2**13, 1], 1, "4096"),
-    ],
-)
-def test_parts_that_do_not_fit_are_refused(sizes, count, words):
-    with pytest.raises(InputError, match=words):
-        Hypothesis(np.array(sizes), np.zeros(count))
-
-
-def test_parameters_must_be_finite_and_rows_fit():
-    with pytest.raises(InputError):
-        Hypothesis(np.array([1, 1]), np.array([np.nan, 0.0]))
-    with pytest.raises(InputError, match="2"):
-        Hypothesis.constant(2, 1).predict(np.zeros((3, 4)))
-    with pytest.raises(InputError):
-        Hypothesis.of([np.zeros((2, 1))], [])
 
 
 @given(st.integers(2, 30), st.floats(0.0, 1.0), st.integers(0, 2**32 - 1))
@@ -202,7 +173,12 @@ def test_a_share_of_the_rows_is_of_class_one(count, share, seed):
         assert 0 < moved.predict(rows).sum() < count
 
 
-def test_rows_that_are_told_apart_by_nothing_stay_together():
+def test_zero_is_class_one_and_no_number_class_zero():
+    line = Hypothesis.of([np.array([[1.0], [-1.0]])], [np.zeros(1)])
+    assert line.predict(np.array([[2.0, 2.0], [1.0, 2.0], [3.0, 2.0]])).tolist() == [1, 0, 1]
+    vast = Hypothesis.of([np.full((1, 2), 1e308), np.array([[1.0], [-1.0]])], [np.zeros(2), np.ones(1)])
+    assert vast.predict(np.array([[1e10], [0.0]])).tolist() == [0, 1]
+    # Rows that are told apart by nothing stay together.
     constant, rows, weights = Hypothesis.constant(2, 0), np.eye(2), np.full(2, 0.5)
     assert len(np.unique(constant.with_share(rows, weights, 0.7).predict(rows))) == 1
     steep = Hypothesis.of([np.full((2, 1), 1.5e308)], [np.zeros(1)])

@@ -14,7 +14,11 @@ from federation.contract.guarantee import Adjacency, NoGuarantee, Unit
 from federation.contract.query import Declared, ReleaseId
 from federation.engines.codec import decode_question, encode_question, question_digest
 
-QUESTIONS = [moment(), moment("gaussian", "row", 7), moment("auto"), moment("randomised_response")]
+LABELS = {"second": False, "protect": "label"}
+QUESTIONS = [
+    *(moment(), moment("gaussian", "row", 7), moment("auto"), moment("randomised_response")),
+    *(row_moments(), row_moments(contributors=7, second=False), row_moments("pure", contributors=7, **LABELS)),
+]
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -34,51 +38,47 @@ def test_the_mean_operator_protects_what_is_asked_for(protect):
     assert guarantee.parameters["entropy"] == "seed"
 
 
-def test_published_noise_promises_what_it_keeps():
+def test_published_noise_promises_what_it_keeps_and_without_noise_there_is_no_guarantee():
     guarantee = moment("published_laplace").promise()
     assert guarantee.epsilon == pytest.approx(2.0, rel=1e-6)  # the root of 4 features
     assert guarantee.parameters["claimed_epsilon"] == 1.0
-
-
-def test_without_noise_there_is_no_guarantee():
-    assert isinstance(moment("off").promise(), NoGuarantee)
-
-
-def test_one_answer_pays_for_itself():
     assert moment().payment() == moment().promise()
-
-
-def test_a_question_that_is_asked_once_is_no_query_of_many():
-    """Its noise is for one answer: paid for once, it would be asked for often."""
-    with pytest.raises(InputError, match=r"mean_operator.*2"):
-        replace(moment(), release=ReleaseId("a release", 2, 1))
+    for off in (moment("off"), row_moments("off")):
+        assert isinstance(off.promise(), NoGuarantee)
 
 
 @pytest.mark.parametrize(
-    ("question", "words"),
-    [(moment(protect="party"), "protect"), (moment("strange"), "noise")],
+    ("asked", "words"),
+    [
+        # Its noise is for one answer: paid for once, it would be asked for often.
+        (lambda: replace(moment(), release=ReleaseId("a release", 2, 1)), r"mean_operator.*2"),
+        *((lambda most=most: replace(moment(), most=most), r"1.*1000000000") for most in (0, 10**9 + 1, 2.5, True)),
+        *((lambda shares=shares: moment(contributors=shares), r"contributors.*0") for shares in (-1, 1.5, True)),
+        *((lambda least=least: replace(moment(), least=least), r"1.*50") for least in (0, 51, 2.5)),
+        # Randomised response is for labels and needs no shares.
+        (lambda: moment("randomised_response", protect="row"), None),
+        (lambda: moment("randomised_response", contributors=2), None),
+        *((getattr(moment(protect="party"), name), "protect") for name in ("promise", "payment")),
+        *((getattr(moment("strange"), name), "noise") for name in ("promise", "payment")),
+        (lambda: row_moments(delta=0.0).promise(), "delta"),
+        *((lambda n=n: row_moments(contributors=n).promise(), "contributors") for n in (2**31, -1)),
+        (lambda: row_moments("pure").promise(), None),
+        (lambda: row_moments(protect="label").promise(), None),
+        (lambda: row_moments(protect="party", second=False).promise(), "protect"),
+    ],
 )
-def test_what_no_mechanism_can_do_is_refused(question, words):
-    for guarantee in (question.promise, question.payment):
-        with pytest.raises(InputError, match=words):
-            guarantee()
-
-
-@pytest.mark.parametrize("most", [0, 10**9 + 1, 2.5, True])
-def test_the_most_rows_of_a_party_are_a_whole_number(most):
-    with pytest.raises(InputError, match=r"1.*1000000000"):
-        replace(moment(), most=most)
-
-
-@pytest.mark.parametrize("contributors", [-1, 1.5, True])
-def test_contributors_are_a_whole_number(contributors):
-    with pytest.raises(InputError, match=r"contributors.*0"):
-        moment(contributors=contributors)
+def test_what_no_mechanism_can_do_is_refused(asked, words):
+    with pytest.raises(InputError, match=words):
+        asked()
 
 
 def test_what_is_taken_for_granted_is_what_the_noise_rests_on():
     assert moment().assumes() == Declared(most_rows=50)
     assert moment("gaussian", contributors=7).assumes() == Declared(most_rows=50, honest=7)
+    asked = row_moments(contributors=5, label_range=(-2.0, 3.0)).assumes()
+    assert (asked.most_rows, asked.label_range, asked.honest) == (67, (-2.0, 3.0), 5)
+    with pytest.raises(InputError, match="label_range"):
+        row_moments().promise(Declared(label_range=(0.0, 2.0)))
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "pure", "laplace", "sums"])
@@ -90,8 +90,11 @@ def test_the_noise_is_for_as_many_rows_as_a_party_may_have(noise, contributors):
         assert (question.most_rows, mechanism.rows, mechanism.contributors) == (most, most, contributors)
 
 
-def test_a_share_hides_nothing_by_itself_and_is_for_simulations():
-    share, whole = moment("gaussian", contributors=7), moment("gaussian")
+@pytest.mark.parametrize(
+    ("share", "whole"),
+    [(moment("gaussian", contributors=7), moment("gaussian")), (row_moments(contributors=2), row_moments())],
+)
+def test_a_share_hides_nothing_by_itself_and_is_for_simulations(share, whole):
     assert (share.shared, whole.shared) == (True, False)
     assert "no secure summation" in share.simulated_only()
     assert whole.simulated_only() is None
@@ -125,30 +128,6 @@ def test_what_is_promised_is_pure_where_every_party_responds_and_else_that_of_th
     assert replace(gaussian, least=50).promise().gaussian_mu is not None
 
 
-def test_randomised_response_is_for_labels_and_needs_no_shares():
-    for options in ({"protect": "row"}, {"contributors": 2}):
-        with pytest.raises(InputError):
-            moment("randomised_response", **options)
-
-
-@pytest.mark.parametrize("least", [0, 51, 2.5])
-def test_the_least_rows_of_a_party_are_at_most_the_most(least):
-    with pytest.raises(InputError, match=r"1.*50"):
-        replace(moment(), least=least)
-
-
-LABELS = {"second": False, "protect": "label"}
-
-
-@pytest.mark.parametrize(
-    "asked", [row_moments(), row_moments(contributors=7, second=False), row_moments("pure", contributors=7, **LABELS)]
-)
-def test_it_survives_the_wire(asked):
-    restored = decode_question(encode_question(asked), type(asked))
-    assert restored.fields() == asked.fields()
-    assert question_digest(restored) == question_digest(asked)
-
-
 def test_it_protects_a_replaced_row_and_says_what_that_rests_on():
     guarantee = row_moments().promise()
     assert (guarantee.unit, guarantee.adjacency) == (Unit.ROW, Adjacency.REPLACE)
@@ -156,9 +135,7 @@ def test_it_protects_a_replaced_row_and_says_what_that_rests_on():
     texts = " ".join(assumption.text for assumption in guarantee.assumptions)
     for words in ("cut to norm 1", "labels outside the declared range", "how many rows a party has is public"):
         assert words in texts
-
-
-def test_without_the_second_moment_it_is_one_number_per_feature_and_one_more():
+    # Without the second moment it is one number per feature and one more.
     assert [row_moments(second=second).fields()["sums"].shape for second in (True, False)] == [(1, 15), (1, 5)]
 
 
@@ -180,35 +157,3 @@ def test_auto_is_the_kind_of_less_noise_on_labels(noise):
     norms = {kind: row_moments(kind, **many).mechanism().noise_norm() for kind in ("auto", "gaussian", "pure")}
     assert norms["auto"] == min(norms["gaussian"], norms["pure"])
     assert row_moments("pure", **many).promise().delta == 0
-
-
-def test_it_assumes_rows_range_and_honest_parties():
-    asked = row_moments(contributors=5, label_range=(-2.0, 3.0)).assumes()
-    assert (asked.most_rows, asked.label_range, asked.honest) == (67, (-2.0, 3.0), 5)
-    with pytest.raises(InputError, match="label_range"):
-        row_moments().promise(Declared(label_range=(0.0, 2.0)))
-
-
-def test_shares_are_for_simulations():
-    assert "no secure summation" in row_moments(contributors=2).simulated_only()
-    assert row_moments().simulated_only() is None
-
-
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        ({"delta": 0.0}, "delta"),
-        ({"contributors": 2**31}, "contributors"),
-        ({"contributors": -1}, "contributors"),
-        ({"noise": "pure"}, None),
-        ({"protect": "label"}, None),
-        ({"protect": "party", "second": False}, "protect"),
-    ],
-)
-def test_what_no_mechanism_can_do_is_refused_row_moments(changed, words):
-    with pytest.raises(InputError, match=words):
-        row_moments(**changed).promise()
-
-
-def test_without_noise_there_is_no_guarantee_row_moments():
-    assert isinstance(row_moments("off").promise(), NoGuarantee)

@@ -42,28 +42,14 @@ KINDS = ("probabilities", "statistic", "parameters")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_question_survives_the_wire(public, kind):
+def test_a_question_survives_the_wire_and_is_for_a_trusted_aggregator(public, kind):
     question = asked(public)[kind]
     restored = decode_question(encode_question(question), type(question))
     assert restored.kind == kind
     assert restored.fields() == question.fields()
     assert question_digest(restored) == question_digest(question)
-
-
-def test_different_questions_have_different_digests(public):
-    questions = [*asked(public).values()]
-    other = StatisticQuestion(questions[1].training, questions[1].rows, questions[1].coordinates, 0.75, "labels")
-    assert len({question_digest(question) for question in [*questions, other]}) == 4
-
-
-def test_answers_have_the_size_that_is_told(public):
-    sizes = {kind: bytes_per_party(question.fields()) - 8 for kind, question in asked(public).items()}
-    assert sizes == {"probabilities": 120 * 3, "statistic": 3 * 2 * 8, "parameters": 3 * 3 * 8}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_smaller_answer_is_refused(public, kind):
-    question = asked(public)[kind]
+    assert isinstance(question, TrustedQuestion)
+    assert not hasattr(question, "noise")
     ((name, declared),) = question.fields().items()
     whole = np.zeros((2, *declared.shape), declared.dtype)
     check_submission(question, Submission(kind, np.array([0, 1]), {name: whole}))
@@ -71,42 +57,43 @@ def test_a_smaller_answer_is_refused(public, kind):
         check_submission(question, Submission(kind, np.array([0, 1]), {name: whole[:, :-1]}))
 
 
-def test_a_part_fits_a_byte(public):
-    declared = asked(public)["probabilities"].fields()["parts"]
+def test_different_questions_have_different_digests_and_answers_the_size_that_is_told(public):
+    known = asked(public)
+    other = replace(known["statistic"], ballot="labels")
+    assert len({question_digest(question) for question in [*known.values(), other]}) == 4
+    sizes = {kind: bytes_per_party(question.fields()) - 8 for kind, question in known.items()}
+    assert sizes == {"probabilities": 120 * 3, "statistic": 3 * 2 * 8, "parameters": 3 * 3 * 8}
+    declared = known["probabilities"].fields()["parts"]
     assert (declared.dtype, declared.levels) == (np.uint8, BALLOT_PARTS + 1)
 
 
-@pytest.mark.parametrize("kind", ["votes", "probabilities", "statistic"])
-@pytest.mark.parametrize("rows", [np.zeros((5, 2)), np.zeros(3), np.zeros((5, 3, 1))])
-def test_rows_are_those_behind_the_feature_map(public, kind, rows):
-    """Found out at the first product, it would be a failure of every party."""
-    question = {**asked(public), "votes": VotesQuestion(asked(public)["statistic"].training, np.zeros((5, 3)))}[kind]
-    with pytest.raises(InputError, match=r"rows.*3"):
-        replace(question, rows=rows)
-
-
-@pytest.mark.parametrize("coordinates", [np.zeros(120), np.zeros((119, 2)), np.zeros((120, 2, 1))])
-def test_coordinates_are_those_of_the_rows(public, coordinates):
-    with pytest.raises(InputError, match=r"coordinates.*120"):
-        replace(asked(public)["statistic"], coordinates=coordinates)
-
-
-@pytest.mark.parametrize("name", ["classes", "trial"])
-@pytest.mark.parametrize("value", [2.0, -1, True, None, "3"])
-def test_classes_and_trials_are_whole_numbers(public, name, value):
-    with pytest.raises(InputError, match=rf"{name}.*0"):
-        replace(asked(public)["parameters"].training, **{name: value})
-
-
-def test_classes_are_as_many_as_votes_may_tell_apart(public):
-    with pytest.raises(InputError, match=r"classes.*0.*65536"):
-        replace(asked(public)["parameters"].training, classes=2**16 + 1)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_answers_of_local_classifiers_are_for_a_trusted_aggregator(public, kind):
-    assert isinstance(asked(public)[kind], TrustedQuestion)
-    assert not hasattr(asked(public)[kind], "noise")
+@pytest.mark.parametrize(
+    ("kind", "changes", "told"),
+    [
+        # Found out at the first product, it would be a failure of every party.
+        *(
+            (kind, {"rows": rows}, r"rows.*3")
+            for kind in ("votes", "probabilities", "statistic")
+            for rows in (np.zeros((5, 2)), np.zeros(3), np.zeros((5, 3, 1)))
+        ),
+        *(
+            ("statistic", {"coordinates": coordinates}, r"coordinates.*120")
+            for coordinates in (np.zeros(120), np.zeros((119, 2)), np.zeros((120, 2, 1)))
+        ),
+        *(
+            ("training", {name: value}, rf"{name}.*0")
+            for name in ("classes", "trial")
+            for value in (2.0, -1, True, None, "3")
+        ),
+        ("training", {"classes": 2**16 + 1}, r"classes.*0.*65536"),  # as many as votes may tell apart
+    ],
+)
+def test_rows_coordinates_and_numbers_of_other_forms_are_refused(public, kind, changes, told):
+    known = asked(public)
+    known["training"] = known["statistic"].training
+    known["votes"] = VotesQuestion(known["training"], np.zeros((5, 3)))
+    with pytest.raises(InputError, match=told):
+        replace(known[kind], **changes)
 
 
 ASKED = [QUESTIONS["statistic_sum"], QUESTIONS["parameter_sum"]]
@@ -119,6 +106,10 @@ def test_it_crosses_any_transport(question):
     assert question_digest(read) == question_digest(question)
     assert type(read.asked) is type(question.asked)
     assert read.ball == question.ball
+    assert question.work() == question.asked.work() + question.numbers
+    off = replace(question, noise=replace(question.noise, kind="off"))
+    assert isinstance(off.promise(), NoGuarantee)
+    assert off.steps == {}
 
 
 @each
@@ -150,21 +141,9 @@ def test_a_party_that_counts_on_fewer_honest_ones_refuses(question):
 
 
 @each
-def test_without_noise_it_promises_nothing_and_hides_nothing(question):
-    off = replace(question, noise=replace(question.noise, kind="off"))
-    assert isinstance(off.promise(), NoGuarantee)
-    assert off.steps == {}
-
-
-@each
 def test_other_balls_and_contributors_make_other_noise(question):
     scale = question.mechanism().additive.scale
     assert replace(question, ball=Ball(2.0)).mechanism().additive.scale == pytest.approx(2 * scale, rel=0.01)
     assert replace(question, contributors=8).mechanism().additive.scale == scale
     with pytest.raises(InputError, match="contributors"):
         replace(question, contributors=0)
-
-
-@each
-def test_it_takes_the_work_of_the_vector_and_its_numbers(question):
-    assert question.work() == question.asked.work() + question.numbers

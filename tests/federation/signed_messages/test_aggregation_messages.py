@@ -60,13 +60,10 @@ def keys():
 
 
 def agreement(keys, quorum=1.0, colluding=0.1, sums=True):
-    known = agreement_for(
-        Ed25519PrivateKey.generate(), [key.public_key() for key in keys], QUESTION, quorum=quorum, colluding=colluding
-    )
-    members = tuple(
-        site.model_copy(update={"sums": public_text(sums_key(key).public_key())})
-        for site, key in zip(known.sites, keys, strict=True)
-    )
+    sites = [key.public_key() for key in keys]
+    known = agreement_for(Ed25519PrivateKey.generate(), sites, QUESTION, quorum=quorum, colluding=colluding)
+    texts = [public_text(sums_key(key).public_key()) for key in keys]
+    members = tuple(site.model_copy(update={"sums": text}) for site, text in zip(known.sites, texts, strict=True))
     return known.model_copy(update={"sites": members}) if sums else known
 
 
@@ -78,9 +75,7 @@ def test_no_query_is_longer_than_sites_read(keys, sites):
     masked = asked.model_copy(update={"masked": True, "length": len(PACKET)})
     members = tuple(Member(name=f"s{number}") for number in range(sites))
     agreed = known.model_copy(update={"sites": members, "asked": (masked,)})
-    plan = planned(
-        "00" * 32, Roster((bytes(KEY),) * sites), 2**27, TrustTerms(len(Roster((bytes(KEY),) * sites)), 1.0), 0.0
-    )
+    plan = planned("00" * 32, Roster((bytes(KEY),) * sites), 2**27, TrustTerms(sites, 1.0), 0.0)
     cells = {SHARES: keys_width(plan), MASKED: LETTER, AGREE: receipt_width(plan), UNMASK: SIGNATURE}
     bodies = {query: bytes(plan.neighbours * (4 + width) + sites) for query, width in cells.items()}
     lengths = [len(SumQuery(query, plan.digest, body).packet()) for query, body in bodies.items()]
@@ -88,46 +83,39 @@ def test_no_query_is_longer_than_sites_read(keys, sites):
     assert max(first, *lengths) <= agreed.longest_question == len(PACKET) + 1024 * sites
 
 
-def test_to_leave_is_no_query_of_a_sum():
-    assert len({KEYS, SHARES, MASKED, AGREE, UNMASK, LEAVE}) == 6
-
-
 @pytest.mark.parametrize("number", [KEYS, UNMASK, LEAVE])
-def test_a_query_comes_back_from_its_packet(number):
+def test_queries_and_answers_come_back_from_their_packets(number):
+    assert len({KEYS, SHARES, MASKED, AGREE, UNMASK, LEAVE}) == 6
     query = SumQuery(number, bytes(range(32)), b"body", b"question")
     assert SumQuery.read(query.packet()) == query
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        SumQuery(MASKS + 1, bytes(32), b""),
-        SumQuery(-1, bytes(32), b""),
-        SumQuery(0, bytes(31), b""),
-        SumQuery("0", bytes(32), b""),
-        SumQuery(0, bytes(32), 1.5),
-    ],
-)
-def test_what_is_no_query_is_refused(query):
-    with pytest.raises(InputError):
-        SumQuery.read(query.packet())
-
-
-def test_other_records_are_no_query_and_no_answer():
-    with pytest.raises(InputError):
-        SumQuery.read(packet_of(SUM, SumAnswer(b"").records()))
-    with pytest.raises(InputError):
-        SumAnswer.read(SumQuery(0, bytes(32), b"").records())
-    with pytest.raises(InputError):
-        SumQuery.read(b"secure_sum\nnonsense")
-    with pytest.raises(InputError):
-        SumAnswer.read(SumAnswer(b"", 1).records())
-
-
-def test_an_answer_comes_back_from_its_reply():
     status, records = read_reply(SumAnswer(b"body", b"opened").packet())
     assert status is Status.ANSWER
     assert SumAnswer.read(records) == SumAnswer(b"body", b"opened")
+    assert records_packet(SumAnswer(b"a").records()) == records_packet(SumAnswer(b"a").records())
+
+
+@pytest.mark.parametrize(
+    ("read", "sent"),
+    [
+        *(
+            (SumQuery.read, SumQuery(*parts).packet())
+            for parts in (
+                (MASKS + 1, bytes(32), b""),
+                (-1, bytes(32), b""),
+                (0, bytes(31), b""),
+                ("0", bytes(32), b""),
+                (0, bytes(32), 1.5),
+            )
+        ),
+        (SumQuery.read, packet_of(SUM, SumAnswer(b"").records())),
+        (SumQuery.read, b"secure_sum\nnonsense"),
+        (SumAnswer.read, SumQuery(0, bytes(32), b"").records()),
+        (SumAnswer.read, SumAnswer(b"", 1).records()),
+    ],
+)
+def test_what_is_no_query_or_answer_is_refused(read, sent):
+    with pytest.raises(InputError):
+        read(sent)
 
 
 def test_a_part_is_what_is_said_openly_and_integers():
@@ -170,28 +158,21 @@ def test_a_plan_follows_from_the_agreement_but_for_its_nonce(keys):
             require_planned(replace(first, **changed), known, roster, PACKET, 5)
 
 
-def test_a_lower_quorum_counts_on_fewer_shares(keys):
-    known = agreement(keys, quorum=0.75, colluding=0.25)
-    plan = sum_plan(known, roster_of(known), PACKET, 5)
-    assert (plan.least, plan.contributors) == (3, 2)
+@pytest.mark.parametrize(
+    ("sites", "quorum", "colluding", "least", "contributors", "neighbours"),
+    [
+        (4, 0.75, 0.25, 3, 2, 3),  # a lower quorum counts on fewer shares
+        (50, 0.5, 0.1, 25, 20, 49),  # 25 that are away would leave too few neighbours to unmask: no absences
+        (1000, 0.9, 0.1, 900, 800, neighbourhood(1000, 100, 100, "active").neighbours),  # as the quorum says
+    ],
+)
+def test_as_many_may_stay_away_as_the_quorum_and_the_neighbours_allow(
+    keys, sites, quorum, colluding, least, contributors, neighbours
+):
+    known = agreement(keys, quorum=quorum, colluding=colluding)
+    many = replace(roster_of(known), keys=tuple(number.to_bytes(32, "big") for number in range(sites)))
+    plan = sum_plan(known.model_copy(update={"sites": known.sites[:1] * sites}), many, PACKET, 5)
+    assert (plan.least, plan.contributors, plan.neighbours) == (least, contributors, neighbours)
+    assert plan.neighbours < 999
+    assert sites != 50 or plan.threshold == 28
     assert SumPlan.read(plan.packed()) == plan
-
-
-def test_fifty_sites_are_all_neighbours_and_plan_for_no_absences(keys):
-    known = agreement(keys, quorum=0.5)  # 25 that are away would leave too few neighbours to unmask
-    many = replace(roster_of(known), keys=tuple(number.to_bytes(32, "big") for number in range(50)))
-    plan = sum_plan(known.model_copy(update={"sites": known.sites[:1] * 50}), many, PACKET, 5)
-    assert (plan.neighbours, plan.threshold, plan.least) == (49, 28, 25)
-
-
-def test_in_a_ring_as_many_may_stay_away_as_the_quorum_says(keys):
-    known = agreement(keys, quorum=0.9)
-    many = replace(roster_of(known), keys=tuple(number.to_bytes(32, "big") for number in range(1000)))
-    sites = known.sites[:1] * 1000
-    plan = sum_plan(known.model_copy(update={"sites": sites}), many, PACKET, 5)
-    assert (plan.least, plan.contributors) == (900, 800)
-    assert plan.neighbours == neighbourhood(1000, 100, 100, "active").neighbours < 999
-
-
-def test_records_have_one_text():
-    assert records_packet(SumAnswer(b"a").records()) == records_packet(SumAnswer(b"a").records())

@@ -27,29 +27,13 @@ from federation.signed_messages.keys import (
 from scenarios.deployment.certificates import make_authority, make_server
 from scenarios.deployment.plans import Arrangements, Deployment, deployment
 from scenarios.deployment.site_texts import numbers_of, who
+from scenarios.reports.guarantee_page import template
 from scenarios.settings.guarantees import in_lines
 from scenarios.settings.loader import dump
 from scenarios.settings.schema import Scenario
 
 INVITATION, SCENARIO, README = "invitation.json", "scenario.yaml", "README.txt"
 _ROOM = 2**18  # bytes that an exchange may have to write at a time, at least
-_SECOND = """
-   Send {invitation} to {name}, too, which runs the second server of your secure sums and holds no rows.
-   There somebody types:
-
-     federation party init second.toml --invitation {invitation} --name {name}
-
-   and sends you {name}.pub. Its key for masks, which is printed there, {name} reads out to each SITE by telephone: not
-   you. Sites write it into site.toml (policy.second-servers), and "two" into policy.servers, if they believe that the
-   two of you do not collude.
-"""
-_CHECKED = """
-   and at {name}, which gets {agreement}, too, and has to be there whenever you collect:
-
-     federation party check second.toml
-     federation party approve second.toml
-     federation party run second.toml
-"""
 
 
 @dataclass(frozen=True)
@@ -245,54 +229,17 @@ def _shown(agreement: Agreement) -> bytes:
 
 def _readme(folder: Folder, found: Deployment) -> str:
     agreement = found.agreement
-    names = [site.name for site in agreement.sites]
     host, _, port = agreement.superlink.rpartition(":")
-    facts = "\n".join([*in_lines(who(agreement)), *([numbers_of(agreement)] if agreement.secure else [])])
-    own = "" if agreement.second is None else _SECOND.format(name=agreement.second.name, invitation=INVITATION)
-    checked = "" if agreement.second is None else _CHECKED.format(name=agreement.second.name, agreement=AGREEMENT)
-    return f"""The deployment '{agreement.name}'
-{"=" * (len(agreement.name) + 17)}
-
-This folder holds the keys of the deployment. Nobody but you may read it. Keep a copy of it in a safe place: without
-{LEDGER} nobody knows what has been spent.
-
-1. Send {INVITATION} to each site, and {agreement.public.file} for people to look at: {", ".join(names)}.
-   There somebody types, with their own name and table:
-
-     federation party init site.toml --invitation {INVITATION} --name {names[0]} --data TABLE
-
-   and sends you the file {names[0]}.pub that it makes.
-{own}
-2. Put the .pub files of all of them in one folder, say keys, and type:
-
-     federation deploy {folder.path} --keys keys
-
-   It prints the fingerprint of each key. Compare them by telephone.
-
-3. Send {AGREEMENT} to each site, with the digest that was printed, and let the sites compare it with each other by
-   telephone. There somebody types:
-
-     federation party check site.toml
-     federation party approve site.toml
-     federation party run site.toml
-{checked}
-4. Collect the answers, learn and release:
-
-     federation collect {folder.path}
-
-   It may be interrupted, and goes on where it was. Nobody is asked twice.
-   federation collect {folder.path} --status says how far it is.
-
-5. What was released lies in {folder.path}/{RELEASES}/001:
-
-     federation predict {folder.path}/{RELEASES}/001/{found.plan.variants[0].name}.npz ROWS.csv
-     federation report {folder.path}/{RELEASES}/001     a page for whoever must sign
-
-Sites reach the SuperLink at {agreement.superlink}: port {port} of {host} must be open to them, and to nobody else if
-that can be helped. Other machines get answers there to what sites need and to nothing else; what starts and stops runs
-is answered on this machine alone. (That does not hold for a SuperLink that you start yourself, nor behind a proxy of
-this machine that hides where calls come from.)
-The certificate of the SuperLink lasts 398 days. Then type: federation deploy {folder.path} --hosts {host}
-
-{facts}
-"""
+    return template(README).render(
+        agreement=agreement,
+        names=[site.name for site in agreement.sites],
+        folder=folder.path,
+        invitation=INVITATION,
+        plan=AGREEMENT,
+        ledger=LEDGER,
+        releases=RELEASES,
+        variant=found.plan.variants[0].name,
+        host=host,
+        port=port,
+        facts=[*in_lines(who(agreement)), *([numbers_of(agreement)] if agreement.secure else [])],
+    )

@@ -218,7 +218,7 @@ def _to_file(path: Path) -> list[_Listener]:
     with writing(f"to --log-file {path}", "name another file"):
         handler = logging.FileHandler(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    handler.addFilter(_Once())
+    handler.addFilter(_comes_first)
     others = [(name, _Relay(handler), logging.INFO) for name in _WITH_CONSOLES]
     return [("", handler, logging.WARNING), *others, *((name, handler, logging.DEBUG) for name in _OURS)]
 
@@ -234,10 +234,8 @@ class _Relay(logging.Handler):
         self._other.handle(record)
 
 
-class _Once(logging.Filter):
-    """Lets a record pass the first time only: it comes from its own logger, and from those above it."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        first = not hasattr(record, "_kept")
-        record._kept = True
-        return first
+def _comes_first(record: logging.LogRecord) -> bool:
+    """Let a record pass the first time only: it comes from its own logger, and from those above it."""
+    first = not hasattr(record, "_kept")
+    record._kept = True
+    return first

@@ -20,7 +20,6 @@ _HOUSING_CODES = (14999.0, 500001.0)  # for values below 15000 and above 500000 
 _DIABETES_RANGE = (25.0, 346.0)
 _DIGITS_FILE = "datasets/data/digits.csv.gz"  # in scikit-learn's folder
 _UCI = "https://archive.ics.uci.edu/dataset"
-_CC_BY = "CC BY 4.0"
 
 
 def _bundled(
@@ -118,14 +117,18 @@ def _connections(known: DataSet, path: Path) -> Table:
     return Table(known.name, names, ("normal", "attack"), labels.astype(np.int64), (numeric, onehot), official=official)
 
 
+def _of_uci(number: int) -> dict[str, Any]:
+    """Where a data set of the UCI Machine Learning Repository is, and what its owners allow."""
+    return {"url": f"{_UCI}/{number}", "licence": "CC BY 4.0"}
+
+
 DIGITS = DataSet(
     "digits",
     "handwritten digits of 8 x 8 pixels, 10 classes: 1797 rows, 64 columns",
     _digits,
     origin="'Optical Recognition of Handwritten Digits' of the UCI Machine Learning Repository, its test rows, which "
     "come with scikit-learn",
-    url=f"{_UCI}/80",
-    licence=_CC_BY,
+    **_of_uci(80),
 )
 BREAST_CANCER = DataSet(
     "breast_cancer",
@@ -133,8 +136,7 @@ BREAST_CANCER = DataSet(
     partial(_bundled, "breast_cancer"),
     origin="'Breast Cancer Wisconsin (Diagnostic)' of the UCI Machine Learning Repository, which comes with "
     "scikit-learn",
-    url=f"{_UCI}/17",
-    licence=_CC_BY,
+    **_of_uci(17),
 )
 DIABETES = DataSet(
     "diabetes",
@@ -164,8 +166,7 @@ CLASS_ARCHIVES = (
         "adult.npz",
         "X (48842, 108), feature_names (108,) and y (1 is above $50K)",
         "'Adult' of the UCI Machine Learning Repository",
-        url=f"{_UCI}/2",
-        licence=_CC_BY,
+        **_of_uci(2),
     ),
     DataSet(
         "ctg",
@@ -175,8 +176,7 @@ CLASS_ARCHIVES = (
         "X (2126, 21), feature_names (21,) such as LB for the heart rate, and y_nsp (1 is normal, 2 suspect, "
         "3 pathologic)",
         "'Cardiotocography' of the UCI Machine Learning Repository",
-        url=f"{_UCI}/193",
-        licence=_CC_BY,
+        **_of_uci(193),
     ),
     DataSet(
         "har",
@@ -196,8 +196,7 @@ CLASS_ARCHIVES = (
         "higgs_sample.npz",
         "X (25972, 28), feature_names (28,) and y (1 is signal)",
         "'HIGGS' of the UCI Machine Learning Repository, of which any rows serve",
-        url=f"{_UCI}/280",
-        licence=_CC_BY,
+        **_of_uci(280),
     ),
     DataSet(
         "kdd99",
@@ -208,8 +207,7 @@ CLASS_ARCHIVES = (
         "onehot_test (81 indicators of protocol, service and flag), onehot_names (81,), y_train and y_test "
         "(1 is an attack)",
         "'KDD Cup 1999' of the UCI KDD Archive: kddcup.data_10_percent and corrected (the test rows)",
-        url=f"{_UCI}/130",
-        licence=_CC_BY,
+        **_of_uci(130),
     ),
     DataSet(
         "mnist",
@@ -245,8 +243,7 @@ REAL_ARCHIVES = (
         "protein.npz",
         "X (45730, 9), y from 0 to 21 and perhaps feature_names (9,)",
         "'Physicochemical Properties of Protein Tertiary Structure' of the UCI Machine Learning Repository",
-        url=f"{_UCI}/265",
-        licence=_CC_BY,
+        **_of_uci(265),
         regression=True,
         label_range=(0.0, 21.0),
     ),
@@ -257,8 +254,7 @@ REAL_ARCHIVES = (
         "census_weeks.npz",
         "X (99762, 121) of numbers and indicators, y from 0 to 52 and perhaps feature_names (121,)",
         "'Census-Income (KDD)' of the UCI Machine Learning Repository, the rows for testing",
-        url=f"{_UCI}/117",
-        licence=_CC_BY,
+        **_of_uci(117),
         regression=True,
         label_range=(0.0, 52.0),
     ),

@@ -97,17 +97,8 @@ class World:
 
     def feature_map(self, stages: Stages | None = None) -> FeatureMap:
         """The public map that the aggregator fits for a release without noise, of the scenario's stages or others."""
-        return self._fitted(self.scenario.data.stages if stages is None else stages)
-
-    @property
-    def reference(self) -> list[str | Mapping[str, Any]]:
-        """The stages of the map behind which baselines learn."""
-        classifier = leading(self.scenario.parties.classifier) if self.split.table.classes else None
-        return reference_stages(self.scenario.data.stages, classifier)
-
-    def _fitted(self, stages: Stages) -> FeatureMap:
         return fitted(
-            stages,
+            self.scenario.data.stages if stages is None else stages,
             self.spec.reference("public_rows").call(),
             noise="off",
             classes=len(self.split.table.classes),
@@ -115,6 +106,12 @@ class World:
             epsilon=np.inf,
             delta=self.scenario.privacy.delta,
         )[0]
+
+    @property
+    def reference(self) -> list[str | Mapping[str, Any]]:
+        """The stages of the map behind which baselines learn."""
+        classifier = leading(self.scenario.parties.classifier) if self.split.table.classes else None
+        return reference_stages(self.scenario.data.stages, classifier)
 
     def targets(self) -> list[Target]:
         """The unlabelled sets whose class ratios are estimated. Raises `InputError` where they cannot be drawn."""
@@ -275,7 +272,7 @@ class World:
             found: Mapping[str, float] = suited.constant()
             return found
         random = generator(self.scenario.seed, "pooled", trial=self.spec.split)
-        return scored.pooled(self._fitted(self.reference), leading(self.scenario.parties.classifier), random)
+        return scored.pooled(self.feature_map(self.reference), leading(self.scenario.parties.classifier), random)
 
 
 def _aside(act: Callable[[], T]) -> Future[T]:

@@ -17,33 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scenarios.reports.axes import (
-    ALL,
-    EDGE,
-    GREYS,
-    GRID,
-    INK,
-    PAPER,
-    Axis,
-    Curve,
-    Panel,
-    Placed,
-    Plot,
-    Scale,
-    arrange,
-    chosen,
-    draw_panel,
-    explanations,
-    figure,
-    groups,
-    looks,
-    panels,
-    row_height,
-    save,
-    scale_of,
-    styled,
-    watermark,
-)
+from scenarios.reports import axes
 from scenarios.reports.summary import VariantSummary, at, differing, epsilons, equals, is_number, middle_of, summarise
 from scenarios.scores.results import AT_ROUND, AT_SHARE, Row, metric_named, primary
 from scenarios.scores.scoring import ACCURACY, L1, MSE
@@ -63,18 +37,18 @@ def draw(rows: Sequence[Row], directory: Path, title: str) -> list[Path]:
     directory.mkdir(parents=True, exist_ok=True)
     written = []
     for name, drawn in figures(rows, title).items():
-        with styled():
-            written += save(drawn, directory / name, ("png", "svg"), _DPI)
+        with axes.styled():
+            written += axes.save(drawn, directory / name, ("png", "svg"), _DPI)
     return written
 
 
 def figures(rows: Sequence[Row], title: str) -> dict[str, Figure]:
     """The `plots` as figures for papers, by file name."""
-    with styled():
-        return {name: figure(plot, title) for name, plot in plots(rows).items()}
+    with axes.styled():
+        return {name: axes.figure(plot, title) for name, plot in plots(rows).items()}
 
 
-def plots(rows: Sequence[Row]) -> dict[str, Plot]:
+def plots(rows: Sequence[Row]) -> dict[str, axes.Plot]:
     """Figures before they are drawn: METRIC over epsilon, and at the middle epsilon METRIC-KEY for swept numbers KEY.
 
     Errors at several class shares have l1-share too, as in Iyer et al. 2016, Figs. 2 and 3, and accuracies after
@@ -85,7 +59,7 @@ def plots(rows: Sequence[Row]) -> dict[str, Plot]:
     return dict(_plots(rows))
 
 
-def _plots(rows: Sequence[Row]) -> Iterator[tuple[str, Plot]]:
+def _plots(rows: Sequence[Row]) -> Iterator[tuple[str, axes.Plot]]:
     leading, measured = primary(rows).name, {metric: summarise(rows, metric) for metric in METRICS}
     compared = summarise(rows, leading)  # decide which variants are shown first, and how each looks, in every figure
     compared += [one for metric in METRICS if metric != leading for one in measured[metric]]
@@ -121,7 +95,7 @@ def _numbered(rows: Sequence[Row], prefix: str) -> list[_Entry]:
 
 def _against_epsilon(
     name: str, summaries: Sequence[VariantSummary], compared: Sequence[VariantSummary]
-) -> Iterator[tuple[str, Plot]]:
+) -> Iterator[tuple[str, axes.Plot]]:
     """Curves over the epsilons that are kept; where one was aimed at, it names what keeps another."""
     aims = [epsilon for epsilon in epsilons(summaries) if math.isfinite(epsilon)]
     ticks = set(aims)
@@ -130,7 +104,7 @@ def _against_epsilon(
         ticks |= {float(f"{end:.4g}") for end in (min(kept), max(kept)) if not aims[0] <= end <= aims[-1]}
     placed = [(one.place, one, {one.kept(aim): found for aim, found in one.by_epsilon.items()}) for one in summaries]
     notes = _notes(summaries, aims[0]) if len(aims) == 1 else {}
-    plot = Plot((), Axis("ε", tuple(sorted(ticks)), True), summaries[0].metric)
+    plot = axes.Plot((), axes.Axis("ε", tuple(sorted(ticks)), True), summaries[0].metric)
     yield from _with_all(name, plot, placed, compared, notes)
 
 
@@ -143,7 +117,7 @@ def _at_middle(
     metric: str,
     *,
     bars: bool = True,
-) -> Iterator[tuple[str, Plot]]:
+) -> Iterator[tuple[str, axes.Plot]]:
     """One curve per variant over the numbers of its entries at the middle epsilon of all summaries, if there are any.
 
     `bars` is for swept numbers, whose axis may be logarithmic.
@@ -151,8 +125,8 @@ def _at_middle(
     middle = middle_of(summaries)
     placed = [(panel, one, {number: spread}) for panel, one, number in entries if (spread := one.at(middle))]
     if placed:
-        axis = Axis.of(key, [number for _, _, number in entries])
-        plot = Plot(
+        axis = axes.Axis.of(key, [number for _, _, number in entries])
+        plot = axes.Plot(
             (),
             axis if bars else replace(axis, logarithmic=False),
             metric,
@@ -163,18 +137,22 @@ def _at_middle(
 
 
 def _with_all(
-    name: str, plot: Plot, placed: Sequence[Placed], compared: Sequence[VariantSummary], notes: Mapping[str, str]
-) -> Iterator[tuple[str, Plot]]:
+    name: str,
+    plot: axes.Plot,
+    placed: Sequence[axes.Placed],
+    compared: Sequence[VariantSummary],
+    notes: Mapping[str, str],
+) -> Iterator[tuple[str, axes.Plot]]:
     """The plot with panels of the variants that are shown first, and one of all in groups where there are more."""
     present = {one.variant for _, one, _ in placed}
     there = [one for one in compared if one.variant in present]
-    known, parts = looks(compared), groups(there)
-    yield name, replace(plot, panels=panels(placed, known, notes, chosen(there)))
+    known, parts = axes.looks(compared), axes.groups(there)
+    yield name, replace(plot, panels=axes.panels(placed, known, notes, axes.chosen(there)))
     if parts and plot.of_one_value:  # with a row for each no group is needed
-        yield f"{name}{ALL}", replace(plot, panels=panels(placed, known, notes, present))
+        yield f"{name}{axes.ALL}", replace(plot, panels=axes.panels(placed, known, notes, present))
     elif parts:
-        every = [panel for names in parts for panel in panels(placed, known, notes, names)]
-        yield f"{name}{ALL}", replace(plot, panels=tuple(every))
+        every = [panel for names in parts for panel in axes.panels(placed, known, notes, names)]
+        yield f"{name}{axes.ALL}", replace(plot, panels=tuple(every))
 
 
 def _notes(summaries: Iterable[VariantSummary], epsilon: float) -> dict[str, str]:
@@ -194,11 +172,11 @@ _SIZES = re.compile(r' (?:width|height)="[\d.]+pt"', re.DOTALL)
 _STYLE = re.compile(r'style="[^"]*"')
 _GROUP = re.compile(r'<g id="([^"]*)"([^>]*)>')
 _THEMED = {  # what matplotlib draws in these colours has those of the page's style
-    INK: "var(--ink)",
-    PAPER: "var(--paper)",
-    GRID: "var(--line)",
-    EDGE: "var(--soft)",
-    **{grey: f"var(--grey-{number})" for number, grey in enumerate(GREYS, 1)},
+    axes.INK: "var(--ink)",
+    axes.PAPER: "var(--paper)",
+    axes.GRID: "var(--line)",
+    axes.EDGE: "var(--soft)",
+    **{grey: f"var(--grey-{number})" for number, grey in enumerate(axes.GREYS, 1)},
 }
 
 
@@ -225,42 +203,42 @@ class Chart:
     caption: str
 
 
-def chart(name: str, plot: Plot, page: str = "") -> Chart:
+def chart(name: str, plot: axes.Plot, page: str = "") -> Chart:
     """A plot as a chart; its name and `page`, unique together on a page, keep the identifiers in it apart."""
     import matplotlib
 
-    metric, scale = metric_named(plot.metric), scale_of(plot)
+    metric, scale = metric_named(plot.metric), axes.scale_of(plot)
     shared = all(_labels(panel) == _labels(plot.panels[0]) for panel in plot.panels)
     drawings = []
     for number, panel in enumerate(plot.panels):
-        with styled(), matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": f"{page} {name} {number}"}):
+        with axes.styled(), matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": f"{page} {name} {number}"}):
             svg = _drawn(panel, plot, scale)
         drawings.append(Drawing(panel.title, svg, () if shared else _legend(panel.curves, plot)))
     over = "" if plot.of_one_value else f" over {plot.axis.name}"
     title = f"{metric.label[0].upper()}{metric.label[1:]}{over}{f', {plot.place}' if plot.place else ''}"
-    if name.endswith(ALL):
+    if name.endswith(axes.ALL):
         title += ", all variants"
     legend = _legend(plot.legend, plot) if shared else ()
-    return Chart(name, title, tuple(drawings), legend, "; ".join(explanations(plot)))
+    return Chart(name, title, tuple(drawings), legend, "; ".join(axes.explanations(plot)))
 
 
-def _labels(panel: Panel) -> set[str]:
+def _labels(panel: axes.Panel) -> set[str]:
     return {curve.label for curve in panel.curves}
 
 
-def _drawn(panel: Panel, plot: Plot, scale: Scale) -> str:
+def _drawn(panel: axes.Panel, plot: axes.Plot, scale: axes.Scale) -> str:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     width, height = _WIDE if len(plot.panels) == 1 else _NARROW
     if plot.of_one_value:
-        height = row_height(plot)
+        height = axes.row_height(plot)
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasSVG(figure)
-    draw_panel(figure.subplots(), Panel("", panel.curves), plot, scale, width)
+    axes.draw_panel(figure.subplots(), axes.Panel("", panel.curves), plot, scale, width)
     if plot.unprotected:
-        watermark(figure, height)
-    arrange(figure)
+        axes.watermark(figure, height)
+    axes.arrange(figure)
     file = StringIO()
     figure.savefig(file, format="svg", transparent=True)
     found = _DRAWN.search(_REMOVED.sub("", file.getvalue()))
@@ -280,12 +258,12 @@ def _group(identifier: str, labels: set[str], attributes: str) -> str:
     return f"<g{attributes}>{f'<title>{escape(identifier)}</title>' if identifier in labels else ''}"
 
 
-def _legend(curves: Iterable[Curve], plot: Plot) -> tuple[tuple[str, str], ...]:
+def _legend(curves: Iterable[axes.Curve], plot: axes.Plot) -> tuple[tuple[str, str], ...]:
     """(SVG of line and marker, label) of each curve; of references only where variants have rows with their names."""
     return tuple((_swatch(curve), curve.label) for curve in curves if curve.look.reference or not plot.of_one_value)
 
 
-def _swatch(curve: Curve) -> str:
+def _swatch(curve: axes.Curve) -> str:
     """A piece of the curve's line with its marker, 36 by 14 units."""
     from matplotlib.colors import to_hex
     from matplotlib.lines import Line2D

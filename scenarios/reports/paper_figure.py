@@ -15,21 +15,7 @@ from typing import TYPE_CHECKING
 from aggregator.contract.protocol import Metric
 from federation.contract.errors import InputError, nearest_name, writing
 from federation.contract.files import read_text
-from scenarios.reports.axes import (
-    Axis,
-    Curve,
-    Look,
-    Panel,
-    Plot,
-    canvas,
-    chosen,
-    draw_panel,
-    explanations,
-    looks,
-    save,
-    scale_of,
-    styled,
-)
+from scenarios.reports import axes
 from scenarios.reports.summary import (
     NON_PRIVATE,
     Spread,
@@ -91,7 +77,7 @@ def inches(size: str) -> tuple[float, float | None]:
 
 
 def write(
-    plot: Plot, stem: Path, formats: Sequence[str], size: str = "column", labels: Mapping[str, str] | None = None
+    plot: axes.Plot, stem: Path, formats: Sequence[str], size: str = "column", labels: Mapping[str, str] | None = None
 ) -> list[Path]:
     """Write the only panel of the plot as STEM.FORMAT for each of `formats` (pdf, svg, png); the paths written.
 
@@ -100,23 +86,23 @@ def write(
     """
     import matplotlib
 
-    with styled():
+    with axes.styled():
         matplotlib.rcParams.update(_STYLE)
         figure = drawn(plot, *inches(size), labels or {})
         written = []
         for suffix in formats:
             with writing(f"{stem}.{suffix}", "name another --out"):
-                written += save(figure, stem, [suffix], _DOTS)
+                written += axes.save(figure, stem, [suffix], _DOTS)
         return written
 
 
-def drawn(plot: Plot, width: float, height: float | None, labels: Mapping[str, str]) -> Figure:
+def drawn(plot: axes.Plot, width: float, height: float | None, labels: Mapping[str, str]) -> Figure:
     """The figure, in inches; without a `height` it has room for its legend. Raises `InputError` where there is none."""
     from matplotlib.lines import Line2D
 
-    figure = canvas(width, height or _HEIGHT)
+    figure = axes.canvas(width, height or _HEIGHT)
     [panel] = plot.panels
-    draw_panel(figure.add_subplot(), panel, plot, scale_of(plot), width)
+    axes.draw_panel(figure.add_subplot(), panel, plot, axes.scale_of(plot), width)
     names = ["\n".join(broken(_named(curve, labels), int((width - 0.6) / _LETTER))) for curve in panel.curves]
     handles = [Line2D([], [], label=name, **curve.look.line) for name, curve in zip(names, panel.curves, strict=True)]
     tall = _legend(figure, handles).get_window_extent().height / figure.dpi
@@ -130,7 +116,7 @@ def drawn(plot: Plot, width: float, height: float | None, labels: Mapping[str, s
     return figure
 
 
-def _named(curve: Curve, labels: Mapping[str, str]) -> str:
+def _named(curve: axes.Curve, labels: Mapping[str, str]) -> str:
     """The name in the legend, which tells of every variant that protects nobody."""
     name = labels.get(curve.label, curve.label)
     exposed = curve.look.unprotected and NON_PRIVATE.lower() not in name.lower()
@@ -169,7 +155,7 @@ class Collected:
     `names` has the label of each curve by the whole name of its variant.
     """
 
-    plot: Plot
+    plot: axes.Plot
     names: Mapping[str, str]
     caption: str
     remarks: Sequence[str]
@@ -232,13 +218,15 @@ def collect(
                 _refuse_two(place, points[value][1], x, value)
             points[value] = spread, place
     there = [one for one in summaries if found.get(short[one.variant])]
-    wanted = _known("--only", [short.get(name, name) for name in only], found) or [short[one] for one in chosen(there)]
+    wanted = _known("--only", [short.get(name, name) for name in only], found) or [
+        short[one] for one in axes.chosen(there)
+    ]
     if out := [label for label, points in found.items() if points and label not in wanted and not only]:
         remarks.append(f"left out, beyond what can be told apart: {', '.join(out)}; choose with --only")
-    whole, known = {label: name for name, label in short.items()}, looks(summaries)
+    whole, known = {label: name for name, label in short.items()}, axes.looks(summaries)
     names = {whole[label]: label for label in wanted if found[label]}
     curves = [
-        Curve(label, _thin(known[name]), {value: found[label][value][0] for value in sorted(found[label])})
+        axes.Curve(label, _thin(known[name]), {value: found[label][value][0] for value in sorted(found[label])})
         for name, label in names.items()
     ]
     values = {value for curve in curves for value in curve.points if math.isfinite(value)}
@@ -251,7 +239,7 @@ def collect(
     first_of = {place.run: place for place in reversed(places)}
     if other := [one for one in _differing(place.setting for place in first_of.values()) if one != key]:
         remarks.append(f"the runs differ in {', '.join(other)}, too")
-    plot = Plot((Panel("", tuple(curves)),), Axis.of(_label(key, values), values), measured.name)
+    plot = axes.Plot((axes.Panel("", tuple(curves)),), axes.Axis.of(_label(key, values), values), measured.name)
     if any(spread.interval is None for spread in plot.barred):
         remarks.append("what was measured on a single split has no interval")
     elif any(spread.points for spread in plot.barred):
@@ -365,7 +353,7 @@ def _points(place: _Place, key: str, chosen: float) -> Iterator[tuple[float, Spr
             yield math.inf, found
 
 
-def _thin(look: Look) -> Look:
+def _thin(look: axes.Look) -> axes.Look:
     """The same look for a small figure: thinner, and without a band."""
     return replace(look, line={**look.line, **_THIN}, band=False)
 
@@ -386,14 +374,14 @@ def _label(key: str, values: Iterable[float]) -> str:
     return _LABELS.get(key, key.rpartition(".")[2].replace("_", " "))
 
 
-def _caption(plot: Plot, metric: Metric, epsilon: float) -> str:
+def _caption(plot: axes.Plot, metric: Metric, epsilon: float) -> str:
     """What a reader of the figure must know, as a sentence for its caption."""
     at = "" if math.isinf(epsilon) else f" at {equals(epsilon)}"
     spreads = [spread for curve in plot.curves for spread in curve.points.values()]
     splits, releases = (_from_to([one.splits for one in spreads]), _from_to([one.releases for one in spreads]))
     several = "" if splits == "1" else "s"
     means = f"{metric.mean[0].upper()}{metric.mean[1:]}{at} over {releases} releases of {splits} split{several}"
-    return f"{'; '.join([means, *explanations(plot)[1:]])}."
+    return f"{'; '.join([means, *axes.explanations(plot)[1:]])}."
 
 
 def _from_to(numbers: Sequence[int]) -> str:

@@ -128,7 +128,7 @@ def _begin(
         "closing": int(time.time() + closing * _DAY),
         "rows": None if given["--rows"] is None else parsed_rows(str(given["--rows"])),
         "bags": given["--bags"],
-        "second": None if given["--second"] is None else parsed_second(str(given["--second"])),
+        "second": None if given["--second"] is None else _named("--second", str(given["--second"])),
     }
     auxiliary = resolved.data.auxiliary
     public = public_path(auxiliary, data_dir) if is_file_name(auxiliary) else Path()
@@ -220,34 +220,20 @@ def parsed_sites(text: str) -> tuple[str, ...]:
         >>> parsed_sites("north, south")
         ('north', 'south')
     """
-    from pydantic import ValidationError
-
-    from federation.signed_messages.agreement import Member
-
-    names = tuple(_listed(text))
-    for name in names:
-        try:
-            Member(name=name)
-        except ValidationError:
-            raise InputError(f"--sites: {name!r:.80} must be {_A_NAME}") from None
+    names = tuple(_named("--sites", name) for name in _listed(text))
     if not names or len({name.lower() for name in names}) < len(names):
         raise InputError(f"--sites must be different names with commas between, got {text!r:.80}")
     return names
 
 
-def parsed_second(text: str) -> str:
-    """A name as `parsed_sites` takes it. Raises `InputError` for others, and for several.
-
-    Examples:
-        >>> parsed_second("ombud")
-        'ombud'
-    """
+def _named(option: str, text: str) -> str:
+    """Return a name that files can have. Raises `InputError` for others."""
     from federation.signed_messages.agreement import Member
 
     try:
         return Member(name=text).name
     except ValueError:
-        raise InputError(f"--second: {text!r:.80} must be {_A_NAME}") from None
+        raise InputError(f"{option}: {text!r:.80} must be {_A_NAME}") from None
 
 
 def parsed_rows(text: str) -> tuple[int, int]:

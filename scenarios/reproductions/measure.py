@@ -220,9 +220,10 @@ def _spread(summaries: Sequence[VariantSummary], pick: Pick, x: str) -> Spread |
     at = partial(str.format, x=x)
     variant = pick.variant.format(x=x)
     where = {key: at(value) for key, value in pick.where.items()}
-    named = [one for one in summaries if one.variant == variant and _fits(one.swept, where)]
+    named = [one for one in summaries if one.variant == variant and where.items() <= one.swept.items()]
     if len(named) > 1:
-        raise InputError(f"{variant} was measured in several settings; say in `where` which: {_settings(named)}")
+        settings = "; ".join(one.place for one in named)
+        raise InputError(f"{variant} was measured in several settings; say in `where` which: {settings}")
     if not named:
         return None
     [one] = named
@@ -240,11 +241,3 @@ def _epsilon(text: str) -> float:
     if not text.startswith("1/"):
         return number
     return 1 / number if number else math.inf
-
-
-def _fits(swept: Mapping[str, str], where: Mapping[str, str]) -> bool:
-    return all(swept.get(key) == value for key, value in where.items())
-
-
-def _settings(named: Sequence[VariantSummary]) -> str:
-    return "; ".join(one.place for one in named)

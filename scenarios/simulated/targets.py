@@ -9,7 +9,7 @@ whether the floor holds.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -39,12 +39,6 @@ class Target:
     share: float
     indices: Integers
     proportions: Floats
-    table: Table = field(repr=False)
-
-    @property
-    def rows(self) -> Floats:
-        """Raw rows (n, columns), float64, read anew at each call."""
-        return self.table.rows(self.indices)
 
 
 def target_sets(
@@ -99,7 +93,7 @@ def _drawn(table: Table, test: Integers, share: float, counts: Integers, seed: i
     shuffled = generator(seed, f"target set {share!r}", trial=split).permutation(test)
     labels = table.labels[shuffled]
     chosen = np.sort(dealt(labels, counts[None]))
-    return Target(share, shuffled[chosen], counts / counts.sum(), table)
+    return Target(share, shuffled[chosen], counts / counts.sum())
 
 
 def require_floors(scenario: Scenario, split: Split, place: str) -> None:

@@ -31,7 +31,10 @@ def pair(name, persons=0, units=1):
     return pair_of("class_ratio", TIGHT[name], PublicNumbers(0.01, classes=2, rows_per_person=persons), units)
 
 
-@pytest.mark.parametrize("name", ["gaussian", "pure"])
+both = pytest.mark.parametrize("name", ["gaussian", "pure"])
+
+
+@both
 def test_a_person_who_changes_in_two_bags_is_protected(name):
     assert 0.5 < audited(pair(name, persons=2), RUNS).lower_bound <= 1.0
 
@@ -45,7 +48,7 @@ def test_noise_that_counts_on_all_parties_is_refuted_where_a_quorum_answers_and_
     assert not audited(pair(name), RUNS).passed
 
 
-@pytest.mark.parametrize("name", ["gaussian", "pure"])
+@both
 def test_parties_that_count_every_row_of_a_person_are_refuted(name, monkeypatch):
     monkeypatch.setattr("parties.responses.bags.kept_rows", lambda owner, *_: np.arange(len(owner)))
     assert not audited(pair(name, persons=1), RUNS).passed
@@ -125,12 +128,12 @@ def alone(name):
     return replace(one, worst=Alone(**vars(one.worst)))
 
 
-@pytest.mark.parametrize("name", ["gaussian", "pure"])
+@both
 def test_the_label_of_a_row_whose_bag_others_do_not_have_is_protected_as_well(name):
     assert 0.5 < audited(alone(name), RUNS).lower_bound <= 1.0
 
 
-@pytest.mark.parametrize("name", ["gaussian", "pure"])
+@both
 def test_parties_that_add_no_share_to_bags_that_they_do_not_have_are_refuted(name, monkeypatch):
     real = SharedBagNoise.release
 

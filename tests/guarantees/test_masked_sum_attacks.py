@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from types import SimpleNamespace
@@ -19,7 +19,7 @@ from federation.contract.trust import TrustTerms
 from federation.mechanisms.noise.additive import calibrate_laplace
 from federation.mechanisms.sums import shares
 from federation.secure_aggregation import masks as keys
-from federation.secure_aggregation import messages as two_servers
+from federation.secure_aggregation import messages
 from federation.secure_aggregation.masks import encoded
 from federation.secure_aggregation.messages import (
     AGREE,
@@ -45,6 +45,32 @@ from scenarios.simulated.secure_aggregation import enrolled, masked_total, uploa
 VICTIM = 1
 
 
+def two_servers(parties: int, quorum: float, absent: float = 0.0):
+    """The parties' keys and list, the helper server's key, the terms and the plan of a sum with two servers."""
+    held, roster = enrolled(parties)
+    key = X25519PrivateKey.generate()
+    terms = SumTerms(roster, TrustTerms(len(roster), servers="two"), keys.public(key))
+    plan = planned(QUESTION, roster, 3, TrustTerms(len(roster), quorum, servers="two"), absent, terms.second)
+    return held, roster, key, terms, plan
+
+
+def asked_for_masks(first: AddingServer, second: UnmaskingServer, answers: Mapping[int, bytes], plan: SumPlan) -> None:
+    """The first server takes these answers, and shows the second one their receipts."""
+    for number, answer in answers.items():
+        first.take(number, answer)
+    for receipts in first.receipts():
+        second.take(plan, receipts)
+
+
+def told(world: World, asked: Iterable[int], live: Sequence[bool]) -> None:
+    """Parties are told who is counted, and say what they know of whom."""
+    if world.plan.signed:
+        world.unmask(asked, world.agree(asked, live))
+    else:
+        for number in asked:
+            world.ask(UNMASK, number, world.obeyed(number, live))
+
+
 def with_threshold(threshold: int):
     return lambda plan: replace(plan, threshold=threshold)
 
@@ -53,13 +79,8 @@ def told_apart(world: World, split: int) -> tuple[bytes | None, bytes | None]:
     """Some neighbours are told that the victim lives, the others that it does not: its two secrets, where readable."""
     world.honestly(MASKED)
     others = [number for number in range(world.plan.parties) if number != VICTIM]
-    lists = (others[:split], world.live()), (others[split:], world.live(but=[VICTIM]))
-    for asked, live in lists:
-        if world.plan.signed:
-            world.unmask(asked, world.agree(asked, live))
-        else:
-            for number in asked:
-                world.ask(UNMASK, number, world.obeyed(number, live))
+    told(world, others[:split], world.live())
+    told(world, others[split:], world.live(but=[VICTIM]))
     return world.secret(VICTIM, SELF), world.secret(VICTIM, PAIR)
 
 
@@ -199,12 +220,7 @@ def withheld(world: World, included: list[int], gone: list[int]) -> tuple[bytes 
         senders = included if number == VICTIM else [one for one in everybody if one not in (number,)]
         world.ask(MASKED, number, world.letters_to(number, senders))
     live = world.live(but=gone)
-    asked = [number for number in everybody if number not in (*gone, VICTIM)]
-    if world.plan.signed:
-        world.unmask(asked, world.agree(asked, live))
-    else:
-        for number in asked:
-            world.ask(UNMASK, number, world.obeyed(number, live))
+    told(world, [number for number in everybody if number not in (*gone, VICTIM)], live)
     return world.secret(VICTIM, SELF), corrupt | {number: world.secret(number, PAIR) for number in gone}
 
 
@@ -216,9 +232,8 @@ def test_withheld_letters_with_one_list_of_survivors() -> None:
     world = World(11, quorum=0.8)
     assert world.plan.threshold == 7
     enough = [0, 2, 3, 4, 5, 6, 7]
-    assert (
-        withheld(world, included=enough, gone=[2, 3])[0] is None
-    )  # only those revealed it whose masks hide the victim, and two of them are said to be gone
+    # Only those revealed it whose masks hide the victim, and two of them are said to be gone.
+    assert withheld(world, included=enough, gone=[2, 3])[0] is None
     assert withheld(World(11, quorum=0.8), included=enough[:-1], gone=[])[0] is None  # the victim has sent nothing
 
 
@@ -241,10 +256,8 @@ def noisy(number: int, plan: SumPlan) -> np.ndarray:
 def again(world: World) -> np.ndarray | None:
     """What the server learns of the victim's noise by asking its masked integers twice."""
     world.honestly(MASKED)
-    others = [number for number in range(11) if number != VICTIM]
     first = Masked.read(world.told[MASKED][VICTIM], world.plan).vector
     second = world.ask(MASKED, VICTIM, world.letters_to(VICTIM, masking.neighbours(world.plan, VICTIM).tolist()))
-    assert others
     return None if second is None else (Masked.read(second, world.plan).vector - first).view(np.int64)
 
 
@@ -269,16 +282,15 @@ def test_another_question_in_place_of_an_answered_one_ends_the_sum() -> None:
 def after_an_abort(contribute) -> np.ndarray:
     """A sum over all parties, and one without the victim: what lies between."""
     held, roster = enrolled(11)
-    terms = SumTerms(roster, TrustTerms(len(roster)))
-    totals = []
+    terms, trust = SumTerms(roster, TrustTerms(len(roster))), TrustTerms(len(roster), 0.8)
     own = [
         MaskedParty(n, key, terms, ProcessMemory(), lambda plan, n=n: contribute(n, plan)) for n, key in enumerate(held)
     ]
-    for silent in ({}, {MASKED: [VICTIM]}):
-        totals.append(
-            masked_total(planned(QUESTION, roster, 3, TrustTerms(len(roster), 0.8), 0.1), terms, own, silent).values
-        )
-    return totals[0] - totals[1]
+    whole, without = (
+        masked_total(planned(QUESTION, roster, 3, trust, 0.1), terms, own, silent).values
+        for silent in ({}, {MASKED: [VICTIM]})
+    )
+    return whole - without
 
 
 def test_the_same_noisy_parts_after_an_abort() -> None:
@@ -335,29 +347,22 @@ def test_copied_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def copied_upload() -> tuple[np.ndarray, np.ndarray]:
     """Party 0 signs what party 1 has uploaded: the total, and the true parts."""
-    held, roster = enrolled(3)
-    key = X25519PrivateKey.generate()
-    terms = SumTerms(roster, TrustTerms(len(roster), servers="two"), keys.public(key))
-    plan = planned(QUESTION, roster, 3, TrustTerms(len(roster), 1.0, servers="two"), 0.0, terms.second)
+    held, roster, key, terms, plan = two_servers(3, 1.0)
     values = parts(3, 3)
     parties = uploading_parties(held, terms, lambda number, plan: values[number])
     answers = [party.answer(plan.packed()) for party in parties]
-    told = two_servers.Uploaded.read(answers[VICTIM], plan)
-    signature = keys.signature(held[0], plan.digest, two_servers.SAYS, 0, told.key)
-    answers[0] = replace(told, signature=signature).packed()
+    copy = messages.Uploaded.read(answers[VICTIM], plan)
+    signature = keys.signature(held[0], plan.digest, messages.SAYS, 0, copy.key)
+    answers[0] = replace(copy, signature=signature).packed()
     first, second = AddingServer(plan, roster), UnmaskingServer(key, terms, ProcessMemory())
-    for number, answer in enumerate(answers):
-        first.take(number, answer)
-    for receipts in first.receipts():
-        second.take(plan, receipts)
+    asked_for_masks(first, second, dict(enumerate(answers)), plan)
     return first.total(second.masks(plan, first.counted())).values, values
 
 
 def test_copied_uploads_to_two_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     total, values = copied_upload()
     assert (total != 2 * values[1] + values[2]).all()
-    naive = lambda common, plan, number, key: keys.derived(common, plan.digest, two_servers.SAYS, key)  # noqa: E731
-    monkeypatch.setattr("parties.secure_aggregation.party.mask_key", naive)
+    naive = lambda common, plan, number, key: keys.derived(common, plan.digest, messages.SAYS, key)  # noqa: E731
     monkeypatch.setattr("parties.secure_aggregation.party.mask_key", naive)
     total, values = copied_upload()
     assert (total == 2 * values[1] + values[2]).all()  # the victim counts twice
@@ -365,22 +370,20 @@ def test_copied_uploads_to_two_servers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_second_server_that_tries_what_a_part_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """It knows the mask, and of a thousand parties' shares of Laplace noise nearly all are 0."""
-    held, roster = enrolled(3)
-    key, fresh = X25519PrivateKey.generate(), X25519PrivateKey.generate()
-    terms = SumTerms(roster, TrustTerms(len(roster), servers="two"), keys.public(key))
-    plan = planned(QUESTION, roster, 3, TrustTerms(len(roster), 1.0, servers="two"), 0.0, terms.second)
+    held, _, key, terms, plan = two_servers(3, 1.0)
+    fresh = X25519PrivateKey.generate()
     monkeypatch.setattr("parties.secure_aggregation.party.X25519PrivateKey", SimpleNamespace(generate=lambda: fresh))
     noise = calibrate_laplace(l1_sensitivity=1.0, dimension=3, epsilon=1.0)
     share = shares.draw(noise, 1000, NoiseBits(1, "guessed", VICTIM), draws=1)[0]
-    told = {}
+    uploads = {}
     for label in (-1, 1):
         parties = uploading_parties(held, terms, lambda number, plan, label=label: 2**20 * label + share)
-        told[label] = two_servers.Uploaded.read(parties[VICTIM].answer(plan.packed()), plan)
-    assert told[-1].receipt == told[1].receipt  # whatever the part is
+        uploads[label] = messages.Uploaded.read(parties[VICTIM].answer(plan.packed()), plan)
+    assert uploads[-1].receipt == uploads[1].receipt  # whatever the part is
     # A receipt with a hash of what was sent, as one might have it, tells the label.
-    common = keys.shared(key, told[1].key)
-    mask = keys.stream(two_servers.mask_key(common, plan, VICTIM, told[1].key), 3)
-    seen = sha256(told[1].vector).digest()
+    common = keys.shared(key, uploads[1].key)
+    mask = keys.stream(messages.mask_key(common, plan, VICTIM, uploads[1].key), 3)
+    seen = sha256(uploads[1].vector).digest()
     tried = {label: mask + encoded(np.full(3, 2**20 * label)) for label in (-1, 1)}
     assert [label for label, vector in tried.items() if sha256(vector).digest() == seen] == [1]
 
@@ -403,20 +406,14 @@ def test_a_neighbourhood_of_corrupt_parties() -> None:
 
 
 def test_two_servers_tell_the_masks_of_one_list_only() -> None:
-    held, roster = enrolled(10)
-    key = X25519PrivateKey.generate()
-    terms = SumTerms(roster, TrustTerms(len(roster), servers="two"), keys.public(key))
-    plan = planned(QUESTION, roster, 3, TrustTerms(len(roster), 0.8, servers="two"), 0.1, terms.second)
+    held, roster, key, terms, plan = two_servers(10, 0.8, 0.1)
     parties = uploading_parties(held, terms, lambda number, plan: parts(10, 3)[number])
     answers = [party.answer(plan.packed()) for party in parties]
     memory = ProcessMemory()
 
     def masks(numbers) -> np.ndarray:
         first, second = AddingServer(plan, roster), UnmaskingServer(key, terms, memory)  # restarted each time
-        for number in numbers:
-            first.take(number, answers[number])
-        for receipts in first.receipts():
-            second.take(plan, receipts)
+        asked_for_masks(first, second, {number: answers[number] for number in numbers}, plan)
         return second.masks(plan, np.packbits([n in numbers for n in range(10)], bitorder="little").tobytes())
 
     with pytest.raises(QuorumError, match="7"):
@@ -428,6 +425,6 @@ def test_two_servers_tell_the_masks_of_one_list_only() -> None:
     naive = memory.load(plan.digest)
     memory._records.clear()  # a server that forgets: the difference of two answers is one party's mask
     mask = masks(range(10)) - first
-    told = two_servers.Uploaded.read(answers[9], plan)
+    told = messages.Uploaded.read(answers[9], plan)
     assert naive is not None
     assert ((told.vector - mask).view(np.int64) == parts(10, 3)[9]).all()

@@ -49,10 +49,8 @@ def variant(**options):
 def run(protocol, folder, options=(), mode="honest", grid=None, **changes):
     """The release of a small trial, and what was written about it."""
     plan = small.plan(protocol, "noisy_steps", dict(options), folder, **changes)
-    parties = Placement(
-        plan.terms.parties, plan.run.parties_per_node, small.provider(protocol.requires, mode), small.SEED
-    )
-    path = small.run(plan, parties, grid)
+    provider = small.provider(protocol.requires, mode)
+    path = small.run(plan, Placement(plan.terms.parties, plan.run.parties_per_node, provider, small.SEED), grid)
     return ReleasedModels.load(path), json.loads((folder / "world.json").read_text())
 
 
@@ -109,6 +107,8 @@ def test_gaussian_rounds_have_the_exact_noise_of_their_composition(make_plan):
 
 def test_what_was_not_planned_is_refused_and_charges_nothing_more(make_plan):
     made, ledger = noise_of(make_plan, PLANNED), Ledger()
+    with pytest.raises(BudgetExceededError):  # a budget is asked before the first noise
+        made.add(EXACT, Ledger(Budget(0.5, 1e-2)), ())
     made.add(EXACT, ledger, ("checked",))
     for wrong in (replace(EXACT, sensitivity=0.5000001), replace(EXACT, sensitivity=math.nan)):
         with pytest.raises(InputError, match=r"0\.5"):
@@ -122,12 +122,6 @@ def test_what_was_not_planned_is_refused_and_charges_nothing_more(make_plan):
         made.add(EXACT, ledger, ())
     [entry] = ledger.entries
     assert (entry["guarantee"]["epsilon"], entry["checks"]) == (1.0, ["checked"])
-
-
-def test_a_budget_is_asked_before_the_first_noise(make_plan):
-    made = noise_of(make_plan, PLANNED)
-    with pytest.raises(BudgetExceededError):
-        made.add(EXACT, Ledger(Budget(0.5, 1e-2)), ())
 
 
 def test_one_release_is_charged_once_with_what_all_rounds_spend(protocol, tmp_path):
@@ -168,7 +162,13 @@ def test_without_noise_it_is_gradient_descent(protocol, tmp_path):
     np.testing.assert_allclose(model.weights[0][0][1], weights / 2, atol=1e-12)
 
 
-def test_below_the_quorum_of_any_round_nothing_is_released(protocol, tmp_path, monkeypatch):
+def test_a_party_that_misses_a_round_counts_as_zero_and_below_the_quorum_nothing_is_released(
+    protocol, tmp_path, monkeypatch
+):
+    model, world = run(protocol, tmp_path / "some", mode="dropped")
+    assert world["answered"] == small.PARTIES - 1
+    whole, _ = run(protocol, tmp_path / "whole")
+    assert not np.array_equal(model.weights[0], whole.weights[0])
     served, honest = [], small.Parties.holdings
 
     def holdings(own, party):
@@ -181,13 +181,6 @@ def test_below_the_quorum_of_any_round_nothing_is_released(protocol, tmp_path, m
     with pytest.raises(QuorumError, match=r"2.*6"):
         run(protocol, tmp_path, draws=1)
     assert not (tmp_path / "checked.npz").exists()
-
-
-def test_a_party_that_misses_a_round_counts_as_zero_in_it_and_costs_no_other(protocol, tmp_path):
-    model, world = run(protocol, tmp_path, mode="dropped")
-    assert world["answered"] == small.PARTIES - 1
-    whole, _ = run(protocol, tmp_path / "whole")
-    assert not np.array_equal(model.weights[0], whole.weights[0])
 
 
 def test_a_promise_that_rounds_do_not_keep_is_refused_before_anybody_is_asked(protocol, tmp_path, monkeypatch):
@@ -203,15 +196,15 @@ def test_a_promise_that_rounds_do_not_keep_is_refused_before_anybody_is_asked(pr
     assert grid.asked == 0
 
 
-def test_a_session_whose_noise_is_elsewhere_than_its_protocol_says_is_refused(protocol, tmp_path, monkeypatch):
-    monkeypatch.setattr(protocol, "noise_at", lambda own, trust: Place.NOWHERE)
-    with pytest.raises(InputError, match="nowhere"):
-        run(protocol, tmp_path)
-
-
-def test_a_session_that_plans_rounds_and_releases_nothing_is_refused(protocol, tmp_path, monkeypatch):
+def test_a_session_that_releases_nothing_or_elsewhere_than_its_protocol_says_is_refused(
+    protocol, tmp_path, monkeypatch
+):
     from noisy_steps.protocol import StepsSession
 
+    with monkeypatch.context() as nowhere:
+        nowhere.setattr(protocol, "noise_at", lambda own, trust: Place.NOWHERE)
+        with pytest.raises(InputError, match="nowhere"):
+            run(protocol, tmp_path)
     monkeypatch.setattr(StepsSession, "value", lambda own: setattr(own, "_round", 3))
     with pytest.raises(InputError):
         run(protocol, tmp_path)
@@ -307,10 +300,7 @@ def test_a_site_responds_once_in_every_round_and_is_charged_once(tmp_path):
     second, other = (replace(first, round=1, weights=np.full(3, weight)) for weight in (0.5, 0.6))
     longer = replace(second, rounds=4)
     asked = pair(tmp_path, first)
-    found = []
-    for number, question in enumerate((first, second, other, longer)):
-        letter = asked.asker.letter(question, number=number)
-        found.append(asked.asker.read(asked.site.reply(letter), question, number=number)[0])
+    found = [asked.said(question, number) for number, question in enumerate((first, second, other, longer))]
     assert found == [Status.ANSWER, Status.ANSWER, Status.REFUSED, Status.REFUSED]
     assert asked.reasons == [
         "another question was answered in this place of the exchange",

@@ -182,6 +182,12 @@ class Pair:
         """Why it refused."""
         return [line["why"] for line in self.site.journal.lines if line["event"] == "refused"]
 
+    def said(self, question, number=0, by=None, **sent):
+        """What the site says to a question, by another asker where one is given."""
+        asker = by or self.asker
+        reply = self.site.reply(asker.letter(question, number=number, **sent))
+        return asker.read(reply, question, number=number)[0]
+
     def again(self):
         """The site as it is after it has ended, however that came about."""
         site, folder = self.site, self.site.answers.parent

@@ -301,19 +301,14 @@ def test_what_contradicts_a_site_is_refused_before_it_is_paid_for():
 COUNTS = CountsQuestion(CountsNoise("pure", 1.0), Bags(1, 2), release=ReleaseId("a release"))
 
 
-def status(asked, question=COUNTS):
-    """What a site says to a question."""
-    return asked.asker.read(asked.site.reply(asked.asker.letter(question)), question)[0]
-
-
 def test_a_machine_that_is_too_busy_pays_nothing_and_is_asked_again(tmp_path, monkeypatch, caplog):
     asked = pair(tmp_path, COUNTS)
     with monkeypatch.context() as busy:
         busy.setattr(worker, "_SHARE_TO_READ", 0.0)
-        assert status(asked) is Status.BUSY
+        assert asked.said(COUNTS) is Status.BUSY
     assert "too busy to answer in time" in caplog.text
     assert asked.events == []
-    assert status(asked) is Status.ANSWER
+    assert asked.said(COUNTS) is Status.ANSWER
 
 
 def test_a_question_that_takes_too_much_to_read_costs_nothing_and_the_next_is_answered(tmp_path):
@@ -323,7 +318,7 @@ def test_a_question_that_takes_too_much_to_read_costs_nothing_and_the_next_is_an
     asked.site.reply(asked.asker.letter(COUNTS, packet=bomb))
     assert asked.events == ["refused"]
     asked.site.means = Means()
-    assert status(asked) is Status.ANSWER
+    assert asked.said(COUNTS) is Status.ANSWER
 
 
 @pytest.mark.parametrize("question", [COUNTS, QUESTIONS["votes"]], ids=lambda question: question.kind)

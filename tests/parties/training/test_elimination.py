@@ -76,13 +76,6 @@ def test_packing_changes_no_bit(share, monkeypatch):
     np.testing.assert_array_equal(solve(rows, members), expected)
 
 
-def test_rows_of_zeros_change_nothing():
-    rows, members = problem()
-    longer = np.concatenate([rows, np.zeros((20, 3, 4))], axis=1), np.concatenate([members, np.zeros((20, 3))], axis=1)
-    found = minimise_small(*longer, np.full(20, 6), LAM, np.full(20, 1e-10))
-    np.testing.assert_allclose(found, solve(rows, members), atol=1e-6)
-
-
 def test_rows_so_large_that_the_regularisation_is_lost_cost_their_own_party_only():
     """Two equal rows: their equations have no pivot."""
     rows, members = problem(n=2, d=5)

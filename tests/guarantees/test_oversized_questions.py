@@ -80,13 +80,10 @@ def test_a_short_message_asks_for_no_gigabytes(name, size):
         read_again(QUESTIONS["counts"], {name: size})
 
 
-def test_bags_times_classes_are_bounded_together():
+def test_bags_times_classes_and_feature_maps_are_bounded_before_anything_so_wide_is_made():
     Bags(MOST_BAGS // 2, 2)
     with pytest.raises(InputError):
         Bags(MOST_BAGS // 2, 3)
-
-
-def test_a_feature_map_is_bounded_before_anything_so_wide_is_made():
     description = json.dumps({"columns": 3, "steps": [{"kind": "polynomial", "degree": 3}] * 6})
     with pytest.raises(InputError, match=r"polynomial makes|features of a map"):
         read_again(QUESTIONS["rows"], {"feature_map": description})
@@ -95,16 +92,13 @@ def test_a_feature_map_is_bounded_before_anything_so_wide_is_made():
         read_again(QUESTIONS["rows"], {"feature_map": many})
 
 
-def test_a_site_may_allow_more_or_less():
+def test_a_site_may_allow_more_or_less_and_one_payment_is_for_one_answer():
     large = read_again(QUESTIONS["private_labels"], {"rows.most": 2**19})
     with pytest.raises(InputError):
         cost_of(large, deployed())
     assert cost_of(large, deployed(CODE)).guarantee is not None
     assert not answered(replace(deployed(CODE), paid=True), large).failures
-
-
-def test_one_payment_is_for_one_answer():
-    """Else an aggregator would name one release of many queries, and average their noise away for the price of one."""
+    # Else an aggregator would name one release of many queries, and average their noise away for the price of one.
     with pytest.raises(InputError, match="5"):
         read_again(QUESTIONS["counts"], {"release.queries": 5})
     assert read_again(QUESTIONS["error_marginals"], {"release.queries": 5}).payment().epsilon == pytest.approx(1.0)

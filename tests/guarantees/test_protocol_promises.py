@@ -183,12 +183,9 @@ def test_under_a_secure_summation_noise_is_shared_or_every_answer_hides_itself_o
     assert protocol(kind)(trust="secure", noise="off").place is Place.NOWHERE
 
 
-def test_counts_whose_noise_has_no_shares_are_refused_in_a_sum():
+def test_noise_without_shares_is_refused_in_a_sum_and_randomised_response_needs_none():
     for noise in ("laplace", "independent_laplace", "published_gaussian", "laplace_prior", "published_dirichlet"):
         place = protocol("class_ratio")(noise=noise, trust="secure").place
         assert isinstance(place, Refused)
         assert "use noise: auto, gaussian or pure, or trust: none" in place.reason
-
-
-def test_randomised_response_needs_no_summation():
     assert protocol("mean_operator")(noise="randomised_response", trust="secure").place is Place.PARTY

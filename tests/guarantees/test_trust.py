@@ -21,22 +21,22 @@ def trusts(entries: list, **top) -> list:
     return [protocol.options.get("trust") for protocol in scenario.protocols]
 
 
-def test_a_scenario_says_it_for_those_that_do_not() -> None:
+def test_a_scenario_says_it_for_those_that_do_not_and_variants_are_told_apart() -> None:
     entries = [{"kind": "mean_operator"}, {"kind": "mean_operator", "trust": "none"}, {"kind": "pooled"}]
     assert trusts(entries) == ["aggregator", "none", None]
     assert trusts(entries, trust="secure") == ["secure", "none", None]
+    scenario = resolve({**BASE, "protocols": [{"kind": "mean_operator", "trust": ["aggregator", "secure"]}]})
+    found = {one.name: one.default for one in variants(scenario) if one.kind == "mean_operator"}
+    assert found == {"mean_operator": True, "mean_operator-secure": False}
 
 
-def test_its_former_name_is_an_unknown_key_like_any_other() -> None:
-    with pytest.raises(InputError, match=r"protocols\.0\.summation.*allowed.*kind"):
-        trusts([{"kind": "mean_operator", "summation": "secure"}])
-
-
-def test_a_protocol_that_cannot_work_under_it_is_refused_with_the_reason() -> None:
+def test_a_protocol_that_cannot_work_under_it_and_its_former_name_are_refused() -> None:
     with pytest.raises(InputError, match=r"protocols\.0.*trust.*none.*trust.*secure"):
         trusts([{"kind": "soft_vote"}], trust="none")
     with pytest.raises(InputError):
         trusts([{"kind": "mean_operator"}], trust="nobody")
+    with pytest.raises(InputError, match=r"protocols\.0\.summation.*allowed.*kind"):
+        trusts([{"kind": "mean_operator", "summation": "secure"}])
 
 
 def test_who_adds_up_is_in_the_ledger_and_changes_no_result(tmp_path: Path) -> None:
@@ -53,9 +53,3 @@ def test_who_adds_up_is_in_the_ledger_and_changes_no_result(tmp_path: Path) -> N
         [promise] = promises(resolve(scenario))
         assert any("helper server" in role["who"] for role in promise["roles"]) is (servers == "two")
     assert len(results) == 1
-
-
-def test_variants_are_told_apart_and_one_is_the_default() -> None:
-    scenario = resolve({**BASE, "protocols": [{"kind": "mean_operator", "trust": ["aggregator", "secure"]}]})
-    found = {one.name: one.default for one in variants(scenario) if one.kind == "mean_operator"}
-    assert found == {"mean_operator": True, "mean_operator-secure": False}

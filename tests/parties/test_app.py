@@ -59,15 +59,12 @@ def received(reply, question):
     return decode_submission(reply.content, question.fields())
 
 
-def test_a_question_is_answered_for_the_parties_of_the_configuration(question):
+def test_a_question_is_answered_for_the_parties_of_the_configuration_as_hostile_ones_make_it(question):
     submission = received(asked("votes", encode_question(question)), question)
     expected = votes.respond_votes(cohort(0, 3), question)
     assert sorted(submission.parties) == [0, 1, 2]
     np.testing.assert_array_equal(submission.parties, expected.parties)
     np.testing.assert_array_equal(submission.arrays["votes"], expected.arrays["votes"])
-
-
-def test_what_hostile_parties_make_of_an_answer_is_sent_in_its_place(question):
     submission = received(asked("votes", encode_question(question), provider=f"{__name__}:Hostile"), question)
     assert not submission.arrays["votes"].any()
 
@@ -107,12 +104,17 @@ def test_a_simulated_node_says_why_and_its_own_log_has_the_traceback(provider, w
     assert isinstance(told.exc_info[1], OSError if provider == "Secretive" else InputError)
 
 
-def test_where_a_simulation_is_published_is_not_told(flower_process):
+def test_where_a_simulation_is_published_is_not_told_and_the_roll_call_needs_no_holdings(flower_process):
     (flower_process / "federation" / "1.json").mkdir(parents=True)
     context = Context(1, 1, {"partition-id": 0}, RecordDict(), {})
     reply = app(Message(RecordDict(), 1, f"query.{PREPARE}", group_id=""), context)
     assert reply.error.reason == "the node's configuration lacks 'holdings'"
     (flower_process / "federation" / "1.json").rmdir()
+    reply = app(
+        Message(RecordDict(), 1, f"query.{ROLL_CALL}", group_id=""),
+        Context(1, 1, {"partition-id": 2, "num-partitions": 5}, RecordDict(), {}),
+    )
+    assert dict(reply.content["node"]) == {"partition-id": 2, "num-partitions": 5}
 
 
 def test_an_answer_of_another_form_than_its_question_asks_for_does_not_leave(question, monkeypatch):
@@ -126,11 +128,3 @@ def test_an_answer_of_another_form_than_its_question_asks_for_does_not_leave(que
     assert asked("counts", content).has_error()
     monkeypatch.setattr("parties.app.answered", shorter)
     assert "votes" in asked("votes", content).error.reason
-
-
-def test_the_roll_call_needs_no_holdings():
-    reply = app(
-        Message(RecordDict(), 1, f"query.{ROLL_CALL}", group_id=""),
-        Context(1, 1, {"partition-id": 2, "num-partitions": 5}, RecordDict(), {}),
-    )
-    assert dict(reply.content["node"]) == {"partition-id": 2, "num-partitions": 5}

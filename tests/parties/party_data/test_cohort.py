@@ -63,16 +63,13 @@ def test_a_party_without_usable_rows_is_refused_unless_that_would_tell_of_a_row(
         _Stuck(3, rows).holdings(3, private_rows=True)  # which gives the rows of party 4
 
 
-def test_features_are_private_and_nothing_has_been_paid_where_nothing_is_said():
-    silent = Cohort("", 0, 1, None)
-    assert (silent.public_features, silent.paid) == (False, False)
-
-
-def test_a_configuration_is_of_a_simulation():
+def test_a_configuration_is_of_a_simulation_and_where_nothing_is_said_features_are_private_and_unpaid():
     """Its user pays for the memory of all parties, and of many behind one node."""
     assert Cohort.from_config({**CONFIG, "public-features": True, "paid": True}) == Cohort(
         "{}", 0, 1, 1, limits=SIMULATED
     )
+    silent = Cohort("", 0, 1, None)
+    assert (silent.public_features, silent.paid) == (False, False)
 
 
 @pytest.mark.parametrize(

@@ -150,12 +150,13 @@ def test_what_one_part_holds_is_not_copied():
     assert np.shares_memory(stacked(Pairs(), [whole], {}).arrays["two"], whole[1]["two"])
 
 
-def test_a_party_of_one_class_is_certain():
+def test_a_party_of_one_class_is_certain_and_votes_take_the_smallest_type():
     group = ConstantGroup(np.array([3, 9]), np.array([2, 0]), 4)
     rows = np.zeros((5, 2))
     np.testing.assert_array_equal(group.votes(rows), [[2] * 5, [0] * 5])
     assert group.gives_probabilities
     np.testing.assert_array_equal(group.probabilities(rows), [[[0, 0, 1, 0]] * 5, [[1, 0, 0, 0]] * 5])
+    assert [vote_type(classes) for classes in (2, 256, 257)] == [np.uint8, np.uint8, np.uint16]
 
 
 def test_a_failing_group_costs_its_own_parties_only():
@@ -169,7 +170,3 @@ def test_a_failing_group_costs_its_own_parties_only():
     results, failures = asked(COHORT, groups, act)
     assert [(parties[0], result) for parties, result in results] == [(1, 10), (3, 30)]
     assert failures == {5: "ValueError: no", 2: "ValueError: no"}
-
-
-def test_votes_take_the_smallest_type_that_holds_the_classes():
-    assert [vote_type(classes) for classes in (2, 256, 257)] == [np.uint8, np.uint8, np.uint16]

@@ -56,16 +56,13 @@ def of(labels, bags=None, persons=None, seed=1, **declared):
     return bags_of(_Cohort(holdings, seed), 0, Bags(**{"count": 1, "classes": 3, **declared}))
 
 
-def test_rows_labels_and_counts_are_those_of_their_bag_and_without_bags_of_the_first():
+def test_rows_labels_and_counts_are_those_of_their_bag_and_of_a_person_the_first_row_counts():
     found = of([0, 1, 2, 1], bags=np.array([1, 0, 1, 1]), count=2)
     assert found.counts.tolist() == [[0, 1, 0], [1, 1, 1]]
     assert [(bag, rows.ravel().tolist()) for bag, rows in found.each()] == [(0, [1]), (1, [0, 2, 3])]
     found = of([0, 2, 2, 1], count=2)
     assert found.sizes.tolist() == [4, 0]
     assert found.counts.tolist() == [[1, 1, 2], [0, 0, 0]]
-
-
-def test_of_a_person_the_first_row_of_each_bag_counts_in_its_first_bags():
     persons = np.array([7, 7, 7, 7, 8, 8])
     bags = np.array([0, 0, 1, 2, 2, 0])
     found = of([0, 1, 2, 0, 1, 2], bags=bags, persons=persons, count=3, rows_per_person=2)
@@ -409,7 +406,7 @@ def test_a_map_that_overflows_on_some_rows_does_not_tell_that_there_are_any(thre
     check_submission(asked, found)
 
 
-def test_rows_that_the_map_cannot_take_add_nothing_to_the_sum():
+def test_rows_that_the_map_cannot_take_add_nothing_to_the_sum_and_those_of_other_columns_are_named():
     steep = Affine(np.zeros(3), np.diag([np.finfo(float).max / 2, 0.0, 0.0]))
     waves = with_fourier(FeatureMap(3, (steep,)), 1.0, 4, seed=1)
     asked = joint(waves, epsilon=1e5, delta=0.1, name="little noise", draws=1)
@@ -419,9 +416,6 @@ def test_rows_that_the_map_cannot_take_add_nothing_to_the_sum():
     taken = rows[np.abs(rows[:, 0]) < 2]
     assert 0 < len(taken) < len(rows)
     np.testing.assert_allclose(means, waves.transform(taken).sum(axis=0) / len(rows), atol=0.02)
-
-
-def test_rows_of_other_columns_are_named():
     waves = with_fourier(FeatureMap(4, (UnitNorm(),)), 1.0, 4, seed=1)
     found = answered(embeddings_cohort(), joint(waves))
     assert "3 columns, the feature map takes 4" in found.failures[0]

@@ -201,12 +201,10 @@ class TestDeployed:
     def asked(self, **known):
         return bags(**{"draws": 1, "seeded": False, **known})
 
-    def test_it_answers_what_has_been_paid_for(self):
+    def test_it_answers_what_has_been_paid_for_where_half_of_the_rows_that_take_part_are_in_bags(self):
         assert cost_of(self.asked(), self.node()).guarantee.epsilon == 1.0
         assert len(answered(self.node(), self.asked()).parties) == 1
-
-    def test_half_of_the_rows_that_take_part_must_be_in_bags(self):
-        """Of fewer rows each is drawn so seldom that hardly any noise is asked for."""
+        # Of fewer rows each is drawn so seldom that hardly any noise is asked for.
         assert answered(self.node(), self.asked(design=BagSums(80, 5, 8, "signs", 4, 0))).failures == {}
         with pytest.raises(InputError, match=r"4.*8.*80"):
             answered(self.node(), self.asked(design=BagSums(80, 4, 8, "signs", 4, 0)))

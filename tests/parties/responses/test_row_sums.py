@@ -75,20 +75,29 @@ def test_noise_is_centred_on_the_sum_and_of_the_scale_that_is_promised(off, ques
     assert errors.std() == pytest.approx(sigma, rel=0.05)
 
 
-def test_a_party_without_rows_and_one_with_too_many_are_left_out_by_public_numbers():
+def test_a_party_without_rows_and_those_with_fewer_or_more_than_declared_are_left_out():
     empty = Cohort(Reference("support.two_class_parties:Parties", {"empty": [0]}).to_json(), 0, 2, 1)
     question = row_moments()
     assert "holds 0 rows, declared are 1 to 67" in answered(empty, question).failures[0]
     small = replace(question, rows=replace(question.rows, most=59))
     assert "holds 60 rows, declared are 1 to 59" in answered(cohort(count=1), small).failures[0]
+    # For more of them summation in double precision is not charged.
+    for least, most, fits in ((60, 100, True), (1, 60, True), (61, 100, False), (1, 50, False)):
+        found = answered(cohort(count=1), replace(moment(), least=least, most=most)).failures
+        assert (found == {}) == fits
+        assert all(f"holds 60 rows, declared are {least} to {most}" in why for why in found.values())
 
 
-def test_a_deployed_party_answers_and_a_share_is_for_simulations_and_has_no_guarantee():
+def test_a_deployed_party_answers_with_public_features_where_it_needs_them_and_a_share_has_no_guarantee():
     assert answered(deployed(public=False), unseeded(row_moments())).guarantee.epsilon == 1.0
     for share in (row_moments(contributors=4), wide(moment("gaussian", contributors=4))):
         assert answered(cohort(count=1), share).guarantee is None
         with pytest.raises(InputError):
             answered(deployed(), unseeded(share))
+    question = unseeded(row_moments(second=False, protect="label"))
+    assert answered(deployed(), question).guarantee.unit == "label"
+    with pytest.raises(InputError, match="public"):
+        answered(deployed(public=False), question)
 
 
 FAR = FeatureMap(3, (Affine(np.zeros(3), np.full(3, 50.0)),))  # behind it most rows are longer than 1
@@ -122,13 +131,6 @@ def test_one_label_moves_the_sum_by_the_width_of_its_range_at_most(factor, seed,
     assert np.linalg.norm(sums[1] - sums[0]) <= 2 * (1 + 1e-6)
 
 
-def test_a_deployed_party_says_sums_of_public_rows_only_where_its_features_are_public():
-    question = unseeded(row_moments(second=False, protect="label"))
-    assert answered(deployed(), question).guarantee.unit == "label"
-    with pytest.raises(InputError, match="public"):
-        answered(deployed(public=False), question)
-
-
 def test_sums_without_noise_are_those_of_the_rows():
     question = wide(moment("off"))
     answer = answered(cohort(count=1), question)
@@ -147,14 +149,6 @@ def test_rows_are_cut_to_the_bound_in_l1_that_the_noise_makes_use_of():
     assert np.abs(cut).sum(axis=1).max() <= 0.5 * (1 + 1e-9)
     sums = answered(cohort(count=1), question).arrays["sums"][0, 0]
     np.testing.assert_allclose(sums, (2 * labels - 1) @ cut, atol=1e-7)
-
-
-def test_a_party_holds_as_few_and_as_many_rows_as_declared():
-    """For more of them summation in double precision is not charged."""
-    for least, most, fits in ((60, 100, True), (1, 60, True), (61, 100, False), (1, 50, False)):
-        found = answered(cohort(count=1), replace(moment(), least=least, most=most)).failures
-        assert (found == {}) == fits
-        assert all(f"holds 60 rows, declared are {least} to {most}" in why for why in found.values())
 
 
 @pytest.mark.parametrize(

@@ -97,9 +97,11 @@ class TestRealLabels:
     def labels(self, *arguments):
         return np.concatenate([labels for _, labels in real_labels(cohort(), 0, self.declared(*arguments))])
 
-    def test_the_ends_of_the_range_are_the_ends(self):
+    def test_the_ends_of_the_range_are_the_ends_and_a_row_that_is_not_finite_counts_as_zeros(self):
         assert set(self.labels(0.0, 1.0)) == {-1.0, 1.0}
         assert set(self.labels(-1.0, 3.0)) == {-0.5, 0.0}
+        [(features, _)] = real_labels(cohort(), 3, LabelledRows(marginals().feature_map, 0.0, 1.0, 67))
+        assert np.isfinite(features).all()
 
     @pytest.mark.parametrize("ends", [(0.1, 0.7), (-1e308, 1e308), (1.0, 1.0 + 2e-16), (-5.0, -4.0)])
     def test_rounding_takes_no_label_beyond_them(self, ends):
@@ -112,10 +114,6 @@ class TestRealLabels:
         assert len(parts) > len(whole) == 1
         for position in (0, 1):
             np.testing.assert_array_equal(np.concatenate([part[position] for part in parts]), whole[0][position])
-
-    def test_a_row_that_is_not_finite_counts_as_zeros(self):
-        [(features, _)] = real_labels(cohort(), 3, LabelledRows(marginals().feature_map, 0.0, 1.0, 67))
-        assert np.isfinite(features).all()
 
 
 def test_missing_cells_are_filled_in_or_make_their_row_zeros_where_rows_are_private():

@@ -127,7 +127,7 @@ def test_a_deployed_party_has_no_individual_score(public, monkeypatch):
         votes.respond_individual(cohort(), IndividualQuestion(make_training(public, trial=55), 3))
 
 
-def test_many_evaluation_rows_are_thinned_out_in_the_proportions_of_the_classes(monkeypatch):
+def test_many_rows_are_thinned_in_the_proportions_of_the_classes_and_a_missing_class_has_no_order(monkeypatch):
     monkeypatch.setattr(votes, "_EVALUATED", 100)
     monkeypatch.setattr(votes, "_chosen", {})
     labels = np.repeat([1, 0], [700, 300])
@@ -135,6 +135,12 @@ def test_many_evaluation_rows_are_thinned_out_in_the_proportions_of_the_classes(
     rows, kept = votes._evaluated(cohort())
     assert np.bincount(kept).tolist() == [30, 70]
     np.testing.assert_array_equal(rows[:, 0], np.concatenate([np.arange(700, 1000, 10), np.arange(0, 700, 10)]))
+    monkeypatch.setattr(votes, "_ORDERED", 3)
+    rows = np.linspace(0, 1, 12)[:, None]
+    whole = votes.Evaluation(rows, np.repeat([0, 1], 6), np.array([6, 12]))
+    assert whole.scores(TwoClasses())["auc"] == pytest.approx([1, 0])
+    one = votes.Evaluation(rows, np.zeros(12, dtype=int), np.array([12, 12]))
+    assert one.scores(TwoClasses())["auc"] == pytest.approx([0.5, 0.5])
 
 
 class TwoClasses(Group):
@@ -159,15 +165,6 @@ def test_two_classes_are_also_scored_by_their_order(monkeypatch, block):
     assert evaluation.scores(TwoClasses())["auc"] == pytest.approx([5 / 6, 1 / 6])
     monkeypatch.setattr(TwoClasses, "gives_probabilities", False)
     assert evaluation.scores(TwoClasses())["auc"] == pytest.approx([(2 / 3 + 1 / 2) / 2, (1 / 3 + 1 / 2) / 2])
-
-
-def test_many_rows_are_thinned_evenly_and_a_missing_class_has_no_order(monkeypatch):
-    monkeypatch.setattr(votes, "_ORDERED", 3)
-    rows = np.linspace(0, 1, 12)[:, None]
-    whole = votes.Evaluation(rows, np.repeat([0, 1], 6), np.array([6, 12]))
-    assert whole.scores(TwoClasses())["auc"] == pytest.approx([1, 0])
-    one = votes.Evaluation(rows, np.zeros(12, dtype=int), np.array([12, 12]))
-    assert one.scores(TwoClasses())["auc"] == pytest.approx([0.5, 0.5])
 
 
 def question(public, classifier=LOGISTIC, trial=0):

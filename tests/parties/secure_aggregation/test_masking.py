@@ -88,13 +88,10 @@ def test_keys_with_false_signatures_are_no_neighbours() -> None:
     refused(world, SHARES, swapped.packed(), "0 keys of neighbours")
 
 
-def test_a_stranger_as_neighbour_ends_the_sum() -> None:
+def test_a_stranger_as_neighbour_ends_the_sum_and_keys_that_give_nothing_secret_are_left_out() -> None:
     world = after(KEYS)
     refused(world, SHARES, keys_to_me(world, but=0, extra=ME).packed(), "names a stranger")
     refused(world, SHARES, keys_to_me(world).packed(), "this sum is over")
-
-
-def test_keys_that_give_nothing_secret_are_left_out() -> None:
     world = after(KEYS)
     table = keys_to_me(world)
     bad = Keys(bytes(KEY), bytes(KEY))
@@ -147,7 +144,7 @@ def test_a_living_neighbour_whose_letter_was_kept_back_is_not_signed_for() -> No
     refused(world, AGREE, world.living(ME, world.live()), "whose shares it kept back")
 
 
-def test_too_few_signatures_or_those_of_another_list() -> None:
+def test_too_few_signatures_those_of_another_list_and_ones_own_are_refused() -> None:
     world = after(MASKED)
     signed = world.agree([number for number in range(11) if number != 3], world.live(but=[3]))
     assert len(signed) == 10
@@ -157,9 +154,6 @@ def test_too_few_signatures_or_those_of_another_list() -> None:
     world.agree([ME], world.live())
     other = world.agree([number for number in range(11) if number not in (3, ME)], world.live(but=[3]))
     refused(world, UNMASK, world.signatures(ME, other), "0 signatures of neighbours")
-
-
-def test_a_partys_own_signature_is_none_of_a_neighbour() -> None:
     world = after(MASKED)
     signed = world.agree(range(11), world.live())
     own = [ME, *(number for number in range(11) if number != ME)][:7]
@@ -167,16 +161,13 @@ def test_a_partys_own_signature_is_none_of_a_neighbour() -> None:
     refused(world, UNMASK, question, "names a stranger")
 
 
-def test_of_each_neighbour_one_kind_of_share() -> None:
+def test_of_each_neighbour_one_kind_of_share_and_none_where_its_receipt_is_false_or_names_others() -> None:
     world = after(MASKED)
     signed = world.agree([number for number in range(11) if number != 3], world.live(but=[3]))
     table = Table.read(world.ask(UNMASK, ME, world.signatures(ME, signed)), 37, world.plan)
     assert dict(zip(table.numbers.tolist(), table.cells[:, 0].tolist(), strict=True)) == {
         number: int(number == 3) for number in range(11) if number != ME
     }
-
-
-def test_no_share_of_a_neighbour_whose_receipt_is_false_or_names_others() -> None:
     world = after(MASKED)
     forged = bytearray(world.living(ME, world.live()))
     forged[2 + 4] ^= 1  # the first receipt's bits

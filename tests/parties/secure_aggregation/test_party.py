@@ -85,7 +85,7 @@ def test_a_party_killed_before_every_answer_is_counted_and_says_the_same(tmp_pat
     assert (record.root, record.ended) == (b"", True)
 
 
-def test_who_cannot_pay_sends_nothing() -> None:
+def test_who_cannot_pay_sends_nothing_and_who_leaves_keeps_no_secret() -> None:
     world = five()
 
     def refuse(plan) -> None:
@@ -98,6 +98,12 @@ def test_who_cannot_pay_sends_nothing() -> None:
     with pytest.raises(BudgetExceededError):
         world.parties[ME].answer(world.plan.digest, MASKED, world.letters_to(ME, [0, 2, 3, 4]))
     refused(world, MASKED, world.letters_to(ME, [0, 2, 3, 4]))
+    world = five()
+    world.honestly(SHARES)
+    world.parties[ME].leave(world.plan.digest)
+    assert world.parties[ME]._memory.load(world.plan.digest).root == b""
+    assert not world.parties[ME]._running
+    world.parties[ME].leave(bytes(32))  # of a sum that it does not know
 
 
 @pytest.mark.parametrize("query", [AGREE, UNMASK, KEYS + 9])
@@ -109,16 +115,13 @@ def test_queries_out_of_order_end_the_sum(query: int) -> None:
     assert world.ask(KEYS, ME, world.plan.packed()) is None
 
 
-def test_a_query_that_is_left_out_or_asked_in_other_words_is_told_so() -> None:
+def test_queries_that_are_left_out_in_other_words_or_for_others_are_told_so() -> None:
     world = five()
     world.honestly(SHARES)
     refused(world, AGREE, world.letters_to(ME, [0, 2, 3, 4]))  # what query 2 takes, and is paid for
     world = five()
     world.honestly(MASKED)
     refused(world, MASKED, world.letters_to(ME, [0, 2, 3]))
-
-
-def test_the_third_query_is_not_asked_of_who_trusts_the_server() -> None:
     world = five("semi_honest")
     world.honestly(MASKED)
     assert world.ask(AGREE, ME, world.living(ME, world.live())) is None
@@ -135,15 +138,6 @@ def test_a_plan_must_be_the_one_of_its_digest_and_a_part_of_its_numbers() -> Non
             world.parties[ME].answer(plan.digest, KEYS, plan.packed())
     world = five(contribute=lambda number, plan: np.ones(4, dtype=np.uint64))
     refused(world, KEYS, world.plan.packed(), "3")
-
-
-def test_who_leaves_keeps_no_secret() -> None:
-    world = five()
-    world.honestly(SHARES)
-    world.parties[ME].leave(world.plan.digest)
-    assert world.parties[ME]._memory.load(world.plan.digest).root == b""
-    assert not world.parties[ME]._running
-    world.parties[ME].leave(bytes(32))  # of a sum that it does not know
 
 
 HELD, ROSTER = enrolled(5)
@@ -284,11 +278,22 @@ def test_the_second_server_finds_the_mask_and_the_party_keeps_nothing(tmp_path) 
     assert FolderMemory(tmp_path).load(PLAN.digest).root == b""
 
 
-def test_every_sum_has_a_fresh_mask() -> None:
+def test_every_sum_has_a_fresh_mask_and_a_second_server_whose_key_gives_nothing_secret_gets_nothing() -> None:
     one = party(ProcessMemory())
     other = replace(PLAN, nonce="22" * 16)
     vectors = [Uploaded.read(one.answer(plan.packed()), plan).vector for plan in (PLAN, other)]
     assert (vectors[0] != vectors[1]).all()
+    terms, plan = SumTerms(ROSTER, TrustTerms(len(ROSTER), servers="two"), bytes(32)), replace(PLAN, second="00" * 32)
+    with pytest.raises(InputError):
+        UploadingParty(1, HELD[1], terms, ProcessMemory(), lambda plan: PART).answer(plan.packed())
+
+    def refuse(plan) -> None:
+        raise BudgetExceededError("too much")
+
+    memory = ProcessMemory()
+    with pytest.raises(BudgetExceededError):
+        party(memory, refuse).answer(PLAN.packed())
+    assert memory.load(PLAN.digest) is None
 
 
 def test_what_a_sum_with_one_server_keeps_is_not_sent() -> None:
@@ -300,22 +305,6 @@ def test_what_a_sum_with_one_server_keeps_is_not_sent() -> None:
     assert memory.load(plan.digest).vector == PART.tobytes()
     with pytest.raises(InputError):
         party(memory).answer(plan.packed())
-
-
-def test_who_cannot_pay_sends_nothing_uploading() -> None:
-    def refuse(plan) -> None:
-        raise BudgetExceededError("too much")
-
-    memory = ProcessMemory()
-    with pytest.raises(BudgetExceededError):
-        party(memory, refuse).answer(PLAN.packed())
-    assert memory.load(PLAN.digest) is None
-
-
-def test_a_second_server_whose_key_gives_nothing_secret_gets_nothing() -> None:
-    terms, plan = SumTerms(ROSTER, TrustTerms(len(ROSTER), servers="two"), bytes(32)), replace(PLAN, second="00" * 32)
-    with pytest.raises(InputError):
-        UploadingParty(1, HELD[1], terms, ProcessMemory(), lambda plan: PART).answer(plan.packed())
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,10 @@ def test_paths_are_those_of_the_folder_and_all_else_has_a_default(load, tmp_path
     for size, exponent in (("3072MiB", 20), ("3145728KiB", 10), ("3 GiB", 30)):
         assert load(changed('"2GiB"', f'"{size}"')).limits.memory == 3 * 2**30 == int(size[:-3]) * 2**exponent
     assert load(changed('key = "key"', 'key = "/keys/one"\nroot = "ca.crt"')).connection.root == tmp_path / "ca.crt"
+    query = 'query = "select 1"\nurl = "sqlite:///x.db"'
+    assert load(changed('file = "p.csv"', query)).data.url == f"sqlite:///{tmp_path}/x.db"
+    absolute = query.replace("x.db", "/var/x.db")
+    assert load(changed('file = "p.csv"', absolute)).data.url == "sqlite:////var/x.db"
 
 
 def test_accounts_are_those_of_the_file(load):
@@ -84,13 +88,6 @@ def test_accounts_are_those_of_the_file(load):
     assert not found.features_are_public
     assert load().allowances.trusted is None
     assert load(GOOD + trusted).allowances.trusted_answers == 1
-
-
-def test_a_query_takes_the_place_of_a_file(load, tmp_path):
-    query = 'query = "select 1"\nurl = "sqlite:///x.db"'
-    assert load(changed('file = "p.csv"', query)).data.url == f"sqlite:///{tmp_path}/x.db"
-    absolute = query.replace("x.db", "/var/x.db")
-    assert load(changed('file = "p.csv"', absolute)).data.url == "sqlite:////var/x.db"
 
 
 @pytest.mark.parametrize(
@@ -177,15 +174,12 @@ def test_nothing_of_a_simulation_can_be_written(load, key, section):
         load(text)
 
 
-def test_what_is_wrong_is_told_at_once_and_nothing_twice(load):
+def test_what_is_wrong_is_told_at_once_and_nothing_twice_and_others_must_not_read_the_file(load, tmp_path):
     text = changed("epsilon = 2", "epsilonn = 2").replace('state = "state"', "seed = 1").replace("a" * 64, "a")
     with pytest.raises(InputError) as refused:
         load(text)
     keys = [line.partition("'")[2].partition("'")[0] for line in str(refused.value).splitlines()]
     assert keys == ["state", "policy.aggregators.0", "allowance.label.epsilon", "allowance.label.epsilonn", "seed"]
-
-
-def test_a_folder_is_none_and_others_must_not_read_the_file(load, tmp_path):
     with pytest.raises(InputError, match=r"site\.toml"):
         Settings.load(tmp_path)
     with pytest.raises(InputError, match=rf"chmod.*600.*{tmp_path}/site\.toml"):

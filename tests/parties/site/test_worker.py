@@ -66,29 +66,20 @@ def test_where_rows_cannot_be_read_noise_leaves_as_from_blank_ones(kind, caplog)
     assert "the rows of this site could not be read" in caplog.text
 
 
-def test_answers_without_noise_tell_that_they_failed():
+def test_noiseless_answers_tell_that_they_failed_readable_rows_are_not_replaced_and_no_answer_leaves(monkeypatch):
     assert worker._submission(QUESTIONS["votes"], site("Texts")).failures == {4: "the party could not answer"}
-
-
-def test_what_is_no_answer_leaves_in_no_case(monkeypatch):
-    question = QUESTIONS["counts"]
-    short = replace(answered(site("Numbers"), question), arrays={})
-    monkeypatch.setattr(worker, "answered", lambda cohort, question: short)
-    with pytest.raises(InputError):
-        worker._submission(question, site("Numbers"))
-
-
-def test_rows_that_can_be_read_are_not_replaced(monkeypatch):
-    monkeypatch.setattr(worker, "Blank", None)
-    assert worker._submission(QUESTIONS["mean_operator"], site("Numbers")).failures == {}
-
-
-def test_blank_rows_are_as_many_in_the_same_bags():
     blank = Blank(Reference(f"{__name__}:Texts").to_json()).holdings(4)
     assert blank.party == 4
     assert blank.rows.tolist() == [[0.0] * 3] * 40
     assert blank.labels.tolist() == [0] * 40
     assert blank.bags.sum() == 20
+    monkeypatch.setattr(worker, "Blank", None)
+    assert worker._submission(QUESTIONS["mean_operator"], site("Numbers")).failures == {}
+    question = QUESTIONS["counts"]
+    short = replace(answered(site("Numbers"), question), arrays={})
+    monkeypatch.setattr(worker, "answered", lambda cohort, question: short)
+    with pytest.raises(InputError):
+        worker._submission(question, site("Numbers"))
 
 
 @pytest.mark.parametrize("kind", QUESTIONS)

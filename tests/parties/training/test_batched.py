@@ -244,7 +244,7 @@ def test_regular_parties_need_no_single_solver(monkeypatch):
         fit_many(rows / np.linalg.norm(rows, axis=1, keepdims=True), labels, counts, classes, 1e-6, 1e-11)
 
 
-def test_tiles_are_bounded_and_hold_every_party_once():
+def test_tiles_are_bounded_hold_every_party_once_and_share_row_counts_within_a_quarter():
     rng = np.random.default_rng(8)
     counts = rng.integers(1, 400, 3000)
     rows, labels = np.ones((counts.sum(), 2)), np.zeros(counts.sum(), int)
@@ -258,9 +258,6 @@ def test_tiles_are_bounded_and_hold_every_party_once():
         np.testing.assert_array_equal(tile.rows.any(axis=2).sum(axis=1), tile.counts)
         np.testing.assert_array_equal(tile.members.sum(axis=(1, 2)), tile.counts)
     np.testing.assert_array_equal(np.sort(np.concatenate(seen)), np.arange(3000))
-
-
-def test_row_counts_share_tiles_within_a_quarter():
     counts = np.arange(1, 5000)
     shared = batched._shared_lengths(counts)
     np.testing.assert_array_equal(shared[:8], counts[:8])
@@ -269,14 +266,7 @@ def test_row_counts_share_tiles_within_a_quarter():
     np.testing.assert_array_equal(batched._shared_lengths(shared), shared)
 
 
-def test_no_parties():
-    nothing = np.empty(0, dtype=int)
-    assert fit_many(np.empty((0, 3)), nothing, nothing, 2, 0.1, 1e-8).shape == (0, 3)
-    assert fit_many(np.empty((0, 3)), nothing, nothing, 4, 0.1, 1e-8).shape == (0, 4, 3)
-    assert attainable_tolerances(1e-8, np.empty((0, 3)), nothing, 0.1).shape == (0,)
-
-
-def test_attainable_tolerances_are_those_of_each_party():
+def test_attainable_tolerances_are_those_of_each_party_also_of_none():
     rng = np.random.default_rng(9)
     counts = np.array([1, 4, 2])
     rows = rng.normal(size=(7, 3)) * np.array([1.0, 1e6, 1e6, 1, 1, 1, 1])[:, None]
@@ -284,6 +274,10 @@ def test_attainable_tolerances_are_those_of_each_party():
     parts = np.split(rows, np.cumsum(counts)[:-1])
     np.testing.assert_allclose(found, [attainable_tolerance(1e-10, part, 1e-4) for part in parts], rtol=1e-12)
     assert found[0] == 1e-10 < found[1]
+    nothing = np.empty(0, dtype=int)
+    assert fit_many(np.empty((0, 3)), nothing, nothing, 2, 0.1, 1e-8).shape == (0, 3)
+    assert fit_many(np.empty((0, 3)), nothing, nothing, 4, 0.1, 1e-8).shape == (0, 4, 3)
+    assert attainable_tolerances(1e-8, np.empty((0, 3)), nothing, 0.1).shape == (0,)
 
 
 @pytest.mark.parametrize(

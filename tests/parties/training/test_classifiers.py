@@ -158,14 +158,7 @@ def test_a_classifier_without_probabilities_says_so(name):
         group(name).probabilities(draw(2, 5)[0])
 
 
-def test_probabilities_out_of_form_are_refused(monkeypatch):
-    found = group("GaussianNB")
-    monkeypatch.setattr(type(found.estimator), "predict_proba", lambda self, rows: np.ones((3, 2)))
-    with pytest.raises(InputError, match="3"):
-        found.probabilities(draw(2, 3)[0])
-
-
-def test_equal_generators_give_equal_forests():
+def test_equal_generators_give_equal_forests_and_probabilities_out_of_form_are_refused(monkeypatch):
     rows, labels = draw(1, 40)
     forest = {"name": "RandomForestClassifier", "parameters": {"n_estimators": 3}}
     votes = [
@@ -173,3 +166,7 @@ def test_equal_generators_give_equal_forests():
     ]
     np.testing.assert_array_equal(votes[0], votes[1])
     assert (votes[0] != votes[2]).any()
+    found = group("GaussianNB")
+    monkeypatch.setattr(type(found.estimator), "predict_proba", lambda self, rows: np.ones((3, 2)))
+    with pytest.raises(InputError, match="3"):
+        found.probabilities(draw(2, 3)[0])

@@ -62,16 +62,7 @@ def test_answers_are_the_same_bits_in_every_cohort(size):
             assert all(one.tobytes() == whole[party].tobytes() for party, one in part.items())
 
 
-def test_answers_do_not_depend_on_blocks_of_rows():
-    fresh = draw(7, 3000)[0]
-    for group in train(holdings(40)):
-        pieces = np.split(fresh, [1, 1000, 1001])
-        np.testing.assert_array_equal(np.concatenate([group.votes(p) for p in pieces], axis=1), group.votes(fresh))
-        blocks = [group.probabilities(piece) for piece in pieces]
-        np.testing.assert_array_equal(np.concatenate(blocks, axis=1), group.probabilities(fresh))
-
-
-def test_probabilities_are_the_softmax_over_the_seen_classes():
+def test_probabilities_are_the_softmax_over_the_seen_classes_in_any_blocks_of_rows():
     fresh = draw(7, 200)[0]
     for group in train(holdings(40), classes=5):
         given = group.probabilities(fresh)
@@ -85,6 +76,12 @@ def test_probabilities_are_the_softmax_over_the_seen_classes():
             scores = np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
             np.testing.assert_allclose(given[party][:, seen], softmax(scores, axis=1), atol=1e-12)
             assert not np.delete(given[party], seen, axis=1).any()
+    fresh = draw(7, 3000)[0]
+    for group in train(holdings(40)):
+        pieces = np.split(fresh, [1, 1000, 1001])
+        np.testing.assert_array_equal(np.concatenate([group.votes(p) for p in pieces], axis=1), group.votes(fresh))
+        blocks = [group.probabilities(piece) for piece in pieces]
+        np.testing.assert_array_equal(np.concatenate(blocks, axis=1), group.probabilities(fresh))
 
 
 def test_when_training_together_fails_only_the_culprit_is_lost(monkeypatch):
@@ -251,22 +248,16 @@ def test_rows_of_any_size_are_served(rng, scale, planes):
     np.testing.assert_array_equal(cast(weights, seen, mixed), defined(weights, seen, mixed))
 
 
-def test_parties_without_any_weight_vote_for_their_first_class(rng):
+def test_parties_without_weights_many_classes_and_norms_are_served_exactly(rng):
     seen, rows = labels(rng, 4, 3), rng.normal(size=(20, 5))
     first = np.repeat(seen[:, :1], 20, axis=1)
     np.testing.assert_array_equal(cast(np.zeros((4, 3, 5)), seen, rows), first)
     np.testing.assert_array_equal(cast(np.zeros((4, 1, 5)), seen[:, :2], rows), first)
-
-
-def test_more_classes_than_a_byte_holds(rng):
     weights, rows = rng.normal(size=(3, 300, 4)), rng.normal(size=(50, 4))
     seen = np.tile(np.arange(0, 600, 2), (3, 1))
     out = np.empty((3, 50), dtype=np.uint16)
     linear.votes(weights, seen, rows, out)
     np.testing.assert_array_equal(out, 2 * np.einsum("pkd,nd->pnk", weights, rows).argmax(axis=2))
-
-
-def test_normalising_is_exact_and_undone_by_the_exponents(rng):
     weights = rng.normal(size=(6, 2, 5)) * 10.0 ** np.arange(-150, 150, 50)[:, None, None]
     quotients, exponents = linear.normalised(weights)
     np.testing.assert_array_equal(np.ldexp(quotients, exponents[:, None, None]), weights)

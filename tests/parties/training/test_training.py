@@ -71,19 +71,13 @@ def test_a_partys_member_and_votes_do_not_depend_on_its_cohort(public, training,
             np.testing.assert_array_equal(one, expected[party])
 
 
-def test_members_are_drawn_by_their_weights(training):
+def test_members_are_drawn_by_their_weights_anew_in_other_trials_and_kept_without_a_seed(training):
     heavy = replace(training, classifier=mixture([LOGISTIC, TREE], [30.0, 10.0]))
     counts = Counter(kinds(trained(cohort(0, 400), heavy)).values())
     share = counts["logistic"] / counts.total()
     assert abs(share - 0.75) < 4 * np.sqrt(0.75 * 0.25 / counts.total())
-
-
-def test_other_trials_draw_other_members(training):
     first, second = (kinds(trained(cohort(0, 40), replace(training, trial=trial))) for trial in (0, 1))
     assert first != second
-
-
-def test_without_a_seed_a_party_keeps_its_member(training):
     first = kinds(trained(cohort(0, 40, seed=None), training))
     assert first == kinds(trained(cohort(0, 40, seed=None, small=[]), training))
 
@@ -97,16 +91,13 @@ def test_a_mixture_with_one_member_is_that_member(public, training):
             np.testing.assert_array_equal(one, mixed[party])
 
 
-def test_a_failing_member_costs_the_parties_that_drew_it(training):
+def test_a_failing_member_costs_the_parties_that_drew_it_and_only_the_latest_cohort_is_kept(training):
     broken = {"name": "SVC", "parameters": {"kernel": "none"}}
     outcome = trained(cohort(0, 30), replace(training, classifier=mixture([LOGISTIC, broken], [1, 1])))
     served = sorted(party for group in outcome.groups for party in group.parties.tolist())
     assert sorted([*served, *outcome.failures]) == list(range(30))
     assert all("kernel" in reason for reason in outcome.failures.values())
     assert 0 < len(outcome.failures) < 30
-
-
-def test_only_the_latest_cohort_is_kept(training):
     first = trained(cohort(0, 3), training)
     assert trained(cohort(0, 3), training) is first
     trained(cohort(3, 3), training)
@@ -244,7 +235,12 @@ def test_other_types_of_numbers_load_to_the_same_bits_and_change_nothing_for_the
     assert rows_of(found) == rows_of(whole)
 
 
-def test_a_provider_that_mixes_up_parties_is_refused(monkeypatch):
+def test_nobody_is_loaded_where_everybody_fails_and_a_provider_that_mixes_up_parties_is_refused(monkeypatch):
+    found, failures = loaded(monkeypatch, Parties(broken=range(6)))
+    assert sorted(failures) == list(range(6))
+    assert found.rows.shape == (0, 3)
+    assert list(found.each()) == []
+
     class Confused(Parties):
         def holdings(self, party):
             return super().holdings(party + (party == 3))
@@ -252,13 +248,6 @@ def test_a_provider_that_mixes_up_parties_is_refused(monkeypatch):
     _, failures = loaded(monkeypatch, Confused())
     assert list(failures) == [3]
     assert "rows of party 4" in failures[3]
-
-
-def test_nobody_is_loaded_where_everybody_fails(monkeypatch):
-    found, failures = loaded(monkeypatch, Parties(broken=range(6)))
-    assert sorted(failures) == list(range(6))
-    assert found.rows.shape == (0, 3)
-    assert list(found.each()) == []
 
 
 def test_missing_cells_are_data_behind_a_map_that_imputes(monkeypatch):

@@ -1,0 +1,445 @@
+"""Audits of mechanisms by themselves: published ones and broken twins are refuted on the worst pair.
+
+That claims stand, and that half of the noise does not, is audited with the parties' own code: `test_audits` and
+`test_label_party_audits`.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.exact_losses import published_loss
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Unit
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.audits import audit
+from federation.mechanisms.counts.calibration import published_release, sigma_for_counts, true_delta
+from federation.mechanisms.counts.dirichlet import calibrate_floor
+from federation.mechanisms.labels.calibration import calibrate as calibrate_labels
+from federation.mechanisms.labels.mechanism import LabelRange
+from federation.mechanisms.labels.shaped_gaussian import calibrate as calibrate_sums
+from federation.mechanisms.labels.shaped_gaussian import fit_shape
+from federation.mechanisms.marginals.noise import calibrate as calibrate_marginals
+from federation.mechanisms.marginals.published import PublishedRates
+from federation.mechanisms.noise import l2_gamma
+from federation.mechanisms.sums.row_sums import calibrate_row_sums
+from federation.numerics.binning import Bins
+
+RUNS = 200_000
+RANGE = (0.0, 4.0)
+ENDS = np.array(RANGE)  # the worst pair
+EPSILON, DELTA = 1.0, 0.01
+PRIOR = [0.3, 0.2, 0.2, 0.3]
+
+
+def mechanism_of(noise, **others):
+    arguments = {"epsilon": EPSILON, "delta": DELTA, "label_range": RANGE, "outside": "clip", "debiased": True}
+    if noise == "bins":
+        arguments["prior"] = PRIOR
+    return calibrate_labels(noise, **(arguments | others))
+
+
+def judged(samplers, claimed, delta, statistic=lambda released: released):
+    return audit(*samplers, statistic, epsilon=claimed, delta=delta, runs=RUNS, confidence=0.999)
+
+
+def of_labels(release, noise, ends=ENDS):
+    return [
+        lambda n, side=side, label=label: release(np.full(n, label), NoiseBits(1, f"audit {noise}", side))
+        for side, label in enumerate(ends)
+    ]
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_labels_that_are_not_clipped_are_refuted(noise):
+    """Three times the range, for the noise of one."""
+    mechanism = mechanism_of(noise)
+
+    def unclipped(labels, bits):
+        return labels + mechanism.release(np.full(len(labels), 2.0), bits) - 2.0
+
+    far = np.array([-4.0, 8.0])
+    assert not judged(of_labels(unclipped, noise, far), EPSILON, mechanism.delta).passed
+    assert judged(of_labels(mechanism.release, noise, far), EPSILON, mechanism.delta).passed
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_noise_for_half_the_range_is_refuted(noise):
+    """As if a label moved from the middle at most: add or remove, not replace."""
+    mechanism = mechanism_of(noise, label_range=(0.0, 2.0))
+
+    def mistaken(labels, bits):
+        return labels + mechanism.release(np.full(len(labels), 1.0), bits) - 1.0
+
+    assert not judged(of_labels(mistaken, noise), EPSILON, mechanism.delta).passed
+
+
+def test_one_bit_of_a_rounded_label_without_response_is_refuted():
+    def rounded(labels, bits):
+        return (labels > bits.words(len(labels)) * 2.0**-64 * 4.0).astype(float)
+
+    assert not judged(of_labels(rounded, "one_bit"), EPSILON, 0.0).passed
+
+
+def test_a_table_with_one_output_that_tells_too_much_is_refuted():
+    """Half of all weight of the low end's row goes to its likeliest output: nobody would answer by such a table."""
+    mechanism = mechanism_of("unbiased")
+    first = mechanism.weights[0]
+    loud = [weight // 2 for weight in first]
+    loud[int(np.argmax(first))] += sum(first) - sum(loud)
+    table = (tuple(loud), *mechanism.weights[1:])
+    with pytest.raises(InputError, match=r"epsilon.*1"):
+        replace(mechanism, weights=table)
+    unchecked = copy.copy(mechanism)
+    object.__setattr__(unchecked, "weights", table)
+    ends = np.array([[mechanism.labels.low], [mechanism.labels.high]])
+    assert not audit(
+        *of_labels(unchecked.release, "loud"),
+        lambda labels: mechanism.log_ratio(labels[:, None], *ends),
+        epsilon=EPSILON,
+        runs=RUNS,
+        confidence=0.999,
+    ).passed
+
+
+def test_bins_from_a_histogram_that_is_not_private_are_refuted():
+    """One label in an empty corner makes a bin of its own appear: whatever is answered, its bin's value tells."""
+    rest = np.concatenate([np.zeros(20), np.full(20, 1.0)])
+    mechanism = calibrate_labels("estimated_bins", epsilon=EPSILON, delta=0.0, label_range=RANGE, points=4)
+    values = {}
+    for side, label in enumerate(ENDS):
+        labels = np.append(rest, label)
+        counts = np.bincount(LabelRange(*RANGE).positions(labels, 3), minlength=4)
+        values[side] = mechanism.answers(counts / counts.sum())
+
+    def exposed(side):
+        return lambda n: values[side].release(np.full(n, ENDS[side]), NoiseBits(1, "exposed", side))
+
+    assert not judged([exposed(0), exposed(1)], EPSILON, 0.0).passed
+
+
+@pytest.mark.slow
+def test_bins_from_a_private_histogram_stand():
+    """Two labels, of which one changes: the prior and both answers are what is seen."""
+    mechanism = calibrate_labels("estimated_bins", epsilon=EPSILON, delta=0.0, label_range=RANGE, points=3, share=0.5)
+
+    def released(side):
+        def sample(n):
+            bits = NoiseBits(1, "histogram", side)
+            labels = np.array([0.0, ENDS[side]])
+            return np.array([mechanism.release(labels, bits)[1] for _ in range(n)])
+
+        return sample
+
+    result = audit(released(0), released(1), lambda values: values, epsilon=EPSILON, runs=1500, confidence=0.999)
+    assert 0 < result.lower_bound <= EPSILON
+
+
+SUMS_ROWS = np.column_stack([np.array([0.3, -1.0, 2.5, 0.1, 1.4]), np.ones(5)])
+
+
+def sums_pair(mechanism):
+    """Neighbours in the label of a row that touches the ellipsoid, and the log likelihood ratio of their sums."""
+    transform = mechanism.shape.transform
+    inside = SUMS_ROWS @ transform
+    worst = int(np.argmax(np.linalg.norm(inside, axis=1)))
+    labels = np.full((2, 5), 1.0)
+    labels[:, worst] = RANGE
+    centres = labels @ inside
+
+    def ratio(released):
+        seen = released @ transform
+        distances = [np.linalg.norm(seen - centre, axis=1) for centre in centres]
+        if mechanism.additive.name == "discrete_gaussian":
+            return np.square(distances[1]) - np.square(distances[0])
+        return distances[1] - distances[0]
+
+    return labels, ratio
+
+
+def sums_of(noise, shape, width=4.0):
+    """Calibrated for labels of this width, released for those of the full range."""
+    claim = {"epsilon": EPSILON, "delta": DELTA if noise == "gaussian" else 0.0}
+    mechanism = calibrate_sums(fit_shape(SUMS_ROWS, shape), noise, rows=5, labels=LabelRange(0.0, width), **claim)
+    return replace(mechanism, labels=LabelRange(*RANGE))
+
+
+def audited_sums(mechanism, name):
+    labels, ratio = sums_pair(mechanism)
+    samplers = [
+        lambda n, side=side: mechanism.release(SUMS_ROWS, labels[side], NoiseBits(1, name, side), n) for side in (0, 1)
+    ]
+    return judged(samplers, EPSILON, mechanism.delta, ratio)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "pure"])
+@pytest.mark.parametrize("shape", ["optimal", "whitened", "isotropic"])
+def test_label_sums_are_as_private_as_claimed_and_hardly_more(noise, shape):
+    assert EPSILON / 2 < audited_sums(sums_of(noise, shape), f"{noise} {shape}").lower_bound <= EPSILON
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "pure"])
+@pytest.mark.parametrize("shape", ["optimal", "whitened", "isotropic"])
+def test_label_sums_with_noise_for_labels_from_the_middle_are_refuted(noise, shape):
+    assert not audited_sums(sums_of(noise, shape, width=2.0), f"{noise} {shape}").passed
+
+
+def test_label_sums_with_noise_in_a_shape_that_a_row_sticks_out_of_are_refuted(monkeypatch):
+    """Shaped by all rows but the longest, and nobody looked."""
+    longest = int(np.argmax(np.abs(SUMS_ROWS[:, 0])))
+    shape = fit_shape(np.delete(SUMS_ROWS, longest, axis=0), moments=SUMS_ROWS.T @ SUMS_ROWS)
+    mechanism = replace(sums_of("gaussian", "optimal"), shape=shape)
+    with pytest.raises(InputError, match="some"):
+        audited_sums(mechanism, "sticks out")
+    monkeypatch.setattr("federation.mechanisms.labels.shaped_gaussian._LONGER", 100.0)
+    assert not audited_sums(mechanism, "sticks out").passed
+
+
+MARGINAL_RUNS = 60_000
+FEATURES, QUERIES = 3, 2
+ADDED, REPLACED = (Unit.ROW, Adjacency.ADD_REMOVE), (Unit.ROW, Adjacency.REPLACE)
+
+BINS = Bins(np.zeros(FEATURES), np.full(FEATURES, 2))
+ROWS = np.array([[-1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [1.0, 1.0, -1.0]])
+LABELS = np.array([0, 1, 1])
+PREDICTIONS = (lambda rows: np.ones(len(rows), int), lambda rows: (rows[:, 0] > 0).astype(int))  # of the two queries
+
+
+def answers(rows, labels):
+    """Errors and corrects in every bin, of both queries: (Q, 2, K) int64."""
+    codes = BINS.codes(rows)
+    counts = np.zeros((QUERIES, 2, BINS.total), dtype=np.int64)
+    for query, predict in enumerate(PREDICTIONS):
+        for row, label, predicted in zip(codes, labels, predict(rows), strict=True):
+            counts[query, int(label == predicted), row] += 1
+    return counts
+
+
+def marginals_pair(unit):
+    """Answers about neighbours."""
+    before = answers(ROWS, LABELS)
+    if unit == ADDED:
+        return before, answers(ROWS[1:], LABELS[1:])
+    flipped, others = LABELS.copy(), ROWS.copy()
+    flipped[0], others[0] = 1 - flipped[0], -others[0]
+    return before, answers(others, flipped)
+
+
+def noise_of(kind, unit, features):
+    claim = {"epsilon": EPSILON, "delta": DELTA if kind == "gaussian" else 0.0}
+    return calibrate_marginals(kind, features=features, queries=QUERIES, unit=unit[0], adjacency=unit[1], **claim)
+
+
+def log_ratio(kind, pair):
+    """The log likelihood ratio of noisy answers, up to a factor."""
+    power = 1 if kind == "pure" else 2
+    axes = tuple(range(1, 1 + pair[0].ndim))
+    return lambda seen: sum(
+        sign * (np.abs(seen - side) ** power).sum(axis=axes, dtype=float)
+        for sign, side in zip((-1, 1), pair, strict=True)
+    )
+
+
+def audited_marginals(kind, pair, release, claimed=EPSILON, statistic=None, runs=MARGINAL_RUNS):
+    """The audit of `release(answers, bits)` on both sides of a pair."""
+
+    def sampler(side):
+        return lambda n: release(np.broadcast_to(pair[side], (n, *pair[side].shape)), NoiseBits(7, "marginals", side))
+
+    delta = DELTA if kind == "gaussian" else 0.0
+    ratio = statistic or log_ratio(kind, pair)
+    return audit(sampler(0), sampler(1), ratio, epsilon=claimed, delta=delta, runs=runs, confidence=0.999)
+
+
+@pytest.mark.parametrize("kind", ["pure", "gaussian"])
+@pytest.mark.parametrize("twin", ["one feature", "rows that are added only"])
+def test_too_little_noise_is_refuted(kind, twin):
+    """Other mistakes are those of parties: `TestBrokenExchanges`."""
+    unit, features = (ADDED, 1) if twin == "one feature" else (REPLACED, FEATURES)
+    noise = noise_of(kind, ADDED, features=features)
+    assert not audited_marginals(kind, marginals_pair(unit), noise.release, runs=2 * MARGINAL_RUNS).passed
+
+
+RATES = PublishedRates(FEATURES, QUERIES, EPSILON)
+
+
+def test_published_rates_protect_one_changed_label():
+    """In bins of many rows nothing is lost by clipping."""
+    counts = np.full(FEATURES, 400)
+    errors = np.full((QUERIES, FEATURES), 200)
+    pair = errors, errors + 1
+
+    def release(cells, bits):
+        return RATES.release(cells, counts, bits)
+
+    def ratio(rates):
+        return log_ratio("pure", pair)(np.rint(rates * counts))
+
+    result = audited_marginals("pure", pair, release, statistic=ratio)
+    assert EPSILON / 2 < result.lower_bound <= EPSILON
+
+
+def inner(rates):
+    """How many rates are neither 0 nor 1."""
+    return ((rates > 0) & (rates < 1)).sum(axis=(1, 2)).astype(float)
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["beside an error", "in an empty bin"])
+def test_published_rates_do_not_protect_an_added_row(alone):
+    """Rates are multiples of 1/n: only two rows have the rate 1/2, and only an empty bin always has."""
+    errors = np.full((QUERIES, FEATURES), 0 if alone else 1)
+    counts = (0, 1) if alone else (2, 1)
+
+    def release(side):
+        bits = NoiseBits(7, "rates", side)
+        return lambda n: RATES.release(
+            np.broadcast_to(errors, (n, *errors.shape)), np.full(FEATURES, counts[side]), bits
+        )
+
+    result = audit(release(0), release(1), inner, epsilon=EPSILON, runs=4000, confidence=0.999)
+    assert result.lower_bound > 3 * EPSILON
+
+
+def test_continuous_published_rates_do_not_protect_an_added_row_either():
+    """One correct row beside one error in every bin; the exact loss is above the bound that is found."""
+
+    def release(rows):
+        random = np.random.default_rng(rows)
+        size = (QUERIES, FEATURES)
+        return lambda n: np.clip((1 + random.laplace(scale=RATES.scale, size=(n, *size))) / rows, 0, 1)
+
+    result = audit(release(2), release(1), inner, epsilon=EPSILON, runs=MARGINAL_RUNS, confidence=0.999)
+    exact = QUERIES * FEATURES * published_loss(1, 1, RATES.scale, "correct")
+    assert 1.5 * EPSILON < result.lower_bound <= exact
+
+
+COUNT_RUNS = 100_000
+LEAST = 20
+
+
+def audited_counts(sample_p, sample_q, statistic, epsilon=EPSILON, delta=DELTA, runs=COUNT_RUNS):
+    """The audit of two samplers (bits, runs) -> (runs, C)."""
+    first, second = (NoiseBits(11, f"Dirichlet audit {side}") for side in (0, 1))
+    return audit(
+        lambda n: sample_p(first, n),
+        lambda n: sample_q(second, n),
+        statistic,
+        epsilon=epsilon,
+        delta=delta,
+        runs=runs,
+        confidence=0.999,
+    )
+
+
+def log_odds(shares):
+    """Increasing in the likelihood ratio of neighbours that share one sigma."""
+    return np.log(np.maximum(shares[:, 0], 1e-12)) - np.log(np.maximum(shares[:, 1], 1e-12))
+
+
+def test_a_floor_above_the_counts_promises_nothing():
+    mechanism = calibrate_floor(2, EPSILON, DELTA, LEAST)
+    result = audited_counts(
+        lambda bits, n: mechanism.release(np.array([3, 97]), bits, n),
+        lambda bits, n: mechanism.release(np.array([2, 98]), bits, n),
+        log_odds,
+    )
+    assert not result.passed
+
+
+def test_a_visible_refusal_below_the_floor_is_refuted():
+    """A twin that checks the counts: its neighbours differ in whether there is an answer at all."""
+    mechanism = calibrate_floor(2, EPSILON, DELTA, LEAST)
+
+    def refusing(counts):
+        released = mechanism.release
+        return lambda bits, n: released(counts, bits, n) if counts.min() >= LEAST else np.full((n, 2), -1.0)
+
+    result = audited_counts(refusing(np.array([20, 80])), refusing(np.array([19, 81])), lambda x: x[:, 0])
+    assert result.lower_bound > 5
+
+
+def own_sigma_ratio(here, there, epsilon, delta):
+    """The log likelihood ratio of two Dirichlet laws with a sigma of their own each, up to a constant."""
+    laws = [sigma_for_counts(eta, epsilon, delta) * eta for eta in (here, there)]
+    return lambda released: np.log(np.maximum(released, 1e-9)) @ (laws[0] - laws[1])
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "epsilon", "delta"),
+    [((13, 987), (14, 986), 1.0, 1e-6), ((41, 959), (42, 958), 0.05, 0.05), ((14, 986), (15, 985), 1.0, 1e-6)],
+)
+def test_sigma_from_the_counts_is_refuted(here, there, epsilon, delta):
+    """The published mechanism is the broken twin: its true delta is up to 239,000 times the claimed one."""
+    here, there = np.array(here), np.array(there)
+    result = audited_counts(
+        lambda bits, n: published_release(here, epsilon, delta, bits, n),
+        lambda bits, n: published_release(there, epsilon, delta, bits, n),
+        own_sigma_ratio(here, there, epsilon, delta),
+        epsilon,
+        delta,
+    )
+    assert not result.passed
+    assert true_delta(here, there, epsilon, delta).value > 2 * delta
+
+
+def test_the_fall_back_of_the_published_mechanism_shows_where_no_sigma_exists():
+    here, there = np.array([41, 959]), np.array([40, 960])
+    result = audited_counts(
+        lambda bits, n: published_release(here, 0.05, 0.05, bits, n),
+        lambda bits, n: published_release(there, 0.05, 0.05, bits, n),
+        lambda released: released[:, 0],
+        0.05,
+        0.05,
+        runs=40_000,
+    )
+    assert not result.passed
+    assert true_delta(here, there, 0.05, 0.05).value == 1
+
+
+def calibrated(noise, dimension):
+    return calibrate_row_sums(noise, dimension=dimension, epsilon=EPSILON, delta=0.0, rows=1, contributors=0)
+
+
+def test_l2_noise_with_the_radius_of_one_dimension_less_is_refuted():
+    scale = float(calibrated("pure", 2).parameters["scale"])
+    pair = np.array([[1.0, 0.0], [-1.0, 0.0]])  # the sums of one row whose label is replaced
+
+    def sample(side):
+        def draw(runs):
+            bits = NoiseBits(side, "radius")
+            return pair[side] + l2_gamma.sphere(bits, 2, runs) * l2_gamma.gamma_radius(bits, 1, scale, runs)[:, None]
+
+        return draw
+
+    def ratio(released):
+        """Of the density e^{-r} / r."""
+        far, near = (np.linalg.norm(released - value, axis=1) for value in pair[::-1])
+        return far - near + scale * np.log(far / near)
+
+    assert not audit(sample(0), sample(1), ratio, epsilon=EPSILON, runs=RUNS, confidence=0.999).passed
+
+
+def test_the_published_scale_is_refuted_at_what_it_claims_and_stands_at_what_it_gives():
+    """Patrini et al. (2015, Algorithm 2) at d = 25: rows of L2 norm 1 have L1 norms of up to 5."""
+    mechanism = calibrated("published_laplace", 25)
+    assert (mechanism.claimed, mechanism.epsilon) == (EPSILON, 5.0)
+
+    def judged(pair):
+        samplers = [
+            lambda runs, side=side: mechanism.release(pair[side], NoiseBits(side, "a"), runs) for side in (0, 1)
+        ]
+        distance = lambda released, side: np.abs(released - pair[side]).sum(axis=1)  # noqa: E731
+        ratio = lambda released: distance(released, 1) - distance(released, 0)  # noqa: E731
+        return audit(*samplers, ratio, epsilon=EPSILON, runs=RUNS, confidence=0.999)
+
+    longest = np.full((2, 25), 25**-0.5) * [[1], [-1]]
+    result = judged(longest)
+    assert result.lower_bound > 2
+    assert not result.passed
+    assert replace(result, claimed=mechanism.epsilon).passed
+    assert judged(longest / math.sqrt(25)).passed  # of L1 norm 1: what the scale was made for

@@ -16,8 +16,12 @@ from aggregator.learners.bag_regression.linear import expected_error
 from federation.contract.randomness import generator
 from scenarios.papers.brahmbhatt import brahmbhatt as measured
 from scenarios.papers.brahmbhatt.brahmbhatt import (
+    CENSUS,
+    CRITEO,
     LINEAR,
     RHO,
+    SOURCES,
+    World,
     cell,
     labelled,
     labelled_networks,
@@ -26,7 +30,6 @@ from scenarios.papers.brahmbhatt.brahmbhatt import (
     table,
     table_1,
 )
-from scenarios.papers.brahmbhatt.guarantees import CENSUS, CRITEO, SOURCES, World
 from scenarios.reproductions.paper import paper, published
 
 PAPER = paper("brahmbhatt")

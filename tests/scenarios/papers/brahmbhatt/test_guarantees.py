@@ -12,7 +12,7 @@ from federation.contract.randomness import generator
 from federation.mechanisms.bag_sums.calibration import delta
 from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.bag_sums.noisy_labels import theorem_delta
-from scenarios.papers.brahmbhatt.guarantees import (
+from scenarios.papers.brahmbhatt.brahmbhatt import (
     CRITEO,
     EPSILON,
     World,

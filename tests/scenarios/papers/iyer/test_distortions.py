@@ -13,9 +13,9 @@ import pytest
 
 from federation.mechanisms.counts.calibration import calibrate
 from federation.mechanisms.counts.comparison import distortion
-from scenarios.papers.iyer import distortions
-from scenarios.papers.iyer import distortions as printed
-from scenarios.papers.iyer.distortions import (
+from scenarios.papers.iyer import iyer as distortions
+from scenarios.papers.iyer import iyer as printed
+from scenarios.papers.iyer.iyer import (
     AS_PRINTED,
     BY_EQ_9,
     MECHANISMS,

@@ -6,8 +6,7 @@ import pytest
 
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
-from scenarios.papers.iyer.distortions import Bag, errors
-from scenarios.papers.iyer.iyer import less, sizes
+from scenarios.papers.iyer.iyer import Bag, errors, less, sizes
 from scenarios.reproductions.measure import scenario_of
 from scenarios.reproductions.paper import paper, published, read
 from scenarios.settings.protocol_options import promise

@@ -19,15 +19,11 @@ from federation.contract.errors import (
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 
 
-def test_every_kind_of_failure_has_an_exit_code_of_its_own():
+def test_every_kind_of_failure_has_an_exit_code_of_its_own_and_is_told_as_it_was_said():
     kinds = [FederationError, InputError, BudgetExceededError, QuorumError]
     assert all(issubclass(kind, FederationError) for kind in kinds)
     assert [kind.exit_code for kind in kinds] == [1, 2, 3, 4]  # scripts rely on these numbers
-
-
-@pytest.mark.parametrize("kind", [FederationError, InputError, BudgetExceededError, QuorumError])
-def test_what_was_foreseen_is_told_as_it_was_said(kind):
-    assert told(kind("rows must be finite; remove them")) == "rows must be finite; remove them"
+    assert {told(kind("rows must be finite; remove them")) for kind in kinds} == {"rows must be finite; remove them"}
 
 
 def test_what_nobody_foresaw_is_one_line_with_its_type_and_how_to_see_more():
@@ -56,9 +52,7 @@ def test_bad_input_is_a_value_error_as_python_knows_them():
     with pytest.raises(ValueError, match="epsilon"):
         Guarantee(-1.0, 0.0, Unit.ROW, Adjacency.REPLACE, "none")
     assert not any(issubclass(kind, ValueError) for kind in (FederationError, BudgetExceededError, QuorumError))
-
-
-def test_what_a_reader_refuses_is_not_called_unreadable_once_more():
+    # What a reader refuses is not called unreadable once more.
     record = Guarantee(1.0, 0.0, Unit.ROW, Adjacency.REPLACE, "none").to_dict()
     with pytest.raises(InputError, match=r"epsilon.*-1"):
         Guarantee.from_dict(record | {"epsilon": -1})

@@ -60,13 +60,10 @@ def test_packages_are_looked_for_once_for_each_set_of_places_to_import_from(thin
 NAMES = PublicNames("federation", {"contract.guarantee": "Guarantee Protected=Unit", "contract.errors": "InputError"})
 
 
-def test_names_are_listed_in_order_and_loaded_under_their_own_or_another_name() -> None:
+@pytest.mark.parametrize("name", ["Unit", "guarantee", "__path__", ""])
+def test_names_are_listed_in_order_and_loaded_under_their_own_or_another_name(name: str) -> None:
     assert NAMES.all == ["Guarantee", "InputError", "Protected"]
     assert NAMES.load("Protected") is Unit
-
-
-@pytest.mark.parametrize("name", ["Unit", "guarantee", "__path__", ""])
-def test_other_names_have_no_attribute(name: str) -> None:
     with pytest.raises(AttributeError, match=rf"federation.*'{name}'"):
         NAMES.load(name)
 
@@ -79,13 +76,14 @@ def test_a_package_imports_none_of_its_rooms_before_it_is_asked() -> None:
     assert found.stdout.strip() == "set()"
 
 
-def test_a_reference_is_called_with_its_arguments():
+def test_a_reference_is_called_with_its_arguments_and_survives_json():
     assert Reference("builtins:dict", {"a": 1}).call() == {"a": 1}
-
-
-def test_json_round_trip():
     reference = Reference("m:a", {"x": [1, "y", None]})
     assert Reference.from_json(reference.to_json()) == reference
+    with pytest.raises(InputError, match="json:loads"):  # an argument that is not taken
+        Reference("json:loads", {"text": "{}"}).call()
+    with pytest.raises(TypeError):  # a mistake within what is called is none of the reference's
+        Reference("json:loads", {"s": 1}).call()
 
 
 @pytest.mark.parametrize("target", ["no_such_module:x", "json:absent", "json", "", ".json:loads", "..:x"])
@@ -99,13 +97,3 @@ def test_what_cannot_be_loaded_is_an_input_error(target):
 def test_what_is_no_reference_is_an_input_error(text):
     with pytest.raises(InputError):
         Reference.from_json(text)
-
-
-def test_arguments_that_are_not_taken_are_an_input_error():
-    with pytest.raises(InputError, match="json:loads"):
-        Reference("json:loads", {"text": "{}"}).call()
-
-
-def test_a_mistake_within_what_is_called_is_none_of_the_references():
-    with pytest.raises(TypeError):
-        Reference("json:loads", {"s": 1}).call()

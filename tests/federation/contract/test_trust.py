@@ -18,6 +18,7 @@ from federation.contract.trust import COLLUDING, TrustTerms
 )
 def test_whoever_is_missing_or_colludes_is_not_counted(parties, quorum, colluding, expected):
     assert TrustTerms(parties, quorum, colluding).honest == expected
+    assert COLLUDING == 0.1  # unless somebody says otherwise
 
 
 @pytest.mark.parametrize(("parties", "quorum", "colluding"), [(1, 1.0, 0.1), (2, 0.5, 0.1), (10, 0.3, 0.3)])
@@ -45,7 +46,3 @@ def test_shares_are_never_counted_on_that_may_be_missing(parties, quorum, collud
     assert 1 <= found <= parties
     assert found + terms.colluders >= quorum * parties  # below the quorum nothing is released
     assert terms.colluders >= colluding * parties
-
-
-def test_one_in_ten_may_collude_unless_somebody_says_otherwise():
-    assert COLLUDING == 0.1

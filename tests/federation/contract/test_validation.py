@@ -91,30 +91,20 @@ def test_a_value_of_the_declared_type_is_taken(hint, value, found):
 @pytest.mark.parametrize(
     ("hint", "value"),
     [
-        (int, True),
-        (int, 1.0),
+        *((int, value) for value in (True, 1.0)),
         (bool, 1),
         (str, None),
-        (float, math.nan),
-        (float, math.inf),
-        (float, 10**400),
-        (float, "1"),
+        *((float, value) for value in (math.nan, math.inf, 10**400, "1")),
         (tuple[int, int], [1]),
-        (tuple[int, ...], [1, "2"]),
-        (tuple[int, ...], "12"),
+        *((tuple[int, ...], value) for value in ([1, "2"], "12")),
         (Literal["a", 1], True),
-        (Mapping[str, float], {"epsilon": "1"}),
-        (Mapping[str, float], {1: 1.0}),
-        (Mapping[str, float], [1.0]),
+        *((Mapping[str, float], value) for value in ({"epsilon": "1"}, {1: 1.0}, [1.0])),
         (int | None, "1"),
     ],
 )
 def test_a_value_of_another_type_is_refused_by_name(hint, value):
     with pytest.raises(TypeError, match="part"):
         typed(hint, value, "part")
-
-
-def test_a_number_of_more_digits_than_python_writes_is_told_of():
-    with pytest.raises(TypeError, match="100"):
+    with pytest.raises(TypeError, match="100"):  # more digits than Python writes
         typed(str, 10**5000, "name")
     assert quoted_value("x" * 1000) == repr("x" * 1000)[:100]

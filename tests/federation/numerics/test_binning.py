@@ -31,14 +31,10 @@ def by_feature(bins: Bins) -> list[list[float]]:
     return [part.tolist() for part in np.split(bins.edges, np.cumsum(bins.sizes - 1)[:-1])]
 
 
-@given(ROWS, st.integers(1, 30))
-def test_edges_are_the_quantiles_of_the_rows(rows, most):
+@given(ROWS, st.integers(1, 30), st.data())
+def test_edges_are_the_quantiles_of_the_rows_and_whole_weights_stand_for_repeated_rows(rows, most, data):
     ones = np.ones(len(rows))
     assert by_feature(Bins.fit(rows, most)) == [counted_edges(column, most, ones) for column in rows.T]
-
-
-@given(ROWS, st.integers(1, 30), st.data())
-def test_whole_weights_stand_for_repeated_rows(rows, most, data):
     counts = data.draw(arrays(np.int64, len(rows), elements=st.integers(0, 4)).filter(np.any))
     weighted, repeated = Bins.fit(rows, most, 0.1 * counts), Bins.fit(np.repeat(rows, counts, axis=0), most)
     assert by_feature(weighted) == by_feature(repeated)
@@ -80,13 +76,10 @@ def test_rows_of_other_sources_fall_into_the_end_bins_and_ties_below_an_edge():
     np.testing.assert_array_equal(bins.codes(other[:, None])[:, 0], [0, 0, 0, 1, 1, 2, 2, 2, 2])
 
 
-def test_equal_weights_are_no_weights_whatever_their_sum_rounds_to():
+def test_equal_weights_are_no_weights_and_sums_that_round_below_a_level_reach_it():
     rows = np.random.default_rng(0).normal(size=(1000, 2))
     for weight in (0.001, 0.1, 1 / 3, 1e-300, 7.0):
         np.testing.assert_array_equal(Bins.fit(rows, 40, np.full(1000, weight)).edges, Bins.fit(rows, 40).edges)
-
-
-def test_sums_of_weights_that_round_below_a_level_reach_it():
     rows, counts = np.arange(3000.0)[:, None], np.tile([1, 3, 3], 1000)
     for most in (7, 10, 50, 100, 1000):
         weighted, repeated = Bins.fit(rows, most, 0.1 * counts), Bins.fit(rows.repeat(counts, axis=0), most)
@@ -108,25 +101,19 @@ def test_each_feature_has_its_own_number_of_bins():
     ("edges", "sizes", "said"),
     [
         ([0.0, 1.0], [2], "1"),
-        ([0.0, np.nan], [3], "finite"),
-        ([0.0, np.inf], [3], "finite"),
+        *(([0.0, edge], [3], "finite") for edge in (np.nan, np.inf)),
         ([0.0, 0.0], [3], None),
         ([0.0, 2.0, 1.0], [2, 3], None),
-        ([], [], "sizes"),
-        ([], [0], "sizes"),
+        *(([], sizes, "sizes") for sizes in (np.empty(0, int), [0])),
         ([0.0], [2**62, 2**62], None),
+        ([0.0], [2.0], "int64"),
     ],
 )
 def test_bins_that_do_not_fit_are_refused(edges, sizes, said):
+    falling = Bins(np.array([3.0, 4.0, 0.0, -1.0, 1.0]), np.array([3, 1, 2, 3]))  # from one feature to the next
+    assert by_feature(falling) == [[3.0, 4.0], [], [0.0], [-1.0, 1.0]]
     with pytest.raises(InputError, match=said):
-        Bins(np.array(edges, dtype=np.float64), np.array(sizes, dtype=np.int64))
-
-
-def test_edges_may_fall_from_one_feature_to_the_next():
-    bins = Bins(np.array([3.0, 4.0, 0.0, -1.0, 1.0]), np.array([3, 1, 2, 3]))
-    assert by_feature(bins) == [[3.0, 4.0], [], [0.0], [-1.0, 1.0]]
-    with pytest.raises(InputError, match="int64"):
-        Bins(np.zeros(1), np.array([2.0]))
+        Bins(np.array(edges, dtype=np.float64), np.array(sizes))
 
 
 ROW = np.ones((2, 2))
@@ -137,16 +124,10 @@ ROW = np.ones((2, 2))
     [
         (np.ones(3), 2, None, "shape"),
         (np.ones((0, 2)), 2, None, None),
-        (np.array([[np.nan]]), 2, None, "finite"),
-        (np.array([[np.inf]]), 2, None, "finite"),
+        *((np.array([[value]]), 2, None, "finite") for value in (np.nan, np.inf)),
         (np.array([["a"]]), 2, None, "numbers"),
-        (ROW, 0, None, "most"),
-        (ROW, 2.5, None, "most"),
-        (ROW, np.array([2, 0]), None, "most"),
-        (ROW, np.array([2, 2, 2]), None, "most"),
-        (ROW, 2, np.zeros(2), "weights"),
-        (ROW, 2, np.array([1.0, -1.0]), "weights"),
-        (ROW, 2, np.array([1.0, np.nan]), "weights"),
+        *((ROW, most, None, "most") for most in (0, 2.5, np.array([2, 0]), np.array([2, 2, 2]))),
+        *((ROW, 2, weights, "weights") for weights in (np.zeros(2), np.array([1.0, -1.0]), np.array([1.0, np.nan]))),
         (ROW, 2, np.ones(3), "weights"),
     ],
 )
@@ -155,9 +136,9 @@ def test_rows_that_make_no_bins_are_refused(rows, most, weights, said):
         Bins.fit(rows, most, weights)
 
 
-def test_rows_that_lie_in_no_bin_are_refused():
+@pytest.mark.parametrize(("rows", "said"), [(np.array([[0.0, np.nan]]), "NaN"), (np.ones((2, 3)), "2")])
+def test_rows_that_lie_in_no_bin_are_refused(rows, said):
     bins = Bins.fit(np.arange(6.0).reshape(3, 2), 2)
-    with pytest.raises(InputError, match="NaN"):
-        bins.codes(np.array([[0.0, np.nan]]))
-    with pytest.raises(InputError, match="2"):
-        bins.indicators(np.ones((2, 3)))
+    for place in (bins.codes, bins.indicators):
+        with pytest.raises(InputError, match=said):
+            place(rows)

@@ -37,9 +37,13 @@ from federation.secure_aggregation.messages import (
 )
 from federation.secure_aggregation.plan import KEY, Roster, planned
 
-ROSTER = Roster(tuple(number.to_bytes(KEY, "little") for number in range(11)))
-PLAN = planned("00" * 32, ROSTER, 6, TrustTerms(len(ROSTER), 0.8), 0.1)
-OBEYED = planned("00" * 32, ROSTER, 6, TrustTerms(len(ROSTER), 0.8, servers="one_semi_honest"), 0.1)
+
+def plan_of(keys, absent: float, numbers: int, quorum: float = 0.8, second: bytes = b"", **terms):
+    return planned("00" * 32, Roster(tuple(keys)), numbers, TrustTerms(len(keys), quorum, **terms), absent, second)
+
+
+ROSTER = [number.to_bytes(KEY, "little") for number in range(11)]
+PLAN, OBEYED = plan_of(ROSTER, 0.1, 6), plan_of(ROSTER, 0.1, 6, servers="one_semi_honest")
 
 
 def table(width: int, numbers=(1, 5, 10)) -> Table:
@@ -49,10 +53,6 @@ def table(width: int, numbers=(1, 5, 10)) -> Table:
 
 def same(one: Table, other: Table) -> bool:
     return one.packed() == other.packed()
-
-
-def test_kinds_of_secrets_are_told_apart() -> None:
-    assert {SELF, PAIR} == {0, 1}
 
 
 def test_messages_come_back_as_they_were() -> None:
@@ -78,6 +78,9 @@ def test_sizes_in_bytes() -> None:
     assert (receipt_width(PLAN), receipt_width(OBEYED)) == (66, 2)
     assert len(Letters(b"d" * 16, table(LETTER)).packed()) == 16 + 3 * 92
     assert (len(queries(PLAN)), len(queries(OBEYED))) == (5, 4)
+    assert {SELF, PAIR} == {0, 1}  # kinds of secrets
+    bits = np.random.default_rng(0).random(13) < 0.5
+    assert (unpacked_bits(packed_bits(bits), 13) == bits).all()
 
 
 @pytest.mark.parametrize(
@@ -99,16 +102,9 @@ def test_other_sizes_strangers_and_twins_are_refused(read) -> None:
         read()
 
 
-def test_bits() -> None:
-    bits = np.random.default_rng(0).random(13) < 0.5
-    assert (unpacked_bits(packed_bits(bits), 13) == bits).all()
-
-
 OWN = Ed25519PrivateKey.generate()
 KEYS = (OWN.public_key().public_bytes_raw(), b"2" * KEY, b"3" * KEY)
-PLAN_TWO_SERVERS = planned(
-    "00" * 32, Roster(KEYS), 4, TrustTerms(len(Roster(KEYS)), 1.0, servers="two"), 0.0, b"s" * KEY
-)
+PLAN_TWO_SERVERS = plan_of(KEYS, 0.0, 4, 1.0, b"s" * KEY, servers="two")
 
 
 def uploaded(vector: np.ndarray) -> Uploaded:
@@ -126,15 +122,12 @@ def test_uploads_come_back_as_they_were() -> None:
         Uploaded.read(told.packed()[:-1], PLAN_TWO_SERVERS)
 
 
-def test_a_receipt_is_for_one_key_of_one_party_in_one_sum() -> None:
+def test_receipts_and_masks_are_for_one_key_of_one_party_in_one_sum() -> None:
     told = uploaded(np.arange(4, dtype=np.uint64))
-    assert vouched(told.receipt, 0, KEYS[0], PLAN_TWO_SERVERS)
+    receipt, renewed = told.receipt, replace(PLAN_TWO_SERVERS, nonce="11" * 16)
+    assert vouched(receipt, 0, KEYS[0], PLAN_TWO_SERVERS)
     assert not vouched(replace(told, key=b"f" * 32).receipt, 0, KEYS[0], PLAN_TWO_SERVERS)
-    assert not vouched(told.receipt, 1, KEYS[0], PLAN_TWO_SERVERS)
-    assert not vouched(told.receipt, 0, KEYS[1], PLAN_TWO_SERVERS)
-    assert not vouched(told.receipt, 0, KEYS[0], replace(PLAN_TWO_SERVERS, nonce="11" * 16))
-
-
-def test_masks_are_of_one_party_and_key() -> None:
+    for party, key, plan in ((1, KEYS[0], PLAN_TWO_SERVERS), (0, KEYS[1], PLAN_TWO_SERVERS), (0, KEYS[0], renewed)):
+        assert not vouched(receipt, party, key, plan)
     found = {mask_key(bytes(32), PLAN_TWO_SERVERS, number, key) for number in (0, 1) for key in KEYS}
     assert len(found) == 6

@@ -24,23 +24,14 @@ from federation.signed_messages.keys import (
 )
 
 
-def test_a_key_comes_back_from_its_file_which_nobody_else_reads(tmp_path):
-    key = new_site_key()
+def test_a_key_comes_back_from_its_file_which_nobody_else_reads_and_is_never_replaced(tmp_path, monkeypatch):
+    key, synced, fsync = new_site_key(), [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_size) or fsync(file))
     save_key(tmp_path / "key", key)
+    assert synced == [(tmp_path / "key").stat().st_size]  # it is on the disk before anybody is told of it
     assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
     again = load_key(tmp_path / "key", EllipticCurvePrivateKey)
     assert fingerprint(again.public_key()) == fingerprint(key.public_key())
-
-
-def test_a_key_is_on_the_disk_before_anybody_is_told_of_it(tmp_path, monkeypatch):
-    synced, fsync = [], os.fsync
-    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_size) or fsync(file))
-    save_key(tmp_path / "key", new_site_key())
-    assert synced == [(tmp_path / "key").stat().st_size]
-
-
-def test_a_key_is_never_replaced(tmp_path):
-    save_key(tmp_path / "key", new_site_key())
     with pytest.raises(FileExistsError):
         save_key(tmp_path / "key", new_site_key())
 
@@ -70,23 +61,21 @@ def test_a_key_of_another_kind_is_refused(tmp_path, other):
         load_key(tmp_path / "key", EllipticCurvePrivateKey)
 
 
-@pytest.mark.parametrize("content", [b"", b"no key", b"\x80\xff"])
+@pytest.mark.parametrize("content", [b"", b"no key", b"\x80\xff", None], ids=["empty", "text", "bytes", "not there"])
 def test_what_is_no_key_is_refused(tmp_path, content):
-    (tmp_path / "key").write_bytes(content)
-    (tmp_path / "key").chmod(0o600)
+    if content is not None:
+        (tmp_path / "key").write_bytes(content)
+        (tmp_path / "key").chmod(0o600)
     with pytest.raises(InputError):
         load_key(tmp_path / "key", Ed25519PrivateKey)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InputError):
-        load_key(tmp_path / "none", Ed25519PrivateKey)
-
-
-def test_public_keys_travel_as_a_line():
+def test_public_keys_travel_as_a_line_and_fingerprints_tell_them_apart():
     key = new_site_key().public_key()
     assert site_key_from_text(public_text(key), "site 'north'") == key
     assert "\n" not in public_text(key)
+    keys = [key, new_site_key().public_key(), Ed25519PublicKey.from_public_bytes(bytes(32))]
+    assert len({fingerprint(key) for key in keys}) == 3
 
 
 OTHER = public_text(Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key())
@@ -120,21 +109,11 @@ def test_an_aggregators_key_is_of_its_own_kind():
         ed25519_key_from_text(public_text(new_site_key().public_key()), "aggregator")
 
 
-def test_fingerprints_tell_keys_apart():
-    keys = [new_site_key().public_key(), new_site_key().public_key(), Ed25519PublicKey.from_public_bytes(bytes(32))]
-    assert len({fingerprint(key) for key in keys}) == 3
-
-
-def test_a_key_for_secure_sums_follows_from_a_sites_own_and_tells_nothing_of_it():
+@pytest.mark.parametrize("derived", [sums_key, masks_key])
+def test_keys_for_sums_and_masks_follow_from_ones_own_and_tell_nothing_of_it(derived):
     key = new_site_key()
-    own = sums_key(key)
-    assert raw_public(own) == raw_public(sums_key(key))
-    assert raw_public(own) != raw_public(sums_key(new_site_key()))
+    own = derived(key)
+    assert raw_public(own) == raw_public(derived(key)) != raw_public(derived(new_site_key()))
     scalar = key.private_numbers().private_value.to_bytes(48, "big")
     assert own.private_bytes_raw() not in (scalar[:32], scalar[16:])
-
-
-def test_a_key_for_masks_follows_from_a_second_servers_own_and_is_no_other_of_its_keys():
-    key = new_site_key()
-    assert raw_public(masks_key(key)) == raw_public(masks_key(key)) != raw_public(masks_key(new_site_key()))
     assert masks_key(key).private_bytes_raw() != sums_key(key).private_bytes_raw()

@@ -38,10 +38,8 @@ def measured_loss(rows: int, errors: int, scale: float, kind: str) -> float:
 @settings(derandomize=True)
 @given(st.integers(1, 200), st.floats(0, 1), st.floats(0.3, 300), st.sampled_from(["correct", "error"]))
 def test_the_loss_is_the_largest_log_ratio(rows: int, share: float, scale: float, kind: str) -> None:
-    errors = round(share * rows)
-    assert published_loss(rows, errors, scale, kind) == pytest.approx(
-        measured_loss(rows, errors, scale, kind), rel=1e-6
-    )
+    known = (rows, round(share * rows), scale, kind)
+    assert published_loss(*known) == pytest.approx(measured_loss(*known), rel=1e-6)
 
 
 @pytest.mark.parametrize(("rows", "errors", "loss"), [(1, 1, 0.705), (20, 10, 0.060), (100, 50, 0.0227)])
@@ -49,9 +47,7 @@ def test_worked_values(rows: int, errors: int, loss: float) -> None:
     """The claim is 1/44 = .0227; n = 1 loses most about a correct row beside an error, or the other way round."""
     assert published_loss(rows, errors, 44.0, "correct") == pytest.approx(loss, abs=5e-4)
     assert published_loss(rows, rows - errors, 44.0, "error") == published_loss(rows, errors, 44.0, "correct")
-
-
-def test_an_empty_bin() -> None:
+    # An empty bin:
     assert published_loss(0, 0, 44.0, "error") == math.inf
     assert published_loss(0, 0, 44.0, "error", empty="floored") == pytest.approx(1 / 44)
     assert published_loss(0, 0, 44.0, "correct", empty="floored") == 0.0
@@ -74,17 +70,16 @@ def test_an_empty_bin_always_has_the_same_rate() -> None:
     many = RATES.release(np.zeros((500, 2), int), np.array([0, 7]), NoiseBits(1, "empty"))
     assert np.unique(many[:, 0]).tolist() == [0.5]
     assert len(np.unique(many[:, 1])) > 3
-    assert many.min() == 0.0
-    assert many.max() == 1.0
+    assert (many.min(), many.max()) == (0.0, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("errors", "counts"),
-    [([2, 1], [1, 1]), ([1, 1], [1]), ([1], [1.0]), ([[1]], [[1]])],
-)
-def test_errors_that_do_not_fit_their_bins_are_refused(errors: list, counts: list) -> None:
-    with pytest.raises(InputError, match="counts"):
-        RATES.release(np.array(errors), np.array(counts), NoiseBits(1, "bad"))
+@pytest.mark.parametrize("numbers", [(0, 1, 1.0), (2, 0, 1.0), (2, 1, 0.0)])
+def test_bad_public_numbers_and_errors_that_do_not_fit_their_bins_are_refused(numbers: tuple) -> None:
+    with pytest.raises(InputError):
+        PublishedRates(*numbers)
+    for errors, counts in (([2, 1], [1, 1]), ([1, 1], [1]), ([1], [1.0]), ([[1]], [[1]])):
+        with pytest.raises(InputError, match="counts"):
+            RATES.release(np.array(errors), np.array(counts), NoiseBits(1, "bad"))
 
 
 def test_it_is_typed_as_one_changed_label() -> None:
@@ -95,9 +90,3 @@ def test_it_is_typed_as_one_changed_label() -> None:
     for unit, adjacency in ((Unit.ROW, Adjacency.ADD_REMOVE), (Unit.ROW, Adjacency.REPLACE)):
         with pytest.raises(InputError, match="1"):
             RATES.guarantee(unit=unit, adjacency=adjacency)
-
-
-@pytest.mark.parametrize("numbers", [(0, 1, 1.0), (2, 0, 1.0), (2, 1, 0.0)])
-def test_bad_public_numbers_are_refused_at_once(numbers: tuple) -> None:
-    with pytest.raises(InputError):
-        PublishedRates(*numbers)

@@ -84,23 +84,18 @@ def test_what_queries_promise_by_themselves_composes_to_what_all_do(kind):
     assert "8 queries, agreed on before the first" in told
 
 
-def test_counts_that_are_none_are_refused():
-    for cells in (np.array([0.5]), np.array([-1]), np.array([10**9 + 1])):
-        with pytest.raises(InputError, match="0"):
-            shared("pure").release(cells, NoiseBits(1, "x"))
-
-
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
         ({"contributors": 0}, r"contributors.*1"),
-        ({"epsilon": 1e5}, None),
-        ({"epsilon": 1e-9}, None),
+        *(({"epsilon": epsilon}, None) for epsilon in (1e5, 1e-9)),
         ({"queries": 2**19}, r"2.*20"),
         ({"delta": 0.0, "kind": "gaussian"}, "delta"),
     ],
 )
 def test_numbers_that_no_grid_serves_are_refused(arguments, match):
-    known = {"kind": "pure", **arguments}
     with pytest.raises(InputError, match=match):
-        shared(known.pop("kind"), **known)
+        shared(**{"kind": "pure"} | arguments)
+    for count in (0.5, -1, 10**9 + 1):
+        with pytest.raises(InputError, match="0"):
+            shared("pure").release(np.array([count]), NoiseBits(1, "x"))

@@ -36,16 +36,13 @@ def test_delta_equals_high_precision_arithmetic(standard: float, mu: float) -> N
 
 
 @pytest.mark.parametrize(("epsilon", "mu"), [(-1e-9, 0.2), (-0.5, 0.7), (-3.0, 2.0)])
-def test_negative_epsilon_follows_the_same_formula(epsilon: float, mu: float) -> None:
+def test_negative_epsilon_follows_the_same_formula_and_arrays_equal_scalars(epsilon: float, mu: float) -> None:
     assert float(gaussian.delta(epsilon, mu)) == pytest.approx(float(precise_delta(epsilon, mu)), rel=1e-12)
-
-
-def test_arrays_equal_scalars() -> None:
-    epsilon, mu = np.linspace(0, 5, 7)[:, None], np.array([0.1, 0.5, 2.0])
-    table = gaussian.delta(epsilon, mu)
+    epsilons, mus = np.linspace(0, 5, 7)[:, None], np.array([0.1, 0.5, 2.0])
+    table = gaussian.delta(epsilons, mus)
     assert table.shape == (7, 3)
     for i, j in np.ndindex(table.shape):
-        assert table[i, j] == gaussian.delta(epsilon[i, 0], mu[j])
+        assert table[i, j] == gaussian.delta(epsilons[i, 0], mus[j])
 
 
 @given(st.floats(1e-3, 50), st.floats(-250, -0.7))
@@ -88,23 +85,16 @@ def test_delta_grows_with_mu_and_falls_with_epsilon(mus: list[float], epsilon: f
     assert gaussian.delta(epsilon + 0.1, total) <= gaussian.delta(epsilon, total)
 
 
-@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, math.nan])
-def test_impossible_delta_is_refused(delta: float) -> None:
-    with pytest.raises(InputError, match=r"delta.*0.*1"):
-        gaussian.mu(1.0, delta)
-    with pytest.raises(InputError, match=r"delta.*0.*1"):
-        gaussian.epsilon(delta, 1.0)
-
-
-@pytest.mark.parametrize("epsilon", [-0.1, math.inf, math.nan])
-def test_there_is_no_noise_for_an_impossible_epsilon(epsilon: float) -> None:
-    with pytest.raises(InputError, match=r"epsilon.*0"):
-        gaussian.mu(epsilon, 1e-6)
-
-
-@pytest.mark.parametrize("mu", [0.0, -1.0, math.inf, math.nan])
-def test_impossible_mu_is_refused(mu: float) -> None:
-    with pytest.raises(InputError, match="mu"):
-        gaussian.delta(1.0, mu)
-    with pytest.raises(InputError, match="mu"):
-        gaussian.epsilon(1e-6, mu)
+@pytest.mark.parametrize(
+    ("function", "arguments", "told"),
+    [
+        *((gaussian.mu, (1.0, delta), r"delta.*0.*1") for delta in (0.0, 1.0, -0.1, math.nan)),
+        *((gaussian.epsilon, (delta, 1.0), r"delta.*0.*1") for delta in (0.0, 1.0, -0.1, math.nan)),
+        *((gaussian.mu, (epsilon, 1e-6), r"epsilon.*0") for epsilon in (-0.1, math.inf, math.nan)),
+        *((gaussian.delta, (1.0, mu), "mu") for mu in (0.0, -1.0, math.inf, math.nan)),
+        *((gaussian.epsilon, (1e-6, mu), "mu") for mu in (0.0, -1.0, math.inf, math.nan)),
+    ],
+)
+def test_impossible_numbers_are_refused(function, arguments: tuple[float, float], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        function(*arguments)

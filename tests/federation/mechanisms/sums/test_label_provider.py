@@ -11,7 +11,7 @@ from federation.mechanisms.sums.label_provider import release_moment
 from federation.numerics.rows import within_norm
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def tumours():
     rows, labels = load_breast_cancer(return_X_y=True)
     rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
@@ -25,6 +25,9 @@ def test_a_learner_with_the_rows_needs_nothing_else(tumours):
     learned = MeanOperatorClassifier().fit_moment(rows, message.moment, message.noise_variance)
     assert np.mean(learned.predict(rows) == labels) > 0.9
     assert (message.guarantee.unit, message.guarantee.epsilon) == ("label", 1)
+    # Without bits of one's own no two messages have the same noise.
+    first, second = (release_moment(rows, labels, epsilon=1).moment for _ in range(2))
+    assert (first != second).any()
 
 
 def test_the_noise_on_the_mean_has_the_variance_that_is_told(tumours):
@@ -36,18 +39,10 @@ def test_the_noise_on_the_mean_has_the_variance_that_is_told(tumours):
     assert np.mean(squares) == pytest.approx(told, rel=0.15)
 
 
-def test_without_bits_of_ones_own_no_two_messages_have_the_same_noise(tumours):
-    rows, labels = tumours
-    first, second = (release_moment(rows, labels, epsilon=1).moment for _ in range(2))
-    assert (first != second).any()
-
-
 def test_a_bound_in_l1_makes_for_less_noise(tumours):
     rows, labels = tumours
-    wide, narrow = (
-        release_moment(rows, labels, epsilon=1, noise="laplace", l1_bound=bound, long_rows="cut")
-        for bound in (None, 2.0)
-    )
+    known = {"epsilon": 1, "noise": "laplace", "long_rows": "cut"}
+    wide, narrow = (release_moment(rows, labels, **known, l1_bound=bound) for bound in (None, 2.0))
     assert narrow.noise.parameters["l1_bound"] == 2.0
     assert narrow.noise_variance == pytest.approx(wide.noise_variance * 4 / rows.shape[1], rel=1e-3)
 
@@ -59,17 +54,14 @@ def test_rows_that_are_a_little_too_long_are_refused_but_for_rounding(tumours):
         release_moment(rows * (1 + 1e-6), labels, epsilon=1)
 
 
-@pytest.mark.parametrize("l1_bound", [None, 2.0])
-def test_rows_over_the_bound_are_refused_unless_they_may_be_cut(tumours, l1_bound):
+@pytest.mark.parametrize(("l1_bound", "noise"), [(None, "pure"), (2.0, "laplace")])
+def test_rows_over_the_bound_are_refused_unless_they_may_be_cut(tumours, l1_bound, noise):
     rows, labels = tumours
-    scaled = rows * 3
+    scaled, known = rows * 3, {"epsilon": 1, "l1_bound": l1_bound}
     with pytest.raises(InputError, match=r"0.*3.*long_rows.*cut"):
-        release_moment(scaled, labels, epsilon=1, l1_bound=l1_bound)
-    kind = "laplace" if l1_bound else "pure"
+        release_moment(scaled, labels, **known)
     one, other = (
-        release_moment(
-            given, labels, epsilon=1, noise=kind, l1_bound=l1_bound, long_rows="cut", bits=NoiseBits(3, "test")
-        ).moment
+        release_moment(given, labels, **known, noise=noise, long_rows="cut", bits=NoiseBits(3, "test")).moment
         for given in (scaled, within_norm(scaled, l1_bound))
     )
     np.testing.assert_allclose(one, other, atol=1e-12)
@@ -82,13 +74,11 @@ def test_rows_over_the_bound_are_refused_unless_they_may_be_cut(tumours, l1_boun
         ({"labels": np.array([0])}, "labels"),
         ({"rows": np.array([[np.nan], [0.1]])}, "finite"),
         ({"long_rows": "drop"}, "long_rows"),
-        ({"l1_bound": 0.0}, "l1_bound"),
-        ({"l1_bound": -1.0}, "l1_bound"),
+        *(({"l1_bound": bound}, "l1_bound") for bound in (0.0, -1.0)),
         ({"epsilon": 0.0}, "epsilon"),
         ({"noise": "gaussian"}, "delta"),
     ],
 )
 def test_bad_input_is_refused(change, words):
-    given = {"rows": np.array([[0.5], [0.1]]), "labels": np.array([0, 1]), "epsilon": 1.0, **change}
     with pytest.raises(InputError, match=words):
-        release_moment(given.pop("rows"), given.pop("labels"), **given)
+        release_moment(**{"rows": np.array([[0.5], [0.1]]), "labels": np.array([0, 1]), "epsilon": 1.0} | change)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.refusals import refused
 
 from federation.contract.errors import InputError
 from federation.features.feature_map import text_code
@@ -53,8 +54,7 @@ def test_csv_with_numbers_texts_and_labels(write, mark, encoding):
 
 def test_csv_quotes_may_hold_marks_and_line_breaks_and_stand_behind_spaces(write):
     path = write('"a,b",t,y\n1,"x\ny",p\n2,"x, z",q\nthree,x,p\n')
-    with pytest.raises(InputError, match=r"data\.csv.*5.*a,b.*three"):
-        read_rows(path, ["a,b"])
+    refused(r"data\.csv.*5.*a,b.*three", read_rows, path, ["a,b"])
     table = read_table(write('"a,b",t,y\n1,"x\ny",p\n2,"x, z",q\n'), "y")
     np.testing.assert_array_equal(table.rows(np.arange(2))[:, 1], [text_code("x\ny"), text_code("x, z")])
     table = read_table(write('x, "c", y\n1, "a, b", p\n2,  "c", q\n'), "y")
@@ -93,10 +93,8 @@ def test_groups_are_numbers_or_texts_and_no_features(write, save):
     arrays = {"X": np.ones((2, 1)), "y": np.arange(2), "who": np.array(["ann", "bob"]), "ward": np.arange(2)}
     groups = read_table(save(**arrays), None, groups=("who", "ward")).groups
     assert {name: group.tolist() for name, group in groups.items()} == {"who": ["ann", "bob"], "ward": [0, 1]}
-    with pytest.raises(InputError, match=r"data\.csv.*2.*'g'"):
-        read_table(write("g,x,y\n,1,a\nb,1,c\n"), "y", groups=["g"])
-    with pytest.raises(InputError, match="site"):
-        read_table(write(GOOD), "ill", groups=["site"])
+    refused(r"data\.csv.*2.*'g'", read_table, write("g,x,y\n,1,a\nb,1,c\n"), "y", groups=["g"])
+    refused("site", read_table, write(GOOD), "ill", groups=["site"])
 
 
 def test_labels_are_names_by_their_values_and_declared_ones_may_be_absent(write):
@@ -108,14 +106,12 @@ def test_labels_are_names_by_their_values_and_declared_ones_may_be_absent(write)
     assert table.labels.tolist() == [0, 0, 1, 1]
     table = read_table(write("x,y\n1,b\n2,b\n"), "y", classes=["a", "b"])
     np.testing.assert_array_equal(table.labels, [1, 1])
-    with pytest.raises(InputError, match="'b'"):
-        read_table(write("x,y\n1,b\n2,b\n"), "y", classes=["a", "c"])
+    refused("'b'", read_table, write("x,y\n1,b\n2,b\n"), "y", classes=["a", "c"])
 
 
 def test_a_column_of_few_numbers_is_text_and_one_of_many_is_numbers(write):
     body = "".join(f"{i % 30 if i % 10 else 'x'},{'a' if i % 2 else 'b'}\n" for i in range(1, 101))
-    with pytest.raises(InputError, match=r"data\.csv.*11.*'v'.*'x'"):
-        read_table(write("v,y\n" + body), "y")
+    refused(r"data\.csv.*11.*'v'.*'x'", read_table, write("v,y\n" + body), "y")
     body = body.replace("1,", "x,")
     assert read_table(write("v,y\n" + body), "y").text == (0,)
     assert read_table(write("v,y\n1_0,a\n2_0,b\n"), "y").text == (0,)
@@ -142,20 +138,16 @@ def test_a_column_of_few_numbers_is_text_and_one_of_many_is_numbers(write):
     ],
 )
 def test_mistakes_in_a_csv_are_named(write, text, label, part):
-    with pytest.raises(InputError, match=part):
-        read_table(write(text), label)
+    refused(part, read_table, write(text), label)
 
 
 def test_files_that_are_no_csv_or_of_another_encoding_are_named(write, tmp_path):
-    with pytest.raises(InputError, match=r"data\.csv.*CSV"):
-        read_table(write('x,y\n"' + "a" * 200_000 + '",b\n'), "y")
-    with pytest.raises(InputError, match=r"csv.*npz.*parquet"):
-        read_table(tmp_path / "data.xls", "y")
+    refused(r"data\.csv.*CSV", read_table, write('x,y\n"' + "a" * 200_000 + '",b\n'), "y")
+    refused(r"csv.*npz.*parquet", read_table, tmp_path / "data.xls", "y")
     # Far enough in that the reader has decoded some of the file before.
     late = "x,y\n" + "1,a\n" * 20_000 + "café,b\n"
     for text, words in (("größe,y\n1,a\n2,b\n", r"UTF-8.*1.*UTF-8"), (late, r"UTF-8.*20002")):
-        with pytest.raises(InputError, match=words):
-            read_table(write(text, encoding="latin-1"), "y")
+        refused(words, read_table, write(text, encoding="latin-1"), "y")
 
 
 def test_npz(save):
@@ -181,89 +173,61 @@ def test_npz_with_an_official_split(save):
     np.testing.assert_array_equal(table.labels, y)
     np.testing.assert_array_equal(table.groups["s"], y)
     assert [part.tolist() for part in table.official] == [[0, 1, 2], [3, 4]]
-    with pytest.raises(InputError, match=r"X_train.*X_test"):
-        read_table(save(**{**parts, "X_test": X[3:, :1]}), None)
+    refused(r"X_train.*X_test", read_table, save(**{**parts, "X_test": X[3:, :1]}), None)
+
+
+ROWS = np.ones((2, 2))
 
 
 @pytest.mark.parametrize(
     ("arrays", "part"),
     [
-        ({"Z": np.ones((2, 2))}, None),
-        ({"X": np.ones((2, 2)), "Y": np.ones(2)}, "'y'"),
+        ({"Z": ROWS}, None),
+        ({"X": ROWS, "Y": np.ones(2)}, "'y'"),
         ({"X": np.ones(2), "y": np.ones(2)}, r"'X'.*float64.*2"),
         ({"X": np.array([[1.0], [np.nan]]), "y": np.ones(2)}, r"1.*0.*'x0'"),
-        ({"X": np.ones((2, 2)), "y": np.ones(3)}, r"'y'.*2.*float64.*3"),
-        ({"X": np.ones((2, 2)), "y": np.array(["a", ""])}, r"'y'.*1"),
-        ({"X": np.ones((3, 2)), "y": np.array(["a", "N/A", "b"])}, r"'y'.*1.*0"),
-        ({"X": np.ones((3, 2)), "y": np.arange(3), "s": np.array(["a", "N/A", "b"])}, r"'s'.*1.*0"),
-        ({"X": np.ones((2, 2)), "y": np.ones(2)}, r"2.*1000.*1.*1"),
+        ({"X": ROWS, "y": np.ones(3)}, r"'y'.*2.*float64.*3"),
+        ({"X": ROWS, "y": np.array(["a", "N/A"])}, r"'y'.*1.*0"),
+        ({"X": ROWS, "y": np.arange(2), "s": np.array(["a", "N/A"])}, r"'s'.*1.*0"),
+        ({"X": ROWS, "y": np.ones(2)}, r"2.*1000.*1.*1"),
         ({"X": np.array([[{}], [{}]]), "y": np.ones(2)}, r"'X'.*X\.astype"),
-        ({"X": np.ones((2, 2)), "y": np.arange(2), "feature_names": np.array(["a"])}, r"feature_names.*2"),
+        ({"X": ROWS, "y": np.arange(2), "feature_names": np.array(["a"])}, r"feature_names.*2"),
     ],
 )
 def test_mistakes_in_an_npz_are_named(save, arrays, part):
-    with pytest.raises(InputError, match=part):
-        read_table(save(**arrays), None, groups=["s"] if "s" in arrays else ())
+    refused(part, read_table, save(**arrays), None, groups=["s"] if "s" in arrays else ())
 
 
-@pytest.mark.parametrize(
-    ("content", "part"),
-    [
-        (lambda content: b"text", r"own\.npz.*npz"),
-        (lambda content: content[:500], r"own\.npz.*npz"),
-        (lambda content: content[:300] + bytes(40) + content[340:], r"own\.npz.*'X'"),
-    ],
-)
-def test_damage_is_told_from_python_objects(save, tmp_path, content, part):
-    good = save(X=np.random.default_rng(0).normal(size=(50, 20)), y=np.arange(50) % 2)
-    (tmp_path / "own.npz").write_bytes(content(good.read_bytes()))
-    with pytest.raises(InputError, match=part):
-        read_table(tmp_path / "own.npz", None)
+def test_damage_is_told_from_python_objects(save, tmp_path):
+    good = save(X=np.random.default_rng(0).normal(size=(50, 20)), y=np.arange(50) % 2).read_bytes()
+    for content, part in (
+        (good[:500], r"own\.npz.*npz"),
+        (good[:300] + bytes(40) + good[340:], r"own\.npz.*'X'"),
+    ):
+        (tmp_path / "own.npz").write_bytes(content)
+        refused(part, read_table, tmp_path / "own.npz", None)
 
 
-@pytest.mark.parametrize("name", ["absent.csv", "absent.npz"])
-def test_absent_files_and_folders_are_named(tmp_path, name):
-    with pytest.raises(InputError, match=rf"{name}.*{tmp_path}"):
-        read_table(tmp_path / name, "y")
-    with pytest.raises(InputError):
-        read_rows(tmp_path / name, ["x"])
-    (tmp_path / name).mkdir()
-    with pytest.raises(InputError, match=f"{name}"):
-        read_table(tmp_path / name, "y")
+def test_absent_files_and_folders_are_named(tmp_path):
+    for name in ("absent.csv", "absent.npz"):
+        for read in (read_table, read_rows):
+            refused(rf"{name}.*{tmp_path}", read, tmp_path / name, ["x"])
+        (tmp_path / name).mkdir()
+        refused(f"{name}", read_table, tmp_path / name, "y")
 
 
 def test_rows_to_predict(write, save):
     path = write("note,income,city,age\nx,5,Oslo,1\ny,6,Bonn,2\n")
     rows = read_rows(path, ("age", "city", "income"), text=(1,))
     np.testing.assert_array_equal(rows, [[1, text_code("Oslo"), 5], [2, text_code("Bonn"), 6]])
-    with pytest.raises(InputError, match=r"ages.*age"):
-        read_rows(path, ("ages",))
-    with pytest.raises(InputError, match=r"data\.csv.*2.*city.*Oslo"):
-        read_rows(path, ("city",))
+    refused(r"ages.*age", read_rows, path, ("ages",))
+    refused(r"data\.csv.*2.*city.*Oslo", read_rows, path, ("city",))
     assert read_rows(path, ("age",), text=(0,))[0, 0] == text_code("1")
     X = np.arange(6, dtype=np.float32).reshape(3, 2)
     rows = read_rows(save(X=X), ("a", "b"))
     np.testing.assert_array_equal(rows, X)
     assert rows.dtype == np.float64
-    with pytest.raises(InputError, match=r"3.*2"):
-        read_rows(save(X=X), ("a", "b", "c"))
-
-
-@settings(derandomize=True)
-@given(
-    values=st.lists(
-        st.tuples(st.floats(allow_nan=False, allow_infinity=False), st.integers(-(10**15), 10**15), st.booleans()),
-        min_size=2,
-        max_size=20,
-    ).filter(lambda rows: len({row[2] for row in rows}) == 2)
-)
-def test_written_numbers_are_read_back_exactly(tmp_path_factory, values):
-    path = tmp_path_factory.mktemp("csv") / "data.csv"
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([("a", "b", "y"), *values])
-    table = read_table(path, "y")
-    np.testing.assert_array_equal(table.rows(np.arange(len(values))), [row[:2] for row in values])
-    assert [table.classes[code] for code in table.labels] == [str(row[2]) for row in values]
+    refused(r"3.*2", read_rows, save(X=X), ("a", "b", "c"))
 
 
 def test_declared_and_few_classes_are_no_measurement(write, save):
@@ -271,26 +235,21 @@ def test_declared_and_few_classes_are_no_measurement(write, save):
     assert len(read_table(write(text), "y", classes=[str(i) for i in range(60)]).classes) == 60
     assert len(read_table(write("x,y\n" + "".join(f"1,{i}\n" for i in range(20))), "y").classes) == 20
     assert len(read_table(write("x,y\n" + "".join(f"1,{i % 100}\n" for i in range(300))), "y").classes) == 100
-    with pytest.raises(InputError, match=r"'y'.*60.*60.*data\.classes"):
-        read_table(save(X=np.ones((60, 1)), y=np.arange(60) / 7), None)
+    refused(r"'y'.*60.*60.*data\.classes", read_table, save(X=np.ones((60, 1)), y=np.arange(60) / 7), None)
 
 
 @pytest.mark.parametrize("cell", ["", "NA", "nan", "?", " null ", "n/a", "None"])
 def test_missing_numbers_and_labels_name_file_line_and_column(write, cell):
-    with pytest.raises(InputError, match=r"data\.csv.*3.*'v'.*column.*v.*1"):
-        read_table(write(f"v,w,y\n1,2,a\n{cell},4,b\n"), "y")
-    with pytest.raises(InputError, match=r"data\.csv.*3.*'y'"):
-        read_table(write(f"x,y\n1,a\n2,{cell}\n3,b\n"), "y")
+    refused(r"data\.csv.*3.*'v'.*column.*v.*1", read_table, write(f"v,w,y\n1,2,a\n{cell},4,b\n"), "y")
+    refused(r"data\.csv.*3.*'y'", read_table, write(f"x,y\n1,a\n2,{cell}\n3,b\n"), "y")
 
 
 def test_misread_numbers_are_no_categories_and_the_example_is_a_cell_of_theirs(write):
     text = "v;y\n" + "".join(f"{'NA' if i < 3 else f'{i},5'};{'ab'[i % 2]}\n" for i in range(200))
-    with pytest.raises(InputError, match=r"'v'.*197.*3,5"):
-        read_table(write(text), "y")
+    refused(r"'v'.*197.*3,5", read_table, write(text), "y")
     for spell in ("${:.2f}", "{:.2f} kg", "id{}"):
         text = "v,y\n" + "".join(f"{spell.format(i)},{'ab'[i % 2]}\n" for i in range(200))
-        with pytest.raises(InputError, match=r"'v'.*200.*200"):
-            read_table(write(text), "y")
+        refused(r"'v'.*200.*200", read_table, write(text), "y")
     few = "v,y\n" + "".join(f"site {i % 50},{'ab'[i % 2]}\n" for i in range(60))
     assert read_table(write(few), "y").text == (0,)
 
@@ -303,10 +262,9 @@ def test_real_labels_of_a_csv_file_are_numbers(write):
     assert table.labels.tolist() == [1000.0, 2500.5, -3.0]
     many = "x,y\n" + "".join(f"{i},{i / 7}\n" for i in range(90))  # no class has so many values
     np.testing.assert_array_equal(read_table(write(many), "y", real=True).labels, np.arange(90) / 7)
-    refused = {"": "is missing", "nan": "is missing", "inf": "not a finite number", "many": "'many'"}
-    for cell, words in refused.items():
-        with pytest.raises(InputError, match=rf"data\.csv.*3.*'y'.*{words}"):
-            read_table(write(f"x,y\n1,1\n2,{cell}\n3,3\n4,4\n"), "y", real=True)
+    wrong = {"": "is missing", "nan": "is missing", "inf": "not a finite number", "many": "'many'"}
+    for cell, words in wrong.items():
+        refused(rf"data\.csv.*3.*'y'.*{words}", read_table, write(f"x,y\n1,1\n2,{cell}\n3,3\n4,4\n"), "y", real=True)
 
 
 def test_real_labels_of_an_npz_file(save):
@@ -322,8 +280,7 @@ def test_real_labels_of_an_npz_file(save):
         ([1.0, np.nan, 2.0], r"'y'.*1.*0"),
         ([1.0, 2.0, -np.inf], "2"),
     ):
-        with pytest.raises(InputError, match=words):
-            read_table(save(X=np.ones((3, 2)), y=np.array(labels)), None, real=True)
+        refused(words, read_table, save(X=np.ones((3, 2)), y=np.array(labels)), None, real=True)
 
 
 HOLED = "a,city,b,y\n1,Rome,,p\n NA ,,4,q\n3,Oslo,?,p\nnan,Rome,6,q\n"
@@ -360,23 +317,18 @@ def test_what_is_no_number_is_none_and_missing_texts_are_one_where_the_features_
 
 
 def test_every_column_with_missing_cells_is_named_with_their_number(write, save):
-    with pytest.raises(InputError, match=r"data\.csv.*2.*city.*1.*2.*1"):
-        read_table(write("city,b,a,y\n ? ,,3,p\nRome,1,,q\nOslo,,4,p\n"), "y")
+    refused(r"data\.csv.*2.*city.*1.*2.*1", read_table, write("city,b,a,y\n ? ,,3,p\nRome,1,,q\nOslo,,4,p\n"), "y")
     with pytest.raises(InputError, match=r"0.*0.*'x1'.*column.*x1.*1.*x2.*2"):
         read_table(save(X=np.array([[1, np.nan, np.nan], [1, 2, np.nan]]), y=np.arange(2)), None)
 
 
 def test_a_missing_number_names_what_would_take_it_but_no_label_does(write, save):
     advice = "or let the features .data.features. begin with impute, which fills in missing cells"
-    with pytest.raises(InputError, match=rf"data\.csv.*2.*'b'.*{advice}"):
-        read_rows(write(HOLED), ("b",))
-    with pytest.raises(InputError, match=rf"1.*'x0'.*{advice}"):
-        read_table(save(X=np.array([[1.0], [np.nan]]), y=np.arange(2)), None)
-    with pytest.raises(InputError, match=r"1.*0"):
-        read_table(save(X=np.array([[1.0], [np.inf]]), y=np.arange(2)), None)
+    refused(rf"data\.csv.*2.*'b'.*{advice}", read_rows, write(HOLED), ("b",))
+    refused(rf"1.*'x0'.*{advice}", read_table, save(X=np.array([[1.0], [np.nan]]), y=np.arange(2)), None)
+    refused(r"1.*0", read_table, save(X=np.array([[1.0], [np.inf]]), y=np.arange(2)), None)
     for missing in (False, True):
-        with pytest.raises(InputError, match=r"data\.csv.*3.*'y'"):
-            read_table(write("x,y\n1,2\n2,\n"), "y", real=True, missing=missing)
+        refused(r"data\.csv.*3.*'y'", read_table, write("x,y\n1,2\n2,\n"), "y", real=True, missing=missing)
 
 
 def test_columns_that_are_no_features_are_left_out(write, save):
@@ -386,19 +338,15 @@ def test_columns_that_are_no_features_are_left_out(write, save):
         save(X=np.array([[1, 2], [3, 4]]), y=np.arange(2), feature_names=np.array(["a", "b"])), None, drop=["a"]
     )
     assert (table.columns, table.rows(np.arange(2)).tolist()) == (("b",), [[2], [4]])
-    with pytest.raises(InputError, match=r"data\.drop.*nota.*note"):
-        read_table(path, "y", drop=["nota"])
-    with pytest.raises(InputError, match=r"'y'.*data\.drop"):
-        read_table(path, "y", drop=["id", "x", "note"])
+    refused(r"data\.drop.*nota.*note", read_table, path, "y", drop=["nota"])
+    refused(r"'y'.*data\.drop", read_table, path, "y", drop=["id", "x", "note"])
     for taken in ("y", "id"):
-        with pytest.raises(InputError, match=rf"data\.drop.*'{taken}'"):
-            read_table(path, "y", groups=["id"], drop=[taken])
+        refused(rf"data\.drop.*'{taken}'", read_table, path, "y", groups=["id"], drop=[taken])
 
 
 def test_identifiers_are_remarked_or_refused_with_what_to_do(write):
     body = "".join(f"{100 + i},{1000 * i * i},K{i},{'ab'[i % 2]}\n" for i in range(60))
-    with pytest.raises(InputError, match=r"key.*60.*data\.person.*data\.drop.*key"):
-        read_table(write("number,area,key,y\n" + body), "y")
+    refused(r"key.*60.*data\.person.*data\.drop.*key", read_table, write("number,area,key,y\n" + body), "y")
     (remark,) = read_table(write("number,area,key,y\n" + body), "y", drop=["key"]).remarks
     assert remark.startswith("'number' looks like an identifier, a number that no two rows share;")
     assert remark.endswith("data.drop: ['number']")
@@ -413,14 +361,11 @@ def test_public_rows_have_the_columns_of_the_table_in_its_order(write, save, tmp
     np.testing.assert_array_equal(read_public(public, table, "data.csv"), expected)
     public.write_text("zz,x,y\n1,2,a\n")
     said = r"public\.csv.*2.*3.*data\.csv.*data\.csv"
-    with pytest.raises(InputError, match=said):
-        read_public(public, table, "data.csv")
+    refused(said, read_public, public, table, "data.csv")
     public.write_text("x,city,z\n1,,3\n")
-    with pytest.raises(InputError, match=r"public\.csv.*2.*city"):
-        read_public(public, table, "data.csv")
+    refused(r"public\.csv.*2.*city", read_public, public, table, "data.csv")
     assert read_public(public, table, "data.csv", missing=True)[0, 1] == text_code("")
     archive = save(X=np.array([[1.0, 2.0], [3.0, 4.0]]), y=np.arange(2))
     named = read_table(archive, None, drop=["x0"])
     np.testing.assert_array_equal(read_public(archive, named, "data.npz"), [[2], [4]])
-    with pytest.raises(InputError, match=r"data\.npz.*3.*3"):
-        read_public(archive, table, "data.csv")
+    refused(r"data\.npz.*3.*3", read_public, archive, table, "data.csv")

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from support.refusals import refused
 
 from federation.contract.errors import InputError
 from federation.features.feature_map import text_code
@@ -65,8 +66,7 @@ def test_what_fails_leaves_no_half_file(folder):
     def fail(rows):
         raise InputError("the file is damaged")
 
-    with pytest.raises(InputError):
-        mapped_rows("own", (5, 3), fail)
+    refused(None, mapped_rows, "own", (5, 3), fail)
     assert [file.name for file in folder.iterdir()] == ["lock"]
     assert mapped_rows("own", (5, 3), counting)[4, 2] == 14
 
@@ -76,15 +76,12 @@ def test_a_disk_that_is_full_or_fills_up_and_a_folder_that_is_none_are_told(fold
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(row_storage.os, "posix_fallocate", full, raising=False)
-    with pytest.raises(InputError):
-        mapped_rows("own", (50, 3), counting)
+    refused(None, mapped_rows, "own", (50, 3), counting)
     monkeypatch.setattr(row_storage.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 100}))
-    with pytest.raises(InputError, match=r"0\.0.*GiB.*TMPDIR"):
-        mapped_rows("own", (50, 3), lambda _: pytest.fail("read"))
+    refused(r"0\.0.*GiB.*TMPDIR", mapped_rows, "own", (50, 3), lambda _: pytest.fail("read"))
     (folder.parent / "file").touch()
     monkeypatch.setattr(tempfile, "tempdir", str(folder.parent / "file"))
-    with pytest.raises(InputError, match="TMPDIR"):
-        mapped_rows("own", (2, 2), counting)
+    refused("TMPDIR", mapped_rows, "own", (2, 2), counting)
 
 
 @pytest.mark.parametrize("what", ["open to others", "a link"])
@@ -95,8 +92,7 @@ def test_a_folder_that_others_may_open_is_refused(folder, what):
     else:
         folder.mkdir()
         folder.chmod(0o755)
-    with pytest.raises(InputError):
-        mapped_rows("own", (2, 2), counting)
+    refused(None, mapped_rows, "own", (2, 2), counting)
 
 
 @pytest.fixture
@@ -108,13 +104,11 @@ def test_columns_are_found_by_name_and_unused_ones_need_not_be_there(sheet):
     rows = features_of(sheet, ("b", "gone", "t"), (2,), True, unused=(1,))
     np.testing.assert_array_equal(rows, [[0.5, 0, text_code("u")], [1.5, 0, NO_TEXT], [2.5, 0, text_code("v")]])
     assert require_there(sheet, ("b", "gone", "t"), (1,)) == ["b", "t"]
-    with pytest.raises(InputError, match=r"2.*3"):
-        require_there(sheet, ("x", "b", "y"))
+    refused(r"2.*3", require_there, sheet, ("x", "b", "y"))
 
 
 def test_missing_cells_are_refused_unless_they_are_allowed(sheet):
     assert np.isnan(features_of(sheet, ("a", "b"), (), True)).tolist() == [[False] * 2, [False] * 2, [True, False]]
-    with pytest.raises(InputError, match=r"own\.parquet.*1.*'t'.*1.*1"):
-        features_of(sheet, ("t", "a"), (0,), False)
+    refused(r"own\.parquet.*1.*'t'.*1.*1", features_of, sheet, ("t", "a"), (0,), False)
     rows = np.ones((3, 2))
     assert complete(rows, sheet, ("a", "b")) is rows

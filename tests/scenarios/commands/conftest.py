@@ -10,27 +10,37 @@ from scenarios.cli import _exit_code
 
 
 @pytest.fixture
-def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Runs a command that must refuse its input, in one line and with exit code 2; returns the line."""
+def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Types a command; returns its exit code, what it printed and its errors."""
 
-    def run(*arguments: str) -> str:
-        monkeypatch.setattr("sys.argv", ["federation", *arguments])
-        assert _exit_code() == 2
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["federation", *map(str, arguments)])
+        code = _exit_code()
         printed = capsys.readouterr()
-        assert printed.out == ""
-        assert printed.err.count("\n") == 1
-        return printed.err
+        return code, printed.out, printed.err
 
     return run
 
 
 @pytest.fixture
-def done(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+def refused(typed: Callable[..., tuple[int, str, str]]) -> Callable[..., str]:
+    """Runs a command that must refuse its input, in one line and with exit code 2; returns the line."""
+
+    def run(*arguments: str) -> str:
+        code, out, error = typed(*arguments)
+        assert (code, out, error.count("\n")) == (2, "", 1)
+        return error
+
+    return run
+
+
+@pytest.fixture
+def done(typed: Callable[..., tuple[int, str, str]]) -> Callable[..., str]:
     """Runs a command that must succeed; returns what it prints on standard output."""
 
     def run(*arguments: str) -> str:
-        monkeypatch.setattr("sys.argv", ["federation", *arguments])
-        assert _exit_code() == 0
-        return capsys.readouterr().out
+        code, out, error = typed(*arguments)
+        assert code == 0, error
+        return out
 
     return run

@@ -11,6 +11,7 @@ import io
 import json
 import re
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,6 @@ from aggregator.releases.model_files import head
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.mechanisms.accounting.private_selection import RandomStopping
 from scenarios.advice import pilot_runs as measuring
-from scenarios.cli import _exit_code
 from scenarios.commands.advise import Asked
 from scenarios.runs import runner
 from scenarios.settings.schema import resolve
@@ -35,16 +35,10 @@ TINY = ["trials.splits=1", "trials.noise=1"]
 
 
 @pytest.fixture
-def advise(monkeypatch, capsys, tmp_path):
-    """Advises in an empty folder; returns the exit code and what was printed."""
+def advise(typed, monkeypatch, tmp_path):
+    """Advises in an empty folder."""
     monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        monkeypatch.setattr("sys.argv", ["federation", "advise", *arguments])
-        code = _exit_code()
-        return code, capsys.readouterr()
-
-    return call
+    return partial(typed, "advise")
 
 
 @pytest.fixture
@@ -52,9 +46,9 @@ def record(advise):
     """Advises where it must succeed; returns what `--json` has."""
 
     def call(*arguments):
-        code, printed = advise(*arguments, "--json")
-        assert code == 0, printed.err
-        return json.loads(printed.out)
+        code, out, err = advise(*arguments, "--json")
+        assert code == 0, err
+        return json.loads(out)
 
     return call
 
@@ -84,15 +78,15 @@ def test_every_protocol_is_told_of_with_who_sees_what_and_who_must_be_trusted(re
 
 
 def test_people_read_the_same_in_sentences(advise):
-    code, printed = advise(*TWO, *SIZE, "--majority", "0.6")
-    assert (code, printed.err) == (0, "")
+    code, out, err = advise(*TWO, *SIZE, "--majority", "0.6")
+    assert (code, err) == (0, "")
     for part in (
         "Use mean_operator: accuracy 0.89 if 0.9",
         "the aggregator sees from every party with noise: the sum of its rows by class",
         "the aggregator is trusted with nothing that is protected",
     ):
-        assert part in " ".join(printed.out.split())
-    assert "nothing of your data was read for this." in printed.out
+        assert part in " ".join(out.split())
+    assert "nothing of your data was read for this." in out
 
 
 def test_where_nothing_is_useful_or_keeps_the_wish_the_nearest_is_told_and_nothing_written(record, tmp_path):
@@ -122,7 +116,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "typed", "said"),
+    ("arguments", "answers", "said"),
     [
         (("own.csv",), "row\nnone\n\noutcome\n", "Use mean_operator protect: row"),
         (("own.csv", "--label", "cost"), "person\nnone\n\n-4,4\nage\n", "No protocol protects"),
@@ -131,13 +125,13 @@ class Terminal(io.StringIO):
         ((), "label\nnone\n\nratio\n4\n50\n2\n\n", "Use class_ratio"),
     ],
 )
-def test_on_a_terminal_it_asks_for_what_is_missing(advise, own, monkeypatch, arguments, typed, said):
-    keyboard = Terminal(typed)
+def test_on_a_terminal_it_asks_for_what_is_missing(advise, own, monkeypatch, arguments, answers, said):
+    keyboard = Terminal(answers)
     monkeypatch.setattr("sys.stdin", keyboard)
-    code, printed = advise(*arguments)
+    code, out, _ = advise(*arguments)
     assert (code, keyboard.read()) == (0, "")
-    assert said in " ".join(printed.out.split())
-    assert arguments or "quantity" not in printed.out  # as of a table without rows
+    assert said in " ".join(out.split())
+    assert arguments or "quantity" not in out  # as of a table without rows
 
 
 def test_todays_flags_stay_valid(record):
@@ -231,10 +225,9 @@ def test_without_a_pilot_an_epsilon_is_told_within_a_factor_of_ten_only(record, 
         (("no-such-scenario",), "no-such-scenario"),
     ],
 )
-def test_bad_input_is_named(advise, own, arguments, text):
-    code, printed = advise(*arguments)
-    assert code == 2
-    assert text in printed.err
+@pytest.mark.usefixtures("advise")
+def test_bad_input_is_named(refused, own, arguments, text):
+    assert text in refused("advise", *arguments)
 
 
 NOTHING = Asked(**dict.fromkeys(field.name for field in fields(Asked)))
@@ -326,9 +319,9 @@ def test_an_interruption_keeps_what_there_is_and_the_same_command_goes_on_from_i
     monkeypatch.setattr(measuring.Bench, "_run", stopped)
     for runs, measured in ((1, 1), (0, 1), (1, 2)):
         left += [None] * runs
-        code, printed = advise(*WISH, "--pilot", "60")
+        code, out, _ = advise(*WISH, "--pilot", "60")
         assert code == 130
-        found = json.loads(printed.out)["pilot"]
+        found = json.loads(out)["pilot"]
         assert (found["interrupted"], sum(one["splits"] for one in found["standings"])) == (True, measured)
         assert found["left_out"]
         assert (tmp_path / "a.yaml").exists()
@@ -343,9 +336,9 @@ def test_public_rows_leave_no_mark(advise, record):
     scenario = resolve("a.yaml")
     assert scenario.chosen.private
     assert scenario.chosen.premise == ""
-    code, printed = advise(*NUMBERS, "--label", "outcome", "--pilot", "60", "--pilot-data", "public.csv")
-    assert code == 0, printed.err
-    assert "pilot on public rows" in printed.out
+    code, out, err = advise(*NUMBERS, "--label", "outcome", "--pilot", "60", "--pilot-data", "public.csv")
+    assert code == 0, err
+    assert "pilot on public rows" in out
 
 
 @pytest.mark.usefixtures("tables")
@@ -371,25 +364,19 @@ def test_a_choice_that_is_paid_for_counts_in_every_ledger_and_comes_with_its_mod
         runner.run("a.yaml", overrides=[*only, "privacy.budget={epsilon: 3, delta: 1e-5}"], out=tmp_path / "other")
 
 
-@pytest.mark.usefixtures("tables")
-def test_a_pilot_that_is_paid_for_tells_its_choice_and_no_more(advise):
+@pytest.mark.usefixtures("advise", "tables")
+def test_a_pilot_that_is_paid_for_tells_its_choice_and_no_more(refused):
     for flags in (("--pilot", "5"), ("--pilot-data", "public.csv"), ("--accuracy", "0.8")):
-        code, printed = advise(*WISH, "--charged-pilot", "5", *flags)
-        assert code == 2
-        assert re.search(rf"{flags[0]}.*--charged-pilot", printed.err)
+        told = refused("advise", *WISH, "--charged-pilot", "5", *flags)
+        assert re.search(rf"{flags[0]}.*--charged-pilot", told)
 
 
-def test_without_rows_and_at_real_parties_there_is_no_pilot(advise, tmp_path):
+def test_without_rows_and_at_real_parties_there_is_no_pilot(advise, refused, tmp_path):
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "scenario.yaml").write_text(
         "data: {source: breast_cancer}\nparties: {count: 5}\nprivacy: {epsilon: 1}\n"
         "protocols: [{kind: mean_operator}]\n"
     )
     assert advise("site", *LABELS)[0] == 0
-    for subject, words in (
-        (NUMBERS, "--pilot needs rows"),
-        (("site", *LABELS), "parties that are deployed answer no pilot"),
-    ):
-        code, printed = advise(*subject, "--pilot", "5")
-        assert code == 2
-        assert words in printed.err
+    assert "--pilot needs rows" in refused("advise", *NUMBERS, "--pilot", "5")
+    assert "parties that are deployed answer no pilot" in refused("advise", "site", *LABELS, "--pilot", "5")

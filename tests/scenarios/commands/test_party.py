@@ -4,6 +4,7 @@ import json
 import re
 import stat
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -24,22 +25,14 @@ from parties.site.accounts import Journal
 from parties.site.messages import OPEN
 from parties.site.settings import Settings
 from parties.site.state import Identity, State, contents
-from scenarios.cli import _exit_code
 from scenarios.commands import party
 from scenarios.deployment.table_check import WatchedTable
 
 
 @pytest.fixture
-def typed(monkeypatch, capsys):
-    """Types a command; returns its exit code, what it printed and its errors."""
-
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["federation", "party", *map(str, arguments)])
-        code = _exit_code()
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return run
+def typed(typed):
+    """Types a command of a site or a second server."""
+    return partial(typed, "party")
 
 
 @pytest.fixture

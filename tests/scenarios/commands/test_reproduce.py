@@ -7,7 +7,6 @@ import pytest
 from support.toy_paper import toy_item, toy_paper
 
 from federation.contract.errors import InputError
-from scenarios.cli import _exit_code
 from scenarios.commands.reproduce import OUT
 from scenarios.reproductions import paper as catalogue
 from scenarios.reproductions.measure import PaperRuns
@@ -57,40 +56,33 @@ def test_what_is_unknown_or_in_the_way_is_one_line(refused, tmp_path, monkeypatc
     assert "--out file is a file" in refused("reproduce", "lacombe", "--out", "file")
 
 
-def test_an_interruption_says_how_to_go_on(toy, monkeypatch, capsys):
+def test_two_commands_do_not_write_the_same_pages(toy, refused):
+    with PaperRuns(catalogue.paper("toy"), OUT).alone():
+        assert "runs/reproductions" in refused("reproduce", "toy")
+
+
+def test_an_interruption_says_how_to_go_on_and_data_that_is_not_there_is_named(toy, monkeypatch, typed, refused):
     def interrupted(quick, data_dir):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(catalogue, "paper", lambda name: toy_paper(toy_item(parts=(), compute=interrupted)))
-    monkeypatch.setattr("sys.argv", ["federation", "reproduce", "toy"])
-    assert _exit_code() == 130
-    assert capsys.readouterr().err.endswith("are kept, and the same command goes on with them\n")
-
-
-def test_data_that_is_not_there_is_named(refused, monkeypatch, tmp_path):
+    code, _, error = typed("reproduce", "toy")
+    assert code == 130
+    assert error.endswith("are kept, and the same command goes on with them\n")
     monkeypatch.setattr(catalogue, "paper", lambda name: toy_paper(toy_item(parts=(Part("one", "har-soft-vote"),))))
-    monkeypatch.delenv("FEDERATION_DATA", raising=False)
-    monkeypatch.chdir(tmp_path)
     assert re.search(r"table1.*measured.*one.*har", refused("reproduce", "toy"))
 
 
-def test_what_fails_is_told_in_the_end_and_costs_no_other_item(toy, monkeypatch, capsys):
+def test_what_fails_is_told_in_the_end_and_costs_no_other_item(toy, monkeypatch, typed):
     def failing(quick, data_dir):
         yield from computed(quick, data_dir)
         raise InputError("a second value is beyond us; do without")
 
     items = toy_item(parts=(), compute=failing), toy_item(name="table2", parts=(), compute=computed)
     monkeypatch.setattr(catalogue, "paper", lambda name: toy_paper(*items))
-    monkeypatch.setattr("sys.argv", ["federation", "reproduce", "toy"])
-    assert _exit_code() == 2
-    told = capsys.readouterr()
-    assert told.out.endswith("page: runs/reproductions/toy.md\n")
-    assert told.err == "error: toy table1, the rest: a second value is beyond us; do without\n"
+    code, out, error = typed("reproduce", "toy")
+    assert (code, error) == (2, "error: toy table1, the rest: a second value is beyond us; do without\n")
+    assert out.endswith("page: runs/reproductions/toy.md\n")
     page = (toy / "runs/reproductions/toy.md").read_text()
     assert page.count("| one | high | 0.500 |") == 2
     assert "the rest was not measured: it failed." in page
-
-
-def test_two_commands_do_not_write_the_same_pages(toy, refused):
-    with PaperRuns(catalogue.paper("toy"), OUT).alone():
-        assert "runs/reproductions" in refused("reproduce", "toy")

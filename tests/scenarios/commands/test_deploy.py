@@ -8,7 +8,6 @@ import re
 from functools import partial
 
 import pytest
-from support.command_line import call
 from support.letter_sites import deployed, scenario, write_public
 
 from federation.contract.errors import InputError
@@ -30,19 +29,17 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_it_writes_a_folder_and_says_what_is_next(monkeypatch, place, capsys):
-    assert call(monkeypatch, "deploy", "trial.yaml", "D", *OPTIONS) == 0
-    told = capsys.readouterr().out
+def test_it_writes_a_folder_and_says_what_is_next(place, done):
+    told = done("deploy", "trial.yaml", "D", *OPTIONS)
     assert f"wrote {place}/D/: invitation.json, public.csv, README.txt" in told
     assert re.search(r"2.*sites.*statistic.*1", told)
     assert "promises: epsilon 1, delta 0 per party; noise is added by the aggregator" in told
     assert "next: send invitation.json and public.csv to north, south" in told
 
 
-def test_settings_of_the_scenario_and_the_closing_can_be_given_and_json_says_the_same(monkeypatch, place, capsys):
+def test_settings_of_the_scenario_and_the_closing_can_be_given_and_json_says_the_same(place, done):
     options = (*OPTIONS, "--closing", "2", "--set", "privacy.epsilon=3", "--set", "protocols.0.kind=mean_operator")
-    assert call(monkeypatch, "deploy", "trial.yaml", "D", *options, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(done("deploy", "trial.yaml", "D", *options, "--json"))
     assert (told["directory"], told["sites"]) == (f"{place}/D", ["north", "south"])
     found = Agreement.load(place / "D" / "invitation.json")
     assert (found.protocol, found.promises[0].epsilon) == ("mean_operator", 3.0)
@@ -51,10 +48,10 @@ def test_settings_of_the_scenario_and_the_closing_can_be_given_and_json_says_the
 
 
 @pytest.mark.parametrize(("protect", "told"), [("label", True), ("row", False)])
-def test_it_says_before_any_key_is_made_that_features_are_taken_as_public(monkeypatch, place, capsys, protect, told):
+def test_it_says_before_any_key_is_made_that_features_are_taken_as_public(place, protect, told, done):
     kind = ("--set", "protocols.0.kind=mean_operator", "--set", f"protocols.0.protect={protect}")
-    assert call(monkeypatch, "deploy", "trial.yaml", "D", *OPTIONS, *kind) == 0
-    assert ("a site must set public-features = true, or it answers nothing" in capsys.readouterr().out) is told
+    out = done("deploy", "trial.yaml", "D", *OPTIONS, *kind)
+    assert ("a site must set public-features = true, or it answers nothing" in out) is told
 
 
 @pytest.mark.parametrize(
@@ -66,50 +63,42 @@ def test_it_says_before_any_key_is_made_that_features_are_taken_as_public(monkey
         ("null", ""),
     ],
 )
-def test_it_says_how_many_releases_the_budget_pays_for(monkeypatch, place, capsys, budget, told):
-    assert call(monkeypatch, "deploy", "trial.yaml", "D", *OPTIONS, "--set", f"privacy.budget={budget}") == 0
-    out = capsys.readouterr().out
+def test_it_says_how_many_releases_the_budget_pays_for(place, budget, told, done):
+    out = done("deploy", "trial.yaml", "D", *OPTIONS, "--set", f"privacy.budget={budget}")
     assert f"budget: {told}" in out if told else "budget" not in out
 
 
-def test_with_keys_it_seals_and_shows_what_people_compare(monkeypatch, place, capsys):
-    call(monkeypatch, "deploy", "trial.yaml", "D", *OPTIONS)
+def test_with_keys_it_seals_and_shows_what_people_compare(place, done, refused):
+    done("deploy", "trial.yaml", "D", *OPTIONS)
     before = (place / "D" / "server.crt").read_bytes()
-    assert call(monkeypatch, "deploy", "D") == 2
-    assert re.search(r"--keys.*FOLDER", capsys.readouterr().err)
-    assert call(monkeypatch, "deploy", "D", "--hosts", "link.example.org") == 0
+    assert re.search(r"--keys.*FOLDER", refused("deploy", "D"))
+    assert "made a new certificate" in done("deploy", "D", "--hosts", "link.example.org")
     assert (place / "D" / "server.crt").read_bytes() != before
-    assert "made a new certificate" in capsys.readouterr().out
     keys = {name: new_site_key().public_key() for name in ("north", "south")}
     (place / "keys").mkdir()
     for name, key in keys.items():
         (place / "keys" / f"{name}.pub").write_text(public_text(key))
-    assert call(monkeypatch, "deploy", "D", "--keys", "keys") == 0
-    told, agreement = capsys.readouterr().out, Agreement.load(place / "D" / "plan.json")
+    told, agreement = done("deploy", "D", "--keys", "keys"), Agreement.load(place / "D" / "plan.json")
     for name, key in keys.items():
         assert f"{fingerprint(key)}  {name}\n" in told
     assert f"digest of the plan: {agreement.digest.hex()}" in told
     assert fingerprint(agreement.aggregator_key) in told
 
 
-def test_a_second_server_is_named_and_its_key_shown(monkeypatch, place, capsys):
+def test_a_second_server_is_named_and_its_key_shown(place, done, refused):
     sums = ("--set", "servers=two", "--set", "protocols.0.kind=mean_operator", "--set", "protocols.0.trust=secure")
     options = ("--superlink", "localhost:9", "--sites", "north,south,west", "--rows", "60:67", *sums)
     for second, words in (((), r"--second.*NAME"), (("--second", "om bud"), "--second: 'om bud' must be a name")):
-        assert call(monkeypatch, "deploy", "trial.yaml", "D", *options, *second) == 2
-        assert re.search(words, capsys.readouterr().err)
-    assert call(monkeypatch, "deploy", "trial.yaml", "D", *options, "--second", "ombud") == 0
-    told = capsys.readouterr().out
+        assert re.search(words, refused("deploy", "trial.yaml", "D", *options, *second))
+    assert "invitation.json" in done("deploy", "trial.yaml", "D", *options, "--second", "ombud")
     assert "the helper server 'ombud' has the keys of the masks, and no rows" in (place / "D/README.txt").read_text()
-    assert "invitation.json" in told
     (place / "keys").mkdir()
     for name in ("north", "south", "west"):
         key = new_site_key()
         both = key.public_key(), sums_key(key).public_key()
         (place / "keys" / f"{name}.pub").write_text("\n".join(map(public_text, both)))
     (place / "keys" / "ombud.pub").write_text(f"{public_text(new_site_key().public_key())}\n{'ab' * 32}\n")
-    assert call(monkeypatch, "deploy", "D", "--keys", "keys") == 0
-    assert re.search(rf"{'ab' * 32}.*ombud", capsys.readouterr().out)
+    assert re.search(rf"{'ab' * 32}.*ombud", done("deploy", "D", "--keys", "keys"))
 
 
 @pytest.mark.parametrize(
@@ -129,35 +118,20 @@ def test_a_second_server_is_named_and_its_key_shown(monkeypatch, place, capsys):
         (("trial.yaml",), "is no folder of a deployment"),
     ],
 )
-def test_what_lacks_or_is_wrong_is_told_in_a_sentence(monkeypatch, place, capsys, arguments, told):
-    assert call(monkeypatch, "deploy", *arguments) == 2
-    assert told in capsys.readouterr().err
+def test_what_lacks_or_is_wrong_is_told_in_a_sentence(place, arguments, told, refused):
+    assert told in refused("deploy", *arguments)
     assert not (place / "D").exists()
 
 
-@pytest.mark.parametrize(
-    ("parsed", "texts", "words"),
-    [
-        (parsed_rows, ["", "5", "5:", "0:3", "4:3", "a:b", "1:2:3", "-1:3"], r"--rows.*LEAST.*MOST"),
-        (
-            parsed_address,
-            ["", "host", "host:", ":9", "host:x", "host:0", "host:70000", "a b:9"],
-            r"--superlink.*HOST.*PORT",
-        ),
-        (
-            partial(parsed_time, "--patience"),
-            ["", "0", "0m", "-1m", "1w", "m", "1 h", "inf", "nan", "1e3"],
-            "--patience",
-        ),
-    ],
-)
-def test_texts_that_are_no_rows_address_or_time_are_refused(parsed, texts, words):
-    for text in texts:
-        with pytest.raises(InputError, match=words):
-            parsed(text)
-
-
-def test_addresses_and_times():
+def test_texts_that_are_no_rows_address_or_time_are_refused():
+    for parsed, words, texts in (
+        (parsed_rows, r"--rows.*LEAST.*MOST", ["", "5", "5:", "0:3", "4:3", "a:b", "1:2:3", "-1:3"]),
+        (parsed_address, r"--superlink.*HOST.*PORT", ["", "host", "host:", ":9", "host:x", "host:0", "host:70000"]),
+        (partial(parsed_time, "--patience"), "--patience", ["", "0", "0m", "-1m", "1w", "m", "1 h", "inf", "1e3"]),
+    ):
+        for text in texts:
+            with pytest.raises(InputError, match=words):
+                parsed(text)
     assert parsed_address("[::1]:9") == "[::1]"
     for text, seconds in (("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400), ("3d", 259200)):
         assert parsed_time("--wait", text) == seconds
@@ -188,11 +162,10 @@ def collected(monkeypatch):
     return state
 
 
-def test_it_ends_with_what_was_written_and_spent(monkeypatch, folder, collected, capsys):
-    assert call(monkeypatch, "collect", str(folder)) == 0
-    told = capsys.readouterr()
-    assert told.err == "3 of 4 sites answered question 2 of 12; waiting for north\n"
-    assert told.out.splitlines() == [
+def test_it_ends_with_what_was_written_and_spent(folder, collected, typed):
+    code, out, error = typed("collect", folder)
+    assert (code, error) == (0, "3 of 4 sites answered question 2 of 12; waiting for north\n")
+    assert out.splitlines() == [
         f"wrote {folder}/releases/001/a.npz",
         "spent: epsilon 1, delta 1e-05 per label",
         f"next: federation predict {folder}/releases/001/a.npz FILE",
@@ -201,55 +174,45 @@ def test_it_ends_with_what_was_written_and_spent(monkeypatch, folder, collected,
     assert (collected["patience"], collected["fresh"]) == (Patience(600.0, 3600.0), False)
 
 
-def test_what_was_released_already_says_so(monkeypatch, folder, collected, capsys):
+def test_what_was_released_already_says_so(folder, collected, done):
     collected["outcome"] = {**DONE, "status": "released already"}
-    assert call(monkeypatch, "collect", str(folder)) == 0
-    told = capsys.readouterr().out
+    told = done("collect", folder)
     assert "exchange 001 was released already; nothing was asked, nothing was spent" in told
     assert f"{folder}/releases/001/a.npz" in told
     assert "wrote" not in told
 
 
-def test_a_run_that_fails_ends_with_its_code_and_says_how_to_go_on(monkeypatch, folder, collected, capsys):
+def test_a_run_that_fails_ends_with_its_code_and_says_how_to_go_on(folder, collected, typed):
     why = "1 of 3 parties answered"
     for code in (1, 2, 3, 4):
         collected["outcome"] = {"status": "failed", "why": why, "exit_code": code, "exchange": "001"}
-        assert call(monkeypatch, "collect", str(folder)) == code
-        told = capsys.readouterr().err
-        assert f"error: {why}" in told
+        found, _, told = typed("collect", folder)
+        assert (found, f"error: {why}" in told) == (code, True)
         assert re.search(rf"hint.*{folder}", told)
     collected["outcome"] = KeyboardInterrupt()
-    assert call(monkeypatch, "collect", str(folder)) == 130
-    told = capsys.readouterr().err
-    assert f"federation collect {folder} goes on where this was" in told
+    code, _, told = typed("collect", folder)
+    assert (code, f"federation collect {folder} goes on where this was" in told) == (130, True)
     assert "--resume" not in told
 
 
-def test_a_later_exchange_says_what_all_have_spent_and_json_the_same(monkeypatch, folder, collected, capsys):
-    call(monkeypatch, "collect", str(folder), "--json")
-    told = json.loads(capsys.readouterr().out)
+def test_a_later_exchange_says_what_all_have_spent_and_json_the_same(folder, collected, done):
+    told = json.loads(done("collect", folder, "--json"))
     assert (told["files"], told["spent"]) == ([f"{folder}/releases/001/a.npz"], SPENT)
     collected["outcome"] = {**DONE, "exchange": "002", "spent_in_all": [{**SPENT[0], "epsilon": 2.0}]}
-    call(monkeypatch, "collect", str(folder), "--new-exchange", "--patience", "90s", "--wait", "2h")
-    assert "spent by all exchanges: epsilon 2, delta 1e-05 per label" in capsys.readouterr().out
+    told = done("collect", folder, "--new-exchange", "--patience", "90s", "--wait", "2h")
+    assert "spent by all exchanges: epsilon 2, delta 1e-05 per label" in told
     assert (collected["patience"], collected["fresh"]) == (Patience(90.0, 7200.0), True)
 
 
-def test_status_asks_nobody_and_shows_how_far_the_journals_of_the_sites_are_known(
-    monkeypatch, folder, collected, capsys
-):
-    assert call(monkeypatch, "collect", str(folder), "--status") == 0
-    assert capsys.readouterr().out == "nobody has been asked\n"
+def test_status_asks_nobody_and_shows_how_far_the_journals_of_the_sites_are_known(folder, collected, done):
+    assert done("collect", folder, "--status") == "nobody has been asked\n"
     assert "patience" not in collected
     journals = folder / "exchanges" / "journals"
     journals.mkdir(parents=True)
     (journals / "north").write_text("ab" * 32)
-    assert call(monkeypatch, "collect", str(folder), "--status") == 0
-    assert f"journal of north, its last line known here: {'ab' * 32}" in capsys.readouterr().out
-    call(monkeypatch, "collect", str(folder), "--status", "--json")
-    assert json.loads(capsys.readouterr().out)["journals"] == {"north": "ab" * 32}
+    assert f"journal of north, its last line known here: {'ab' * 32}" in done("collect", folder, "--status")
+    assert json.loads(done("collect", folder, "--status", "--json"))["journals"] == {"north": "ab" * 32}
 
 
-def test_another_folder_is_refused(monkeypatch, tmp_path, collected, capsys):
-    assert call(monkeypatch, "collect", str(tmp_path)) == 2
-    assert "is no folder of a deployment" in capsys.readouterr().err
+def test_another_folder_is_refused(tmp_path, collected, refused):
+    assert "is no folder of a deployment" in refused("collect", tmp_path)

@@ -47,11 +47,12 @@ def described_by(data, *protocols, **more):
 
 
 @pytest.mark.usefixtures("protocols")
-@pytest.mark.parametrize(
-    "given",
-    [
+def test_data_and_partitions_that_suit_the_protocols():
+    own = document("own.csv", range=[0, 5])
+    partitions = [own | {"parties": {"count": 4, "partition": one}} for one in ("iid", {"quantity": 1.0}, {"by": "x"})]
+    for given in (
+        *partitions,
         document(),
-        document("own.csv", range=[0, 5]),
         document("own.csv", range=[0, 5], outside="clip"),
         document(range=[30, 300], outside="clip"),
         document("criteo_sscl", range=[0, 400]),
@@ -60,10 +61,10 @@ def described_by(data, *protocols, **more):
         document("housing", "pooled"),
         document("digits", "pooled"),
         document("own.csv", "soft_vote"),
-    ],
-)
-def test_data_that_suits_the_protocols(given):
-    assert resolve(given).data.outside in ("refuse", "clip")
+    ):
+        found = resolve(given)
+        assert found.data.outside in ("refuse", "clip")
+        assert found.parties.partition == given["parties"].get("partition", "iid")
 
 
 @pytest.mark.usefixtures("protocols")
@@ -74,7 +75,6 @@ def test_data_that_suits_the_protocols(given):
         (document("criteo_sscl"), "data.range: missing; real labels need a declared public range"),
         (document("digits"), "data.source: 'digits' has classes, but slope needs real labels; choose one of "),
         (document("diabetes", "soft_vote"), "data.source: 'diabetes' has real labels, but soft_vote needs classes; "),
-        (document(["diabetes", "digits"]), "data.source: 'digits' has classes, but slope needs real labels"),
         (document(["diabetes", "digits"], "pooled"), "data.source: 'diabetes' has real labels, but other data here h"),
         (document("own.csv", "soft_vote", range=[0, 1]), "data.range: is for real labels, which soft_vote cannot use"),
         (document("digits", "pooled", range=[0, 1]), "data.range: is for real labels, which these data sets cannot u"),
@@ -106,14 +106,6 @@ def test_partitions_by_class_are_refused_where_they_stand(tmp_path, partition):
     first, second = str(refused.value).splitlines()
     assert re.search(rf"{path}.*4.*parties\.partition.*{kind}", first)
     assert second.startswith(f"{path}:8: protocols.2: the baseline individual trains classifiers, but the labels are")
-
-
-@pytest.mark.usefixtures("protocols")
-@pytest.mark.parametrize("partition", ["iid", {"quantity": 1.0}, {"by": "site"}])
-def test_other_partitions_suit_real_labels(partition):
-    given = document("own.csv", range=[0, 1])
-    given["parties"]["partition"] = partition
-    assert resolve(given).parties.partition == partition
 
 
 @pytest.mark.usefixtures("protocols")
@@ -156,9 +148,8 @@ def parsed(*entries: dict[str, Any]) -> list[Protocol]:
     return [Protocol.parse(entry) for entry in entries]
 
 
-@pytest.mark.parametrize(
-    ("kinds", "alone", "beside"),
-    [
+def test_those_of_the_task_that_are_not_listed() -> None:
+    for kinds, alone, beside in (
         (["soft_vote"], False, ["constant", "pooled", "individual", "noise_free"]),
         (["soft_vote"], True, ["constant", "pooled", "noise_free"]),
         (["pooled", "soft_vote"], False, ["constant", "individual", "noise_free"]),
@@ -167,10 +158,8 @@ def parsed(*entries: dict[str, Any]) -> list[Protocol]:
         (["label_sums"], False, ["constant", "pooled", "noise_free"]),
         (["pooled"], False, []),
         (["unknown", None], False, []),
-    ],
-)
-def test_those_of_the_task_that_are_not_listed(kinds: list[str], alone: bool, beside: list[str]) -> None:
-    assert baselines_beside([{"kind": kind} for kind in kinds], alone) == beside
+    ):
+        assert baselines_beside([{"kind": kind} for kind in kinds], alone) == beside
 
 
 @pytest.mark.parametrize(
@@ -184,9 +173,7 @@ def test_those_of_the_task_that_are_not_listed(kinds: list[str], alone: bool, be
         ([{"kind": "mean_operator", "trust": "secure"}], "mean_operator-secure", {"trust": "secure"}),
     ],
 )
-def test_it_is_the_default_or_the_first_that_adds_noise_with_all_its_options(
-    entries: list[dict[str, Any]], stands_for: str, options: dict[str, Any]
-) -> None:
+def test_it_is_the_default_or_the_first_that_adds_noise_with_all_its_options(entries, stands_for, options) -> None:
     name, planned = noise_free(parsed(*entries)) or ("", None)
     assert name == stands_for
     assert planned is not None
@@ -203,25 +190,20 @@ def test_where_nothing_adds_noise_it_stands_for_nothing_and_is_refused(entries: 
         resolve(described_by({"source": "digits"}, *listed, baselines=False))
 
 
-LONG = Rule("noise: " + "pure " * 40, "rule " * 60, "validated " * 50)
-
-
-def test_baselines_and_protocols_without_a_rule_say_nothing_and_one_that_is_none_is_refused(monkeypatch) -> None:
+def test_protocols_without_a_rule_say_nothing_and_of_a_long_one_no_word_is_lost(monkeypatch) -> None:
     monkeypatch.setattr(SoftVote, "why_default", ())
     for kind in ("pooled", "soft_vote"):
         assert (why_default(kind), in_short(kind), recorded([kind])) == ((), [], [])
     assert "How defaults were chosen:" not in described("soft_vote")[1]
     with pytest.raises(InputError, match="soft_vote"):
         described("soft_votes")
-
-
-def test_no_line_is_long_and_no_word_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SoftVote, "why_default", (LONG,))
+    long = Rule("noise: " + "pure " * 40, "rule " * 60, "validated " * 50)
+    monkeypatch.setattr(SoftVote, "why_default", (long,))
     short, full = in_short("soft_vote"), described("soft_vote")[1]
     chosen = full[full.index("How defaults were chosen:") :]
-    assert max(map(len, short)) <= 110 < len(LONG.rule)
-    for word, lines in (("pure", short), ("rule", chosen), ("validated", chosen)):
-        assert " ".join(lines).split().count(word) == {"pure": 40, "rule": 60, "validated": 50}[word]
+    assert max(map(len, short)) <= 110 < len(long.rule)
+    for word, lines, times in (("pure", short, 40), ("rule", chosen, 60), ("validated", chosen, 50)):
+        assert " ".join(lines).split().count(word) == times
 
 
 def test_a_run_records_every_protocol_once_as_plain_values() -> None:
@@ -334,18 +316,15 @@ def test_what_is_for_class_ratios_is_refused_elsewhere(source, protocols, ratios
     assert found == (set() if ratios else SETTINGS.keys())
 
 
-@pytest.mark.parametrize("trust", ["aggregator", "secure", "none"])
-def test_servers_are_refused_where_nothing_is_added_up_for_them(trust):
-    asked = {**listing("breast_cancer", "mean_operator"), "trust": trust}
-    assert resolve(asked).servers == "one"
-    if trust == "secure":
-        assert resolve({**asked, "servers": "two"}).servers == "two"
-        return
-    with pytest.raises(InputError, match=r"servers.*two"):
-        resolve({**asked, "servers": "two"})
-
-
-def test_who_adds_up_makes_a_difference_to_secure_sums_alone():
+def test_servers_make_a_difference_to_secure_sums_alone_and_are_refused_elsewhere():
+    for trust in ("aggregator", "secure", "none"):
+        asked = listing("breast_cancer", "mean_operator") | {"trust": trust}
+        assert resolve(asked).servers == "one"
+        if trust == "secure":
+            assert resolve({**asked, "servers": "two"}).servers == "two"
+        else:
+            with pytest.raises(InputError, match=r"servers.*two"):
+                resolve({**asked, "servers": "two"})
     asked = [{"kind": "mean_operator", "trust": trust} for trust in ("none", "secure")]
     for protocols, without_effect in ((asked, False), (asked[:1], True)):
         known = resolve(listing("breast_cancer", *protocols))
@@ -367,9 +346,14 @@ def test_it_is_refused_at_its_line(tmp_path):
     ]
 
 
-def test_the_defaults_may_be_written_out():
+def test_the_defaults_may_be_written_out_and_what_has_no_effect_is_told_at_its_key():
     given = listing("breast_cancer", "mean_operator")
     assert resolve(given, ["data.targets=null", "data.rows_per_person=1", "parties.bags=1"]) == resolve(given)
+    lines = to_yaml(resolve(given)).splitlines()
+    told, servers = [number for number, line in enumerate(lines) if "Without effect" in line]
+    assert lines[servers + 1] == "servers: one"
+    assert lines[told] == "  # Without effect here: no protocol or baseline trains it."
+    assert lines[told + 1].startswith("  classifier: ")
 
 
 CLASSIFIER, DELTA = "parties.classifier", "privacy.delta"
@@ -396,11 +380,3 @@ def test_what_makes_no_difference_beside_the_protocols_is_told(source, protocols
     found = {".".join(path) for path, _ in idle(scenario.data, scenario.protocols, scenario.privacy)}
     assert found == {*without_effect, "servers"}
     assert to_yaml(scenario).count("# Without effect here: no ") == len(found)
-
-
-def test_it_is_told_at_its_key():
-    lines = to_yaml(resolve(listing("breast_cancer", "mean_operator"))).splitlines()
-    told, servers = [number for number, line in enumerate(lines) if "Without effect" in line]
-    assert lines[servers + 1] == "servers: one"
-    assert lines[told] == "  # Without effect here: no protocol or baseline trains it."
-    assert lines[told + 1].startswith("  classifier: ")

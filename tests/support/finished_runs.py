@@ -74,6 +74,13 @@ def maker(folder):
     return make
 
 
+def edited(path, change):
+    """Change the contents of a JSON file."""
+    found = json.loads(path.read_text())
+    change(found)
+    path.write_text(json.dumps(found))
+
+
 def rewrite(directory, kept):
     """Keep only some lines of the results."""
     head, *lines = (directory / "results.csv").read_text().splitlines(keepends=True)

@@ -39,14 +39,18 @@ def whiskers(axes):
     return [end for lines in axes.containers for bars in lines[2] for end in np.concatenate(bars.get_segments())[:, 1]]
 
 
-def test_intervals_end_where_the_metric_does():
-    made = rows()
-    for row in made:
-        row["value"] = min(0.99, 0.9 + 0.1 * row["split"])
-    (axes,) = figures(made, "t")["accuracy"].axes
-    ends = whiskers(axes)
+def test_intervals_and_points_of_splits_are_in_the_picture_and_end_where_the_metric_does():
+    made = [row | {"value": min(0.99, 0.9 + 0.1 * row["split"])} for row in rows()]
+    ends = whiskers(*figures(made, "t")["accuracy"].axes)
     assert max(ends) == 1.0
     assert min(ends) >= 0.0
+    for splits in (2, 3):
+        made = [row for row in rows(variants=("v",), references=False) if row["split"] < splits]
+        made = [row | {"value": 0.4 + row["split"] / 10} for row in made]
+        (axes,) = figures(made, "t")["accuracy"].axes
+        low, high = axes.get_ylim()
+        seen = [*whiskers(axes), *(value for line in axes.lines for value in line.get_ydata())]
+        assert low < min(seen) < max(seen) < high
 
 
 @pytest.mark.parametrize("epsilons", [(1.0,), (1.0, 10.0)])
@@ -85,33 +89,17 @@ def test_names_above_their_rows_cover_no_dot_and_no_other_name():
     assert all(axes.get_window_extent().x1 > box.x1 for box in boxes)
 
 
-def test_intervals_and_points_of_splits_are_in_the_picture():
-    for splits in (2, 3):
-        made = [row for row in rows(variants=("v",), references=False) if row["split"] < splits]
-        for row in made:
-            row["value"] = 0.4 + row["split"] / 10
-        (axes,) = figures(made, "t")["accuracy"].axes
-        low, high = axes.get_ylim()
-        seen = [*whiskers(axes), *(value for line in axes.lines for value in line.get_ydata())]
-        assert low < min(seen) < max(seen) < high
-
-
-@pytest.mark.parametrize(("logarithmic", "middle"), [(True, 1.0), (False, 5.05)])
-def test_an_axis_places_its_ends_at_0_and_1_and_moves_values_by_a_share(logarithmic, middle):
-    axis = Axis("ε", (0.1, 1.0, 10.0), logarithmic)
-    assert (axis.position(0.1), axis.position(10.0)) == (0, 1)
-    assert axis.position(middle) == pytest.approx(0.5)
-    for share in (0.0, 0.25, -0.1):
-        assert axis.position(axis.shifted(middle, share)) == pytest.approx(0.5 + share)
-
-
-@pytest.mark.parametrize(
-    ("values", "logarithmic"), [((50.0, 100.0, math.inf, 80.0), False), ((1.0, 10.0), True), ((0.0, 10.0), False)]
-)
-def test_far_numbers_are_on_a_logarithmic_axis(values, logarithmic):
-    axis = Axis.of("x", values)
-    assert axis.values == tuple(sorted(set(values) - {math.inf}))
-    assert axis.logarithmic is logarithmic
+def test_an_axis_places_its_ends_at_0_and_1_and_far_numbers_by_their_logarithms():
+    for logarithmic, middle in ((True, 1.0), (False, 5.05)):
+        axis = Axis("ε", (0.1, 1.0, 10.0), logarithmic)
+        assert (axis.position(0.1), axis.position(10.0)) == (0, 1)
+        assert axis.position(middle) == pytest.approx(0.5)
+        for share in (0.0, 0.25, -0.1):
+            assert axis.position(axis.shifted(middle, share)) == pytest.approx(0.5 + share)
+    for values, logarithmic in (((50.0, 100.0, math.inf, 80.0), False), ((1.0, 10.0), True), ((0.0, 10.0), False)):
+        axis = Axis.of("x", values)
+        assert axis.values == tuple(sorted(set(values) - {math.inf}))
+        assert axis.logarithmic is logarithmic
 
 
 def test_intervals_are_beside_means_but_not_on_lines_across():
@@ -175,7 +163,7 @@ def test_every_variant_looks_different_and_the_first_have_colours_of_their_own()
             assert len(set(coloured)) == len(coloured)
 
 
-def test_what_has_no_guarantee_has_a_look_that_says_so():
+def test_what_has_no_guarantee_has_a_look_that_says_so_everywhere():
     for epsilons in ((0.5, 1.0), (1.0,)):
         for figure in figures(ratio_rows(epsilons=epsilons), "t").values():
             assert not watermarked(figure)  # others have a guarantee
@@ -183,6 +171,12 @@ def test_what_has_no_guarantee_has_a_look_that_says_so():
     found = hollow(figures(ratio_rows(), "t")["l1"])
     assert [name for name, is_hollow in found.items() if is_hollow] == ["published_a (NON-PRIVATE)"]
     assert "hollow" not in figures(ratio_rows(("x",)), "t")["l1"].legends[0].get_title().get_text()
+    first, *_ = summarise(rows())
+    claims = replace(first, unit="none")
+    found = looks([first, claims])
+    assert found == looks([claims])
+    assert found[first.variant].hollow
+    assert chosen([first, claims]) == [first.variant]
 
 
 def test_only_the_first_and_what_is_published_have_bands():
@@ -225,15 +219,6 @@ def test_groups_hold_every_variant_and_none_is_crowded(count):
         assert not any(set(a) & set(b) - {"x", "pooled"} for a, b in combinations(found, 2))
 
 
-def test_what_has_no_guarantee_anywhere_looks_so_everywhere():
-    first, *_ = summarise(rows())
-    claims = replace(first, unit="none")
-    found = looks([first, claims])
-    assert found == looks([claims])
-    assert found[first.variant].hollow
-    assert chosen([first, claims]) == [first.variant]
-
-
 def test_colours_can_be_told_apart_without_red_or_green_or_blue_and_neighbours_by_lightness():
     """With the matrices for full deuteranopia, protanopia and tritanopia of Machado et al. 2009."""
     blind = (
@@ -250,11 +235,18 @@ def test_colours_can_be_told_apart_without_red_or_green_or_blue_and_neighbours_b
     assert min(abs(one - other) for one, other in pairwise(lightness)) > 20
 
 
-def test_one_epsilon_gives_a_row_per_variant():
+def test_a_single_epsilon_has_a_row_per_variant_and_for_what_is_only_claimed_and_breaks_no_mark():
     (axes,) = figures(rows(epsilons=(1.0,)), "t")["accuracy"].axes
     names = ["soft_vote (default)", "soft_vote gaussian", "soft_vote published", "majority_vote"]
     assert [text.get_text() for text in axes.texts] == names
     assert axes.get_xlabel() == "accuracy at ε = 1"
+    name = "x-published_mechanism-of-many-words"
+    (axes,) = figures(ratio_rows(("x", name), (1.0,)), "t")["l1"].axes
+    assert [text.get_text() for text in axes.texts] == ["x (default)", "published_mechanism (NON-PRIVATE)"]
+    (axes,) = figures(ratio_rows(("x", "x-published_" + "very_" * 30), (1.0,)), "t")["l1"].axes
+    text = axes.texts[1].get_text()
+    assert len(text) < 50
+    assert text.endswith("… (NON-PRIVATE)")
 
 
 @pytest.mark.slow
@@ -305,15 +297,12 @@ def test_the_watermark_is_not_cropped_and_hides_no_label(epsilons, claiming, set
         assert not box.overlaps(figure.legends[0].get_window_extent())
 
 
-def test_references_alone_have_a_panel_to_stand_in():
+def test_references_alone_have_a_panel_to_stand_in_and_one_at_a_single_swept_value_a_marker():
     (axes,) = figures(rows(variants=("x-off",), references=False), "t")["accuracy"].axes
     axes.figure.draw_without_rendering()
     assert axes.get_window_extent().height / axes.figure.dpi > 0.5
     (line,) = axes.lines
     assert axes.get_xlim()[0] < line.get_xdata()[0] < axes.get_xlim()[1]
-
-
-def test_a_reference_at_a_single_swept_value_has_a_marker():
     made = rows(variants=("v",), settings=[{"parties.count": "10"}, {"parties.count": "20"}])
     made = [row for row in made if not (row["variant"] == "pooled" and row["parties.count"] == "20")]
     (axes,) = figures(made, "t")["accuracy-parties.count"].axes
@@ -333,17 +322,6 @@ def test_both_files_of_a_figure_are_arranged_alike(tmp_path):
         return [float(n) for n in re.findall(r"-?[\d.]+", numbers)]
 
     assert panel(tmp_path / "a/accuracy.svg") == pytest.approx(panel(tmp_path / "alone.svg"), abs=3)
-
-
-def test_a_single_epsilon_has_a_row_for_what_is_only_claimed_and_breaks_no_mark():
-    name = "x-published_mechanism-of-many-words"
-    (axes,) = figures(ratio_rows(("x", name), (1.0,)), "t")["l1"].axes
-    assert [text.get_text() for text in axes.texts] == ["x (default)", "published_mechanism (NON-PRIVATE)"]
-    long = "x-published_" + "very_" * 30
-    (axes,) = figures(ratio_rows(("x", long), (1.0,)), "t")["l1"].axes
-    text = axes.texts[1].get_text()
-    assert len(text) < 50
-    assert text.endswith("… (NON-PRIVATE)")
 
 
 @pytest.mark.parametrize("epsilons", [(0.1, 1.0, 10.0), (1.0,)])

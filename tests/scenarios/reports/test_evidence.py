@@ -3,11 +3,11 @@
 What releases over periods have spent, in words.
 """
 
-import json
 import re
 from itertools import cycle
 
 import pytest
+from support.finished_runs import edited
 
 from aggregator.contract.protocol import Place
 from aggregator.contract.registry import protocol
@@ -36,9 +36,13 @@ def test_a_run_is_read_by_world_with_what_every_party_sent(make_run):
     assert found.first.parties is None  # neither recorded, nor to be had from such a scenario
 
 
-def test_the_leading_variant_has_a_guarantee(make_run):
+def test_the_leading_variant_has_a_guarantee_and_a_run_without_a_ledger_has_a_page(make_run):
     assert read(make_run(values={"soft_vote-off": (0, 0, 0), "other": (0, 0, 0)})).leading == "other"
     assert read(make_run("none", values={"soft_vote-off": (0, 0, 0)})).leading is None
+    directory = make_run("interrupted")
+    (directory / "ledger.json").write_text('{"worlds": []}')
+    assert (read(directory).worlds, read(directory).leading) == ((), None)
+    assert "NO GUARANTEE" in write_guarantee(directory).read_text()
 
 
 @pytest.mark.parametrize(
@@ -51,12 +55,13 @@ def test_the_leading_variant_has_a_guarantee(make_run):
     ],
 )
 def test_noise_of_the_system_is_real_and_parties_are_not(make_run, entropies, reality):
+    def change(ledger):
+        for release, entropy in zip(ledger["worlds"][0]["releases"], cycle(entropies)):
+            if entropy is not None:
+                release["guarantee"]["parameters"]["entropy"] = entropy
+
     directory = make_run()
-    ledger = json.loads((directory / "ledger.json").read_text())
-    for release, entropy in zip(ledger["worlds"][0]["releases"], cycle(entropies)):
-        if entropy is not None:
-            release["guarantee"]["parameters"]["entropy"] = entropy
-    (directory / "ledger.json").write_text(json.dumps(ledger))
+    edited(directory / "ledger.json", change)
     assert read(directory).reality is reality
 
 
@@ -71,32 +76,26 @@ def test_an_earlier_run_says_what_its_protocols_say_today(make_run):
     assert "to play public ones" in found.public_source
 
 
-@pytest.mark.parametrize(
-    ("auxiliary", "said"),
-    [("official", "the data set itself"), ("mine.csv", "file mine.csv"), ("0.25", "to play public")],
-)
-def test_where_public_rows_come_from(make_run, auxiliary, said):
+def test_where_public_rows_come_from(make_run):
     directory = make_run()
-    (directory / "scenario.yaml").write_text(f"name: x\ndata: {{auxiliary: {auxiliary}}}\n")
-    assert said in read(directory).public_source
+    sources = {"official": "the data set itself", "mine.csv": "file mine.csv", "0.25": "to play public"}
+    for auxiliary, said in sources.items():
+        (directory / "scenario.yaml").write_text(f"name: x\ndata: {{auxiliary: {auxiliary}}}\n")
+        assert said in read(directory).public_source
 
 
-@pytest.mark.parametrize("name", ["ledger.json", "run.json", "scenario.yaml"])
-def test_missing_and_damaged_files_are_refused(make_run, name):
-    directory = make_run()
-    (directory / name).write_text("[1]")
+def test_missing_and_damaged_files_are_refused(make_run, tmp_path):
+    for name in ("ledger.json", "run.json", "scenario.yaml"):
+        directory = make_run(name)
+        (directory / name).write_text("[1]")
+        with pytest.raises(InputError):
+            read(directory)
+        (directory / name).unlink()
+        with pytest.raises(InputError):
+            read(directory)
+    (tmp_path / "world.json").write_text('{"ledger": {}, "bytes_per_party": {}}')
     with pytest.raises(InputError):
-        read(directory)
-    (directory / name).unlink()
-    with pytest.raises(InputError):
-        read(directory)
-
-
-def test_a_run_that_was_interrupted_before_its_first_ledger_has_a_page(make_run):
-    directory = make_run()
-    (directory / "ledger.json").write_text('{"worlds": []}')
-    assert (read(directory).worlds, read(directory).leading) == ((), None)
-    assert "NO GUARANTEE" in write_guarantee(directory).read_text()
+        evidence(tmp_path)  # nobody knows what left a party
 
 
 @pytest.mark.parametrize("simulation", [False, True])
@@ -116,12 +115,6 @@ def test_a_deployed_aggregators_directory_is_real(tmp_path, simulation):
     assert [one.private for one in release.sends] == [False, True]
     assert (found.name, found.first.parties, found.first.draws) == ("a check", plan.terms.parties, plan.public.draws)
     assert (">REAL<" in write_guarantee(tmp_path).read_text()) is not simulation
-
-
-def test_of_an_earlier_aggregator_nobody_knows_what_left_a_party(tmp_path):
-    (tmp_path / "world.json").write_text('{"ledger": {}, "bytes_per_party": {}}')
-    with pytest.raises(InputError):
-        evidence(tmp_path)
 
 
 ENTRY = {

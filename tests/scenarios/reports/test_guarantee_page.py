@@ -3,7 +3,6 @@
 Templates of pages.
 """
 
-import json
 import re
 from dataclasses import replace
 
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import TemplateNotFound, UndefinedError
+from support.finished_runs import edited
 from support.html_page import Page
 
 from aggregator.contract.protocol import Place, Sent, Trust
@@ -72,6 +72,12 @@ def test_roles_are_those_of_the_release_with_the_public_numbers_of_the_trial():
     assert any("its votes" in text for text in aggregator["sees"])
     two = world(SHARED, promised(), servers="two")
     assert len(who(two, two.releases[0])) == 6
+    nothing = world(NOT_RECORDED, promised(), parties=None, private_rows=None)
+    first, aggregator, _ = who(nothing, nothing.releases[0])  # what was not recorded is not made up
+    assert first["who"] == "Each party"
+    assert {tuple(aggregator[column]) for column in ("has", "sees", "trusted")} == {("not recorded",)}
+    [party, *_] = who(world(LOCAL, parties=1), nothing.releases[0])
+    assert party["who"] == "The party"
 
 
 def test_noise_may_be_made_elsewhere_at_another_epsilon():
@@ -84,15 +90,6 @@ def test_noise_may_be_made_elsewhere_at_another_epsilon():
     assert [len(role["trusted"]) for role in page["roles"]] == [2, 1, 1]  # of noise that each party adds
     assert page["elsewhere"] == ["at ε = 2 by all parties in shares"]
     assert [line["noise_at"] for line in page["others"]] == ["each party, all parties in shares"]
-
-
-def test_what_was_not_recorded_is_not_made_up():
-    nothing = world(NOT_RECORDED, promised(), parties=None, private_rows=None)
-    first, aggregator, _ = who(nothing, nothing.releases[0])
-    assert first["who"] == "Each party"
-    assert {tuple(aggregator[column]) for column in ("has", "sees", "trusted")} == {("not recorded",)}
-    [party, *_] = who(world(LOCAL, parties=1), nothing.releases[0])
-    assert party["who"] == "The party"
 
 
 @pytest.mark.parametrize("name", protocol_names())
@@ -200,37 +197,25 @@ def test_the_page_is_complete_by_itself(make_run):
     assert source == write(make_run, name="again", disclosures=[DISCLOSED])
 
 
-def test_one_release_is_put_in_odds_once(make_run):
+def test_one_release_is_put_in_odds_once_and_damaged_artefacts_are_refused(make_run):
     directory = make_run()
-    path = directory / "ledger.json"
     assert "is then right in at most" in write_guarantee(directory).read_text("utf-8")
-    ledger = json.loads(path.read_text())
-    ledger["worlds"][0]["published_together"][0]["releases"] = 1
-    path.write_text(json.dumps(ledger))
+    edited(directory / "ledger.json", lambda found: found["worlds"][0]["published_together"][0].update(releases=1))
     assert "is then right in at most" not in write_guarantee(directory).read_text("utf-8")
+    edited(directory / "ledger.json", lambda found: found["worlds"][0].update(published_together=[{"unit": "party"}]))
+    with pytest.raises(InputError, match="KeyError"):
+        write_guarantee(directory, read_results(directory / "results.csv"))
 
 
-def test_hostile_names_are_text(make_run):
+def test_hostile_names_are_text_and_a_run_without_any_guarantee_says_so_first(make_run):
     page = Page(write(make_run, scenario="digits", text=HOSTILE))
     assert "script" not in page.tags
     assert HOSTILE in page.text
-
-
-def test_a_run_without_any_guarantee_says_so_first(make_run):
-    page = Page(write(make_run, values={"soft_vote-off": (0.1, 0.2, 0.3)}))
+    page = Page(write(make_run, name="off", values={"soft_vote-off": (0.1, 0.2, 0.3)}))
     assert page.text.index("NO GUARANTEE") < page.text.index("For the data")
     assert "nobody: noise is off" in page.text
     nobody = view(found(Reality.DEPLOYED, world(AGGREGATED, NoGuarantee("off")), leading=None))
     assert "unit" not in nobody
-
-
-def test_damaged_artefacts_are_refused_in_a_sentence(make_run):
-    directory = make_run()
-    ledger = json.loads((directory / "ledger.json").read_text())
-    ledger["worlds"][0]["published_together"] = [{"unit": "party"}]
-    (directory / "ledger.json").write_text(json.dumps(ledger))
-    with pytest.raises(InputError, match="KeyError"):
-        write_guarantee(directory, read_results(directory / "results.csv"))
 
 
 def test_templates_are_compiled_once_and_escape_values_of_which_none_may_lack():

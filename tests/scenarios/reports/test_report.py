@@ -1,11 +1,10 @@
 """The page: complete, self-contained, escaped, the same for equal artefacts; and damaged artefacts are refused."""
 
 import html
-import json
 import re
 
 import pytest
-from support.finished_runs import VALUES, renamed, rewrite
+from support.finished_runs import VALUES, edited, renamed, rewrite
 from support.html_page import Page
 
 from federation.contract.errors import InputError
@@ -42,13 +41,6 @@ def in_page(*directories, parts, absent=(), to=None):
     text = page(*directories, to=to).text
     assert [part for part in parts if part not in text] == []
     assert [part for part in absent if part in text] == []
-
-
-def edited(path, change):
-    """Change the contents of a JSON file."""
-    found = json.loads(path.read_text())
-    change(found)
-    path.write_text(json.dumps(found))
 
 
 def test_it_says_what_was_reached_who_is_protected_and_what_it_cost(make_run):

@@ -460,22 +460,18 @@ class Summation(Protocol):
     @property
     def masked(self) -> bool:
         """Whether it takes all parts and adds them through a masked sum."""
-        ...
 
     def require(self, answered: Booleans) -> None:
         """Raises `QuorumError` where a masked sum of those who have answered would end without a total."""
-        ...
 
     def total(self, parts: Integers, answered: Booleans) -> Integers:
         """The sum (d,) of the parts (K, d), whole numbers of grid steps, of those who have `answered`, (K,).
 
         Raises `QuorumError` where too few have for a masked sum.
         """
-        ...
 
     def told(self, answered: Booleans) -> str:
         """How the sum was made and what it would cost, in public words, for the ledger."""
-        ...
 
 
 def summation_of(plan: TrialPlan, question: PrivateQuestion, numbers: int) -> Summation | None:

@@ -57,11 +57,9 @@ class SumCollector(Collector, Protocol):
 
     def refused(self, opened: Submission) -> Mapping[int, str]:
         """Whose open answers cannot be taken, and why."""
-        ...
 
     def take_total(self, opened: Submission, whole: Integers) -> None:
         """The sum of all integers."""
-        ...
 
 
 class LetterSums:

@@ -55,7 +55,6 @@ class Summing(Protocol):
 
     def ask(self, question: Question, collectors: Sequence[Collector], failures: Failures) -> None:
         """Ask for one sum, for all collectors. Raises `QuorumError`."""
-        ...
 
 
 def run_plan(grid: Grid, plan: TrialPlan, sums: Summing | None = None) -> None:

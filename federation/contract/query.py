@@ -481,16 +481,13 @@ class Collector(Protocol):
     @property
     def recipe(self) -> tuple[Any, ...]:
         """What it does with answers, beside its type and its question; mostly nothing."""
-        ...
 
     @property
     def answered(self) -> int:
         """Number of parties whose answer was accepted."""
-        ...
 
     def add(self, submission: "Submission") -> dict[int, str]:
         """Take a submission in; returns the refused parties and why."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -268,8 +268,7 @@ def neighbours(plan: SumPlan, parties: Integers | int) -> Integers:
     """
     count = plan.neighbours
     if count == plan.parties - 1:
-        others: Integers = (np.asarray(parties)[..., None] + np.arange(1, count + 1)) % plan.parties
-        return others
+        return (np.asarray(parties)[..., None] + np.arange(1, count + 1)) % plan.parties
     order, places = _ring_order(plan)
     away = np.concatenate([np.arange(-count // 2, 0), np.arange(1, count // 2 + 1)])
     return np.asarray(order[(places[parties][..., None] + away) % plan.parties])

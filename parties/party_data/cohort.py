@@ -82,11 +82,9 @@ class Provider(Protocol):
 
     def holdings(self, party: int) -> Holdings:
         """The rows of one party."""
-        ...
 
     def evaluation(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Raw evaluation rows and labels in a simulation, None in a deployment."""
-        ...
 
 
 @runtime_checkable
@@ -95,7 +93,6 @@ class Elsewhere(Protocol):
 
     def require_there(self) -> None:
         """Raises `InputError` where the rows could not be read now, whatever they are; reads none."""
-        ...
 
 
 @runtime_checkable
@@ -104,7 +101,6 @@ class Tampering(Protocol):
 
     def sent(self, question: Question, submission: Submission) -> Submission:
         """What is sent in place of an honest answer."""
-        ...
 
 
 @lru_cache(maxsize=2)  # a node's world, and the one before it while worlds change
@@ -223,4 +219,3 @@ class ManyHoldings(Protocol):
 
     def held(self, parties: range) -> tuple[Held, Mapping[int, str]]:
         """The raw rows and labels of parties, and why the others do not answer; in all as `Provider.holdings`."""
-        ...

@@ -83,16 +83,13 @@ class Group(Protocol):
     @property
     def parties(self) -> np.ndarray:
         """Ids (P,), int64."""
-        ...
 
     def part(self, chosen: np.ndarray) -> Group:
         """Some of the parties: boolean `chosen` (P,)."""
-        ...
 
     @property
     def gives_probabilities(self) -> bool:
         """Whether it can say how probable a class is; if not, it can only vote."""
-        ...
 
     def votes(self, rows: np.ndarray) -> np.ndarray:
         """The class that each party gives to each row: codes (P, N) in the smallest unsigned integer type.
@@ -100,11 +97,9 @@ class Group(Protocol):
         Among the classes that the party has seen, the smallest on ties. May raise anything when a classifier fails;
         then its group holds no other party.
         """
-        ...
 
     def probabilities(self, rows: np.ndarray) -> np.ndarray:
         """Class probabilities (P, N, C), float64; 0 for the classes that a party has not seen. Raises as `votes`."""
-        ...
 
 
 def vote_type(classes: int) -> np.dtype[Any]:

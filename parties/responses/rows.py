@@ -64,8 +64,7 @@ def real_labels(cohort: Cohort, party: int, declared: LabelledRows) -> Iterator[
 def from_minus_one(labels: np.ndarray, declared: LabelledRows) -> np.ndarray:
     """Labels in the declared range (n,) as they go from -1 to 1."""
     lowest, highest = declared.label_range
-    scaled: np.ndarray = np.clip((labels - lowest) / (highest / 2 - lowest / 2) - 1.0, -1.0, 1.0)  # 1 but for rounding
-    return scaled
+    return np.clip((labels - lowest) / (highest / 2 - lowest / 2) - 1.0, -1.0, 1.0)  # 1 but for rounding
 
 
 def _single_rows(cohort: Cohort, party: int, unit: Unit) -> tuple[np.ndarray, np.ndarray]:

@@ -292,11 +292,9 @@ class Memory(Protocol):
 
     def load(self, digest: bytes) -> Record | None:
         """What was saved last; None where the sum is unknown."""
-        ...
 
     def save(self, digest: bytes, record: Record) -> None:
         """Returns once it is kept."""
-        ...
 
 
 class ProcessMemory:

@@ -55,15 +55,12 @@ class Table(Protocol):
     @property
     def reference(self) -> str:
         """Of a provider of this site's rows."""
-        ...
 
     def version(self) -> object:
         """What is another where the rows may be others."""
-        ...
 
     def read(self) -> tuple[Holdings | None, list[str]]:
         """The rows, None where they cannot be used; and all that is to be said of them."""
-        ...
 
 
 class Serving(ABC):

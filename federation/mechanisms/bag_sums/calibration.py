@@ -146,8 +146,7 @@ def _bound(
 def _slope(epsilon: float, squares: Floats) -> Floats:
     """The derivative of a Gaussian mechanism's delta by R², at R² = `squares` > 0."""
     root = np.sqrt(squares)
-    slope: Floats = np.exp(-0.5 * np.square(root / 2 - epsilon / root)) / (2 * math.sqrt(2 * math.pi) * root)
-    return slope
+    return np.exp(-0.5 * np.square(root / 2 - epsilon / root)) / (2 * math.sqrt(2 * math.pi) * root)
 
 
 def _power(mass: Floats, lost: float, exponent: int) -> Floats:

@@ -146,8 +146,7 @@ class LabelSums(OnAdditive):
             whole += block.sum(axis=0)
             start += len(block)
         noisy = self.additive.release(total, bits, draws)
-        released: Floats = (noisy + self.labels.middle * whole) @ self.shape.back.T
-        return released
+        return (noisy + self.labels.middle * whole) @ self.shape.back.T
 
     def variance(self) -> float:
         """Of the noise in each of the r coordinates of U'y (of the continuous law for Gaussian noise)."""

@@ -83,8 +83,7 @@ class SharedMarginalNoise(AdditiveClaim):
             )
         each = replace(self.additive, dimension=given.size)
         drawn = shares.draw(each, self.contributors, bits, 1).reshape(given.shape)
-        noisy: Floats = (given / self.step + drawn) * self.step
-        return noisy
+        return (given / self.step + drawn) * self.step
 
     def guarantee(self, further: tuple[Assumption, ...] = ()) -> Guarantee:
         """What the sums of all Q answers promise together; `further` assumptions come before its own."""

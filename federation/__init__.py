@@ -1,7 +1,6 @@
 """The common ground of parties and aggregator: guarantees, messages, mechanisms and the grids that carry them."""
 
 import os
-from typing import Any
 
 from federation.contract.plugins import PublicNames
 
@@ -19,11 +18,4 @@ _PUBLIC = PublicNames(
     },
 )
 __all__ = _PUBLIC.all
-
-
-def __getattr__(name: str) -> Any:
-    return _PUBLIC.load(name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = _PUBLIC.load, __all__.copy

@@ -1,7 +1,5 @@
 """The private side: the only place that sees labelled private rows."""
 
-from typing import Any
-
 from federation.contract.plugins import PublicNames
 
 _PUBLIC = PublicNames(
@@ -12,11 +10,4 @@ _PUBLIC = PublicNames(
     },
 )
 __all__ = _PUBLIC.all
-
-
-def __getattr__(name: str) -> Any:
-    return _PUBLIC.load(name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = _PUBLIC.load, __all__.copy

@@ -4,8 +4,6 @@
 as `run`, where some variants failed. `load` gives a released model as an estimator.
 """
 
-from typing import Any
-
 from federation.contract.errors import BudgetExceededError, FederationError, InputError, QuorumError
 from federation.contract.plugins import PublicNames
 
@@ -19,11 +17,4 @@ _PUBLIC = PublicNames(
     },
 )
 __all__ = [*_PUBLIC.all, "BudgetExceededError", "FederationError", "InputError", "QuorumError"]
-
-
-def __getattr__(name: str) -> Any:
-    return _PUBLIC.load(name)  # on first use, so that `federation --help` starts without numpy
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = _PUBLIC.load, __all__.copy  # loaded on first use: `federation --help` needs no numpy

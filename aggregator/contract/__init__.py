@@ -1,7 +1,5 @@
 """What a protocol says of itself, and what an aggregator does with it."""
 
-from typing import Any
-
 from federation.contract.plugins import PublicNames
 
 _PUBLIC = PublicNames(
@@ -15,11 +13,4 @@ _PUBLIC = PublicNames(
     },
 )
 __all__ = _PUBLIC.all
-
-
-def __getattr__(name: str) -> Any:
-    return _PUBLIC.load(name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = _PUBLIC.load, __all__.copy

@@ -1,7 +1,5 @@
 """What is public in one world, that is one split of the data: its plan, its numbers, its rows behind feature maps."""
 
-from typing import Any
-
 from federation.contract.plugins import PublicNames
 
 _PUBLIC = PublicNames(
@@ -14,11 +12,4 @@ _PUBLIC = PublicNames(
     },
 )
 __all__ = _PUBLIC.all
-
-
-def __getattr__(name: str) -> Any:
-    return _PUBLIC.load(name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = _PUBLIC.load, __all__.copy

@@ -1,7 +1,5 @@
 """What both sides hold to: guarantees, questions, answers, limits, randomness, errors, and what is installed."""
 
-from typing import Any
-
 from federation.contract.plugins import PublicNames
 
 _PUBLIC = PublicNames(
@@ -18,11 +16,4 @@ _PUBLIC = PublicNames(
     },
 )
 __all__ = _PUBLIC.all
-
-
-def __getattr__(name: str) -> Any:
-    return _PUBLIC.load(name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = _PUBLIC.load, __all__.copy

@@ -78,7 +78,7 @@ class PublicNames:
     """What users import from a package, by the modules where it lies.
 
     `homes` maps a module below the package to names in it; `NAME=OTHER` offers its OTHER as NAME, as for the many
-    functions `calibrate`. A package's `__getattr__` calls `load`.
+    functions `calibrate`. A package's `__getattr__` is `load`.
 
     Examples:
         >>> names = PublicNames("federation", {"contract.guarantee": "Guarantee Protected=Unit"})

@@ -1,7 +1,5 @@
 """Public feature maps: what rows pass before anything is learned from them."""
 
-from typing import Any
-
 from federation.contract.plugins import PublicNames
 
 _PUBLIC = PublicNames(
@@ -11,11 +9,4 @@ _PUBLIC = PublicNames(
     },
 )
 __all__ = _PUBLIC.all
-
-
-def __getattr__(name: str) -> Any:
-    return _PUBLIC.load(name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = _PUBLIC.load, __all__.copy

@@ -114,7 +114,9 @@ def accuracy(world: World, variant: Variant, seed: int) -> tuple[float, bool]:
     """Of the hypothesis that is released, in percent; and whether a repeated one ended the exchange early."""
     settings, features = variant.settings, world.source.shape[1]
     rates = PublishedRates(features, settings.queries, EPSILON)
-    noise = None if variant.noise is None else rates.noise if variant.published else pure_or_gaussian(variant, features)
+    noise = (
+        None if variant.noise is None else rates.additive if variant.published else pure_or_gaussian(variant, features)
+    )
     bits = NoiseBits(seed, "benchmark exchange")
     known = variant.published or noise is None
     learner = ErrorMarginalsLearner(

@@ -382,18 +382,20 @@ class PrivateQuestion(Question):
         """Names of the fields that carry noise."""
         return tuple(self.fields())
 
+    def noised(self, arrays: Arrays) -> np.ndarray:
+        """Return the numbers that `mechanism` adds noise to, (n, k): by default all `noisy` fields side by side."""
+        return np.concatenate([arrays[name].reshape(len(arrays[name]), -1) for name in self.noisy], axis=1)
+
     def log_ratio(self, seen: Arrays, here: Arrays, there: Arrays) -> np.ndarray:
         """Return how much likelier each run that is `seen` is from the exact responses `there` than from `here`, (n,).
 
         A logarithm, up to a positive factor: audits tell two neighbours apart by it. Arrays are by field, those that
-        are seen with the runs on their first axis, and exact ones with one run. By default the noise of `mechanism` is
-        additive, and on all `noisy` fields side by side.
+        are seen with the runs on their first axis, and exact ones with one run. By default the law of the noise of
+        `mechanism` decides, on what is `noised`.
         """
-        released, before, after = (
-            np.concatenate([arrays[name].reshape(len(arrays[name]), -1) for name in self.noisy], axis=1)
-            for arrays in (seen, here, there)
-        )
-        return np.asarray(self.mechanism().log_ratio(released, before, after))
+        noise = self.mechanism()
+        law = getattr(noise, "additive", noise)  # shares add up to the whole noise
+        return np.asarray(law.log_ratio(*(self.noised(side) for side in (seen, here, there))))
 
     @property
     def steps(self) -> Mapping[str, float]:

@@ -259,6 +259,7 @@ class CountsQuestion(BagQuestion, PrivateQuestion):
     kept: ClassVar[bool] = True
     noise: CountsNoise
     bags: Bags
+    noisy = ("counts",)
 
     def honest(self, public: PartySize) -> HonestBags:
         """Counts as far from honest ones as noise may take them, and integer noise in all bags of a party."""
@@ -296,10 +297,6 @@ class CountsQuestion(BagQuestion, PrivateQuestion):
         noise, known = self.noise, {"floor": self.noise.floor, "pseudo_count": self.noise.pseudo_count}
         share = {name: number / self.bags.shares for name, number in noise.target.items()}
         return _counts(noise.kind, classes=self.bags.classes, **share, **known)
-
-    def log_ratio(self, seen: Arrays, here: Arrays, there: Arrays) -> Floats:
-        """That of the mechanism."""
-        return self.mechanism().log_ratio(seen["counts"], here["counts"][0], there["counts"][0])
 
     def curve(self) -> Curve | None:
         """That of the mechanism; of Gaussian noise in each of a person's bags that of all together.
@@ -371,6 +368,7 @@ class NoisyEmbeddingsQuestion(BagQuestion, PrivateQuestion):
     bags: Bags
     feature_map: FeatureMap
     label_weight: float
+    noisy = ("counts", "means")
 
     def honest(self, public: PartySize) -> HonestBags:
         """Counts and sums of rows as far from honest ones as noise may take them."""
@@ -383,11 +381,6 @@ class NoisyEmbeddingsQuestion(BagQuestion, PrivateQuestion):
         counts = within(LARGEST_COUNT, *shape, self.bags.classes)
         means = within(LARGEST_COUNT, *shape, self.feature_map.dimension)
         return {**self.bags.fields(), "counts": counts, "means": means}
-
-    @property
-    def noisy(self) -> tuple[str, ...]:
-        """Counts and means."""
-        return "counts", "means"
 
     def work(self) -> int:
         """The noise of one bag in all draws."""
@@ -408,13 +401,10 @@ class NoisyEmbeddingsQuestion(BagQuestion, PrivateQuestion):
         noise = self.noise
         return calibrate("gaussian", sensitivity=sensitivity, epsilon=noise.epsilon, delta=noise.delta, **known)
 
-    def log_ratio(self, seen: Arrays, here: Arrays, there: Arrays) -> Floats:
-        """That of the mechanism, by weighted counts beside sums of rows."""
-        weighted = (
-            {"counts": self.label_weight * side["counts"], "means": side["means"] * side["sizes"][:, None]}
-            for side in (seen, here, there)
-        )
-        return super().log_ratio(*weighted)
+    def noised(self, arrays: Arrays) -> np.ndarray:
+        """Weighted counts beside sums of rows."""
+        sums = arrays["means"] * arrays["sizes"][:, None]
+        return super().noised({"counts": self.label_weight * arrays["counts"], "means": sums})
 
     def _promised(self) -> Guarantee:
         premises = (*counted_once(self.bags), _SIZES_PUBLIC, SHORT_ROWS, UNTIMED)

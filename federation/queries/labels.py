@@ -348,12 +348,9 @@ class PrivateLabelsQuestion(LabelQuestion):
         known = {"label_range": self.rows.label_range, "outside": "clip", "debiased": self.noise.debiased}
         return _labels(self.noise.kind, **self.noise.target, **known)
 
-    def log_ratio(self, seen: Arrays, here: Arrays, there: Arrays) -> np.ndarray:
-        """That of the mechanism, of the rows that there are."""
-        size = int(seen["size"])
-        known = (side["labels"][:, :size] for side in (seen, here, there))
-        released, before, after = known
-        return self.mechanism().log_ratio(released, before[0], after[0])
+    def noised(self, arrays: Arrays) -> np.ndarray:
+        """The labels of the rows that there are."""
+        return arrays["labels"][:, : int(arrays["size"])]
 
     def _promised(self) -> Guarantee | NoGuarantee:
         return self.mechanism().guarantee(Unit.LABEL, Adjacency.REPLACE, _PREMISES)
@@ -408,7 +405,7 @@ class LabelSumsQuestion(LabelQuestion):
         held = variances > _FLAT * variances[-1]
         noise = self.mechanism(np.eye(int(held.sum())))
         inner = axes[:, held] * np.sqrt(noise.variance() / variances[held])
-        return noise.log_ratio(*(side["moment"] @ inner for side in (seen, here, there)))
+        return noise.additive.log_ratio(*(side["moment"] @ inner for side in (seen, here, there)))
 
     def _promised(self) -> Guarantee:
         """Without the numbers that each party's own rows decide: its noise has the shape of those."""

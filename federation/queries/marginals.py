@@ -142,17 +142,12 @@ class MarginalsQuestion(PrivateQuestion):
         known = (self.noise, len(self.bins.sizes), self.release.queries, self.protect, self.adjacency)
         return exchange_noise(*known, self.contributors)
 
-    def log_ratio(self, seen: Arrays, here: Arrays, there: Arrays) -> np.ndarray:
-        """That of the mechanism, of errors and, where these are private as well, correct rows in all cells."""
-        released, before, after = (
-            cells.reshape(len(cells), -1) for cells in (self._noisy_cells(side) for side in (seen, here, there))
-        )
-        return self.mechanism().log_ratio(released, before, after)
-
-    def _noisy_cells(self, arrays: Arrays) -> np.ndarray:
+    def noised(self, arrays: Arrays) -> np.ndarray:
+        """Errors and, where these are private as well, correct rows in all cells; errors even where rates are sent."""
         rows = arrays["rows"]
         errors = np.rint(arrays["rates"] * rows) if "rates" in arrays else arrays["errors"]
-        return errors if self.takes_features_as_public else np.stack([errors, rows - errors], axis=-1)
+        cells = errors if self.takes_features_as_public else np.stack([errors, rows - errors], axis=-1)
+        return cells.reshape(len(cells), -1)
 
     def _promised(self) -> Guarantee | NoGuarantee:
         """What this one answer promises."""

@@ -66,6 +66,7 @@ class SummedQuestion(PrivateQuestion):
     """
 
     contributors: int
+    noisy = ("sums",)
 
     @property
     @abstractmethod
@@ -120,11 +121,6 @@ class SummedQuestion(PrivateQuestion):
         """The arrays an answer may carry: the party's public number of rows, and a sum for each draw."""
         sums = within(_LARGEST, self.draws, self.numbers)
         return {"size": Field((), minimum=float(self.least_rows), maximum=float(self.most_rows)), "sums": sums}
-
-    @property
-    def noisy(self) -> tuple[str, ...]:
-        """The sums."""
-        return ("sums",)
 
     @property
     def steps(self) -> Mapping[str, float]:
@@ -270,6 +266,7 @@ class MomentQuestion(SummedQuestion):
     protect: Literal["label", "row"]
     contributors: int
     weight: float = 1.0
+    longest = 1.0  # rows are cut to norm 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -300,11 +297,6 @@ class MomentQuestion(SummedQuestion):
     def most_rows(self) -> int:
         """As declared."""
         return self.most
-
-    @property
-    def longest(self) -> float:
-        """Rows are cut to norm 1."""
-        return 1.0
 
     @property
     def takes_features_as_public(self) -> bool:
@@ -351,7 +343,7 @@ class MomentQuestion(SummedQuestion):
         few, found = self.responding(seen["size"]), np.empty(len(sums))
         found[few] = response.log_ratio(sums[few], before[few], after[few], seen["size"][few])
         if not few.all():
-            found[~few] = self.mechanism().log_ratio(sums[~few], before[~few], after[~few])
+            found[~few] = self.mechanism().additive.log_ratio(sums[~few], before[~few], after[~few])
         return found
 
     def _promised(self) -> Guarantee | NoGuarantee:

@@ -45,15 +45,12 @@ from parties.secure_aggregation.masking import MaskedAnswers, Own
 Contribute = Callable[[SumPlan], Floats | Integers]
 
 
-class MaskedParty:
+class _SummedParty:
     """One party, in as many sums as it is asked for.
 
     `contribute` makes its part of a sum that its terms allow, whole numbers of grid steps (d,) with a share of fresh
     noise, one of `plan.contributors` that are the whole; it is called once for a sum. `pay` is called before the masked
     part leaves, and raises what refuses it.
-
-    To a question that it has answered it gives the same answer. One that comes out of order, or another in place of
-    one that it has answered, ends the sum for it; so does everything that a rule of `MaskedAnswers` refuses.
     """
 
     def __init__(
@@ -67,7 +64,15 @@ class MaskedParty:
     ) -> None:
         self._own, self._terms, self._memory = Own(number, key, terms.roster), terms, memory
         self._contribute, self._pay = contribute, pay
-        self._running: dict[bytes, tuple[int, MaskedAnswers]] = {}
+        self._running: dict[bytes, tuple[int, MaskedAnswers]] = {}  # sums of several queries
+
+
+class MaskedParty(_SummedParty):
+    """One party, in as many sums with one server as it is asked for.
+
+    To a question that it has answered it gives the same answer. One that comes out of order, or another in place of
+    one that it has answered, ends the sum for it; so does everything that a rule of `MaskedAnswers` refuses.
+    """
 
     def answer(self, digest: bytes, query: int, question: bytes) -> bytes:
         """To one query of the sum whose plan has this digest. Raises `InputError` for what it refuses."""
@@ -207,23 +212,11 @@ class UnmaskingServer:
         return self._sums[plan.digest]
 
 
-class UploadingParty:
-    """One party, in as many sums as it is asked for; arguments as of `MaskedParty`.
+class UploadingParty(_SummedParty):
+    """One party, in as many sums with two servers as it is asked for.
 
     Its part leaves it once: asked again it sends the same bytes, and has kept no secret.
     """
-
-    def __init__(
-        self,
-        number: int,
-        key: Ed25519PrivateKey,
-        terms: SumTerms,
-        memory: Memory,
-        contribute: Contribute,
-        pay: Callable[[SumPlan], None] = lambda plan: None,
-    ) -> None:
-        self._number, self._key, self._terms, self._memory = number, key, terms, memory
-        self._contribute, self._pay = contribute, pay
 
     def answer(self, question: bytes) -> bytes:
         """To a packed plan. Raises `InputError` for one that its terms do not allow."""
@@ -245,8 +238,8 @@ class UploadingParty:
         told, common = keys.public(fresh), keys.shared(fresh, self._terms.second)
         if common is None:
             raise InputError("the second server's key gives nothing secret; put its true key into the configuration")
-        masked = vector + keys.stream(mask_key(common, plan, self._number, told), plan.numbers)
-        signature = keys.signature(self._key, plan.digest, SAYS, self._number, told)
+        masked = vector + keys.stream(mask_key(common, plan, self._own.number, told), plan.numbers)
+        signature = keys.signature(self._own.key, plan.digest, SAYS, self._own.number, told)
         self._pay(plan)
         return Uploaded(told, masked, signature)
 

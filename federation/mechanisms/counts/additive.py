@@ -86,7 +86,7 @@ class AdditiveCounts(CountReplacement, ABC):
 
     def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
         """As `CountMechanism.log_ratio`, of Laplace noise."""
-        return np.asarray((np.abs(released - here) - np.abs(released - there)).sum(axis=(1, 2)) / float(self.scale))
+        return np.asarray((np.abs(released - here) - np.abs(released - there)).sum(axis=1) / float(self.scale))
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
@@ -233,7 +233,7 @@ class CountMechanism(Mechanism, Protocol):
         """
 
     def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
-        """The logarithm of how much likelier releases (n, bags, C) are from counts `there` than from `here`, (n,).
+        """The logarithm of how much likelier releases (n, k) are from counts `there` than from `here`, (n,).
 
-        Both are (bags, C). Up to a positive factor, and by the noise before centring.
+        Both are (1, k), the counts of all bags side by side. Up to a positive factor, and by the noise before centring.
         """

@@ -62,8 +62,8 @@ _SAFE = 1e-7  # relative distance to the safe side of delta: covers the rounding
 
 
 def log_shares_ratio(released: Floats, here: Floats, there: Floats) -> Floats:
-    """By logarithms of counts (n, bags, C) that are Dirichlet shares: up to scale, and but for a constant, (n,)."""
-    return np.tensordot(np.log(np.maximum(released, _TINY)), there - here, 2)
+    """By logarithms of counts (n, k) that are Dirichlet shares: up to scale, and but for a constant, (n,)."""
+    return np.asarray(np.log(np.maximum(released, _TINY)) @ (there - here)[0])
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,7 @@ class ScaledDirichlet(CountReplacement):
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0."""
-        epsilon = require_epsilon_from_zero(epsilon)
-        return float(delta_exact(epsilon, self._least + 1, self._least, self.sigma))
+        return float(delta_exact(require_epsilon_from_zero(epsilon), self._least + 1, self._least, self.sigma))
 
     def covariance(self, size: int) -> Floats:
         """Covariance (C, C) of the released counts of a bag of `size` records at equal counts, its largest trace.

@@ -66,12 +66,11 @@ class CountGaussian(AdditiveCounts):
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0."""
-        epsilon = require_epsilon_from_zero(epsilon)
-        return discrete_gaussian_delta(epsilon, float(self.scale))
+        return discrete_gaussian_delta(require_epsilon_from_zero(epsilon), float(self.scale))
 
     def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
         """As `CountMechanism.log_ratio`."""
-        return np.tensordot(released - (here + there) / 2, there - here, 2) / float(self.scale) ** 2
+        return np.asarray((released - (here + there) / 2) @ (there - here)[0]) / float(self.scale) ** 2
 
     def variance(self) -> float:
         """Of one released count: scale² (1 - 1/C), with the lattice's correction where it is not negligible."""
@@ -178,8 +177,7 @@ class IndependentLaplace(AdditiveCounts):
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0, before centring, which can only lower it."""
-        epsilon = require_epsilon_from_zero(epsilon)
-        return independent_laplace_delta(epsilon, float(self.scale))
+        return independent_laplace_delta(require_epsilon_from_zero(epsilon), float(self.scale))
 
     def variance(self) -> float:
         """Of one released count: 2 q/(1 - q)² (1 - 1/C)."""
@@ -238,8 +236,7 @@ class LatticeLaplace(AdditiveCounts):
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0."""
-        epsilon = require_epsilon_from_zero(epsilon)
-        return lattice_laplace_delta(epsilon, self.classes, float(self.scale))
+        return lattice_laplace_delta(require_epsilon_from_zero(epsilon), self.classes, float(self.scale))
 
     def variance(self) -> float:
         """E z_1² = (C-1)/(C+1) ((1+x) r_C/(1-x)² - 1), with x and r as in `ratio`."""

@@ -139,7 +139,7 @@ class LabelMechanism(Mechanism, Protocol):
         """E released - label, for each given label (n,); without labels the largest size that it has."""
 
     def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
-        """A number that rises with how much likelier releases (n, k) are from labels `there` (k,) than from `here`."""
+        """A number that rises with how much likelier releases (n, k) are from labels `there` than from `here`."""
 
 
 class LabelReplacement(Replacement, ABC):
@@ -149,7 +149,7 @@ class LabelReplacement(Replacement, ABC):
 
     def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
         """By how far released labels lie on the side of `there`: of Gaussian noise, and of one of two answers."""
-        return np.asarray((released - here) @ (there - here))
+        return np.asarray((released - here) @ np.ravel(there - here))
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:

@@ -93,8 +93,7 @@ class BinnedResponse(LabelReplacement):
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0: that of two different bins."""
-        epsilon = require_epsilon_from_zero(epsilon)
-        return delta(epsilon, len(self.starts), self.redraw)
+        return delta(require_epsilon_from_zero(epsilon), len(self.starts), self.redraw)
 
     @property
     def _own_assumptions(self) -> tuple[Assumption, ...]:
@@ -241,8 +240,7 @@ class OneBitLabels(LabelReplacement):
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0: that of the two ends, the worst pair."""
-        epsilon = require_epsilon_from_zero(epsilon)
-        return delta(epsilon, 2, self.redraw)
+        return delta(require_epsilon_from_zero(epsilon), 2, self.redraw)
 
     @property
     def _own_assumptions(self) -> tuple[Assumption, ...]:

@@ -126,11 +126,11 @@ class UnbiasedResponse(LabelReplacement):
         return float(np.maximum(above, 0.0).sum(axis=2).max())
 
     def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
-        """The log likelihood ratio of answers (n, k), labels `there` (k,) over labels `here`, (n,)."""
+        """The log likelihood ratio of answers (n, k), labels `there` (1, k) over labels `here`, (n,)."""
         weights, columns = np.array(self.weights, dtype=np.float64), np.searchsorted(self._values, released)
-        (low, up), (low_there, up_there) = self._between(here), self._between(there)
+        (low, up), (low_there, up_there) = (self._between(np.ravel(side)) for side in (here, there))
         before, after = _mixed(weights, low, up[:, None]), _mixed(weights, low_there, up_there[:, None])
-        return np.asarray((np.log(after) - np.log(before))[np.arange(len(here)), columns].sum(axis=1))
+        return np.asarray((np.log(after) - np.log(before))[np.arange(len(low)), columns].sum(axis=1))
 
     @property
     def _own_assumptions(self) -> tuple[Assumption, ...]:

@@ -163,7 +163,7 @@ class MarginalNoise:
         return self.of(1).guarantee(further)
 
     def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
-        """The log likelihood ratio of noisy cells (n, K), exact cells `there` over `here`, (K,), up to scale; (n,)."""
+        """The log likelihood ratio of noisy cells (n, K), exact cells `there` over `here` (1, K), up to scale; (n,)."""
         power = 2 if self.delta else 1
         far, near = ((np.abs(released - cells) ** power).sum(axis=1) for cells in (here, there))
         return np.asarray(far - near)

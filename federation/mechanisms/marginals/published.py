@@ -15,7 +15,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.marginals.noise import MarginalNoise, calibrate
-from federation.mechanisms.noise.mechanism import Parameters, require_epsilon_from_zero
+from federation.mechanisms.noise.mechanism import Parameters
 from federation.numerics.rows import Floats, Integers
 
 EMPTY_RATE = 0.5  # of a bin without rows; that there are none is public, so it tells nothing
@@ -50,10 +50,10 @@ class PublishedRates:
     delta: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        _ = self.noise
+        _ = self.additive
 
     @cached_property
-    def noise(self) -> MarginalNoise:
+    def additive(self) -> MarginalNoise:
         """That on the numbers of errors; the rates are computed from those."""
         size = {"features": self.features, "queries": self.queries}
         return calibrate("pure", **size, epsilon=self.epsilon, delta=0.0, unit=Unit.LABEL, adjacency=Adjacency.REPLACE)
@@ -61,17 +61,17 @@ class PublishedRates:
     @property
     def parameters(self) -> Parameters:
         """Public numbers; `scale` is lambda."""
-        return self.noise.parameters
+        return self.additive.parameters
 
     @property
     def scale(self) -> float:
         """lambda, the parameter of the Laplace noise on each number of errors, in rows."""
-        return float(self.noise.scale)
+        return float(self.additive.scale)
 
     @property
     def deviation(self) -> float:
         """Standard deviation of the noise on a number of errors, in rows: divide it by a bin's rows for its rate's."""
-        return self.noise.deviation
+        return self.additive.deviation
 
     def release(self, errors: Integers, counts: Integers, bits: NoiseBits) -> Floats:
         """Rates in [0, 1], float64 in the shape of `errors`: whole numbers of errors among the `counts` of their bins.
@@ -86,17 +86,12 @@ class PublishedRates:
                 "counts must be whole numbers of rows for each bin of the last axis of errors, none below its errors, "
                 f"got shape {counts.shape} of {counts.dtype} for errors of shape {errors.shape}"
             )
-        noisy = self.noise.release(errors, bits)
+        noisy = self.additive.release(errors, bits)
         return np.where(counts > 0, np.clip(noisy / np.maximum(counts, 1), 0.0, 1.0), EMPTY_RATE)
-
-    def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
-        """That of noisy numbers of errors, before rates are computed from them (`MarginalNoise.log_ratio`)."""
-        return self.noise.log_ratio(released, here, there)
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of the noisy errors of all Q answers at another epsilon >= 0; rates can only lower it."""
-        epsilon = require_epsilon_from_zero(epsilon)
-        return self.noise.delta_at(epsilon)
+        return self.additive.delta_at(epsilon)
 
     def guarantee(
         self, further: tuple[Assumption, ...] = (), unit: Unit = Unit.LABEL, adjacency: Adjacency = Adjacency.REPLACE
@@ -111,11 +106,11 @@ class PublishedRates:
                 "denominator n of its bin to n + 1, which costs up to log((n+1)/n) + U/((n+1) lambda), and everything "
                 "if the bin was empty; choose pure or gaussian, which release noisy errors and noisy corrects"
             )
-        return self._promised(self.noise.guarantee(further))
+        return self._promised(self.additive.guarantee(further))
 
     def per_query(self, further: tuple[Assumption, ...] = ()) -> Guarantee:
         """What one answer promises by itself: epsilon / Q."""
-        return self._promised(self.noise.per_query(further))
+        return self._promised(self.additive.per_query(further))
 
     def _promised(self, noisy: Guarantee) -> Guarantee:
         return replace(noisy, mechanism=self.name, assumptions=(*noisy.assumptions, _RATES))

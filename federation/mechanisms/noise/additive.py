@@ -223,10 +223,6 @@ class AdditiveClaim:
         """Sensitivity over standard deviation of Gaussian noise, else None."""
         return self.additive.gaussian_mu
 
-    def log_ratio(self, released: Floats, here: Floats, there: Floats) -> Floats:
-        """The log likelihood ratio of releases, or of sums with the whole noise (`AdditiveMechanism.log_ratio`)."""
-        return self.additive.log_ratio(released, here, there)
-
 
 class OnAdditive(AdditiveClaim, Replacement):
     """A mechanism that claims what the noise of its `additive` does."""

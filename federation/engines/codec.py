@@ -133,7 +133,7 @@ def question_digest(question: Question) -> str:
     return digest(f"{question.kind}|{json.dumps(settings, sort_keys=True)}", arrays)
 
 
-def declared_parts(question_type: type[Question]) -> tuple[str, ...]:
+def declared_parts(question_type: Any, prefix: str = "") -> tuple[str, ...]:
     """The dotted names of all that questions of a type consist of; those of a feature map stand for its parts.
 
     Examples:
@@ -141,15 +141,11 @@ def declared_parts(question_type: type[Question]) -> tuple[str, ...]:
         >>> declared_parts(CountsQuestion)[-2:]
         ('bags.classes', 'bags.rows_per_person')
     """
-    return tuple(_names(question_type))
-
-
-def _names(cls: Any, prefix: str = "") -> Iterator[str]:
-    for name, hint in _hints(cls).items():
-        if is_dataclass(hint) and hint is not FeatureMap:
-            yield from _names(hint, f"{prefix}{name}.")
-        else:
-            yield prefix + name
+    found: list[str] = []
+    for name, hint in _hints(question_type).items():
+        whole = is_dataclass(hint) and hint is not FeatureMap
+        found += declared_parts(hint, f"{prefix}{name}.") if whole else [prefix + name]
+    return tuple(found)
 
 
 def read_again(question: Q, changes: Mapping[str, Any]) -> Q:

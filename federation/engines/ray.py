@@ -201,11 +201,6 @@ class RayGrid(QueueGrid):
         self._load[worker] += 1
         bundle.copies += 1
 
-    def _bundle(self) -> _Bundle:
-        """The next nodes for one worker."""
-        taken = self._next_few(busy=len(self._load))
-        return _Bundle([_Work(self.nodes[node], Recovery(messages)) for node, messages in taken])
-
     def _fill(self) -> None:
         """Every worker has something to do before any has something waiting."""
         for ahead in range(1, _AHEAD + 1):
@@ -214,7 +209,9 @@ class RayGrid(QueueGrid):
                     if not self._load[worker]:  # a suspect runs alone, so that it cannot take others down again
                         self._submit(worker, _Bundle([self._suspects.popleft()]))
                 elif self._queue and self._load[worker] < ahead:
-                    self._submit(worker, self._bundle())
+                    taken = self._next_few(busy=len(self._load))
+                    works = [_Work(self.nodes[node], Recovery(messages)) for node, messages in taken]
+                    self._submit(worker, _Bundle(works))
         for worker in [] if self._suspects else list(self._load):
             if not self._load[worker] and (late := self._late()) is not None:
                 self._submit(worker, late)

@@ -2,11 +2,6 @@
 
 from federation.contract.plugins import PublicNames
 
-_PUBLIC = PublicNames(
-    __name__,
-    {
-        "feature_map": "FeatureMap completed text_code with_fourier with_polynomial",
-    },
-)
+_PUBLIC = PublicNames(__name__, {"feature_map": "FeatureMap completed text_code with_fourier with_polynomial"})
 __all__ = _PUBLIC.all
 __getattr__, __dir__ = _PUBLIC.load, __all__.copy

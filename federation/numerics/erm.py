@@ -162,7 +162,9 @@ def fit_labels(
     check_regularisation(regularisation)
     basis = None
     if rows.shape[0] < rows.shape[1]:
-        basis = _row_space(rows)
+        # Orthonormal (d, n) whose span holds every row: the Q of X' = Q R.
+        factors, scales, _, _ = dgeqrf(rows.T)
+        basis = np.asarray(dorgqr(factors, scales, overwrite_a=1)[0])
         rows = rows.dot(basis)
     members = (labels == (1 if classes == 2 else np.arange(classes)[:, None])).astype(np.float64)
     counted = None if copies is None else copies.astype(np.float64)
@@ -180,12 +182,6 @@ def fit_labels(
     w, _ = _certified(loss, w, gradient_tolerance, _NEWTON_STEPS)
     found = w.reshape(loss.shape)
     return found if basis is None else found.dot(basis.T)
-
-
-def _row_space(rows: Floats) -> Floats:
-    """Orthonormal (d, n) whose span holds every one of n < d rows: the Q of X' = Q R."""
-    factors, scales, _, _ = dgeqrf(rows.T)
-    return np.asarray(dorgqr(factors, scales, overwrite_a=1)[0])
 
 
 def _certified(loss: LabelLoss, w: Floats, tolerance: float, newton_steps: int) -> tuple[Floats, int]:

@@ -352,7 +352,7 @@ class MomentQuestion(SummedQuestion):
         own = PUBLIC_FEATURES if unit is Unit.LABEL else _PUBLIC_EVEN_TERM
         response, noise = self.label_noise(), self.sum_noise()
         if noise is None:
-            return self.response().guarantee(unit, Adjacency.REPLACE, (*holding(unit), own))
+            return self.response().labels.guarantee(unit, Adjacency.REPLACE, (*holding(unit), own))
         found = noise.guarantee(unit, Adjacency.REPLACE, (*holding(unit), own, _SHORT_ROWS))
         if response is None:
             return found

@@ -300,9 +300,7 @@ def live_digest(live: bytes) -> bytes:
     return hashlib.sha256(live).digest()
 
 
-@lru_cache(maxsize=4096)
-def _verifier(key: bytes) -> Ed25519PublicKey:
-    return Ed25519PublicKey.from_public_bytes(key)
+_verifier = lru_cache(maxsize=4096)(Ed25519PublicKey.from_public_bytes)
 
 
 def _statement(digest: bytes, use: str, party: int, content: bytes) -> bytes:

@@ -149,19 +149,15 @@ class SumPlan:
         return json.dumps(asdict(self), sort_keys=True).encode()
 
     @classmethod
+    @lru_cache(maxsize=16)
     def read(cls, data: bytes) -> "SumPlan":
         """From `packed`. Raises `InputError` for anything else."""
-        return _read(data)
-
-
-@lru_cache(maxsize=16)
-def _read(data: bytes) -> SumPlan:
-    with refusing("a plan of a sum cannot be read"):
-        known = json.loads(data)
-        given = {field.name: known[field.name] for field in fields(SumPlan)}
-        if len(known) != len(given):
-            raise ValueError("unknown fields")
-        return SumPlan(**{name: typed(_HINTS.get(name, str), value, name) for name, value in given.items()})
+        with refusing("a plan of a sum cannot be read"):
+            known = json.loads(data)
+            given = {field.name: known[field.name] for field in fields(cls)}
+            if len(known) != len(given):
+                raise ValueError("unknown fields")
+            return cls(**{name: typed(_HINTS.get(name, str), value, name) for name, value in given.items()})
 
 
 _WHOLE = ("parties", "neighbours", "threshold", "least", "colluding", "numbers", "contributors")
@@ -170,12 +166,7 @@ _HINTS = {**dict.fromkeys(_WHOLE, int), "adversary": Adversary}
 
 
 def planned(
-    question: str,
-    roster: Roster,
-    numbers: int,
-    terms: TrustTerms,
-    absent: float,
-    second: bytes = b"",
+    question: str, roster: Roster, numbers: int, terms: TrustTerms, absent: float, second: bytes = b""
 ) -> SumPlan:
     """A new plan of one sum, with a fresh nonce.
 
@@ -227,14 +218,9 @@ class SumTerms:
         """Against which kind of server it defends itself."""
         return ADVERSARY[self.trust.servers]
 
-    @cached_property
-    def _corrupt(self) -> int:
-        """How many parties of the roster may collude."""
-        return self.trust.colluders
-
     def require(self, plan: SumPlan) -> None:
         """Raises `InputError` unless the plan hides this party's part as well as these terms say."""
-        parties, corrupt = len(self.roster), self._corrupt
+        parties, corrupt = len(self.roster), self.trust.colluders
         if plan.roster != self.roster.digest.hex() or plan.parties != parties:
             raise InputError("the plan of this sum is for other parties than this party's roster names; refuse it")
         if plan.adversary != self.adversary or plan.second != self.second.hex():

@@ -71,8 +71,8 @@ def permitted(cohort: Cohort, question: Question) -> Callable[[], Submission]:
     cohort.declared.require(question.assumes())
     if cohort.masked and not question.shared:
         raise InputError("a secure sum is for answers with a share of a noise; ask for this one by itself")
-    if question.takes_features_as_public:
-        _require_public_features(cohort)
+    if question.takes_features_as_public and cohort.seed is None and not cohort.public_features:
+        raise InputError("this site keeps its features; set public-features in its configuration if they are public")
     answer = answerer(question.kind)
     if isinstance(question, TrustedQuestion):
         return partial(answer, cohort, question)
@@ -100,12 +100,6 @@ def gathered(cohort: Cohort, question: Question, act: PlainAct, guarantee: Guara
         for name, declared in question.fields().items()
     }
     return Submission(question.kind, np.array(list(answers), dtype=np.int64), arrays, guarantee, failures)
-
-
-def _require_public_features(cohort: Cohort) -> None:
-    """Refuse to send features as they are unless the site's configuration allows it. Raises `InputError`."""
-    if cohort.seed is None and not cohort.public_features:
-        raise InputError("this site keeps its features; set public-features in its configuration if they are public")
 
 
 def _require_deployable(cohort: Cohort, question: PrivateQuestion, promise: Guarantee | NoGuarantee) -> None:

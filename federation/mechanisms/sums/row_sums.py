@@ -42,7 +42,7 @@ import numpy as np
 from scipy.special import chdtri, gammainccinv
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Adjacency, Assumption, Guarantee, Unit
+from federation.contract.guarantee import Assumption, Unit
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.labels import randomised_response
 from federation.mechanisms.labels.mechanism import LabelRange
@@ -194,26 +194,6 @@ def calibrate_row_sums(
     return min(map(of, candidates[: 3 if delta > 0 else 2]), key=SumNoise.noise_norm)
 
 
-def calibrate_gaussian(
-    *, longest: float, moved: float, dimension: int, epsilon: float, delta: float, rows: int, contributors: int = 0
-) -> SumNoise:
-    """The least Gaussian noise for a sum to which a row adds a vector of norm `longest` at most, other than y x.
-
-    A replaced row moves the sum by `moved` in the L2 norm, at most. All else, the errors too, is as for `calibrate`.
-
-    Examples:
-        >>> known = {"dimension": 5, "epsilon": 1.0, "delta": 1e-6, "rows": 1000}
-        >>> calibrate_gaussian(longest=1.0, moved=2.0, **known) == calibrate_row_sums("gaussian", **known)
-        True
-    """
-    _require_sizes(dimension, rows, contributors)
-    sensitivity = moved * (1 + _LONGER) * (1 + 2 * longest / moved * summation_error(rows))
-    additive = calibrate_additive(
-        "gaussian", sensitivity=sensitivity, dimension=dimension, epsilon=epsilon, delta=delta
-    )
-    return _fitting(SumNoise(additive, rows, contributors, longest=longest))
-
-
 def _require_sizes(dimension: int, rows: int, contributors: int) -> None:
     require_whole("dimension", dimension, 1)
     require_whole("rows", rows, 1)
@@ -359,15 +339,12 @@ class RowStatistic:
             >>> RowStatistic(features=2).noise(epsilon=1.0, delta=1e-6, rows=100).noise_norm()
             29.3
         """
-        return calibrate_gaussian(
-            longest=self.longest,
-            moved=SENSITIVITY,
-            dimension=self.dimension,
-            epsilon=epsilon,
-            delta=delta,
-            rows=rows,
-            contributors=contributors,
+        _require_sizes(self.dimension, rows, contributors)
+        moved = SENSITIVITY * (1 + _LONGER) * (1 + 2 * self.longest / SENSITIVITY * summation_error(rows))
+        additive = calibrate_additive(
+            "gaussian", sensitivity=moved, dimension=self.dimension, epsilon=epsilon, delta=delta
         )
+        return _fitting(SumNoise(additive, rows, contributors, longest=self.longest))
 
     @property
     def _triangle(self) -> tuple[tuple[np.ndarray, np.ndarray], Floats]:
@@ -457,10 +434,6 @@ class SummedResponse:
         moved = there - here
         surplus = 2 * rows / self.reach * (released * moved).sum(axis=1) / np.square(moved).sum(axis=1)
         return np.asarray(self.labels.epsilon * surplus)
-
-    def guarantee(self, unit: Unit, adjacency: Adjacency, further: tuple[Assumption, ...]) -> Guarantee:
-        """Of one label, whatever becomes of the released ones. Raises `InputError` for another unit."""
-        return self.labels.guarantee(unit, adjacency, further)
 
 
 def calibrate_summed_response(epsilon: float) -> SummedResponse:

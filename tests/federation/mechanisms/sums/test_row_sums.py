@@ -437,10 +437,10 @@ def test_one_label_of_one_row_is_flipped_as_often_as_epsilon_says_and_labels_onl
     np.testing.assert_allclose(np.abs(sums), found.reach, rtol=1e-6)
     flipped = (sums > 0).mean()
     assert flipped == pytest.approx(1 / (1 + math.exp(epsilon)), abs=5 * math.sqrt(0.25 / draws))
-    promised = found.guarantee(Unit.LABEL, Adjacency.REPLACE, ())
+    promised = found.labels.guarantee(Unit.LABEL, Adjacency.REPLACE, ())
     assert (promised.epsilon, promised.delta, promised.mechanism) == (epsilon, 0.0, "label_one_bit")
     with pytest.raises(InputError, match="unit"):
-        found.guarantee(Unit.ROW, Adjacency.REPLACE, ())
+        found.labels.guarantee(Unit.ROW, Adjacency.REPLACE, ())
     with pytest.raises(InputError, match="epsilon"):
         calibrate_summed_response(1e-9)
     with pytest.raises(InputError, match=r"labels.*label_range"):

@@ -10,10 +10,7 @@ Its service is a site's service without a table. Its replies leave at once, as t
 """
 
 import hashlib
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
@@ -26,8 +23,7 @@ from federation.signed_messages.agreement import Agreement
 from federation.signed_messages.keys import load_key, masks_key
 from federation.signed_messages.messages import Head, SealedAnswer, Status, kind_of
 from parties.secure_aggregation.party import FolderMemory, UnmaskingServer
-from parties.site.accounts import Journal
-from parties.site.messages import Approval, Correspondent
+from parties.site.messages import Correspondent
 from parties.site.policy import objections_of_second
 from parties.site.service import Serving
 from parties.site.settings import Belief, SecondSettings
@@ -44,14 +40,7 @@ class SecondServer(Correspondent):
     Raises `InputError` for an agreement that lacks keys of sites.
     """
 
-    name: str
-    key: EllipticCurvePrivateKey
-    agreement: Agreement
-    journal: Journal
-    answers: Path
-    approved: Approval
     colluding: float = COLLUDING
-    now: Callable[[], float] = time.time
     _terms: SumTerms = field(init=False)
     _lists: dict[str, str] = field(init=False)
 
@@ -95,9 +84,6 @@ class SecondService(Serving):
     """One second server at work."""
 
     settings: SecondSettings
-    agreement: Agreement
-    state: State
-    key: EllipticCurvePrivateKey
     server: SecondServer = field(init=False)
 
     def __post_init__(self) -> None:

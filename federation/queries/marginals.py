@@ -5,8 +5,6 @@ Hypotheses in plain arrays: classifiers that may cross between an aggregator and
 Nothing is ever unpickled: a hypothesis is a ReLU network, of which linear and constant ones are special cases.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -85,7 +83,7 @@ class MarginalsQuestion(PrivateQuestion):
     feature_map: FeatureMap
     bins: Bins
     asks: Literal["rows", "errors"]
-    hypothesis: Hypothesis
+    hypothesis: "Hypothesis"
     protect: Literal["row", "label"]
     adjacency: Literal["add_remove", "replace"]
     contributors: int = 0
@@ -129,7 +127,7 @@ class MarginalsQuestion(PrivateQuestion):
             return {}
         return {name: noise.step for name in self.fields() if name == "errors" or noise.unit is Unit.ROW}
 
-    def honest(self, public: PartySize) -> HonestMarginals:
+    def honest(self, public: PartySize) -> "HonestMarginals":
         """Counts of as many rows as a party has at most."""
         return HonestMarginals(self, public.rows)
 
@@ -328,7 +326,7 @@ class Hypothesis:
         return f"Hypothesis({' -> '.join(map(str, self.sizes.tolist()))})"
 
     @classmethod
-    def of(cls, matrices: Sequence[np.ndarray], offsets: Sequence[np.ndarray]) -> Hypothesis:
+    def of(cls, matrices: Sequence[np.ndarray], offsets: Sequence[np.ndarray]) -> "Hypothesis":
         """From the matrices (in, out) and offsets (out,) of its layers. Raises `InputError` when they do not fit."""
         if not matrices or len(matrices) != len(offsets):
             raise InputError(f"a hypothesis needs one offset per matrix, got {len(matrices)} and {len(offsets)}")
@@ -337,7 +335,7 @@ class Hypothesis:
         return cls(np.array(sizes, dtype=np.int64), np.concatenate(parts).astype(np.float64))
 
     @classmethod
-    def constant(cls, dimension: int, label: int) -> Hypothesis:
+    def constant(cls, dimension: int, label: int) -> "Hypothesis":
         """The hypothesis that says `label`, 0 or 1, of every row of `dimension` features."""
         return cls.of([np.zeros((dimension, 1))], [np.array([1.0 if label else -1.0])])
 
@@ -361,7 +359,7 @@ class Hypothesis:
         """Classes 0 or 1 (n,) int64 of features (n, d); 0 where the output is no number. Raises as `scores`."""
         return (self.scores(rows) >= 0).astype(np.int64)
 
-    def with_share(self, rows: np.ndarray, weights: np.ndarray, share: float) -> Hypothesis:
+    def with_share(self, rows: np.ndarray, weights: np.ndarray, share: float) -> "Hypothesis":
         """With the last offset moved so that rows (n, d) of about that share of the weights (n,) are of class 1.
 
         Those of the largest outputs; rows of equal outputs stay together. `share` in (0, 1). The hypothesis itself

@@ -22,8 +22,6 @@ It does not sign y: the second server knows the mask, and with a hash of y it co
 is little, and of Laplace noise among many parties mostly 0. Whoever carries y must see to it that it is the party's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -67,7 +65,7 @@ class Table:
             yield number, cells[place * width : (place + 1) * width]
 
     @classmethod
-    def read(cls, data: bytes, width: int, plan: SumPlan, most: int | None = None) -> Table:
+    def read(cls, data: bytes, width: int, plan: SumPlan, most: int | None = None) -> "Table":
         """From `packed`, of at most so many parties (all neighbours).
 
         Raises `InputError` for another size, or parties that come twice or are none.
@@ -98,7 +96,7 @@ class Keys:
         return self.letters + self.masks + self.signature
 
     @classmethod
-    def read(cls, data: bytes, plan: SumPlan) -> Keys:
+    def read(cls, data: bytes, plan: SumPlan) -> "Keys":
         """From `packed`. Raises `InputError` for another size."""
         require_size(data, keys_width(plan))
         return cls(data[:KEY], data[KEY : 2 * KEY], data[2 * KEY :])
@@ -116,7 +114,7 @@ class Letters:
         return self.check + self.letters.packed()
 
     @classmethod
-    def read(cls, data: bytes, plan: SumPlan) -> Letters:
+    def read(cls, data: bytes, plan: SumPlan) -> "Letters":
         """From `packed`. Raises `InputError` for another size."""
         return cls(data[:CHECK], Table.read(data[CHECK:], LETTER, plan))
 
@@ -134,7 +132,7 @@ class Masked:
         return self.vector.astype("<u8", copy=False).tobytes() + self.included + self.signature
 
     @classmethod
-    def read(cls, data: bytes, plan: SumPlan) -> Masked:
+    def read(cls, data: bytes, plan: SumPlan) -> "Masked":
         """From `packed`. Raises `InputError` for another size."""
         end = 8 * plan.numbers
         require_size(data, end + receipt_width(plan))
@@ -153,7 +151,7 @@ class Living:
         return self.live + self.receipts.packed()
 
     @classmethod
-    def read(cls, data: bytes, plan: SumPlan) -> Living:
+    def read(cls, data: bytes, plan: SumPlan) -> "Living":
         """From `packed`. Raises `InputError` for another size."""
         end = -(-plan.parties // 8)
         return cls(data[:end], Table.read(data[end:], receipt_width(plan), plan))
@@ -171,7 +169,7 @@ class Counted:
         return self.parties.to_bytes(_NUMBER, "little") + self.near
 
     @classmethod
-    def read(cls, data: bytes, plan: SumPlan) -> Counted:
+    def read(cls, data: bytes, plan: SumPlan) -> "Counted":
         """From `packed`. Raises `InputError` for another size."""
         require_size(data, _NUMBER + plan.within)
         return cls(int.from_bytes(data[:_NUMBER], "little"), data[_NUMBER:])
@@ -246,7 +244,7 @@ class Uploaded:
         return b"".join((self.key, self.signature, self.vector.astype("<u8", copy=False).data))
 
     @classmethod
-    def read(cls, data: bytes, plan: SumPlan) -> Uploaded:
+    def read(cls, data: bytes, plan: SumPlan) -> "Uploaded":
         """From `packed`. Raises `InputError` for another size."""
         start = KEY + SIGNATURE
         require_size(data, upload_width(plan))

@@ -3,8 +3,6 @@
 A failure at one party affects only that party: the guarantee counts it as one uniform vote.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +15,7 @@ from parties.party_data.cohort import Cohort, DroppedOut
 
 _log = logging.getLogger(__name__)
 _LONGEST_REASON = 200
+T = TypeVar("T")
 DROPPED_OUT = "dropped out"  # why a party of a simulation did not answer
 
 
@@ -70,9 +69,6 @@ def jointly(
     return [(positions[party], result) for party, result in results.items()], failures
 
 
-T = TypeVar("T")
-
-
 class Group(Protocol):
     """Trained classifiers of P parties, in no particular order.
 
@@ -84,7 +80,7 @@ class Group(Protocol):
     def parties(self) -> np.ndarray:
         """Ids (P,), int64."""
 
-    def part(self, chosen: np.ndarray) -> Group:
+    def part(self, chosen: np.ndarray) -> "Group":
         """Some of the parties: boolean `chosen` (P,)."""
 
     @property
@@ -121,7 +117,7 @@ class ConstantGroup:
     classes: int
     gives_probabilities: ClassVar[bool] = True
 
-    def part(self, chosen: np.ndarray) -> ConstantGroup:
+    def part(self, chosen: np.ndarray) -> "ConstantGroup":
         """Some of the parties (`Group.part`)."""
         return replace(self, parties=self.parties[chosen], seen=self.seen[chosen])
 

@@ -8,8 +8,6 @@
 parties, once.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from collections.abc import Callable
@@ -58,7 +56,7 @@ class _SummedParty:
         number: int,
         key: Ed25519PrivateKey,
         terms: SumTerms,
-        memory: Memory,
+        memory: "Memory",
         contribute: Contribute,
         pay: Callable[[SumPlan], None] = lambda plan: None,
     ) -> None:
@@ -111,7 +109,7 @@ class MaskedParty(_SummedParty):
         self._running[digest] = 1, answers
         return answers.answer(question)
 
-    def _answered(self, digest: bytes, record: Record, query: int, question: bytes) -> bytes:
+    def _answered(self, digest: bytes, record: "Record", query: int, question: bytes) -> bytes:
         plan = SumPlan.read(record.asked[0])
         order = queries(plan)
         step = order.index(query) if query in order else len(order)
@@ -128,7 +126,7 @@ class MaskedParty(_SummedParty):
                 self._memory.save(digest, Record(record.root, record.vector, asked))
         return reply
 
-    def _replayed(self, digest: bytes, plan: SumPlan, record: Record, asked: tuple[bytes, ...]) -> bytes:
+    def _replayed(self, digest: bytes, plan: SumPlan, record: "Record", asked: tuple[bytes, ...]) -> bytes:
         """The answer to the last of these questions; a new process gives all of them first."""
         done, answers = self._running.pop(digest, (0, None))
         if answers is None or done != len(asked) - 1:
@@ -161,7 +159,7 @@ class UnmaskingServer:
     `terms`: its own roster, and what it insists on as a party does. `memory` keeps what it has answered.
     """
 
-    def __init__(self, key: X25519PrivateKey, terms: SumTerms, memory: Memory) -> None:
+    def __init__(self, key: X25519PrivateKey, terms: SumTerms, memory: "Memory") -> None:
         self._key, self._terms, self._memory = key, terms, memory
         self._sums: dict[bytes, tuple[Words, Booleans]] = {}
 
@@ -267,7 +265,7 @@ class Record:
         return packed + hashlib.sha256(packed).digest()
 
     @classmethod
-    def read(cls, data: bytes) -> Record:
+    def read(cls, data: bytes) -> "Record":
         """From `packed`. Raises `InputError` for anything else."""
         parts, at, digest = [], 0, data[-_DIGEST:]
         data = data[:-_DIGEST]

@@ -54,6 +54,7 @@ _RESERVE = 2**26  # bytes of the disk that answers leave free
 _LONGEST_REASON, _MOST_REASONS = 300, 1000  # letters of it, and different ones that are told apart
 
 
+@dataclass
 class Correspondent(ABC):
     """One member of an agreement, which it serves by its `name` and `key`; `answers` is a folder for what was answered.
 
@@ -66,16 +67,14 @@ class Correspondent(ABC):
     journal: Journal
     answers: Path
     approved: Approval
-    now: Callable[[], float] = time.time
-    touched: bool  # whether rows were read, or were to be, for the last reply
-    _answered: set[str]
-    _times: dict[tuple[str, str], int]
+    now: Callable[[], float] = field(default=time.time, kw_only=True)
+    touched: bool = field(default=False, init=False)  # whether rows were read, or were to be, for the last reply
+    _answered: set[str] = field(init=False)
+    _times: dict[tuple[str, str], int] = field(default_factory=dict, init=False)
 
     def _recall(self, *answered: str) -> None:
         """What the journal knows of the past; `answered` are the events of an answer that left."""
         self._answered = {line["key"] for line in self.journal.lines if line["event"] in answered}
-        self._times = {}
-        self.touched = False
 
     @property
     @abstractmethod
@@ -214,16 +213,9 @@ class Site(Correspondent):
     is not gone on with. `belief` is what this site believes of those who add up secure sums.
     """
 
-    name: str
-    key: EllipticCurvePrivateKey
-    agreement: Agreement
     cohort: Cohort
     accounts: Accounts
-    journal: Journal
-    answers: Path
-    approved: Approval
     means: Means
-    now: Callable[[], float] = time.time
     belief: Belief = field(default_factory=Belief)
     denied: Approval = lambda head: False
     _taken: dict[str, str] = field(init=False)

@@ -63,6 +63,7 @@ class Table(Protocol):
         """The rows, None where they cannot be used; and all that is to be said of them."""
 
 
+@dataclass
 class Serving(ABC):
     """What the services of all members have: a configuration, the plan, and the state that this process owns."""
 
@@ -70,10 +71,10 @@ class Serving(ABC):
     agreement: Agreement
     state: State
     key: EllipticCurvePrivateKey
-    journal: Journal
-    approvals: Approvals
-    _followed: int  # lines of the journal that the log has told
-    _stands: dict[str, str]  # of decisions, by id
+    journal: Journal = field(init=False)
+    approvals: Approvals = field(init=False)
+    _followed: int = field(init=False)  # lines of the journal that the log has told
+    _stands: dict[str, str] = field(init=False)  # of decisions, by id
 
     def _recall(self) -> None:
         """What the state knows."""
@@ -175,10 +176,7 @@ class Service(Serving):
     """One site at work: its configuration, the plan, the table, and the state that this process owns."""
 
     settings: Settings
-    agreement: Agreement
     table: Table
-    state: State
-    key: EllipticCurvePrivateKey
     identity: Identity = field(init=False)
     site: Site = field(init=False)
     ready: bool = field(default=False, init=False)
@@ -194,11 +192,11 @@ class Service(Serving):
             self.settings.name,
             self.key,
             self.agreement,
-            cohort(self.settings, self.agreement, self.table.reference),
-            accounts(self.settings, self.identity),
             self.journal,
             self.state.answers,
             self._approved,
+            cohort(self.settings, self.agreement, self.table.reference),
+            accounts(self.settings, self.identity),
             self.settings.means,
             belief=self.settings.policy.belief,
             denied=lambda head: self._stand(head.plan, head.exchange).state == DENIED,
@@ -342,7 +340,7 @@ def run(settings: Settings, agreement: Agreement, table: Table) -> None:
         answerers = [answerer(asked.kind).__module__ for asked in agreement.asked]
         worker.prepare(__name__, provider, *answerers)  # before there is any thread, or a key in memory
         key = load_key(settings.connection.key, EllipticCurvePrivateKey)  # type: ignore[type-abstract]
-        service = Service(settings, agreement, table, state, key)
+        service = Service(settings, agreement, state, key, table)
         try:
             service.look()
         except NotYet as error:

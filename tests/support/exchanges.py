@@ -212,11 +212,11 @@ def pair(folder, *questions, spoilt="", epsilon=1.0, means=None, **changed):
         "north",
         key,
         agreement,
-        Cohort(rows.to_json(), 0, 1, None),
-        Accounts("patients", allowances, journal),
         journal,
         folder / "answers",
         lambda head: True,
+        Cohort(rows.to_json(), 0, 1, None),
+        Accounts("patients", allowances, journal),
         means or Means(),
     )
     reply_to = X25519PrivateKey.generate()

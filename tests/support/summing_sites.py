@@ -104,11 +104,11 @@ class Town(Post):
             name,
             self.keys[name],
             self.agreement,
-            replace(cohort, declared=replace(cohort.declared, honest=many)),
-            Accounts("patients", allowances, journal),
             journal,
             own / "answers",
             lambda head: True,
+            replace(cohort, declared=replace(cohort.declared, honest=many)),
+            Accounts("patients", allowances, journal),
             Means(),
             belief=Belief(servers=self.servers or (self.agreement.servers,), seconds=self.seconds),
         )

@@ -72,7 +72,7 @@ def served(tmp_path, monkeypatch):
         settings = Settings.load(path)
         agreement = Agreement.load(settings.plan)
         key = load_key(settings.connection.key, EllipticCurvePrivateKey)
-        made = Service(settings, agreement, Rows(), State.found(settings.state), key)
+        made = Service(settings, agreement, State.found(settings.state), key, Rows())
         made.look()
         asker = Asker(agreement, key.public_key(), signing, X25519PrivateKey.generate(), bytes(16))
         slept = []
@@ -165,11 +165,11 @@ def test_a_table_known_by_another_name_keeps_a_site_from_starting(served, tmp_pa
     path = tmp_path / "site.toml"
     path.write_text(path.read_text().replace('table = "patients"', 'table = "people"'))
     settings = Settings.load(path)
-    again = Service(settings, site.service.agreement, Rows(), site.service.state, site.service.key)
+    again = Service(settings, site.service.agreement, site.service.state, site.service.key, Rows())
     with pytest.raises(InputError, match=r"100%.*people.*patients"):
         again.look()
     again.identity.settle_same("people", "patients", "ada")
-    settled = Service(settings, site.service.agreement, Rows(), site.service.state, site.service.key)
+    settled = Service(settings, site.service.agreement, site.service.state, site.service.key, Rows())
     settled.look()
     assert settled.site.accounts.others == ["patients", "people"]
 

@@ -82,15 +82,12 @@ def test_examples_in_numbers_stay_true():
         assert dict(second.options) == {"noise": other}
 
 
-def test_a_known_majority_makes_what_falls_back_to_it_the_first_and_hopeless():
+def test_a_known_majority_makes_what_falls_back_to_it_or_averages_the_first():
     row = replace(CLASSES, protect="row", public_features=False, public_rows=3000, epsilon=0.1, majority=0.9)
     first = rank(row).ranked[0]
     assert first.kind == "error_marginals"
     assert first.expected.hopeless
     assert rank(replace(row, majority=None)).ranked[0].kind == "mean_operator"
-
-
-def test_averages_go_first_at_more_noise_where_one_of_several_classes_is_declared_to_prevail():
     known = {"rows": 1300, "features": 21, "terms": TrustTerms(100), "classes": 3, "public_rows": 400}
     wish = Wish("multiclass", "party", Trust.AGGREGATOR, False, **known)
     first = {majority: rank(replace(wish, majority=majority)).ranked[0] for majority in (None, 0.6, 0.7)}
@@ -99,13 +96,10 @@ def test_averages_go_first_at_more_noise_where_one_of_several_classes_is_declare
     assert rank(replace(wish, majority=0.7, epsilon=0.5)).ranked[0].kind == "soft_vote"
 
 
-def test_one_party_with_many_rows_sends_sums_and_many_parties_private_labels():
+def test_one_party_with_many_rows_sends_sums_and_traces_that_are_known_take_the_place_of_assumed_ones():
     assert kinds(REAL)[0] == "label_sums"
     many = replace(REAL, rows=79_809, features=112, terms=TrustTerms(100), label_range=(0.0, 52.0))
     assert kinds(many)[:2] == ["private_labels", "private_labels"]
-
-
-def test_traces_that_are_known_take_the_place_of_assumed_ones():
     usual = {one.options.get("shape", "optimal"): one for one in rank(REAL).ranked if one.kind == "label_sums"}
     worse = rank(replace(REAL, traces={"optimal": 9.0, "whitened": 0.1, "isotropic": 9.0})).ranked
     assert usual["optimal"].expected.error < usual["whitened"].expected.error
@@ -217,19 +211,16 @@ def wish(**changes):
     return Wish(**{"task": "binary", "protect": "label", "trust": Trust.NONE, **changes})
 
 
-def test_private_features_make_a_label_need_its_row():
-    assert wish().needed == "label"
-    assert wish(public_features=False).needed == "row"
-    assert wish(protect="party", public_features=False).needed == "party"
-
-
-def test_protocols_are_told_the_public_numbers_that_a_run_has():
+def test_protocols_are_told_the_public_numbers_and_private_features_make_a_label_need_its_row():
     found = wish(rows=101, terms=TrustTerms(10), features=4, majority=0.7).numbers(constant=True)
     assert (found.rows, found.largest_bag, found.features, found.classes, found.majority) == (101, 11, 5, 2, 0.7)
     assert wish(features=4).numbers(constant=False).features == 4
     person = {"protect": "person", "rows_per_person": 3}
     assert wish(**person).numbers(False).rows_per_person == 3
     assert wish(**person, person_is_party=True).numbers(False).rows_per_person == 0
+    assert wish().needed == "label"
+    assert wish(public_features=False).needed == "row"
+    assert wish(protect="party", public_features=False).needed == "party"
 
 
 @pytest.mark.parametrize(("changes", "message"), [

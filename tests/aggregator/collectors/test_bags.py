@@ -203,14 +203,11 @@ def test_noise_reaches_forty_deviations_beyond_what_rows_can_and_further_totals_
         assert collected(question, **{name: within}).total(name).ravel()[0] == pytest.approx(3 * within, abs=1e-3)
 
 
-def test_counts_that_might_wrap_around_are_refused_before_anybody_is_asked():
-    public = SimpleNamespace(bags=2, largest_bag=10**9)
-    with pytest.raises(InputError, match="64"):
-        Secure(COUNTS_SHARED_BAGS, SimpleNamespace(**{**vars(PLAN), "terms": TrustTerms(10**6), "public": public}))
-
-
-def test_a_weighted_count_reaches_as_far_as_its_weight_says():
+def test_weighted_counts_reach_as_far_as_their_weight_says_and_none_may_wrap_around():
     heavy = replace(ROWS, label_weight=100.0)
     assert collected(heavy, counts=4000.0).total("counts").ravel()[0] == pytest.approx(12_000, abs=1)
     with pytest.raises(FederationError):
         collected(ROWS, counts=4000.0).total("counts")
+    public = SimpleNamespace(bags=2, largest_bag=10**9)
+    with pytest.raises(InputError, match="64"):
+        Secure(COUNTS_SHARED_BAGS, SimpleNamespace(**{**vars(PLAN), "terms": TrustTerms(10**6), "public": public}))

@@ -221,19 +221,16 @@ def test_another_guarantee_than_the_one_asked_for_is_refused():
         assert KeptAnswers(Pairs(), 2, None).add(pairs([0], [[0.0, 0.0]], guarantee=guarantee)) == {}
 
 
-def test_what_no_honest_party_can_say_is_judged_of_answers_in_range_only(monkeypatch):
+def test_what_no_honest_party_can_say_is_refused_and_every_other_answer_is_kept_by_itself(monkeypatch):
+    answers = KeptAnswers(Pairs(), 4, PROMISE)
+    answers.add(pairs([3, 1], [[0.25, 0.5], [-1.0, 1.0]], [7, 2]))
+    np.testing.assert_array_equal(answers.array("numbers"), [[0, 0], [-1, 1], [0, 0], [0.25, 0.5]])
+    np.testing.assert_array_equal(answers.array("size"), [0, 2, 0, 7])
     monkeypatch.setattr(Pairs, "honest", lambda self, public: Even())
     answers = KeptAnswers(Pairs(), 4, PROMISE)
     refused = answers.add(pairs([0, 1, 2, 3], [[0, 0], [0, np.nan], [0, 0], [0, 0]], [2, 4, 3, 99]))
     assert refused == dict.fromkeys((1, 2, 3), OUT_OF_RANGE)
     assert answers.present.tolist() == [0]
-
-
-def test_every_answer_is_kept_by_itself_with_zeros_for_the_missing():
-    answers = KeptAnswers(Pairs(), 4, PROMISE)
-    answers.add(pairs([3, 1], [[0.25, 0.5], [-1.0, 1.0]], [7, 2]))
-    np.testing.assert_array_equal(answers.array("numbers"), [[0, 0], [-1, 1], [0, 0], [0.25, 0.5]])
-    np.testing.assert_array_equal(answers.array("size"), [0, 2, 0, 7])
 
 
 QUESTION = moment("gaussian", contributors=2)

@@ -171,7 +171,7 @@ def test_any_order_in_any_groups_has_the_same_bits_and_these_are_right(values, o
     np.testing.assert_allclose(found, [exact(column) for column in values.T], rtol=1e-15, atol=2.0**-950)
 
 
-def test_what_cancels_leaves_what_was_small_and_nothing_adds_up_to_zero():
+def test_what_cancels_leaves_what_was_small_in_the_memory_of_a_few_arrays():
     random = np.random.default_rng(1)
     large, small = random.normal(size=(500, 3)) * 1e30, random.normal(size=(40, 3))
     found = total(large, small, -large[::-1])
@@ -180,9 +180,6 @@ def test_what_cancels_leaves_what_was_small_and_nothing_adds_up_to_zero():
     for values in (np.zeros((0, 2)), np.zeros((3, 2)), np.full((2, 2), -0.0)):
         assert total(values).tobytes() == np.zeros(2).tobytes()
     assert total(np.array([1.5, 2.25])) == 3.75
-
-
-def test_many_arrays_take_the_memory_of_a_few():
     found, random = ExactTotal((5,)), np.random.default_rng(2)
     for _ in range(200):
         found.add(random.normal(size=(100, 5)))

@@ -244,7 +244,7 @@ def sent(errors, rows, question):
     return Submission("error_marginals", np.array([0]), arrays, None)
 
 
-def test_counts_beyond_honest_ones_and_those_that_might_wrap_around_are_refused_and_smaller_lies_are_not():
+def test_counts_that_no_rows_can_have_or_that_might_wrap_around_are_refused_and_smaller_lies_are_not():
     question = marginals("pure", contributors=4)
     bins = question.bins.total
     for lie, refused in ((2.0**30, True), (-(2.0**30), True), (MOST_SHARED_MARGINALS, False)):
@@ -257,9 +257,6 @@ def test_counts_beyond_honest_ones_and_those_that_might_wrap_around_are_refused_
             assert collector.total("errors").any()
     with pytest.raises(InputError, match="64"):  # before anybody is asked
         Secure(marginals("pure", contributors=4, epsilon=100.0), plan(parties=10**6, largest_bag=10**9))
-
-
-def test_public_numbers_of_rows_are_checked_of_each_party():
     question = marginals("pure", "label", "replace", contributors=4)
     sizes = question.bins.sizes
     fair = np.concatenate([[10, *[0] * (size - 1)] for size in sizes])

@@ -252,16 +252,13 @@ def shared_moments_collected(steps, sizes=10.0) -> Secure:
     return collector
 
 
-def test_means_and_the_variance_of_all_shares() -> None:
+def test_means_and_the_variance_are_of_all_shares_and_only_great_lies_are_refused():
     found = shared_moments_collected([[1, 2, 3, 4]] * 3)
     np.testing.assert_allclose(totals(found).moments[0], np.array([3, 6, 9, 12]) * STEP / 30)
     assert found.variance == pytest.approx(3 / 2 * QUESTION_SHARED_MOMENTS.mechanism().variance())
     assert totals(found).noise_variance == pytest.approx(found.variance / 30**2)
     assert totals(found).response_variance == 0
     assert shared_moments_collected([[0, 0, 0, 0]] * 2, [10.0, 10.5]).answered == 1  # numbers of rows are whole
-
-
-def test_a_total_that_no_honest_parties_have_is_refused_and_a_smaller_lie_is_not() -> None:
     beyond = 1e6 / STEP
     with pytest.raises(FederationError):
         shared_moments_collected([[beyond, 0, 0, 0], [0, 0, 0, 0]]).total("sums")

@@ -143,22 +143,19 @@ def test_the_noise_has_a_word(noise, word):
     assert Expected(0.1, noise, "guess", "it holds").loss == word
 
 
-def test_it_is_hopeless_where_the_same_answer_for_all_is_as_good_and_numbers_that_are_none_are_refused():
-    assert Expected(0.2, 0.1, "exact", "it holds", constant=0.2).hopeless
-    assert not Expected(0.19, 0.1, "exact", "it holds", constant=0.2).hopeless
-    assert not Expected(5.0, 0.1, "exact", "it holds").hopeless
-    for error, noise, constant in ((-1, None, None), (0.1, math.nan, None), (0.1, 0.1, -0.5)):
-        with pytest.raises(InputError, match="0"):
-            Expected(error, noise, "guess", "it holds", constant)
-
-
-def test_an_expectation_names_what_it_assumes_and_the_most_frequent_class():
+def test_an_expectation_names_what_it_assumes_and_numbers_that_are_none_are_refused():
     known = PublicNumbers(1e-6, classes=4, attainable=0.85, majority=0.6)
     found = expected_accuracy(0.42, known, "guess", "parties agree")
     assert found.error == pytest.approx(1 - (0.25 + 0.6 / 2))
     assert found.constant == pytest.approx(0.4)
     assert found.assuming == "0.85 can be had without noise and parties agree"
     assert expected_accuracy(1.0, PublicNumbers(1e-6), "measured").constant is None
+    assert Expected(0.2, 0.1, "exact", "it holds", constant=0.2).hopeless
+    assert not Expected(0.19, 0.1, "exact", "it holds", constant=0.2).hopeless
+    assert not Expected(5.0, 0.1, "exact", "it holds").hopeless
+    for error, noise, constant in ((-1, None, None), (0.1, math.nan, None), (0.1, 0.1, -0.5)):
+        with pytest.raises(InputError, match="0"):
+            Expected(error, noise, "guess", "it holds", constant)
 
 
 def test_an_expectation_of_means_follows_the_rows_and_says_what_nobody_knows():

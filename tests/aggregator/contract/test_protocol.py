@@ -55,7 +55,7 @@ class Plain(Protocol):
         raise AssertionError("nobody audits it")
 
 
-def test_a_protocol_needs_classes_of_any_number_takes_any_setting_and_expects_no_error():
+def test_a_protocol_needs_classes_of_any_number_and_trusts_are_named_as_scenarios_name_them():
     assert Requires() == Requires("classes", False, False, False, False, ())
     with pytest.raises(FrozenInstanceError):
         Requires().bags = True
@@ -64,9 +64,6 @@ def test_a_protocol_needs_classes_of_any_number_takes_any_setting_and_expects_no
     assert plain.expected_error(PublicNumbers(1e-6), 1.0) is None
     assert (plain.idle(), plain.why_default) == ({}, ())
     assert Plain.why_refused("noise", "loud") is None
-
-
-def test_trusts_are_named_as_scenarios_name_them_the_most_first():
     assert [str(trust) for trust in Trust] == ["aggregator", "secure", "none"]
     assert Trust("secure") is Trust.SECURE
     assert Plain().noise_at(Trust.SECURE) == Refused("parties trust nobody")

@@ -128,7 +128,7 @@ def pack(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
 
 
-def test_an_installed_protocol_is_refused_with_all_that_it_lacks(pack):
+def test_an_installed_protocol_is_refused_with_all_that_it_lacks_and_a_model_that_is_no_file(pack):
     missing = ", ".join([BASE, DATACLASS, *DECLARED, *METHODS])
     with pytest.raises(InputError) as refused:
         protocol("bare")
@@ -137,9 +137,6 @@ def test_an_installed_protocol_is_refused_with_all_that_it_lacks(pack):
         f"it lacks {missing}; its package must be repaired"
     )
     assert protocol("whole")().noise == "pure"
-
-
-def test_tasks_and_kinds_of_models_must_be_installed_and_models_derive_from_released_files(pack):
     with pytest.raises(InputError, match=r"weather.*crystal_ball"):
         protocol("astray")
     assert model("linear") is ReleasedModels
@@ -157,14 +154,11 @@ DOCUMENT = {
 }
 
 
-def test_what_cannot_be_imported_is_listed_and_named_when_used(broken_package):
+def test_what_cannot_be_imported_is_listed_with_the_cause_and_named_when_used(broken_package, capsys):
     assert {"broken", "soft_vote"} <= set(protocol_names())
     with pytest.raises(InputError, match="the entry point 'broken' of " + CAUSE.format("protocols", "Broken")):
         protocol("broken")
     assert protocol("soft_vote").__name__ == "SoftVote"
-
-
-def test_it_is_listed_with_the_cause_and_left_out_of_the_schema(broken_package, capsys):
     list_choices()
     [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  broken ")]
     assert re.search(r"broken.*Broken-Pack", line)

@@ -60,16 +60,13 @@ def test_all_is_asked_in_the_first_round_only():
     assert OneRound(NO_STEPS, [], NOTHING).source is None
 
 
-def test_variants_of_which_the_same_is_to_be_said_share_a_line():
+def test_variants_of_which_the_same_is_to_be_said_share_a_line_with_epsilons_in_order():
     few, other = {1.0: Outlook(0.5, 40)}, {1.0: Outlook(2.0, 40)}
     lines = list(told({"a": few, "b": other, "c": dict(few)}, 5))
     assert [line.split(":")[0] for line in lines] == ["a, c", "b"]
     assert all("a constant answer may be as good" in line for line in lines)  # warnings, be the noise ever so loud
     assert ["louder than all that 5 parties" in line for line in lines] == [True, False]
     assert list(told({"a": {1.0: Outlook(4.0, 3)}, "b": {}}, 5)) == []  # the signal is loud, or no rule is known
-
-
-def test_epsilons_with_their_numbers_stand_in_order():
     [line] = told({"a": {0.1: Outlook(0.01, 4000), 0.3: Outlook(0.03, 1200), 3.0: Outlook(3.5, 120)}}, 100)
     assert "epsilon 0.1, 0.3 the noise" in line
     assert "about 4000, 1200 parties" in line

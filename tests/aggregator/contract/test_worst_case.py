@@ -23,15 +23,12 @@ class Trusted(TrustedWorstCase):
         return HELD
 
 
-def test_one_party_answers_for_all_runs_in_so_many_draws():
+def test_one_party_answers_for_all_runs_in_so_many_draws_which_are_what_is_seen():
     worst, question = Private("one party", PUBLIC, 100), moment()
     assert worst.parties(question, 50) == 1
     [asked] = worst.asked(question, 50)
     assert (asked.draws, question.draws) == (50, 1)
     assert asked.release == question.release
-
-
-def test_what_is_seen_are_the_draws_of_the_first_party():
     worst, sums = Private("one party", PUBLIC, 100), np.arange(24.0).reshape(2, 4, 3)
     seen = worst.seen([Submission("mean_operator", np.array([0, 1]), {"sums": sums})])
     np.testing.assert_array_equal(seen["sums"], sums[0])

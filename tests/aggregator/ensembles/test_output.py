@@ -94,7 +94,7 @@ def test_noise_has_the_dimension_of_its_form_and_released_weights_decide_as_the_
     np.testing.assert_allclose(rows @ weights.T, scores, atol=1e-6)
 
 
-def test_noise_in_contrasts_leaves_the_released_weights_in_the_sum_zero_subspace(rng):
+def test_noise_and_what_a_solver_leaves_outside_the_sum_zero_subspace_are_never_released(rng, monkeypatch):
     votes, rows = instance(4, classes=4)
     perturbable = perturb_output(ensemble(votes, rows, 4), "soft", "tight", 0.1)
     noisy = perturbable.value + rng.normal(size=(3, len(perturbable.value)))
@@ -104,9 +104,6 @@ def test_noise_in_contrasts_leaves_the_released_weights_in_the_sum_zero_subspace
     published = perturb_output(ensemble(votes, rows, 4), "soft", "published", 0.1)
     spread = published.decode(rng.normal(size=(3, len(published.value))), None)
     assert np.abs(spread.sum(axis=1)).max() > 0.1
-
-
-def test_what_a_solver_leaves_outside_the_subspace_is_never_released(monkeypatch):
     votes, rows = instance(4, classes=3)
     exact, sloppy = ensemble(votes, rows, 3), ensemble(votes, rows, 3)
     weights = exact.minimiser("soft", 0.1)
@@ -178,7 +175,12 @@ def world():
     return ensemble(votes, rows, 3)
 
 
-def test_a_minimiser_is_computed_once_for_each_kind_of_labels_and_strength(world, monkeypatch):
+def test_a_minimiser_is_computed_once_for_each_kind_of_labels_and_to_a_tolerance_below_what_a_party_moves(
+    world, monkeypatch
+):
+    assert world.gradient_tolerance(1.0) == 1e-6 / 9
+    for lam in (1e-2, 1.0, 1e12):
+        assert world.gradient_tolerance(lam) == max(1e-6 / 9, 4 * gradient_floor(lam))
     computed = []
 
     def counted(*arguments):
@@ -191,12 +193,6 @@ def test_a_minimiser_is_computed_once_for_each_kind_of_labels_and_strength(world
     assert len(computed) == 3
     assert found[0] is found[3]
     assert (found[0] != found[2]).any()
-
-
-def test_the_tolerance_is_a_millionth_of_what_a_party_moves_unless_rounding_is_more(world):
-    assert world.gradient_tolerance(1.0) == 1e-6 / 9
-    for lam in (1e-2, 1.0, 1e12):
-        assert world.gradient_tolerance(lam) == max(1e-6 / 9, 4 * gradient_floor(lam))
 
 
 ROWS = np.ones((50, 2))
@@ -304,13 +300,17 @@ def test_sums_of_distributions_do_not_depend_on_how_they_arrive(seed, parties, p
     np.testing.assert_allclose(tally.shares(), shares, rtol=1e-13)
 
 
-def test_certain_distributions_count_like_votes():
+def test_certain_distributions_count_like_votes_and_counters_hold_all_parties():
     votes = np.random.default_rng(1).integers(0, 3, (4, 50))
     by_labels, by_parts = VoteTally(question(), 6), probability_tally(6)
     by_labels.add(submission(votes, range(4)))
     by_parts.add(ballot(BALLOT_PARTS * np.eye(3, dtype=int)[votes], range(4)))
     np.testing.assert_allclose(by_parts.shares(), by_labels.shares(), atol=1e-15)
     np.testing.assert_array_equal(by_parts.majority(), by_labels.majority())
+    tally = probability_tally(2**24, rows=2)
+    tally.add(ballot(np.tile([BALLOT_PARTS, 0, 0], (2**13, 2, 1)), range(2**13)))
+    assert tally.counts.dtype == np.int64
+    assert VoteTally(question(rows=2), 2**24).counts.dtype == np.int32
 
 
 def test_any_ballot_moves_a_row_of_shares_by_at_most_the_diameter_of_the_simplex():
@@ -325,10 +325,3 @@ def test_any_ballot_moves_a_row_of_shares_by_at_most_the_diameter_of_the_simplex
         rows.append(tally.shares())
     furthest = max(np.linalg.norm(a - b, axis=1).max() for a in rows for b in rows)
     assert furthest == pytest.approx(np.sqrt(2) / 5)
-
-
-def test_more_parties_than_small_integers_can_count():
-    tally = probability_tally(2**24, rows=2)
-    tally.add(ballot(np.tile([BALLOT_PARTS, 0, 0], (2**13, 2, 1)), range(2**13)))
-    assert tally.counts.dtype == np.int64
-    assert VoteTally(question(rows=2), 2**24).counts.dtype == np.int32

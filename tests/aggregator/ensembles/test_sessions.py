@@ -239,7 +239,7 @@ def test_from_there_on_there_are_always_enough_and_one_less_was_not(noise, epsil
     assert needed == 1 or rho(aim, classes, needed - 1, SPECTRUM) < USEFUL
 
 
-def test_more_dimensions_can_make_more_parties_too_few():
+def test_more_dimensions_can_make_more_parties_too_few_and_without_a_choice_it_is_a_quotient():
     """The published example of a spectrum whose signal over noise is not monotone in the number of parties."""
     aim = Aim("pure", 1.0, 0.0)
     now = affordable("pure", SPECTRUM, classes=10, parties=20, epsilon=1.0, delta=0.0)
@@ -247,9 +247,6 @@ def test_more_dimensions_can_make_more_parties_too_few():
     below = [parties for parties in range(2, needed) if rho(aim, 10, parties, SPECTRUM) >= USEFUL]
     assert below
     assert max(below) < needed - 1
-
-
-def test_without_a_choice_of_dimensions_it_is_a_quotient_and_beyond_all_parties_there_is_no_counting():
     assert Aim("pure", 2.0, 0.0).parties_needed(3, 10, 5, None) == 4 * 2 * 20 / 2
     for epsilon in (5e-324, 1e-300, 1e-30):
         for spectrum in (None, SPECTRUM):

@@ -244,16 +244,13 @@ def test_the_sides_are_as_far_apart_as_is_charged(name):
     assert not pair.worst.loose
 
 
-def test_half_of_the_shares_are_missing_in_the_twin_and_a_norm_that_no_minimiser_has_is_said_to_be_loose():
+def test_half_of_the_shares_are_missing_in_the_twin_and_only_one_party_changes():
     question = replace(QUESTIONS["statistic_sum"], contributors=5)
     assert [worst_shares(units).parties(question, 10) for units in (1, 2)] == [5, 2]
     with pytest.raises(InputError):
         worst_shares(1).parties(QUESTIONS["counts"], 1)
     assert "with two classes no data move" in worst_parameters(1, clip=1000.0).loose
     assert not worst_parameters(1, clip=50.0).loose
-
-
-def test_only_one_party_changes_and_the_others_are_of_both_classes():
     worst = worst_parameters(1, clip=None)
     here, there = (worst.side(side, replace(QUESTIONS["parameter_sum"], contributors=4), 1) for side in (False, True))
     assert [one.labels[0] for one in here] == [0, 1, 0, 1]

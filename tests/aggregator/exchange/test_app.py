@@ -167,7 +167,9 @@ def test_files_that_were_damaged_are_told_in_a_sentence(deploy, file):
     assert "Traceback" not in outcome["why"]
 
 
-def test_two_runs_of_one_exchange_do_not_work_at_once(deploy, monkeypatch):
+def test_two_runs_of_one_exchange_do_not_work_at_once_and_what_nobody_foresaw_is_told_without_a_traceback(
+    deploy, monkeypatch
+):
     monkeypatch.setattr(module, "_ENDING", 0.1)
     post = deploy()
     exchange = post.folder.exchange("001")
@@ -177,6 +179,14 @@ def test_two_runs_of_one_exchange_do_not_work_at_once(deploy, monkeypatch):
     assert outcome["exit_code"] == 2
     assert "another process works on" in outcome["why"]
     assert post.asked == []
+
+    def fail(*_):
+        raise RuntimeError("the wall is wet")
+
+    monkeypatch.setattr(module, "run_plan", fail)
+    outcome = run(post)
+    assert outcome["exit_code"] == FederationError.exit_code
+    assert "the wall is wet" in outcome["why"]
 
 
 def test_a_disk_that_is_full_is_told_with_what_to_do(deploy, monkeypatch):
@@ -194,13 +204,3 @@ def test_a_disk_that_is_full_is_told_with_what_to_do(deploy, monkeypatch):
     assert "cannot be written ([Errno 28] No space left on device" in outcome["why"]
     assert outcome["why"].endswith("free some room on that disk and collect again")
     assert run(post)["status"] == "released"
-
-
-def test_what_nobody_foresaw_is_told_without_a_traceback(deploy, monkeypatch):
-    def fail(*_):
-        raise RuntimeError("the wall is wet")
-
-    monkeypatch.setattr(module, "run_plan", fail)
-    outcome = run(deploy())
-    assert outcome["exit_code"] == FederationError.exit_code
-    assert "the wall is wet" in outcome["why"]

@@ -61,7 +61,7 @@ def test_a_question_is_asked_again_as_it_was_asked_first_and_one_of_another_kind
         opened().question(0, b"rows\n")
 
 
-def test_a_reply_is_kept_as_it_came_and_opened_for_its_own_site_and_question(opened, made):
+def test_a_reply_is_kept_as_it_came_and_who_is_left_out_has_not_answered(opened, made):
     exchange, packet = opened(), question()
     assert exchange.reply(0, packet, 1) is None
     answer = SealedAnswer.sealed_for(exchange.head(0, packet, 1), b"what came", made[1]["south"])
@@ -71,6 +71,11 @@ def test_a_reply_is_kept_as_it_came_and_opened_for_its_own_site_and_question(ope
     for number, text, site in ((1, packet, 1), (0, question("another"), 1), (0, packet, 2)):
         with pytest.raises(InputError):
             exchange.opened_reply(answer, number, text, site)
+    exchange = opened()
+    exchange.mark_left_out(0, 2)
+    exchange.mark_left_out(0, 2)
+    assert (exchange.folder / "00000-00002.left").exists()
+    assert exchange.reply(0, question(), 2) is None
 
 
 def test_what_a_site_has_told_of_its_journal_is_told_to_it_with_later_questions(opened, made):
@@ -83,14 +88,6 @@ def test_what_a_site_has_told_of_its_journal_is_told_to_it_with_later_questions(
     assert opened().letter(1, packet, 1).opened(made[0].signing_key.public_key()).number == 1
     other = Exchange.opened(exchange.folder.with_name("002"), made[0].agreement, made[0].signing_key)
     assert other.letter(0, packet, 1).known == bytes(range(32))
-
-
-def test_who_is_left_out_has_not_answered(opened):
-    exchange = opened()
-    exchange.mark_left_out(0, 1)
-    exchange.mark_left_out(0, 1)
-    assert (exchange.folder / "00000-00001.left").exists()
-    assert exchange.reply(0, question(), 1) is None
 
 
 def test_one_of_another_plan_or_version_is_refused(opened):

@@ -167,12 +167,17 @@ def all_of(pulling, count):
     return dict(found)
 
 
-def test_a_reply_that_takes_long_holds_up_no_other(slow, pulling):
+def test_a_reply_that_takes_long_or_cannot_be_fetched_costs_no_other(slow, pulling):
     for site, sent in enumerate(["stuck", "first", "second"]):
         pulling.expect(site, sent)
     assert all_of(pulling, 2) == {"first": "reply to first", "second": "reply to second"}
     slow.let_go.set()
     assert all_of(pulling, 1) == {"stuck": "reply to stuck"}
+    pulling.expect(0, "broken")
+    pulling.expect(3, "first")  # fetched by the same hand: there are three
+    found = all_of(pulling, 2)
+    assert found["first"] == "reply to first"
+    assert isinstance(found["broken"], RecursionError)
 
 
 def test_a_reply_whose_rest_never_comes_is_given_up_and_its_site_is_heard_again(slow, monkeypatch):
@@ -186,14 +191,6 @@ def test_a_reply_whose_rest_never_comes_is_given_up_and_its_site_is_heard_again(
         assert all_of(pulling, 1) == {"again": "reply to again"}
         slow.let_go.set()
         assert pulling.arrived(0.3) == []  # what comes late is of a letter that was sent once more
-
-
-def test_what_cannot_be_fetched_is_told_and_costs_no_other(pulling):
-    pulling.expect(0, "broken")
-    pulling.expect(3, "first")  # fetched by the same hand: there are three
-    found = all_of(pulling, 2)
-    assert found["first"] == "reply to first"
-    assert isinstance(found["broken"], RecursionError)
 
 
 def test_each_reply_comes_once_and_nothing_comes_of_nothing_or_once_it_is_closed(pulling):

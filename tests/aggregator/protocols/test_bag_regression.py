@@ -121,20 +121,17 @@ def test_without_noise_nothing_is_promised_and_the_cause_is_told(noise, why):
     assert why in spends.reason
 
 
-def test_too_few_rows_for_the_bags_are_refused_and_how_it_is_solved_makes_no_other_question():
-    assert question(WeightedLBA(size=LEAST // 2, bags=2)).design.bags == 2
-    with pytest.raises(InputError, match=r"3.*40.*120.*80"):
-        question(WeightedLBA(size=LEAST // 2, bags=3))
-    assert question(WeightedLBA(size=4)) == question(WeightedLBA(size=4, solver="adam", epochs=3))
-
-
-def test_the_model_takes_account_of_noise_unless_there_is_none_or_it_is_told_not_to():
+def test_the_model_takes_account_of_noise_unless_there_is_none_and_too_few_rows_for_the_bags_are_refused():
     answers = collected(WeightedLBA(size=4), epsilon=1.0)
     shrunk, least = (WeightedLBA(size=4, shrink=asked).learn(answers, 0, 0)[1]["weights"] for asked in (True, False))
     assert np.linalg.norm(shrunk) < np.linalg.norm(least)
     exact = collected(WeightedLBA(size=4, noise="published"))
     one, other = (WeightedLBA(size=4, noise="published", shrink=asked).learn(exact, 0, 0) for asked in (True, False))
     np.testing.assert_array_equal(one[1]["weights"], other[1]["weights"])
+    assert question(WeightedLBA(size=LEAST // 2, bags=2)).design.bags == 2
+    with pytest.raises(InputError, match=r"3.*40.*120.*80"):
+        question(WeightedLBA(size=LEAST // 2, bags=3))
+    assert question(WeightedLBA(size=4)) == question(WeightedLBA(size=4, solver="adam", epochs=3))
 
 
 def test_adam_comes_near_least_squares_with_enough_steps_of_the_same_answers():

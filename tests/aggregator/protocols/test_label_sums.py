@@ -70,7 +70,7 @@ def test_the_model_takes_account_of_its_noise(shape):
     assert shrunk < 0.4 * least
 
 
-def test_it_uses_the_noise_and_the_rows_of_those_that_answered():
+def test_it_uses_the_noise_and_the_rows_of_those_that_answered_unless_least_squares_is_wanted():
     options = NoisyLabelSums()
     answers = collected(options, broken=(3,))
     total = {name: answers.total(name) for name in ("gram", "moment", "row_sum", "covariance")}
@@ -79,9 +79,6 @@ def test_it_uses_the_noise_and_the_rows_of_those_that_answered():
     known = {"ones": total["row_sum"], "rows": len(held), "label_range": RANGE}
     expected = shrink(total["gram"], total["moment"][0], total["covariance"], **known)
     np.testing.assert_allclose(options.learn(answers, 0, 0)[1]["weights"], expected.weights, rtol=1e-9)
-
-
-def test_least_squares_is_there_for_who_wants_weights_that_are_right_on_average():
     answers = collected(NoisyLabelSums(), epsilon=2.0)
     description, arrays = NoisyLabelSums(shrink=False).learn(answers, 0, 0)
     gram, moment = answers.total("gram"), answers.total("moment")[0]

@@ -78,20 +78,17 @@ def test_a_linear_model_takes_account_of_the_noise(noise):
     assert excess(True) < 0.8 * excess(False)
 
 
-def test_answers_that_bins_have_drawn_together_are_not_shrunk_once_more():
-    for noise in ("bins", "estimated_bins"):
-        assert [PrivateLabels(noise=noise, debiased=debiased).shrinks for debiased in (0, 1)] == [False, True]
-    answers = collected(PrivateLabels(noise="bins"))
-    found = [PrivateLabels(noise="bins", shrink=asked).learn(answers, 0, 0)[1]["weights"] for asked in (True, False)]
-    np.testing.assert_array_equal(*found)
-
-
-def test_every_draw_is_learned_from_its_own_labels():
+def test_every_draw_is_learned_from_its_own_labels_and_binned_ones_are_not_shrunk_once_more():
     options = PrivateLabels(noise="laplace")
     answers = collected(options, epsilon=5.0, draws=2)
     first, again, second = (options.learn(answers, number, 0)[1]["weights"] for number in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert (first != second).all()
+    for noise in ("bins", "estimated_bins"):
+        assert [PrivateLabels(noise=noise, debiased=debiased).shrinks for debiased in (0, 1)] == [False, True]
+    answers = collected(PrivateLabels(noise="bins"))
+    found = [PrivateLabels(noise="bins", shrink=asked).learn(answers, 0, 0)[1]["weights"] for asked in (True, False)]
+    np.testing.assert_array_equal(*found)
 
 
 def test_rows_leave_a_party_as_they_are_and_labels_with_noise():
@@ -100,7 +97,7 @@ def test_rows_leave_a_party_as_they_are_and_labels_with_noise():
     assert not PrivateLabels(noise="off").sends(PublicNumbers(1e-6))[1].private
 
 
-def test_the_excess_that_is_expected_is_what_noise_on_labels_adds_to_least_squares():
+def test_the_excess_that_is_expected_is_what_noise_on_labels_adds_or_nothing_without_a_formula():
     random = np.random.default_rng(5)
     rows = np.column_stack([random.standard_normal((1500, 4)), np.ones(1500)])
     labels = random.uniform(-1, 1, 1500)  # of any value alike, and told by nothing
@@ -112,9 +109,6 @@ def test_the_excess_that_is_expected_is_what_noise_on_labels_adds_to_least_squar
         found = PrivateLabels(noise=law, shrink=False).expected_error(known, 1.0)
         assert found.error == pytest.approx(excess, rel=0.25)
         assert PrivateLabels(noise=law).expected_error(known, 1.0).error < found.error
-
-
-def test_what_is_expected_without_a_formula_is_nothing():
     known = PublicNumbers(1e-6, features=5, rows=1500, label_range=(-1.0, 1.0))
     assert PrivateLabels(noise="estimated_bins").expected_error(known, 1.0) is None
     assert PrivateLabels().expected_error(PublicNumbers(1e-6), 1.0) is None

@@ -105,16 +105,13 @@ def test_fewer_than_two_sums_are_no_regression(count):
         by_steps(ROWS[:count], LABELS[:count], RANGE, 1, 0)
 
 
-def test_dependent_empty_and_far_columns_have_a_solution_of_least_norm():
+def test_dependent_and_far_columns_have_a_solution_of_least_norm_and_missing_bags_are_told_apart():
     rows = np.column_stack([ROWS, ROWS[:, 0], np.zeros(200), 1e9 * ROWS[:, 1]])
     found = weights_of(from_moments(rows.T @ rows, rows.T @ LABELS, RANGE))
     np.testing.assert_allclose(rows @ found, ROWS @ EXPECTED, atol=1e-6)
     assert found[4] == 0
     assert found[0] == pytest.approx(found[3])  # in units of each column's norm the two share one weight
     assert found[1] == pytest.approx(1e9 * found[5])
-
-
-def test_bags_that_a_party_could_not_form_are_told_apart():
     answers = collected(NoisyWeightedLLP(size=4, noise="off"), broken=(2,))
     formed = formed_bags(answers)
     assert formed.shape == (5, 87 // 4)
@@ -198,16 +195,13 @@ def test_it_is_closer_to_the_law_than_least_squares(epsilon):
     assert after < {0.1: 0.05, 1.0: 0.5, 10.0: 1.0}[epsilon] * before
 
 
-def test_fewer_bags_than_features_leave_the_middle_of_the_range_where_nothing_is_known():
+def test_features_without_a_constant_are_not_shrunk_and_too_few_bags_leave_the_middle_of_the_range():
     question = asked(ends=(100.0, 120.0), bags=2, epsilon=0.01)
     row_sums, label_sums = summed(question, shift=110.0)
     found = shrunk_sums(row_sums, label_sums, question)
     norms = np.linalg.norm(row_sums, axis=0)
     lacking = np.linalg.svd(row_sums / norms)[2][2:]  # directions in which there is no sum
     np.testing.assert_allclose(lacking @ (norms * found), lacking @ (norms * [0, 0, 0, 110.0]), rtol=1e-9)
-
-
-def test_features_without_a_constant_are_not_shrunk():
     question = asked()
     row_sums, label_sums = summed(question)
     assert shrunk_sums(row_sums, label_sums, asked(steps=(Append(1.0), UnitNorm()))) is None
@@ -299,7 +293,7 @@ def test_typical_traces_lie_between_their_bounds_near_those_of_real_tables(rank,
     assert optimal is None or 0.5 < best / least / optimal < 2
 
 
-def test_what_knows_its_noise_errs_as_a_posterior_mean_does():
+def test_what_knows_its_noise_errs_as_a_posterior_mean_does_and_is_hopeless_beyond_what_rows_explain():
     random, rank, rows, width, noise = np.random.default_rng(3), 5, 400, 2.0, 30.0
     spread = np.sqrt([rows * width**2 / 12, *[rows * 0.02 * width**2 / (rank - 1)] * (rank - 1)])
     answers = random.standard_normal((20_000, rank)) * spread
@@ -312,9 +306,6 @@ def test_what_knows_its_noise_errs_as_a_posterior_mean_does():
     risks = [risk.shrunk_risk(rank, rows, noise, width) for noise in np.geomspace(1e-3, 1e6, 40)]
     assert risks == sorted(risks)
     assert risks[-1] == pytest.approx((1 / 24 + 0.02) * width**2, rel=1e-2)
-
-
-def test_an_expectation_is_hopeless_beyond_what_rows_explain():
     assert risk.expected(0.021, 0.1, 1.0, False, "so").hopeless
     near = risk.expected(0.019, 0.1, 1.0, False, "so")
     assert (near.hopeless, near.basis) == (False, "guess")

@@ -122,7 +122,7 @@ def test_without_noise_it_is_least_squares_on_all_rows_behind_its_map(world):
     assert shifted[1]["weights"][-1] == 10.0  # the middle of the range is an intercept
 
 
-def test_with_noise_it_learns_and_shares_of_one_noise_learn_more(world):
+def test_with_noise_it_learns_shares_of_one_noise_learn_more_and_shrinkage_can_be_turned_off(world):
     found = {}
     for trust in ("none", "secure"):
         session = begun(world({"trust": trust}, draws=20), 30.0)
@@ -131,9 +131,6 @@ def test_with_noise_it_learns_and_shares_of_one_noise_learn_more(world):
         assert 0 < session.diagnostics()["public_share"] < 0.8
     labels = linear_labels.draw(1000, 500)[1]
     assert found["secure"] < found["none"] < labels.var() / 2
-
-
-def test_shrinkage_can_be_turned_off(world):
     kept, off = (learned(begun(world({"shrink": shrink}), 1.0))[1]["weights"] for shrink in (True, False))
     assert np.linalg.norm(kept) < np.linalg.norm(off)
 
@@ -155,15 +152,12 @@ def test_what_is_asked_names_the_release_and_equal_variants_share_their_map(worl
     assert first is second
 
 
-def test_its_guarantee_is_for_one_replaced_row(world):
+def test_its_guarantee_is_for_one_replaced_row_and_its_noise_that_of_the_parties_that_answered(world):
     for trust, words in (("none", "trusts nobody"), ("secure", "secure summation")):
         promised = begun(world({"trust": trust})).guarantee
         assert isinstance(promised, Guarantee)
         assert (promised.unit, promised.epsilon, promised.delta) == (Unit.ROW, 5.0, 1e-3)
         assert any(words in assumption.text for assumption in promised.assumptions)
-
-
-def test_noise_is_that_of_the_parties_that_answered(world):
     session = begun(world({}))
     learned(session, parties=range(4))
     [asked] = [session.answers[0]]
@@ -193,13 +187,10 @@ def test_worlds_that_it_cannot_work_in_are_refused_in_a_sentence(world, changes,
         begun(world({}, **changes))
 
 
-def test_features_that_bound_norms_are_taken_as_they_are(world):
+def test_features_that_bound_norms_are_taken_as_they_are_and_one_row_each_is_asked_for(world):
     session = begun(world({}, stages=("standardise", "constant", "unit_norm")))
     assert session.feature_map.dimension == 5
     assert [step.kind for step in session.feature_map.steps] == ["affine", "append", "unit_norm", "append"]
-
-
-def test_a_plan_whose_parties_hold_one_row_each_is_asked(world):
     made = world({}, largest_bag=1, smallest_bag=1, rows=6)
     [asked] = begun(made).questions()
     assert asked.question.rows.most == 1
@@ -233,7 +224,7 @@ def test_the_spread_of_weights_is_that_of_the_shares_that_came(label_world, nois
     assert np.trace(spread) == pytest.approx(np.trace(expected), rel=6 / draws**0.5)
 
 
-def test_the_promise_is_for_the_sum_over_parties_of_whom_some_may_collude(label_world):
+def test_the_promise_is_for_the_sum_over_parties_and_too_few_public_rows_are_refused(label_world):
     session = begun(label_world({"noise": "gaussian"}), 1.0)
     learned(session)
     guarantee = session.guarantee
@@ -242,9 +233,6 @@ def test_the_promise_is_for_the_sum_over_parties_of_whom_some_may_collude(label_
     assert "at least 4 of 6 answer, and at most 1 of them collude" in told
     assert "features are public: only labels are protected" in told
     assert session.checks[0].startswith("nobody saw a party's answer")
-
-
-def test_too_few_public_rows_are_refused(label_world):
     with pytest.raises(InputError, match=r"trust.*secure.*10"):
         begun(label_world({}, f"{__name__}:few_public_rows"), 1.0)
 
@@ -262,13 +250,10 @@ ROWS, LABELS = row_estimate_world()
 PUBLIC = PublicMoment(row_estimate_world(1, 100)[0])
 
 
-def test_without_noise_it_is_least_squares_whatever_the_public_rows():
+def test_without_noise_it_is_least_squares_and_without_x_x_that_of_public_rows():
     statistic = RowStatistic(3)
     found = estimate(statistic, PUBLIC, statistic.of(ROWS, LABELS), len(ROWS), 0.0)
     np.testing.assert_allclose(found, np.linalg.lstsq(ROWS, LABELS, rcond=None)[0], atol=1e-9)
-
-
-def test_without_x_x_and_shrinkage_it_is_least_squares_with_that_of_public_rows():
     statistic = RowStatistic(3, second=False)
     found = estimate(statistic, PUBLIC, statistic.of(ROWS, LABELS), 2000, 1.0, shrunk=False)
     expected = np.linalg.solve(20 * PUBLIC.rows.T @ PUBLIC.rows, LABELS @ ROWS)
@@ -283,7 +268,7 @@ def test_noise_alone_gives_the_middle_of_the_range(second):
     assert np.abs(ROWS @ found).max() < 0.02
 
 
-def test_the_mixture_is_by_variances_and_weighs_least_noise_most():
+def test_the_mixture_is_by_variances_and_public_rows_that_never_vary_are_believed():
     random, statistic = np.random.default_rng(4), RowStatistic(3)
     shares = [public_share(statistic, PUBLIC, 2000, variance) for variance in (0.0, 1.0, 1e4, 1e12)]
     assert shares == sorted(shares)
@@ -293,9 +278,6 @@ def test_the_mixture_is_by_variances_and_weighs_least_noise_most():
     assert PUBLIC.variance(2000) == pytest.approx(np.var(sampled, axis=0).mean(), rel=0.1)
     private, known = statistic.gram_variance(700.0), PUBLIC.variance(2000)
     assert public_share(statistic, PUBLIC, 2000, 700.0) == pytest.approx(private / (private + known))
-
-
-def test_public_rows_that_never_vary_are_believed():
     same = PublicMoment(np.tile([0.6, 0.8], (10, 1)))
     assert same.variance(100) == pytest.approx(0, abs=1e-12)
     assert public_share(RowStatistic(2, second=False), PUBLIC, 2000, 1.0) == 1
@@ -312,16 +294,13 @@ def test_the_sum_of_squares_tells_how_far_predictions_may_go():
     assert found[True] < found[False] / 1.5
 
 
-def test_one_row_of_one_feature():
-    statistic = RowStatistic(1)
-    found = estimate(statistic, PublicMoment(np.ones((10, 1))), statistic.of(np.ones((1, 1)), np.ones(1)), 1.0, 50.0)
-    assert 0 < found[0] < 1
-
-
-def test_the_constant_answer_needs_no_column():
+def test_the_constant_answer_needs_no_column_and_one_row_of_one_feature_is_enough():
     rows = row_estimate_world(5, 500)[0][:, :2] + 0.5
     assert np.square(rows @ PublicMoment(rows).constant - 1).mean() < 1
     np.testing.assert_allclose(PUBLIC.constant, np.linalg.lstsq(PUBLIC.rows, np.ones(100), rcond=None)[0], atol=1e-9)
+    statistic = RowStatistic(1)
+    found = estimate(statistic, PublicMoment(np.ones((10, 1))), statistic.of(np.ones((1, 1)), np.ones(1)), 1.0, 50.0)
+    assert 0 < found[0] < 1
 
 
 @settings(max_examples=examples(20))
@@ -339,7 +318,7 @@ def test_weights_are_finite_and_better_than_the_middle_on_average(epsilon, seed)
 UNBOUNDED = np.random.default_rng(2).normal(size=(200, 4)) @ np.diag([1.0, 50.0, 2.0, 0.3]) + 3.0
 
 
-def test_directions_are_white_and_a_row_in_twenty_is_cut():
+def test_directions_are_white_few_and_vary_and_a_row_in_twenty_is_cut():
     features = unit_rows(FeatureMap(4, ()), UNBOUNDED[:, :3] @ np.eye(3, 4)).transform(UNBOUNDED)
     longest = np.linalg.norm(features, axis=1)
     assert longest.max() <= 1 + 1e-12
@@ -351,9 +330,6 @@ def test_directions_are_white_and_a_row_in_twenty_is_cut():
     assert features.shape[1] == 5
     whole = features[:, :-1] / features[:, -1:]  # before the cut
     np.testing.assert_allclose(whole.T @ whole / len(whole), np.eye(4), atol=1e-9)
-
-
-def test_directions_are_at_most_a_fifth_of_the_public_rows_and_vary():
     assert unit_rows(fit(["standardise"], UNBOUNDED[:15]), UNBOUNDED[:15]).dimension == 3 + 1
     assert unit_rows(fit(["standardise"], UNBOUNDED[:10]), UNBOUNDED[:10]).dimension == 2 + 1
     rows = np.column_stack([UNBOUNDED[:, 0], 1e-3 * UNBOUNDED[:, 2], np.ones(200)])

@@ -96,7 +96,7 @@ def network():
     return BagNetwork((-1.0, 1.0), epochs=2).fit_labels(MAP.transform(ROWS), labels)
 
 
-def test_linear_models_and_networks_come_back_side_by_side(tmp_path, network):
+def test_linear_models_and_networks_which_say_that_they_are_ones_come_back_side_by_side(tmp_path, network):
     weights = np.array([1.0, -2.0, 0.5])
     regression_models_released(linear(weights), neural(network)).save(tmp_path / "v.npz")
     found = ReleasedRegressions.load(tmp_path / "v.npz")
@@ -105,6 +105,11 @@ def test_linear_models_and_networks_come_back_side_by_side(tmp_path, network):
     np.testing.assert_array_equal(found.predict(0, 1, behind), network.predict(behind))
     for draw in (0, 1):
         np.testing.assert_array_equal(found.predicted(0, draw, ROWS), found.predict(0, draw, behind))
+    description, arrays = neural(network)
+    expected, kept = network.to_arrays()
+    assert description == {**expected, "learner": BagNetwork.name}
+    assert arrays.keys() == kept.keys()
+    assert "learner" not in expected
 
 
 def test_predictions_stay_within_the_range_that_the_release_was_made_with(tmp_path):
@@ -115,11 +120,3 @@ def test_predictions_stay_within_the_range_that_the_release_was_made_with(tmp_pa
     np.testing.assert_array_equal(predictions, np.clip(behind @ weights, -1.0, 2.0))
     assert (predictions.min(), predictions.max()) == (-1.0, 2.0)
     np.testing.assert_array_equal(found.predicted(0, 1, ROWS), behind @ weights)  # as of files that tell no range
-
-
-def test_a_network_says_that_it_is_one(network):
-    description, arrays = neural(network)
-    expected, kept = network.to_arrays()
-    assert description == {**expected, "learner": BagNetwork.name}
-    assert arrays.keys() == kept.keys()
-    assert "learner" not in expected

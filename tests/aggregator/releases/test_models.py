@@ -94,7 +94,7 @@ def learned(rng):
     return [line(1, 0), deep]
 
 
-def test_hypotheses_of_all_rounds_come_back(tmp_path, learned, rng):
+def test_hypotheses_of_all_rounds_come_back_and_can_be_read_with_numpy_alone(tmp_path, learned, rng):
     draws = [network(learned, learned[0], 4), network(learned[:1], Hypothesis.constant(2, 1), 4)]
     found = ReleasedClassifiers.load(classifier_models_stored(tmp_path / "x.npz", draws, epsilons=(1.0, 2.0)))
     assert head(tmp_path / "x.npz") == ("classifier", [1.0, 2.0])
@@ -108,9 +108,6 @@ def test_hypotheses_of_all_rounds_come_back(tmp_path, learned, rng):
         np.testing.assert_array_equal(found.chosen(release, 0).scores(rows), rows[:, 0])
         np.testing.assert_array_equal(found.predict(release, 0, rows), rows[:, 0] >= 0)
         assert found.predict(release, 1, rows).all()
-
-
-def test_the_file_can_be_read_with_numpy_alone(tmp_path, learned, rng):
     path = classifier_models_stored(tmp_path / "x.npz", [network(learned, learned[1], 2)])
     with np.load(path, allow_pickle=False) as file:
         [[draw]] = json.loads(str(file["description"]))["releases"]
@@ -171,7 +168,7 @@ def released_estimators_stored(path, *releases):
     return path
 
 
-def test_draws_of_every_release_come_back(tmp_path):
+def test_draws_of_every_release_come_back_also_without_arrays(tmp_path):
     releases = [(described(1), described(2, steps=[1, 2])), (described(3, none=None),)]
     found = Sums.load(released_estimators_stored(tmp_path / "v.npz", *releases))
     assert [found.draws(release) for release in (0, 1)] == [2, 1]
@@ -183,6 +180,10 @@ def test_draws_of_every_release_come_back(tmp_path):
                 np.testing.assert_array_equal(kept[name], array)
                 assert kept[name].dtype == array.dtype
     np.testing.assert_array_equal(found.predicted(0, 1, np.ones((2, 2))), [4.0, 4.0])
+    found = Sums.load(released_estimators_stored(tmp_path / "v.npz", (({"name": "nothing"}, {}),)))
+    assert found.releases == ((({"name": "nothing"}, {}),),)
+    draws = [described(1), described(2)]
+    assert Sums.gathered(draws) == tuple(draws)
 
 
 def test_equal_arrays_are_kept_once_whatever_they_are_called(tmp_path):
@@ -193,13 +194,6 @@ def test_equal_arrays_are_kept_once_whatever_they_are_called(tmp_path):
         [first, second], [third] = json.loads(str(file["description"]))["releases"]
     assert first["arrays"] == second["arrays"] == {"offset": 0, "rows": 1}
     assert third["arrays"] == {"first": 2, "second": 2, "other": 3}
-
-
-def test_estimators_without_arrays_and_releases_of_one_draw_are_kept(tmp_path):
-    found = Sums.load(released_estimators_stored(tmp_path / "v.npz", (({"name": "nothing"}, {}),)))
-    assert found.releases == ((({"name": "nothing"}, {}),),)
-    draws = [described(1), described(2)]
-    assert Sums.gathered(draws) == tuple(draws)
 
 
 def test_a_file_that_lacks_an_array_of_an_estimator_is_refused(tmp_path):

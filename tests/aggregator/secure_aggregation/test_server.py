@@ -165,7 +165,7 @@ def test_late_answers_are_unread_and_their_party_is_absent_for_the_rest(query: i
     assert server.total().values.tolist() == expected
 
 
-def test_a_second_answer_is_unread() -> None:
+def test_second_answers_are_unread_and_there_is_no_total_before_the_end_and_no_query_after_it():
     world = World(11)
     server = MaskedSum(world.plan, world.roster)
     answers = dict(server.questions())
@@ -175,27 +175,6 @@ def test_a_second_answer_is_unread() -> None:
     for stranger in (-1, world.plan.parties):
         server.take(stranger, b"")
     assert server.refused == {}
-
-
-def test_below_the_quorum_the_sum_is_over() -> None:
-    world = World(11)
-    server = MaskedSum(world.plan, world.roster)
-    for number, question in list(server.questions())[:8]:
-        server.take(number, world.ask(KEYS, number, question))
-    with pytest.raises(QuorumError, match=r"8.*9.*11"):
-        server.close()
-
-
-def test_helpers_are_counted_before_anything_is_revealed() -> None:
-    world = World(11)
-    late, asked, ask = {(AGREE, number) for number in range(4)}, set(), world.ask
-    world.ask = lambda query, *known: (asked.add(query), ask(query, *known))[1]
-    with pytest.raises(QuorumError, match="7"):
-        summed(world, late=late)
-    assert asked == {KEYS, MESSAGES_SHARES, MASKED, AGREE}
-
-
-def test_there_is_no_total_before_the_end_and_no_query_after_it() -> None:
     world = World(5, quorum=0.8, absent=0.0)
     server = MaskedSum(world.plan, world.roster)
     with pytest.raises(InputError):
@@ -203,6 +182,21 @@ def test_there_is_no_total_before_the_end_and_no_query_after_it() -> None:
     server = summed(world)
     with pytest.raises(InputError):
         server.close()
+
+
+def test_below_the_quorum_the_sum_is_over_and_nothing_was_revealed_by_too_few_helpers():
+    world = World(11)
+    server = MaskedSum(world.plan, world.roster)
+    for number, question in list(server.questions())[:8]:
+        server.take(number, world.ask(KEYS, number, question))
+    with pytest.raises(QuorumError, match=r"8.*9.*11"):
+        server.close()
+    world = World(11)
+    late, asked, ask = {(AGREE, number) for number in range(4)}, set(), world.ask
+    world.ask = lambda query, *known: (asked.add(query), ask(query, *known))[1]
+    with pytest.raises(QuorumError, match="7"):
+        summed(world, late=late)
+    assert asked == {KEYS, MESSAGES_SHARES, MASKED, AGREE}
 
 
 HELD, ROSTER = enrolled(5)
@@ -308,7 +302,12 @@ def test_several_liars_are_found(liars: list[int]) -> None:
     assert found.liars == set(liars)
 
 
-def test_a_false_check_of_its_own_names_the_party_and_shares_of_strangers_are_refused() -> None:
+def test_one_who_lied_to_a_neighbour_is_believed_by_no_other_and_a_false_check_names_its_party():
+    """One share to spare is enough to find a liar; those of the next party are then taken from the others alone."""
+    two, givers = np.isin(np.arange(PARTIES_RECOVERY), [0, 1]), [2, 3, 4, 5, 6, 7]
+    found = revealed(SELF, liars=[3], givers=givers, owners=[0, 1])
+    assert found.recovered(two, NOBODY, CHECKS, PUBLIC)[0] == {0: SECRETS[0], 1: SECRETS[1]}
+    assert found.liars == {3}
     checks = CHECKS.copy()
     checks[3] ^= 1
     with pytest.raises(QuorumError, match="3"):
@@ -317,15 +316,7 @@ def test_a_false_check_of_its_own_names_the_party_and_shares_of_strangers_are_re
         Revealed(PLAN_RECOVERY, AROUND).take(3, Table(np.array([3]), as_cells([bytes(37)], 37)).packed())
 
 
-def test_who_lied_to_one_neighbour_is_believed_by_no_other() -> None:
-    """One share to spare is enough to find a liar; those of the next party are then taken from the others alone."""
-    two, givers = np.isin(np.arange(PARTIES_RECOVERY), [0, 1]), [2, 3, 4, 5, 6, 7]
-    found = revealed(SELF, liars=[3], givers=givers, owners=[0, 1])
-    assert found.recovered(two, NOBODY, CHECKS, PUBLIC)[0] == {0: SECRETS[0], 1: SECRETS[1]}
-    assert found.liars == {3}
-
-
-def test_masks_of_one_absent_party() -> None:
+def test_masks_of_one_absent_party_and_of_a_key_that_gives_nothing_secret():
     live = np.arange(PARTIES_RECOVERY) != 4
     included = np.ones((PARTIES_RECOVERY, 8), dtype=bool)
     included[6, AROUND[6] == 4] = False  # party 6 has left its mask with party 4 out
@@ -336,10 +327,7 @@ def test_masks_of_one_absent_party() -> None:
         mask = keys.stream(keys.mask_key(keys.shared(key, PUBLIC[4, 32:].tobytes()), PLAN_RECOVERY.digest, other, 4), 4)
         wanted = wanted + mask if other < 4 else wanted - mask
     assert (left == wanted).all()
-
-
-def test_a_key_that_gives_nothing_secret_has_no_masks_in_a_sum() -> None:
-    """A counted party may say so of itself, to have the last step fail."""
+    # A counted party may say so of itself, to have the last step fail.
     public = PUBLIC.copy()
     public[0, 32:] = 0
     included = np.ones((PARTIES_RECOVERY, 8), dtype=bool)

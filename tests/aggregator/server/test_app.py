@@ -59,13 +59,18 @@ def test_without_a_plan_the_simulation_gets_the_nodes_which_are_closed_then_and_
     assert [one.closed for one in nodes] == [True, True]
 
 
-def test_a_plan_is_run(make_plan):
+def test_a_plan_is_run_and_the_baseline_of_parties_alone_is_asked_of_so_many(make_plan):
     plan = make_plan()
     files, summary = run(open_grid("inline"), plan, 40)
     assert list(files) == ["soft_vote.npz"]
     assert (summary["answered"], summary["failures"], summary["failed_variants"]) == (40, {}, {})
     assert summary["individual"] is None
     assert list(summary["bytes_per_party"]) == ["soft_vote"]
+    _, summary = run(open_grid("inline"), make_plan(individual=5), 40)
+    assert 0.3 < summary["individual"]["accuracy"] <= 1.0
+    few, none = make_plan(individual=5, quorum=0.9), Reference("support.synthetic:Parties", {"broken": [0]})
+    with pytest.raises(QuorumError, match=r"4.*5"):  # the baseline has a quorum of its own
+        run(open_grid("inline"), few, 40, none)
 
 
 def test_at_the_quorum_those_who_answered_are_enough_and_below_it_nothing_is_released(make_plan, tmp_path):
@@ -75,14 +80,6 @@ def test_at_the_quorum_those_who_answered_are_enough_and_below_it_nothing_is_rel
     _, summary = run(open_grid("inline"), make_plan(quorum=15 / 40), 40, BROKEN)
     assert summary["answered"] == 15
     assert sum(summary["failures"].values()) == 25
-
-
-def test_the_baseline_of_parties_alone_is_asked_of_so_many(make_plan):
-    _, summary = run(open_grid("inline"), make_plan(individual=5), 40)
-    assert 0.3 < summary["individual"]["accuracy"] <= 1.0
-    few, none = make_plan(individual=5, quorum=0.9), Reference("support.synthetic:Parties", {"broken": [0]})
-    with pytest.raises(QuorumError, match=r"4.*5"):  # the baseline has a quorum of its own
-        run(open_grid("inline"), few, 40, none)
 
 
 def test_a_plan_runs_on_one_thread(make_plan, monkeypatch):
@@ -107,7 +104,7 @@ def scores(parties, values):
     return Submission("individual", np.array(parties), arrays)
 
 
-def test_the_mean_does_not_depend_on_arrival(question):
+def test_the_mean_does_not_depend_on_arrival_and_the_baseline_is_the_best_one(question):
     values = [0.1, 0.2, 0.7]
     orders = []
     for order in ([0, 1, 2], [2, 0, 1]):
@@ -116,6 +113,11 @@ def test_the_mean_does_not_depend_on_arrival(question):
             assert collected.add(scores([party], [values[party]])) == {}
         orders.append(collected.means())
     assert orders[0] == orders[1] == {"accuracy": np.mean(values), "balanced_accuracy": np.mean(values)}
+    poor, good = IndividualScores(question, 10), IndividualScores(question, 10)
+    poor.add(scores([0, 1], [0.2, 0.4]))
+    good.add(scores([1, 0], [0.8, 0.6]))
+    assert best_means([poor, good, IndividualScores(question, 10)]) == good.means()
+    assert best_means([]) is None
 
 
 def test_parties_outside_the_sample_and_impossible_scores_do_not_count(question):
@@ -127,11 +129,3 @@ def test_parties_outside_the_sample_and_impossible_scores_do_not_count(question)
     assert collected.answered == 1
     with pytest.raises(InputError):
         collected.add(Submission("individual", np.array([0]), {"accuracy": np.array([0.5])}))
-
-
-def test_the_baseline_is_that_of_the_map_that_suits_it_best(question):
-    poor, good = IndividualScores(question, 10), IndividualScores(question, 10)
-    poor.add(scores([0, 1], [0.2, 0.4]))
-    good.add(scores([1, 0], [0.8, 0.6]))
-    assert best_means([poor, good, IndividualScores(question, 10)]) == good.means()
-    assert best_means([]) is None

@@ -142,16 +142,15 @@ def test_equal_questions_are_asked_once_and_collectors_differ_by_their_recipes(t
     assert (len(inquiry.questions()), len(list(inquiry.collectors()))) == (3, 5)
 
 
-def test_questions_with_one_training_are_neighbours(training, public):
+def test_questions_with_one_training_are_neighbours_and_a_round_asks_only_what_was_added_since_the_last(
+    training, public
+):
     other = replace(training, trial=1)
     inquiry = Inquiry()
     asked = [VotesQuestion(t, rows) for rows in (public.rows, public.rows[:9]) for t in (training, other)]
     for question in asked:
         inquiry.add(question, question.training, tally(question))
     assert [question.training.trial for question, _ in inquiry.questions()] == [0, 0, 1, 1]
-
-
-def test_a_round_asks_only_what_was_added_since_the_last_and_collects_no_earlier_answers_anew(training, public):
     inquiry = Inquiry()
     first, second = (VotesQuestion(training, rows) for rows in (public.rows, public.rows[:9]))
     kept = inquiry.add(first, training, tally(first))

@@ -155,16 +155,7 @@ def test_a_session_that_spends_otherwise_than_promised_is_refused_before_anybody
         run(open_grid("inline"), plan, 6, NOBODY)
 
 
-def test_a_guarantee_that_was_promised_and_is_not_kept_is_refused(make_plan, monkeypatch):
-    promised = Guarantee(1.0, 0.0, Unit.LABEL, Adjacency.REPLACE, "a dream")
-    lies = dishonest(PrivateLabels, lambda promise: replace(promise, spends=promised))
-    monkeypatch.setattr("aggregator.server.variants.protocol", lambda kind: lies)
-    plan = make_plan(variants=variants(("private_labels", {"noise": "off"})), epsilons=(1.0,), **REAL)
-    with pytest.raises(InputError, match=r"epsilon.*1"):
-        run(open_grid("inline"), plan, 6, NOBODY)
-
-
-def test_less_than_was_promised_may_be_spent(make_plan, monkeypatch):
+def test_less_than_was_promised_may_be_spent_and_a_guarantee_that_is_not_kept_is_refused(make_plan, monkeypatch):
     """And what covers more than was promised covers that, too."""
     modest = dishonest(MeanOperator, Pledge({"epsilon": 2.0, "delta": 1e-3, "unit": Unit.LABEL}))
     monkeypatch.setattr("aggregator.server.variants.protocol", lambda kind: modest)
@@ -172,6 +163,12 @@ def test_less_than_was_promised_may_be_spent(make_plan, monkeypatch):
     _, inquiry = begun(plan)
     [(question, _)] = inquiry.questions()
     assert (question.promise().unit, question.promise().epsilon) == (Unit.ROW, 1.0)
+    promised = Guarantee(1.0, 0.0, Unit.LABEL, Adjacency.REPLACE, "a dream")
+    lies = dishonest(PrivateLabels, lambda promise: replace(promise, spends=promised))
+    monkeypatch.setattr("aggregator.server.variants.protocol", lambda kind: lies)
+    plan = make_plan(variants=variants(("private_labels", {"noise": "off"})), epsilons=(1.0,), **REAL)
+    with pytest.raises(InputError, match=r"epsilon.*1"):
+        run(open_grid("inline"), plan, 6, NOBODY)
 
 
 @pytest.mark.parametrize(

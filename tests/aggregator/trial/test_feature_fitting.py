@@ -67,12 +67,6 @@ def test_whitened_public_rows_have_unit_covariance_and_the_rank(rows):
     np.testing.assert_allclose(out.mean(axis=0), 0, atol=1e-9)
 
 
-def test_negligible_directions_are_dropped():
-    rows = np.hstack([TALL, TALL @ _RNG.normal(size=(6, 4)), np.full((80, 2), 7.0)])
-    assert fit([{"whiten": 12}], rows).dimension == 6
-    assert fit([{"pca": 12}], rows).dimension == 6
-
-
 def test_standardise_is_scikit_learns_and_constant_columns_become_zero():
     rows = np.hstack([TALL * [1, 10, 100, 1000, 0.1, 0.01], np.full((80, 1), 0.1)])
     features = fit(["standardise"], rows)
@@ -207,10 +201,13 @@ def test_rows_that_say_nothing_can_be_scaled(rows, stages):
     assert np.isfinite(fit(stages, rows).transform(np.array([[5.0, np.nan, -1e9]]))).all()
 
 
-def test_max_norm_divides_by_the_largest_public_norm_and_clips():
+def test_max_norm_clips_and_negligible_directions_are_dropped():
     features = fit(["max_norm"], np.array([[3.0, 4.0], [0.0, 1.0]]))
     out = features.transform(np.array([[3.0, 0.0], [0.0, 20.0], [0.0, 0.0], [1e300, 1e300]]))
     np.testing.assert_allclose(out, [[0.6, 0], [0, 1], [0, 0], [np.sqrt(0.5), np.sqrt(0.5)]], atol=1e-15)
+    rows = np.hstack([TALL, TALL @ _RNG.normal(size=(6, 4)), np.full((80, 2), 7.0)])
+    assert fit([{"whiten": 12}], rows).dimension == 6
+    assert fit([{"pca": 12}], rows).dimension == 6
 
 
 def test_waves_approximate_the_gaussian_kernel_at_the_median_distance_of_the_public_rows():
@@ -312,16 +309,13 @@ def table(text=(), **changed):
     return SimpleNamespace(rows=np.column_stack([*columns.values()]), columns=tuple(columns), text_columns=text)
 
 
-def test_numbers_so_named_that_no_two_public_rows_share_are_identifiers():
+def test_numbers_so_named_that_no_two_public_rows_share_are_identifiers_which_is_told():
     assert identifiers(table()) == (0,)
     assert identifiers(table(text=(0,))) == ()  # of texts others decide
     assert identifiers(table(patient_id=COLUMNS["visits"])) == ()  # somebody has several rows
     assert identifiers(table(patient_id=COLUMNS["age"])) == ()  # no whole numbers
     assert identifiers(table(patient_id=np.where(COLUMNS["visits"] > 2, np.nan, COLUMNS["patient_id"]))) == ()
     assert identifiers(table(age=np.arange(COUNT))) == (0,)  # numbered through, but it may be anything
-
-
-def test_what_says_nothing_is_told_with_what_to_do():
     first, second = remarks(table(), ["impute", "scale"], mixed=True)
     assert first.startswith("the column 'patient_id' is left out: it is named as an identifier, and no two of the 40")
     assert second.startswith("the column 'site' says nothing: it is 3 in all 40 public rows, so that nobody knows its")

@@ -54,14 +54,11 @@ def test_rounding_of_the_statistic_is_bounded():
     assert error <= found.rounding(4)
 
 
-def test_zero_rows_have_nothing_to_whiten():
-    with pytest.raises(InputError):
-        _ = public(np.zeros((3, 2))).whitening
-
-
-def test_norms_are_checked_with_rounding_in_mind():
+def test_norms_are_checked_with_rounding_in_mind_and_zero_rows_have_nothing_to_whiten():
     public(np.array([[1.0 + 1e-12, 0.0]])).require_unit_norms()
     with pytest.raises(InputError, match=r"1\.1"):
         public(np.array([[1.1, 0.0]])).require_unit_norms()
     with pytest.raises(InputError, match=r"1\.00000002.*1"):
         public(np.array([[1.0 + 2e-8, 0.0]])).require_unit_norms()
+    with pytest.raises(InputError):
+        _ = public(np.zeros((3, 2))).whitening

@@ -117,20 +117,17 @@ def test_all_directions_are_taken_where_noise_is_no_matter_though_they_are_betwe
         assert affordable("off", spectrum, classes=3, parties=1, epsilon=np.inf, delta=0.0) == expected
 
 
-def test_a_steeper_spectrum_affords_fewer_dimensions():
+def test_the_sizes_of_a_common_setting_and_of_steeper_spectra():
+    world = {"classes": 6, "parties": 1000, "delta": 1e-6}
+    epsilons = (0.1, 0.3, 1, 3, 10)
+    assert [affordable("pure", STEEP, epsilon=epsilon, **world) for epsilon in epsilons] == [4, 8, 10, 24, 40]
+    assert [affordable("gaussian", STEEP, epsilon=epsilon, **world) for epsilon in epsilons] == [8, 10, 24, 56, 56]
     world = {"classes": 10, "parties": 1000, "epsilon": 1.0, "delta": 1e-6}
     sizes = [
         affordable("pure", Spectrum(10**6, np.arange(1, 301) ** -decay), **world) for decay in (0.0, 1.0, 2.0, 4.0)
     ]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > sizes[-1]
-
-
-def test_the_sizes_of_a_common_setting():
-    world = {"classes": 6, "parties": 1000, "delta": 1e-6}
-    epsilons = (0.1, 0.3, 1, 3, 10)
-    assert [affordable("pure", STEEP, epsilon=epsilon, **world) for epsilon in epsilons] == [4, 8, 10, 24, 40]
-    assert [affordable("gaussian", STEEP, epsilon=epsilon, **world) for epsilon in epsilons] == [8, 10, 24, 56, 56]
 
 
 @pytest.mark.parametrize("changes", [
@@ -172,7 +169,7 @@ def test_equal_maps_are_one_view_and_need_no_private_number(make_plan, public):
     np.testing.assert_array_equal(found, rows)
 
 
-def test_automatic_dimensions_follow_the_release(make_plan, public):
+def test_dimensions_follow_the_release_and_are_fitted_once_where_they_are_equal(make_plan, public, monkeypatch):
     plan = make_plan(features=({"whiten": "auto"}, "unit_norm"), parties=400, epsilons=(0.01, 100.0))
     views = Views(plan)
     few, many = (views.at("pure", epsilon).public.feature_map.dimension for epsilon in plan.releases.epsilons)
@@ -180,6 +177,14 @@ def test_automatic_dimensions_follow_the_release(make_plan, public):
     known = {"classes": 3, "parties": 400, "delta": plan.public.delta}
     expected = [min(4, affordable("pure", spectrum, epsilon=epsilon, **known)) for epsilon in plan.releases.epsilons]
     assert [few, many] == expected == [3, 4]
+    plan = make_plan(features=({"whiten": "auto"}, "unit_norm"), parties=400)
+    asked = []
+    fit = module.fit_rows
+    monkeypatch.setattr(module, "fit_rows", lambda stages, *known: asked.append(stages) or fit(stages, *known))
+    views = Views(plan)
+    found = {views.at("pure", epsilon) for epsilon in (0.01, 0.011, 0.012)}
+    assert len(found) == 1
+    assert asked == [(), [{"whiten": 3}, "unit_norm"]]  # the spectrum's, and the view's
 
 
 def test_the_spectrum_is_that_of_the_rows_behind_the_earlier_stages(make_plan, public):
@@ -190,17 +195,6 @@ def test_the_spectrum_is_that_of_the_rows_behind_the_earlier_stages(make_plan, p
     assert spectrum.rows == len(public.rows)
     np.testing.assert_allclose(spectrum.variances.sum(), 4)
     np.testing.assert_allclose(spectrum.variances, spectrum_to_whiten(features, public).variances)
-
-
-def test_releases_that_afford_the_same_are_fitted_once(make_plan, monkeypatch):
-    plan = make_plan(features=({"whiten": "auto"}, "unit_norm"), parties=400)
-    asked = []
-    fit = module.fit_rows
-    monkeypatch.setattr(module, "fit_rows", lambda stages, *known: asked.append(stages) or fit(stages, *known))
-    views = Views(plan)
-    found = {views.at("pure", epsilon) for epsilon in (0.01, 0.011, 0.012)}
-    assert len(found) == 1
-    assert asked == [(), [{"whiten": 3}, "unit_norm"]]  # the spectrum's, and the view's
 
 
 def test_a_world_knows_the_numbers_of_its_plan(make_plan, public):
@@ -224,7 +218,7 @@ def world(make_plan):
     return make
 
 
-def test_work_is_done_for_the_first_of_equal_keys_and_for_all_variants(world):
+def test_work_is_done_for_the_first_of_equal_keys_and_sessions_belong_to_a_variant(world, make_plan):
     seen, done = world(), []
     other = seen.of(VariantPlan("other", "majority_vote", {}))
     found = [one.once(("key", 1), lambda: done.append(1) or object()) for one in (seen, seen, other)]
@@ -234,9 +228,6 @@ def test_work_is_done_for_the_first_of_equal_keys_and_for_all_variants(world):
     for _ in range(2):
         assert seen.once("nothing", lambda: done.append(1)) is None  # and that is known too
     assert len(done) == 2
-
-
-def test_sessions_belong_to_a_variant(make_plan):
     plan = make_plan()
     nobodys = World(plan, Views(plan))
     assert nobodys.of(plan.variants[0]).own is plan.variants[0]
@@ -251,7 +242,7 @@ def test_other_numbers_of_classes_than_two_are_refused(world, classes):
         world(classes=classes).require_two_classes()
 
 
-def test_what_is_asked_alike_is_one_release_and_all_else_another(world):
+def test_what_is_asked_alike_is_one_release_and_a_seeded_world_names_it_alike_in_every_run(world):
     seen, noise = world(), Noise("pure", 1.0)
     name = seen.release(noise, (1, None)).name
     assert seen.of(VariantPlan("twin", "soft_vote", {})).release(noise, (1, None)).name == name
@@ -263,9 +254,6 @@ def test_what_is_asked_alike_is_one_release_and_all_else_another(world):
         world(world="another-world").release(noise, (1, None)),
     ]
     assert len({name, *(other.name for other in others)}) == 6
-
-
-def test_a_seeded_world_names_its_releases_alike_in_every_run_and_others_anew(world):
     assert world().named("a", 1) == world().named("a", 1)
     fresh = {"noise_seed": None}
     first, second = world(**fresh), world(**fresh)

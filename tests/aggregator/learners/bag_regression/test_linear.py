@@ -175,12 +175,9 @@ def test_with_enough_steps_it_is_least_squares_for_every_draw_as_if_it_were_alon
     np.testing.assert_allclose(reached(draws, 4, epochs=5)[1:2], reached(draws[1:2], 4, epochs=5), rtol=1e-12)
 
 
-def test_larger_bags_get_more_steps_and_so_come_farther():
+def test_larger_bags_get_more_steps_and_no_weight_moves_by_more_than_their_rates():
     left = {size: np.abs(reached([sums(1, size)], size, batch_rows=256, epochs=100) - LAW).max() for size in (4, 64)}
     assert left[64] < 0.1 < left[4]
-
-
-def test_no_weight_moves_by_more_than_the_rates_of_its_steps():
     # (1 - beta1) / sqrt(1 - beta2) times the rate at most in any step (Kingma and Ba 2015, Section 2.1)
     [weights] = reached([sums(1, 4)], 4, batch_rows=64, epochs=2, learning_rate=1e-2)
     steps = 2 * 64 * 4 // 64

@@ -123,7 +123,7 @@ def test_units_of_labels_change_predictions_by_as_much(shift, factor, seed):
     np.testing.assert_allclose((second - shift) / factor, first, atol=1e-2)
 
 
-def test_losses_are_in_squared_units_of_the_label():
+def test_losses_are_in_squared_units_of_the_label_and_predictions_in_the_declared_range():
     rows, bags, weights, sums = released()
     for validation in (0.1, 0.3):
         network = quick(validation=validation, patience=None).fit(rows, bags, weights, sums)
@@ -131,9 +131,6 @@ def test_losses_are_in_squared_units_of_the_label():
         everywhere = np.mean((predicted - sums) ** 2) / bags.shape[1]
         assert everywhere == pytest.approx(network.losses_[-1].mean(), rel=0.5)
         assert network.losses_.shape == (4, 2)
-
-
-def test_predictions_lie_in_the_declared_range():
     rows, bags, weights, sums = released()
     network = quick(label_range=(3.0, 3.5), learning_rate=1e-6).fit(rows, bags, weights, sums)
     predicted = network.predict(rows + 50 * (rows - rows.mean(axis=0)))
@@ -162,7 +159,7 @@ def test_batches_are_counted_in_bags_or_rows_and_a_tenth_of_the_bags_is_held_out
     assert taken == [(steps, held_out)]
 
 
-def test_it_survives_storage(tmp_path):
+def test_it_is_an_estimator_and_survives_storage(tmp_path):
     rows, *others = released()
     network = quick(validation=0.2, patience=None, hidden=(5,)).fit(rows, *others)
     description, arrays = network.to_arrays()
@@ -173,9 +170,6 @@ def test_it_survives_storage(tmp_path):
     np.testing.assert_array_equal(loaded.losses_, network.losses_)
     assert loaded.n_features_in_ == 4
     np.testing.assert_array_equal(loaded.fit(rows, *others).parameters_, network.parameters_)
-
-
-def test_it_is_an_estimator():
     network = quick(seed=3)
     copy = clone(network)
     assert copy.get_params() == network.get_params()
@@ -263,14 +257,11 @@ def test_the_gradient_is_that_of_finite_differences_and_is_added(hidden, rows, s
     assert gradient @ direction == pytest.approx(expected, abs=1e-5 * (1 + size))
 
 
-def test_outputs_are_those_of_scikit_learn():
+def test_outputs_are_those_of_scikit_learn_and_layers_are_views_that_fill_the_vector():
     network, parameters, x, rng = drawn((7, 12, 5, 1), 50)
     model = MLPRegressor(hidden_layer_sizes=(12, 5)).partial_fit(x, rng.normal(size=50))
     model.coefs_, model.intercepts_ = (list(part) for part in zip(*network.layers(parameters), strict=True))
     np.testing.assert_allclose(network.outputs(parameters, x), model.predict(x), rtol=1e-12)
-
-
-def test_layers_are_views_that_fill_the_vector():
     network, parameters, _, _ = drawn((3, 4, 2, 1), 1)
     for matrix, bias in network.layers(parameters):
         matrix[:], bias[:] = 0, 0
@@ -340,7 +331,7 @@ def test_training_stops_when_patience_ends(patience):
     assert max(waited) == waited[-1] == patience
 
 
-def test_validation_bags_decide_when_to_stop_and_are_not_learned_from():
+def test_validation_bags_decide_when_to_stop_and_without_them_all_bags_are_learned_from_to_the_end():
     """Other sums of held out bags change their losses, and so where training stops, but no training loss before."""
     bags, chosen = training_released(), held_out(60, 12)
     sums = bags.sums.copy()
@@ -350,6 +341,10 @@ def test_validation_bags_decide_when_to_stop_and_are_not_learned_from():
     np.testing.assert_array_equal(first.losses[:, 0], second.losses[:, 0])
     assert (first.losses[:, 1] != second.losses[:, 1]).all()
     assert len(trained(bags, patience=3).losses) != len(trained(other, patience=3).losses)
+    found = trained(training_released(), validation=0, patience=1)
+    assert len(found.losses) == 30
+    assert np.isnan(found.losses[:, 1]).all()
+    assert (trained(training_released(), validation=0, restore_best=False).parameters == found.parameters).all()
 
 
 def test_every_training_bag_is_learned_from_once_an_epoch_and_held_out_bags_are_only_judged(monkeypatch):
@@ -365,13 +360,6 @@ def test_every_training_bag_is_learned_from_once_an_epoch_and_held_out_bags_are_
     assert sorted(first) == sorted(second) == sorted(set(range(60)) - set(chosen))
     assert first != second
     assert sorted(judged) == sorted(2 * chosen)
-
-
-def test_without_validation_all_bags_are_learned_from_to_the_end():
-    found = trained(training_released(), validation=0, patience=1)
-    assert len(found.losses) == 30
-    assert np.isnan(found.losses[:, 1]).all()
-    assert (trained(training_released(), validation=0, restore_best=False).parameters == found.parameters).all()
 
 
 def test_averages_weigh_steps_by_rising_factorials():
@@ -403,7 +391,7 @@ def test_averages_are_judged_and_kept_and_do_not_change_the_path(monkeypatch):
     assert bag_loss(NETWORK, found.parameters, bags, held_out(60, 12)) == found.losses[-1, 1]
 
 
-def test_steps_are_the_weighted_means_of_the_algorithm():
+def test_steps_are_the_weighted_means_of_the_algorithm_and_the_rate_decays():
     """The moments as explicit sums: m_t = sum (1 - b1) b1^(t-s) g_s, corrected by 1 - b1^t; likewise v_t."""
     rng = np.random.default_rng(0)
     start, gradients = rng.normal(size=5), rng.normal(size=(30, 5))
@@ -416,9 +404,6 @@ def test_steps_are_the_weighted_means_of_the_algorithm():
         mean, square = first @ gradients[:t] / first.sum(), second @ gradients[:t] ** 2 / second.sum()
         expected -= 1e-2 * mean / (np.sqrt(square) + 1e-7)
         np.testing.assert_allclose(parameters, expected, rtol=1e-10)
-
-
-def test_the_rate_decays_from_initial_to_alpha_of_it():
     rates = [cosine_decay(step, 100, 1e-3, 1e-3) for step in range(101)]
     assert rates[0] == 1e-3
     assert rates[-1] == pytest.approx(1e-6)

@@ -66,7 +66,7 @@ def test_bags_that_differ_in_their_ratios_alone_keep_the_answer_of_the_bag_class
         assert found.diagnostics_["error_bag_classifier"] < found.diagnostics_["error_mean_of_bags"]
 
 
-def test_so_do_noisy_proportions():
+def test_noisy_proportions_keep_the_bag_classifier_and_bags_with_nothing_in_common_their_mean():
     random, (bags, shares) = np.random.default_rng(1), bags_of(12, drift=0.0)
     centring = np.eye(3) - 1 / 3
     noise = np.tile(0.15**2 * centring, (12, 1, 1))
@@ -75,9 +75,6 @@ def test_so_do_noisy_proportions():
     assert found.weights_ == {"bag_classifier": 1.0}
     np.testing.assert_array_equal(found.predict(SET), BagClassifier().fit(bags, noisy, noise).predict(SET))
     assert found.diagnostics_["noise_floor"] == pytest.approx(3 * np.sqrt(2 / np.pi) * 0.15 * np.sqrt(2 / 3))
-
-
-def test_bags_that_have_nothing_in_common_are_answered_by_their_mean():
     bags, shares = bags_of(6, drift=30.0, seed=1)
     with pytest.warns(UserWarning, match="in more than their ratios, and nothing predicts them better than the mean"):
         found = AutoRatios().fit(bags, shares)
@@ -128,7 +125,7 @@ def test_too_few_bags_cannot_be_checked(shares):
     assert "drift_p_value" not in found.diagnostics_
 
 
-def test_a_class_of_one_bag_alone_leaves_the_others_to_be_checked():
+def test_a_class_of_one_bag_alone_leaves_the_others_to_be_checked_unless_every_fold_takes_one_away():
     """Without that bag nothing can be fitted, so nothing is said of it."""
     shares = np.array([[0.9, 0.1, 0.0], [0.1, 0.9, 0.0], [0.3, 0.2, 0.5], [0.6, 0.4, 0.0], [0.4, 0.6, 0.0]])
     bags = WORLD.bags(shares, 100, np.random.default_rng(3))
@@ -138,9 +135,6 @@ def test_a_class_of_one_bag_alone_leaves_the_others_to_be_checked():
     means = [np.delete(shares, bag, axis=0).mean(axis=0) for bag in (0, 1, 3, 4)]
     expected = np.abs(rest - means).sum(axis=1).mean()
     assert found.diagnostics_["error_mean_of_bags"] == pytest.approx(expected)
-
-
-def test_classes_that_every_fold_takes_away_cannot_be_checked():
     shares = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.5, 0.5, 0.0]])
     bags = WORLD.bags(shares, 60, np.random.default_rng(4))
     with pytest.warns(UserWarning, match="cannot be checked"):
@@ -277,7 +271,7 @@ def test_every_bag_is_in_one_fold_with_all_of_its_group(groups, seed):
     assert max(map(len, names)) - min(map(len, names)) <= 1
 
 
-def test_no_bag_is_seen_by_the_fit_that_is_asked_about_it():
+def test_no_bag_is_seen_by_the_fit_that_is_asked_about_it_and_what_cannot_be_fitted_says_nothing():
     seen: list[tuple[list[int], list[int]]] = []
 
     def estimate(fitted, some):
@@ -289,8 +283,6 @@ def test_no_bag_is_seen_by_the_fit_that_is_asked_about_it():
     assert found.shape == (4, 2)
     assert seen == [([1, 2], [0, 3]), ([0, 2, 3], [1]), ([0, 1, 3], [2])]
 
-
-def test_what_cannot_be_fitted_to_the_rest_says_nothing():
     def fit(kept):
         if 0 not in kept:
             raise InputError("classes cannot be told apart")

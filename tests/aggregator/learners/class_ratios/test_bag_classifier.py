@@ -371,7 +371,7 @@ def test_a_row_changes_only_the_classifiers_that_may_see_it(world, regularisatio
     assert not np.allclose(second.weights[1], again.weights[1])
 
 
-def test_held_out_posteriors_are_those_of_the_classifier_without_the_row(world):
+def test_held_out_posteriors_are_those_without_the_row_and_choose_the_regularisation(world):
     rows, bags, transition, parts = world
     found = cross_fit(rows, bags, transition, 0.01, parts)
     likelihoods, start = transition.matrix[bags], np.zeros((3, rows.shape[1] + 1))
@@ -379,9 +379,6 @@ def test_held_out_posteriors_are_those_of_the_classifier_without_the_row(world):
         out = parts == part
         alone = fitted_weights(rows[~out], likelihoods[~out], transition.priors, 0.01, start)
         assert found.held_out[out] == pytest.approx(posteriors(alone, rows[out], transition.priors))
-
-
-def test_the_chosen_regularisation_surprises_less_than_stronger_and_weaker_ones(world):
     rows, bags, transition, parts = world
     chosen = cross_fit(rows, bags, transition, None, parts)
     likelihoods = transition.matrix[bags]
@@ -426,14 +423,11 @@ def test_they_agree_with_a_constrained_solver(classes):
     assert found == pytest.approx(solver.x, abs=1e-3 if classes == 2 else 5e-3)
 
 
-def test_right_posteriors_give_the_ratios_of_a_shifted_set():
+def test_right_posteriors_give_the_ratios_of_a_shifted_set_sure_ones_are_counted_and_others_leave_the_priors():
     world, rng = Mixtures(3), np.random.default_rng(0)
     priors, ratios = np.array([0.2, 0.5, 0.3]), np.array([0.6, 0.1, 0.3])
     rows = world.rows(ratios, 20_000, rng)
     assert most_likely_ratios(world.posteriors(rows, priors), priors) == pytest.approx(ratios, abs=0.02)
-
-
-def test_sure_posteriors_are_counted_and_those_that_say_nothing_leave_the_priors():
     assert most_likely_ratios(np.eye(3)[[0, 0, 1, 2]], np.array([0.2, 0.3, 0.5])) == pytest.approx([0.5, 0.25, 0.25])
     priors = np.array([0.3, 0.7])
     assert most_likely_ratios(np.tile(priors, (5, 1)), priors) == pytest.approx(priors)
@@ -485,14 +479,11 @@ def test_a_common_shift_and_factor_change_no_product_of_rows(features):
     np.testing.assert_allclose(moved.learned @ moved.learned.T, usual.learned @ usual.learned.T, atol=1e-9)
 
 
-def test_columns_keep_their_relative_scales():
+def test_columns_keep_their_relative_scales_and_equal_and_stored_fits_have_equal_keys():
     bags = [bag * [1.0, 10.0, 1.0] for bag in bags_of(2)]
     spread = fitted(bags).learned.std(axis=0)
     expected = np.concatenate(bags).std(axis=0)
     np.testing.assert_allclose(spread / spread[0], expected / expected[0])
-
-
-def test_equal_and_stored_fits_have_equal_keys_and_others_do_not():
     keys = [
         fitted(bags_of(seed), features=features, bandwidth=bandwidth).embedding_key()
         for seed, features, bandwidth in ((0, 8, 1.0), (0, 8, 1.0), (1, 8, 1.0), (0, None, 1.0), (0, 8, 2.0))

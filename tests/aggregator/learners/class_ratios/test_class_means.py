@@ -108,7 +108,7 @@ def test_squares_in_a_metric_from_the_same_rows_are_those_of_the_classes_when_de
     assert np.mean(ratios[False]) > 1 + 8 * error
 
 
-def test_noise_in_the_proportions_of_many_small_bags_is_corrected():
+def test_noise_in_the_proportions_is_corrected_or_projected_away():
     """Errors in variables: ignored noise pulls class means together, so that ratios are driven apart."""
     rng, shares = np.random.default_rng(3), np.concatenate([skewed(3, 0.1)] * 60)
     noise = np.tile((0.4**2) * (np.eye(3) - 1 / 3), (len(shares), 1, 1))
@@ -123,9 +123,6 @@ def test_noise_in_the_proportions_of_many_small_bags_is_corrected():
     assert np.abs(errors[True]).mean() < 0.75 * np.abs(errors[False]).mean()
     bias = {corrected: np.abs(np.mean(found, axis=0)).sum() for corrected, found in errors.items()}
     assert bias[True] < 0.3 * bias[False]
-
-
-def test_noise_that_is_not_corrected_is_projected_away():
     rng = np.random.default_rng(4)
     shares = np.array([[-0.1, 1.1], [1.1, -0.1], [0.5, 0.5], [0.2, 0.8]])
     bags = Mixtures(2).bags(np.clip(shares, 0, 1), 30, rng)
@@ -274,17 +271,14 @@ def test_distorted_products_are_mended(bags):
     assert np.abs(mended).max() < 0.4 * np.abs(raw).max()
 
 
-def test_noise_of_different_sizes_is_weighted_by_bag():
+def test_noise_is_weighted_by_bag_and_labels_covary_as_those_of_the_rows_do():
     shares, levels = np.concatenate([skewed(2, 0.2)] * 3), np.array([1.0, 2, 3, 4, 5, 6])
     known = Unmixing(shares, np.ones(6), 1e-9 * levels[:, None, None] * centring(2))
     expected = sum(s * np.outer(b, b) for s, b in zip(levels / 3.5, known.matrix, strict=True))
     assert known.distortion == pytest.approx(expected)
     assert known.mean_noise == pytest.approx(3.5e-9 * centring(2))
     assert not Unmixing(shares, np.ones(6)).distortion.any()
-
-
-def test_labels_covary_as_those_of_the_rows_do_and_their_share_is_given_back():
-    """Q_U = Q - tr(Q L) K for U-statistics, whatever Q, K and L are."""
+    # Q_U = Q - tr(Q L) K for U-statistics, whatever Q, K and L are.
     rng = np.random.default_rng(3)
     counts = rng.integers(1, 50, (40, 3))
     sizes = counts.sum(axis=1).astype(float)
@@ -342,7 +336,7 @@ def test_the_excess_is_the_expected_product_of_errors(whitened):
     assert -found == pytest.approx(simulated, rel=0.05, abs=0.02)
 
 
-def test_a_metric_from_few_rows_is_corrected_for_having_seen_them():
+def test_a_metric_from_few_rows_is_corrected_and_where_there_are_no_errors_euclidean():
     """With as many dimensions as half of the rows, tr(W S) is far below what another row has."""
     rng, dimension, rows = np.random.default_rng(1), 60, 120
     scale = np.linspace(0.2, 2, dimension)
@@ -356,9 +350,6 @@ def test_a_metric_from_few_rows_is_corrected_for_having_seen_them():
         found.append(np.sum(metric * np.diag(scale**2)))
     assert np.mean(predicted) == pytest.approx(np.mean(found), rel=0.02)
     assert np.mean(naive) < 0.75 * np.mean(found)
-
-
-def test_where_there_are_no_errors_the_metric_is_euclidean_and_a_covariance_that_is_none_is_refused():
     assert errors(np.zeros((4, 4)), mean_noise=0.0).whitening(1.0) == pytest.approx(np.eye(4))
     for shape in ((0, 8), (0, 0), (2, 3), (4,)):
         with pytest.raises(InputError):

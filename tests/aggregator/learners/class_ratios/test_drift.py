@@ -57,13 +57,10 @@ def test_noise_of_the_proportions_is_no_drift(bags, size, deviation):
     assert attenuated > 30
 
 
-def test_drift_is_found_with_noise_and_without():
+def test_drift_is_found_and_the_minimum_is_that_of_an_independent_solver():
     random = np.random.default_rng(2)
     for deviation in (0.0, 0.05):
         assert all(drift_test(*sketched(random, deviation, drift=1.0)).p_value < 1e-6 for _ in range(20))
-
-
-def test_the_minimum_is_that_of_an_independent_solver():
     sketch, sizes, proportions, noise = sketched(np.random.default_rng(3), 0.1)
 
     def scaled(flat):
@@ -96,7 +93,7 @@ def test_its_gradient_is_that_of_differences(seed, deviation):
     assert off <= 1e-4 * np.linalg.norm(gradient)
 
 
-def test_rows_of_drifting_bags_are_told_from_others():
+def test_drift_of_rows_and_means_is_found_and_as_many_bags_as_classes_cannot_be_tested():
     world, random = Mixtures(CLASSES), np.random.default_rng(4)
     shares = random.dirichlet(np.ones(CLASSES), 8)
     bags = world.bags(shares, 150, random)
@@ -109,10 +106,7 @@ def test_rows_of_drifting_bags_are_told_from_others():
     assert drift_test(Sketch.of_means(means, covariance, np.zeros(8)), sizes, exact).p_value < 1e-6
     blurred = Sketch.of_means(means, covariance, np.full(8, 10.0))  # released with noise that hides all of it
     assert drift_test(blurred, sizes, exact).p_value > 0.01
-
-
-def test_features_that_only_tell_bags_apart_are_drift_and_as_many_bags_as_classes_cannot_be_tested():
-    """A column that is constant in every bag has no variance within them."""
+    # A column that is constant in every bag has no variance within them.
     random = np.random.default_rng(5)
     shares = random.dirichlet(np.ones(2), 6)
     bags = [np.column_stack([random.normal(size=40), np.full(40, random.normal())]) for _ in range(6)]

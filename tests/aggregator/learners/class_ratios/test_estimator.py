@@ -105,15 +105,7 @@ def test_what_cannot_be_used_is_refused_before_anything_is_learned(bags, shares,
     assert not hasattr(found, "shares_")
 
 
-def test_a_subclass_must_learn():
-    class Idle(Constant):
-        _fit = RatioEstimator._fit
-
-    with pytest.raises(NotImplementedError, match="Idle must define _fit or fit"):
-        Idle().fit(BAGS, SHARES)
-
-
-def test_parameters_and_what_is_fitted_are_all_that_is_stored():
+def test_parameters_and_what_is_fitted_are_all_that_is_stored_and_a_subclass_must_learn():
     found = Constant(seed=np.int64(7)).fit(BAGS, SHARES)
     description, arrays = found.to_arrays()
     assert json.loads(json.dumps(description)) == {
@@ -123,3 +115,9 @@ def test_parameters_and_what_is_fitted_are_all_that_is_stored():
     again = Constant.from_arrays(description, {**arrays, "stranger": np.ones(1)})
     np.testing.assert_array_equal(again.predict(BAGS[0]), found.predict(BAGS[0]))
     assert not hasattr(again, "stranger")
+
+    class Idle(Constant):
+        _fit = RatioEstimator._fit
+
+    with pytest.raises(NotImplementedError, match="Idle must define _fit or fit"):
+        Idle().fit(BAGS, SHARES)

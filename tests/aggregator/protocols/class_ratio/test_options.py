@@ -60,7 +60,7 @@ def test_options_that_do_not_go_together_are_refused(options, words):
         RatioOptions(**{**MEANS, **options})
 
 
-def test_all_combinations_are_taken_that_are_promised_and_no_others():
+def test_all_combinations_are_taken_that_are_promised_and_conditioning_is_that_of_the_proportions():
     combinations = itertools.product(ESTIMATORS, NOISES, ("embedding", "rows"), ("label", "row"), KERNELS)
     taken = 0
     for estimator, noise, submit, protect, kernel in combinations:
@@ -73,11 +73,8 @@ def test_all_combinations_are_taken_that_are_promised_and_no_others():
             with pytest.raises(InputError):
                 RatioOptions(**options)
     assert taken == len(NOISES) * (4 + 2 + 3 + 3 + 3 + 5) + 4
-    # embeddings; rows: whitened, class_means, regression, mmd, others; row
-
-
-def test_conditioning_is_that_of_the_proportions():
     found = conditioning(skewed(3, 0.1))
     assert found == {"smallest singular value": pytest.approx(0.7), "condition number": pytest.approx(1 / 0.7)}
     assert conditioning(skewed(3, 0.1)[:2]) == {"smallest singular value": 0.0, "condition number": math.inf}
     assert conditioning(np.full((4, 2), 0.5))["smallest singular value"] < 1e-9
+    # embeddings; rows: whitened, class_means, regression, mmd, others; row

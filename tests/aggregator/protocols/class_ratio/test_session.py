@@ -316,13 +316,10 @@ def test_every_variant_estimates_the_shares_of_a_shifted_set_common_session(comm
     assert ("rows of bags, which are public, were checked" in told) is ("submit" not in OPTIONS[name])
 
 
-def test_masks_change_no_byte(common_session_plan):
+def test_masks_change_no_byte_and_counts_of_several_variants_are_asked_for_once(common_session_plan):
     plans = [common_session_plan("rows", "embedded", epsilons=(1.0,), summation=summed) for summed in (NAME, "")]
     masked, clear = (run(open_grid("inline"), plan, 3, dealt())[0] for plan in plans)
     assert masked == clear
-
-
-def test_parties_are_asked_once_for_counts_of_which_several_variants_learn(common_session_plan):
     variants = [VariantPlan(n, "class_ratio", {**SECURE["rows"], "estimator": n}) for n in ("whitened", "class_means")]
     chosen = common_session_plan(variants=tuple(variants), epsilons=(1.0,))
     _, summary = run(open_grid("inline"), chosen, PARTIES, dealt())
@@ -394,14 +391,7 @@ def fitting(options, feature_map=None):
     return Fitting(options, feature_map or fit([], PUBLIC), PUBLIC, 5)
 
 
-def test_bags_of_one_row_are_of_use_unless_their_rows_are_compared():
-    exact = {"estimator": "class_means", "kernel": "exact"}
-    assert least_rows(RatioOptions(**exact)) == least_rows(RatioOptions(estimator="energy")) == 2
-    for estimator in set(ESTIMATORS) - {"energy"}:
-        assert least_rows(RatioOptions(estimator=estimator)) == 1
-
-
-def test_proportions_are_unbiased_and_their_noise_is_told_where_there_is_some():
+def test_proportions_are_unbiased_and_bags_of_one_row_of_use_unless_their_rows_are_compared():
     sizes, counts = np.array([10.0, 40.0]), np.array([[[12.0, -2.0], [10.0, 30.0]]])
     known = Labelled(sizes, counts, np.array([4 * np.eye(2), np.eye(2)]), [], 0.0, np.arange(2))
     np.testing.assert_array_equal(known.proportions(0), [[1.2, -0.2], [0.25, 0.75]])
@@ -414,6 +404,10 @@ def test_proportions_are_unbiased_and_their_noise_is_told_where_there_is_some():
     # Three classes with a standard deviation of 5 in 100 rows.
     assert noisy["noise_to_signal"] == pytest.approx(np.sqrt(2 / np.pi) * 3 * 0.05 / 2)
     assert {name: noisy[name] for name in exact} == exact
+    exact = {"estimator": "class_means", "kernel": "exact"}
+    assert least_rows(RatioOptions(**exact)) == least_rows(RatioOptions(estimator="energy")) == 2
+    for estimator in set(ESTIMATORS) - {"energy"}:
+        assert least_rows(RatioOptions(estimator=estimator)) == 1
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -448,13 +442,7 @@ def test_the_proportion_svm_has_a_kernel_where_its_bandwidth_is_said(chosen, kno
     assert (found["features"], found["bandwidth"]) == known
 
 
-def test_the_linear_kernel_is_for_the_regression():
-    found = fitting(RatioOptions(estimator="regression", kernel="linear")).fit(labelled(), 0)
-    own = DistributionRegression("linear").fit(BAGS, PROPORTIONS)
-    np.testing.assert_array_equal(found.predict(BAGS[0]), own.predict(BAGS[0]))
-
-
-def test_bags_of_a_group_are_left_out_together():
+def test_bags_of_a_group_are_left_out_together_and_the_linear_kernel_is_for_the_regression():
     """Of six bags in three groups each class is in one group alone, without which nothing can be fitted."""
     shares = np.repeat(PROPORTIONS.round(), 2, axis=0)
     bags, pairs = WORLD.bags(shares, 100, np.random.default_rng(3)), (np.arange(6), np.arange(6) // 2)
@@ -462,6 +450,9 @@ def test_bags_of_a_group_are_left_out_together():
     apart, together = (fitting(RatioOptions()).fit(replace(known, groups=groups), 0) for groups in pairs)
     assert "error_mean_of_bags" in apart.diagnostics_
     assert "error_mean_of_bags" not in together.diagnostics_
+    found = fitting(RatioOptions(estimator="regression", kernel="linear")).fit(labelled(), 0)
+    own = DistributionRegression("linear").fit(BAGS, PROPORTIONS)
+    np.testing.assert_array_equal(found.predict(BAGS[0]), own.predict(BAGS[0]))
 
 
 @pytest.mark.parametrize(("estimator", "kind"), [("whitened", WhitenedMeans), ("class_means", ClassMeans)])

@@ -66,7 +66,7 @@ def test_what_is_only_learned_with_is_not_asked():
 KNOWN = PublicNumbers(1e-6, terms=TrustTerms(100), rows=12_000)
 
 
-def test_the_expected_noise_is_the_least_that_parties_may_choose():
+def test_the_expected_noise_is_the_least_that_parties_may_choose_and_a_shared_one_that_of_a_quorum():
     sums, responses, auto = (
         MomentOptions(noise=noise).expected_noise(KNOWN, 1.0, 51, shared=False)
         for noise in ("sums", "randomised_response", "auto")
@@ -77,6 +77,10 @@ def test_the_expected_noise_is_the_least_that_parties_may_choose():
     assert (responses.responses, sums.responses) == (True, False)
     normal = MomentOptions(noise="gaussian").expected_noise(KNOWN, 1.0, 51, shared=False)
     assert normal.norm == pytest.approx(sums.norm, rel=1e-9)
+    alone = MomentOptions(protect="row").expected_noise(KNOWN, 1.0, 51, shared=False)
+    shared = MomentOptions(protect="row").expected_noise(KNOWN, 1.0, 51, shared=True)
+    assert shared.norm == pytest.approx(alone.norm / math.sqrt(40), rel=1e-6)  # 50 answer, of whom 10 may collude
+    assert MomentOptions(noise="off").expected_noise(KNOWN, 1.0, 51, shared=False) == (0.0, False)
 
 
 def test_public_rows_tell_where_parties_take_the_louder_noise_that_harms_less():
@@ -86,13 +90,6 @@ def test_public_rows_tell_where_parties_take_the_louder_noise_that_harms_less():
     found = [MomentOptions().expected_noise(known, 0.1, 51, shared=False) for known in (even, along_one)]
     assert [one.responses for one in found] == [True, False]
     assert found[0].norm < found[1].norm
-
-
-def test_a_shared_noise_is_that_of_a_quorum_less_those_who_collude():
-    alone = MomentOptions(protect="row").expected_noise(KNOWN, 1.0, 51, shared=False)
-    shared = MomentOptions(protect="row").expected_noise(KNOWN, 1.0, 51, shared=True)
-    assert shared.norm == pytest.approx(alone.norm / math.sqrt(40), rel=1e-6)  # 50 answer, of whom 10 may collude
-    assert MomentOptions(noise="off").expected_noise(KNOWN, 1.0, 51, shared=False) == (0.0, False)
 
 
 ROWS = np.random.default_rng(3).normal(size=(300, 5)) * [0.4, 0.3, 0.1, 0.05, 0.01]

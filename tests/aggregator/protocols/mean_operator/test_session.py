@@ -118,7 +118,7 @@ def test_shares_of_one_noise_are_taken_where_they_are_less_than_all_responses(pl
         plan("off", simulation=False, noise_seed=None, draws=1, individual=0, summation="somewhere:else")
 
 
-def test_the_noise_is_that_of_all_parties_over_all_rows_and_shares_grow_less(plan):
+def test_the_noise_is_that_of_all_parties_over_all_rows_and_row_privacy_uses_no_row_without_noise(plan):
     chosen = plan("pure", "response", epsilons=(1.0,))
     _, summary = run(open_grid("inline"), chosen, 6, HONEST)
     one = calibrate("pure", dimension=4, epsilon=1.0, rows=67)
@@ -130,9 +130,6 @@ def test_the_noise_is_that_of_all_parties_over_all_rows_and_shares_grow_less(pla
     _, summary = run(open_grid("inline"), many, 40, HONEST)
     whole, shares = (summary["diagnostics"][name][0]["noise_norm"] for name in ("gaussian", "secure"))
     assert whole / shares == pytest.approx(40**0.5, rel=0.01)
-
-
-def test_row_privacy_uses_no_row_of_a_party_without_noise(plan):
     chosen = plan("row", "auto")
     _, summary = run(open_grid("inline"), chosen, 6, HONEST)
     row, label = (summary["bytes_per_party"][name][0] for name in ("row", "auto"))

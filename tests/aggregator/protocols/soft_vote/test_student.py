@@ -59,7 +59,7 @@ def test_the_relative_deviation_of_the_noise_is_measured(noise):
     assert squares.std() / squares.mean() == pytest.approx(module._relative_deviation(mechanism), rel=0.04)
 
 
-def test_clusters_are_found_from_labels_of_which_a_third_is_wrong():
+def test_clusters_are_found_from_wrong_labels_and_are_near_those_of_an_independent_implementation():
     points, truth = clusters()
     random = np.random.default_rng(2)
     labels = np.where(random.random(len(truth)) < 0.33, random.integers(0, 3, len(truth)), truth)
@@ -70,9 +70,6 @@ def test_clusters_are_found_from_labels_of_which_a_third_is_wrong():
     assert (scores.argmax(axis=1) == shares.argmax(axis=1)).all()
     for found in gaussian_clusters(points, np.minimum(truth, 1), 4):  # classes that nobody is labelled with
         assert np.isfinite(found).all()
-
-
-def test_the_mixture_is_near_that_of_an_independent_implementation():
     points, truth = clusters(rows=600)
     shares, _ = gaussian_clusters(points, truth, 3)
     means = np.stack([points[truth == label].mean(axis=0) for label in range(3)])

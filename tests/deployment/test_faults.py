@@ -1,14 +1,10 @@
 """A site that is killed before its answer leaves, a collection that is interrupted, a site that never comes."""
 
-import json
 import signal
 import socket
-import subprocess
-import sys
-import time
 
 import pytest
-from support.trials import PORT, environment, following
+from support.trials import PORT, following, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.servers]
 
@@ -20,30 +16,18 @@ def trial(tmp_path):
         yield found
 
 
-def collecting(trial, patience):
-    words = [sys.executable, "-m", "scenarios.cli", "collect", "trial", "--patience", patience]
-    return subprocess.Popen(words, cwd=trial.folder, env=environment(), stderr=subprocess.PIPE, text=True)
-
-
-def until(done, seconds=150):
-    end = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.2)
-
-
 def test_nobody_pays_twice_whatever_is_killed(trial):
     for site in ("north", "south"):  # the west never comes
         trial.serve(site)
-    first = collecting(trial, "10m")
-    until(lambda: "answered" in trial.events("north") and "answered" in trial.events("south"))
+    first = trial.collecting("--patience", "10m")
+    wait_until(lambda: "answered" in trial.events("north") and "answered" in trial.events("south"))
     trial.stop("north", signal.SIGKILL)  # its answer is stored, and has not left
     first.kill()  # and leaves its SuperLink behind, with a run that goes on
     first.communicate(timeout=60)
     assert (trial.folder / "trial/superlink/process.json").exists()
     stored = {path.name: path.read_bytes() for path in (trial.folder / "north/state/answers").iterdir()}
     trial.serve("north")
-    second = collecting(trial, "80s")  # a connection that was killed holds its place for a minute
+    second = trial.collecting("--patience", "80s")  # a connection that was killed holds its place for a minute
     _, told = second.communicate(timeout=400)
     assert second.returncode == 0, told
     assert {path.name: path.read_bytes() for path in (trial.folder / "north/state/answers").iterdir()} == stored
@@ -51,8 +35,7 @@ def test_nobody_pays_twice_whatever_is_killed(trial):
         assert trial.events(site).count("charged") == 1
         assert trial.events(site).count("answered") == 1
     assert "answered again" in trial.events("north")
-    world = json.loads((trial.folder / "trial/releases/001/world.json").read_text())
-    assert world["answered"] == 2
+    assert trial.world()["answered"] == 2
     assert "west" in told
     assert not (trial.folder / "trial/superlink/process.json").exists()
     with socket.create_server(("127.0.0.1", int(trial.changes[PORT]))):

@@ -6,11 +6,10 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from support.trials import environment, following
+from support.trials import environment, following, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.servers]
 
@@ -31,12 +30,8 @@ def answers(trial):
 
 def begun(trial):
     """A collection, as far as all sites have an answer that has not left."""
-    words = [sys.executable, "-m", "scenarios.cli", "collect", "trial"]
-    process = subprocess.Popen(words, cwd=trial.folder, env=environment(), stderr=subprocess.PIPE, text=True)
-    end = time.monotonic() + 200
-    while not all("answered" in trial.events(site) for site in SITES):
-        assert time.monotonic() < end, "the sites have not answered in time"
-        time.sleep(0.1)
+    process = trial.collecting()
+    wait_until(lambda: all("answered" in trial.events(site) for site in SITES))
     return process
 
 
@@ -60,7 +55,7 @@ def goes_on(trial, stored):
     assert answers(trial) == stored
     for site in SITES:
         assert [trial.events(site).count(one) for one in ("charged", "begun", "answered")] == [1, 1, 1]
-    assert json.loads((trial.folder / "trial/releases/001/world.json").read_text())["answered"] == 3
+    assert trial.world()["answered"] == 3
     assert not (trial.folder / "trial/superlink/process.json").exists()
 
 

@@ -2,14 +2,11 @@
 
 import csv
 import os
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 from support.postgresql import postgresql
-from support.trials import ROOT, Trial, environment
+from support.trials import ROOT, Trial, wait_until
 
 from parties.site.accounts import Journal
 from scenarios.scores.prediction import choose
@@ -67,24 +64,17 @@ def test_a_site_answers_from_postgresql_and_pays_nothing_while_its_server_is_awa
     rows = len((trial.folder / "north/patients.csv").read_text().splitlines()) - 1
     assert f"{rows} rows, outcome malignant" in checked
     server.stop()
-    words = [sys.executable, "-m", "scenarios.cli", "collect", "trial", "--wait", "10m"]
-    collecting = subprocess.Popen(words, cwd=trial.folder, env=environment(), stderr=subprocess.PIPE, text=True)
+    collecting = trial.collecting("--wait", "10m")
     try:
-        until = time.monotonic() + 200
-        while "the data base says" not in trial.log("north"):
-            assert time.monotonic() < until
-            time.sleep(0.5)
+        wait_until(lambda: "the data base says" in trial.log("north"))
         assert "charged" not in journal(trial)
         server.start()
         _, told = collecting.communicate(timeout=400)
     finally:
         collecting.kill()
     assert collecting.returncode == 0, told
-    assert [event for event in journal(trial) if event in ("charged", "begun", "answered")] == [
-        "charged",
-        "begun",
-        "answered",
-    ]
+    told = [event for event in journal(trial) if event in ("charged", "begun", "answered")]
+    assert told == ["charged", "begun", "answered"]
     assert choose(trial.folder / "trial/releases/001/mean_operator-row.npz").used.guarantee["epsilon"] <= 3
     for path in trial.folder.rglob("*"):
         if path.is_file() and path.name != "site.toml":

@@ -5,10 +5,9 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
-from support.trials import environment, following
+from support.trials import environment, following, wait_until
 
 from parties.secure_aggregation.party import Record
 from parties.site.accounts import Journal
@@ -34,7 +33,7 @@ def trial(tmp_path, request):
 
 def checked(trial, queries=5):
     """What holds of a release."""
-    world = json.loads((trial.folder / "trial/releases/001/world.json").read_text())
+    world = trial.world()
     assert (world["answered"], world["failures"]) == (3, {})
     (model,) = (trial.folder / "trial/releases/001").glob("*.npz")
     assert choose(model).used.guarantee["epsilon"] <= 3
@@ -49,10 +48,7 @@ def checked(trial, queries=5):
 
 
 def wait_for(trial, member, event, times=1):
-    until = time.monotonic() + 200
-    while trial.events(member).count(event) < times:
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_until(lambda: trial.events(member).count(event) >= times)
 
 
 def lines(trial, site):
@@ -79,7 +75,7 @@ def test_what_classifiers_say_is_hidden_by_shares_of_one_noise(trial):
     """Each site trains one, and of its votes or its weights nobody sees but the sum with those of the others."""
     trial.do("federation collect trial")
     checked(trial)
-    [release] = json.loads((trial.folder / "trial/releases/001/world.json").read_text())["ledger"]["releases"]
+    [release] = trial.world()["ledger"]["releases"]
     assert release["guarantee"]["unit"] == "party"
     assert "letters between real parties" in json.dumps(release)
 
@@ -126,10 +122,7 @@ def test_a_second_server_that_is_killed_goes_on_and_sites_may_have_left(tmp_path
         try:
             for site in SITES:
                 wait_for(trial, site, "answered in a secure sum")
-            until = time.monotonic() + 200
-            while b"waiting for ombud" not in (trial.folder / "collected").read_bytes():
-                assert time.monotonic() < until
-                time.sleep(0.2)
+            wait_until(lambda: b"waiting for ombud" in (trial.folder / "collected").read_bytes())
             for site in SITES:
                 trial.stop(site)
             collecting.send_signal(signal.SIGINT)
@@ -143,7 +136,7 @@ def test_a_second_server_that_is_killed_goes_on_and_sites_may_have_left(tmp_path
         for site in SITES:
             assert [trial.events(site).count(event) for event in ("charged", "answered in a secure sum")] == [1, 1]
         assert trial.events("ombud").count("told the sum of masks") == 1
-        world = json.loads((trial.folder / "trial/releases/001/world.json").read_text())
+        world = trial.world()
         assert (world["answered"], world["failures"]) == (3, {})
         assert "two servers that do not collude, in letters" in json.dumps(world["ledger"])
         told = trial.do("federation collect trial --status")

@@ -1,7 +1,6 @@
 """Sites that stumble while they are asked: each says at its own side what to mend, costs no other, and pays once."""
 
 import ctypes
-import json
 import re
 import resource
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from flwr.app import ConfigRecord, Metadata, RecordDict
 from flwr.app.message.message import make_message
-from support.trials import environment, following
+from support.trials import environment, following, wait_until
 
 from federation.signed_messages.agreement import Agreement
 from federation.signed_messages.keys import load_key
@@ -46,18 +45,6 @@ def trial(tmp_path):
         yield found
 
 
-def until(done, seconds=200):
-    end = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.2)
-
-
-def collecting(trial, patience):
-    words = [sys.executable, "-m", "scenarios.cli", "collect", "trial", "--patience", patience]
-    return subprocess.Popen(words, cwd=trial.folder, env=environment(), stderr=subprocess.PIPE, text=True)
-
-
 def followed(trial, site, *words):
     """Serve a site; what it says, as it says it: a log that is a file may not be written to either."""
     process = subprocess.Popen(
@@ -73,17 +60,17 @@ def test_each_stumble_is_told_where_it_can_be_mended(trial):
     trial.serve("south")
     said = followed(trial, "north", "-m", "scenarios.cli", "party", "run", "north/site.toml")
     ahead = followed(trial, "west", "-c", AHEAD)
-    until(lambda: all("cannot be reached" in "".join(one) for one in (said, ahead, [trial.log("south")])))
+    wait_until(lambda: all("cannot be reached" in "".join(one) for one in (said, ahead, [trial.log("south")])))
     table = trial.folder / "south/patients.csv"
     right = table.read_text()
     table.write_text(right.replace("mean_radius", "radius", 1))
     north = trial.sites["north"].pid
     resource.prlimit(north, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))  # no file of it gets longer
-    process = collecting(trial, "100s")
+    process = trial.collecting("--patience", "100s")
     try:
-        until(lambda: "nothing is answered until it can be written (File too large)" in "".join(said))
-        until(lambda: "has no column 'mean_radius'" in trial.log("south"))
-        until(lambda: "or this machine's clock is more than 5 seconds ahead" in "".join(ahead))
+        wait_until(lambda: "nothing is answered until it can be written (File too large)" in "".join(said))
+        wait_until(lambda: "has no column 'mean_radius'" in trial.log("south"))
+        wait_until(lambda: "or this machine's clock is more than 5 seconds ahead" in "".join(ahead))
         assert not any("charged" in trial.events(site) for site in ("north", "south", "west"))
         checked = subprocess.run(
             [sys.executable, "-m", "scenarios.cli", "party", "check", "south/site.toml"],
@@ -100,8 +87,7 @@ def test_each_stumble_is_told_where_it_can_be_mended(trial):
     assert "(not connected: west)" in told
     for site in ("north", "south"):
         assert [trial.events(site).count(one) for one in ("charged", "begun", "answered")] == [1, 1, 1]
-    world = json.loads((trial.folder / "trial/releases/001/world.json").read_text())
-    assert world["answered"] == 2
+    assert trial.world()["answered"] == 2
 
 
 def bound_by_permissions():
@@ -142,8 +128,7 @@ def test_other_classes_at_a_site_and_a_ledger_that_may_only_be_read(tmp_path):
         assert f"nothing more can be written to {ledger} (Permission denied); let this user write there" in told
         assert not any("charged" in trial.events(site) for site in trial.sites)
         assert "wrote" in trial.do("federation collect trial")
-        world = json.loads((ledger / "releases/001/world.json").read_text())
-        assert world["answered"] == 3
+        assert trial.world()["answered"] == 3
         assert all(trial.events(site).count("charged") == 1 for site in trial.sites)
 
 
@@ -182,7 +167,7 @@ def test_a_hostile_site_sends_garbage_and_too_much_and_costs_nobody_anything(tri
 
     thread = threading.Thread(target=hostile, daemon=True)
     thread.start()
-    process = collecting(trial, "100s")
+    process = trial.collecting("--patience", "100s")
     try:
         _, told = process.communicate(timeout=400)
     finally:
@@ -196,5 +181,4 @@ def test_a_hostile_site_sends_garbage_and_too_much_and_costs_nobody_anything(tri
     assert log.count('"POST /v1/fleet/push-messages HTTP/1.1" 403') == len(sent)
     assert (trial.folder / "trial/exchanges/001/00000-00002.left").exists()
     assert (trial.folder / "trial/superlink/state.db").stat().st_size < 2**22
-    world = json.loads((trial.folder / "trial/releases/001/world.json").read_text())
-    assert (world["answered"], "west" in told) == (2, True)
+    assert (trial.world()["answered"], "west" in told) == (2, True)

@@ -42,7 +42,7 @@ def test_the_page_leads_to_a_release(trial, released):
     chosen = choose(model)
     assert chosen.models.classes == ("malignant", "benign")
     assert chosen.used.guarantee["epsilon"] <= 3
-    world = json.loads((trial.folder / "trial/releases/001/world.json").read_text())
+    world = trial.world()
     assert world["answered"] == 3
     assert not world["disclosure"]["simulation"]
     promised = world["ledger"]["releases"][0]["guarantee"]

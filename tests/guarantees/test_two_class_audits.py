@@ -118,7 +118,9 @@ def test_fewer_shares_than_were_agreed_on_are_refuted(name):
     assert not judged(shares(name, agreed // 2)).passed
 
 
-@pytest.mark.parametrize("name", SHARED_CELLS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "pure" else ()) for name in SHARED_CELLS]
+)
 def test_shares_of_an_exchange_for_more_parties_than_are_summed_are_refuted(name):
     pair, missing = (pair_of("error_marginals", SHARED_CELLS[name] | SECURE, PUBLIC, units) for units in (1, 2))
     assert (pair.worst.parties(pair.question, 1), missing.worst.parties(missing.question, 1)) == (3, 1)

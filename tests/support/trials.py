@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -82,6 +84,16 @@ class Trial:
         process.send_signal(how)
         return process.wait(40)
 
+    def collecting(self, *words: str) -> subprocess.Popen[str]:
+        """Begin to collect, in a process of its own."""
+        command = [sys.executable, "-m", "scenarios.cli", "collect", "trial", *words]
+        return subprocess.Popen(command, cwd=self.folder, env=environment(), stderr=subprocess.PIPE, text=True)
+
+    def world(self) -> dict[str, Any]:
+        """What is written about the first release."""
+        known: dict[str, Any] = json.loads((self.folder / "trial/releases/001/world.json").read_text())
+        return known
+
     def log(self, site: str) -> str:
         return (self.folder / site / "log").read_text()
 
@@ -94,6 +106,14 @@ class Trial:
         for site in [*self.sites]:
             with suppress(subprocess.TimeoutExpired):
                 self.stop(site)
+
+
+def wait_until(done: Callable[[], bool], seconds: float = 200) -> None:
+    """Wait for something that must happen in time."""
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.1)
 
 
 @contextmanager

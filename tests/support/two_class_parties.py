@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from support import worlds
 from support.synthetic import Table
@@ -50,31 +52,24 @@ class Parties:
     `doubled` one two rows of one person, an `empty` one no row, and a `missing` one a NaN.
     """
 
-    def __init__(
-        self,
-        broken: tuple[int, ...] = (),
-        strange: tuple[int, ...] = (),
-        huge: tuple[int, ...] = (),
-        doubled: tuple[int, ...] = (),
-        empty: tuple[int, ...] = (),
-        missing: tuple[int, ...] = (),
-    ) -> None:
-        self._broken, self._strange, self._huge, self._doubled = set(broken), set(strange), set(huge), set(doubled)
-        self._empty, self._missing = set(empty), set(missing)
+    def __init__(self, **odd: Sequence[int]) -> None:
+        assert odd.keys() <= {"broken", "strange", "huge", "doubled", "empty", "missing"}
+        self._odd = odd
 
     def holdings(self, party: int) -> Holdings:
         rows, labels = draw(party, ROWS + 7 * (party % 2))
-        persons = np.arange(len(labels)) // 2 if party in self._doubled else None
-        if party in self._broken:
+        kinds = {kind for kind, parties in self._odd.items() if party in parties}
+        persons = np.arange(len(labels)) // 2 if "doubled" in kinds else None
+        if "broken" in kinds:
             return Holdings(party, rows, labels.astype(str))
-        if party in self._strange:
+        if "strange" in kinds:
             labels = labels * 1e9
             labels[0] = np.nan
-        if party in self._empty:
+        if "empty" in kinds:
             rows, labels = rows[:0], labels[:0]
-        if party in self._missing:
+        if "missing" in kinds:
             rows[0, 0] = np.nan
-        if party in self._huge:
+        if "huge" in kinds:
             rows[0] = 1.7e308
         return Holdings(party, rows, labels, persons=persons)
 

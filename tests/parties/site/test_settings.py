@@ -68,6 +68,7 @@ def test_paths_are_those_of_the_folder_and_all_else_has_a_default(load, tmp_path
     assert 2 * found.means.seconds < 30  # a process and the one for blank rows end before their answer leaves
     with pytest.raises(InputError):
         SecondSettings.load(tmp_path / "site.toml")
+    assert load(changed('[limits]\nmemory = "2GiB"', "")).limits.memory == 3 * 2**30
     for size, exponent in (("3072MiB", 20), ("3145728KiB", 10), ("3 GiB", 30)):
         assert load(changed('"2GiB"', f'"{size}"')).limits.memory == 3 * 2**30 == int(size[:-3]) * 2**exponent
     assert load(changed('key = "key"', 'key = "/keys/one"\nroot = "ca.crt"')).connection.root == tmp_path / "ca.crt"
@@ -95,6 +96,7 @@ def test_accounts_are_those_of_the_file(load):
     [
         ("epsilon = 2", "epsilon = inf", "'allowance.label.epsilon' must be a finite number, got Infinity"),
         ("epsilon = 2", 'epsilon = "2"', "'allowance.label.epsilon' must be a number, got \"2\""),
+        ("[policy]", "[policy]\nmost-questions = 1.5", "'policy.most-questions' must be a whole number, got 1.5"),
         ("epsilon = 2", "epsilon = -1", "'allowance.label.epsilon' must be at least 0.0, got -1"),
         ("delta = 1e-5", "delta = 1", "'allowance.label.delta' must be less than 1.0, got 1"),
         (
@@ -115,26 +117,21 @@ def test_accounts_are_those_of_the_file(load):
         ('"2GiB"', '"2 gigs"', "'limits.memory' must be a number of bytes, or one with its unit such as \"3GiB\", got"),
         ('"2GiB"', "2000000000000000", "'limits.memory' must be at most 1125899906842624, got 2000000000000000"),
         ('"cardiology"', f'"{"x" * 201}"', "'data.table' must have at most 200 characters, got"),
-        ('"2GiB"', "1000", "'limits.memory' must be at least 1073741824, got 1000"),
         (
             "[limits]",
             "[limit]",
             "'limit' is not known; allowed there: name, plan, state, connection, data, policy, all",
         ),
-        ('[limits]\nmemory = "2GiB"', "", None),
         (
             '"drop"',
             '"dropp"',
             '\'data.missing\' must be "drop", "refuse", or a section [data.missing] with COLUMN = VALUE, got "dropp"',
         ),
-        ('state = "state"', "state = 3", "'state' "),
         ('name = "north"', "", "'name' is missing; it has no default"),
-        ('name = "north"', 'name = ""', "'name' must not be empty, got \"\""),
         ("from =", "form =", "'data.columns.sex.form' is not known; allowed there: from, map; did you mean 'from'?"),
         ('"AGE_Y"', "3", "'data.columns.age' must be the name of a column here, or {from = NAME, map = {VALUE-HERE"),
         ("a" * 64, "a" * 20, "'policy.aggregators.0' must be a fingerprint of 64 hexadecimal digits"),
         (f'["{"a" * 64}"]', "[]", "'policy.aggregators' must not be empty, got []"),
-        ('["soft_vote"]', '"soft_vote"', "'policy.protocols' must be a list, between [ and ], got \"soft_vote\""),
         ("[policy]", '[policy]\napprove = "never"', "'policy.approve' must be one of each, plan, auto, got \"never\""),
         (
             '["soft_vote"]',
@@ -142,9 +139,7 @@ def test_accounts_are_those_of_the_file(load):
             f"'policy.protocols' must be a list, between [ and ], got \"{'x' * 56}...",
         ),
         ("[policy]", "[policy]\npublic-features = 1", "'policy.public-features' must be true or false, got 1"),
-        ("[policy]", "[policy]\nmost-questions = 1.5", "'policy.most-questions' must be a whole number, got 1.5"),
         ('file = "p.csv"', "", "'data' must name a file, or a query and the url of its data base"),
-        ('file = "p.csv"', 'query = "select 1"', "'data' must name a file, or a query and the url of its data base"),
         ('key = "key"', 'key = "key"\nsuperlink = "here"', "'connection.superlink' must be HOST:PORT, got \"here\""),
         (
             "[connection]",
@@ -155,15 +150,10 @@ def test_accounts_are_those_of_the_file(load):
     ],
 )
 def test_each_mistake_has_a_sentence(load, tmp_path, old, new, said):
-    if said is None:
-        assert load(changed(old, new)).limits.memory == 3 * 2**30
-        return
     with pytest.raises(InputError) as refused:
         load(changed(old, new))
-    lines = str(refused.value).splitlines()
-    assert any(
-        line.startswith((f"{tmp_path / 'site.toml'}: {said}", f"{tmp_path / 'site.toml'} {said}")) for line in lines
-    )
+    path = tmp_path / "site.toml"
+    assert any(line.startswith((f"{path}: {said}", f"{path} {said}")) for line in str(refused.value).splitlines())
 
 
 @pytest.mark.parametrize("key", ["seed", "simulation", "draws", "first-party", "allow-code"])

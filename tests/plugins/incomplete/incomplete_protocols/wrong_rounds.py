@@ -76,43 +76,15 @@ class WrongRounds(NoisySteps):
         return self.session(world, self, draws)  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True)
-class HalfNoise(WrongRounds):
-    """Half of the noise."""
-
-    session: ClassVar[Any] = HalfNoiseSession
-
-
-@dataclass(frozen=True)
-class ExtraRound(WrongRounds):
-    """A round too many."""
-
-    session: ClassVar[Any] = ExtraRoundSession
+def _protocol(name: str, session: type[StepsSession]) -> type[WrongRounds]:
+    """Make a protocol whose rounds are those of a session."""
+    own = {"__doc__": session.__doc__, "__module__": __name__, "session": session}
+    return dataclass(frozen=True)(type(name, (WrongRounds,), own))
 
 
-@dataclass(frozen=True)
-class LouderRound(WrongRounds):
-    """A larger sensitivity in one round."""
-
-    session: ClassVar[Any] = LouderRoundSession
-
-
-@dataclass(frozen=True)
-class OtherDimension(WrongRounds):
-    """Another dimension in one round."""
-
-    session: ClassVar[Any] = OtherDimensionSession
-
-
-@dataclass(frozen=True)
-class ExactQuery(WrongRounds):
-    """Queries that show exact responses."""
-
-    session: ClassVar[Any] = ExactQuerySession
-
-
-@dataclass(frozen=True)
-class ExactModel(WrongRounds):
-    """A model that shows exact responses."""
-
-    session: ClassVar[Any] = ExactModelSession
+HalfNoise = _protocol("HalfNoise", HalfNoiseSession)
+ExtraRound = _protocol("ExtraRound", ExtraRoundSession)
+LouderRound = _protocol("LouderRound", LouderRoundSession)
+OtherDimension = _protocol("OtherDimension", OtherDimensionSession)
+ExactQuery = _protocol("ExactQuery", ExactQuerySession)
+ExactModel = _protocol("ExactModel", ExactModelSession)

@@ -269,18 +269,13 @@ class Asked:
 
     def _subject(self, asking: bool) -> Subject:
         from scenarios.advice.target import of_scenario
+        from scenarios.data.files import SUFFIXES
 
         if self.about is None:
             return self._of_numbers()
-        if self._is_file:
+        if Path(self.about).suffix.lower() in SUFFIXES:
             return self._of_file(Path(self.about), asking)
         return of_scenario(self.about, self._wish(), self.data_dir)
-
-    @property
-    def _is_file(self) -> bool:
-        from scenarios.data.files import SUFFIXES
-
-        return self.about is not None and Path(self.about).suffix.lower() in SUFFIXES
 
     @property
     def _together(self) -> bool:

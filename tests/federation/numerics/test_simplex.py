@@ -95,7 +95,7 @@ def test_least_squares_refuses_other_problems(quadratic, linear, what):
         least_squares(quadratic, linear)
 
 
-@pytest.mark.parametrize("classes", [2, 3, 4, 6])
+@pytest.mark.parametrize("classes", [2, 3, 4, pytest.param(6, marks=pytest.mark.slow)])
 def test_least_squares_is_the_best_of_all_faces(classes, rng):
     quadratic = definite(rng, 30, classes, 2 * classes)
     for scale in (0.1, 1.0, 10.0):

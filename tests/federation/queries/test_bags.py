@@ -260,7 +260,7 @@ def test_one_label_is_promised_what_was_asked_for(noise):
 
 
 @pytest.mark.parametrize("noise", PRIVATE)
-@pytest.mark.parametrize("most", [1, 2, 5])
+@pytest.mark.parametrize("most", [1, 2, pytest.param(5, marks=pytest.mark.slow)])
 def test_a_person_is_promised_as_much_by_more_noise_in_each_bag(noise, most):
     question = counts(noise, epsilon=2.0, delta=1e-3, most=most)
     promised, mechanism = question.promise(), question.mechanism()

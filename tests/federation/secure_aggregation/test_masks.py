@@ -82,7 +82,7 @@ def test_noise_stays_far_within_its_bound(kind: str, parties: int, contributors:
     assert bound < 200 * np.sqrt(shares.variance(mechanism, contributors) * parties / contributors) / mechanism.step
 
 
-def test_the_bound_of_laplace_shares_beside_their_exact_tail() -> None:
+def test_the_bounds_of_laplace_and_gaussian_shares_beside_their_exact_tails() -> None:
     # All shares of one whole noise: P[|X| > k] = 2 q^(k+1) / (1 + q), which is above 2^-100 until 100 ln 2 scales.
     mechanism = by_kind("discrete_laplace")
     bound = noise_bound(mechanism, 30, 30, 1)
@@ -91,9 +91,6 @@ def test_the_bound_of_laplace_shares_beside_their_exact_tail() -> None:
     # At half the inverse scale either part of a share has a generating function of 2^(1/m): 90 more are 2s 3 ln 2.
     more = noise_bound(mechanism, 30, 120, 1) - bound
     assert more == pytest.approx(2 * mechanism.grid_scale * 3 * np.log(2))
-
-
-def test_the_bound_of_gaussian_shares_beside_its_exact_tail() -> None:
     mechanism = by_kind("discrete_gaussian")
     exact = mechanism.grid_scale * norm.isf(2.0**-101)
     assert exact < noise_bound(mechanism, 30, 30, 1) < 1.1 * exact
@@ -177,12 +174,19 @@ def test_signatures_are_for_one_step_of_one_party() -> None:
         assert not masks.signed(*(known | changes).values())
 
 
-def test_masks_are_uniform_words() -> None:
-    words = masks.stream(ONE, 100_000)
-    assert words.dtype == np.uint64
-    assert (masks.stream(ONE, 10) == words[:10]).all()
-    high = np.bincount((words >> np.uint64(60)).astype(int), minlength=16)
-    assert ((high - 6250) ** 2 / 6250).sum() < 45
+@pytest.mark.parametrize("drawn", ["masks", "coefficients"])
+def test_masks_and_coefficients_are_uniform(drawn: str) -> None:
+    if drawn == "masks":
+        words = masks.stream(ONE, 100_000)
+        assert words.dtype == np.uint64
+        assert (masks.stream(ONE, 10) == words[:10]).all()
+        cells = (words >> np.uint64(60)).astype(int)
+    else:
+        words = masks._uniform(bytes(32), 100_000)
+        assert 0 <= words.min() <= words.max() < PRIME
+        cells = words // (PRIME // 16 + 1)
+    counts = np.bincount(cells, minlength=16)
+    assert ((counts - 6250) ** 2 / 6250).sum() < 45  # chi-square of 15 degrees: a chance below 1e-4
 
 
 @given(st.data())
@@ -200,7 +204,7 @@ def evaluated(coefficients: list[int], place: int) -> int:
     return sum(one * pow(place, power, PRIME) for power, one in enumerate(coefficients)) % PRIME
 
 
-@pytest.mark.parametrize("threshold", [1, 2, 37, 2049])
+@pytest.mark.parametrize("threshold", [1, 2, 37, pytest.param(2049, marks=pytest.mark.slow)])
 def test_shares_are_values_of_polynomials_as_python_computes_them(threshold: int, monkeypatch) -> None:
     drawn = {}
 
@@ -235,14 +239,6 @@ def test_fewer_shares_fit_every_secret() -> None:
     last = np.arange(0, PRIME, 10**6)
     first = (weights[:2] * parts[:2] % PRIME).sum()
     assert len(np.unique((first + weights[2] * last % PRIME) % PRIME)) == len(last)
-
-
-def test_coefficients_are_uniform_and_below_the_prime() -> None:
-    drawn = masks._uniform(bytes(32), 100_000)
-    assert drawn.min() >= 0
-    assert drawn.max() < PRIME
-    counts = np.bincount(drawn // (PRIME // 16 + 1), minlength=16)
-    assert ((counts - 6250) ** 2 / 6250).sum() < 45  # chi-square of 15 degrees: a chance below 1e-4
 
 
 def test_the_prime_itself_is_no_coefficient_and_what_is_refused_is_drawn_again(monkeypatch) -> None:

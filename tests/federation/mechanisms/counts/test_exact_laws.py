@@ -119,13 +119,9 @@ def test_huge_sigmas_have_the_continuous_limit(sigma: float, epsilon: float) -> 
     assert discrete_gaussian_delta(epsilon, sigma) == pytest.approx(float(expected), rel=1e-9)
 
 
-@pytest.mark.parametrize("u", [0.0, 0.3, 0.5, 1.0])
-def test_corrections_are_by_bernoulli_polynomials(u: float) -> None:
-    for order, polynomial in enumerate(exact_laws._BERNOULLI, 2):
+def test_corrections_are_by_bernoulli_polynomials_and_what_makes_it_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    for u, (order, polynomial) in itertools.product((0.0, 0.3, 0.5, 1.0), enumerate(exact_laws._BERNOULLI, 2)):
         assert polynomial(u) * math.factorial(order) == pytest.approx(float(mpmath.bernpoly(order, u)), abs=1e-14)
-
-
-def test_the_correction_is_what_makes_it_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     epsilon, sigma = 0.4, 5.5
     direct = discrete_gaussian_delta(epsilon, sigma)
     continuous = float(exact_laws.gaussian.delta(epsilon, math.sqrt(2) / sigma))
@@ -172,11 +168,26 @@ def test_a_release_has_the_law_that_is_accounted_for(scale: Fraction) -> None:
     check_expected_l1(mechanism, released - counts)
 
 
-@pytest.mark.parametrize(("classes", "sigma"), [(2, 0.1), (2, 0.4), (3, 1.0), (4, 2.9), (3, 7.99), (3, 8.0), (2, 40.0)])
-def test_the_expected_l1_equals_a_plain_convolution(classes: int, sigma: float) -> None:
-    expected = convolved_l1(*gaussian_law(sigma, math.ceil(9 * sigma)), classes)
-    mechanism = CountGaussian(classes, 1.0, 0.1, Fraction(sigma))
-    assert mechanism.expected_l1() == pytest.approx(expected, rel=1e-6)
+@pytest.mark.parametrize(
+    ("mechanism", "classes", "scale", "error"),
+    [
+        *(
+            (CountGaussian, *case, 1e-6)
+            for case in ((2, 0.1), (2, 0.4), (3, 1.0), (4, 2.9), (3, 7.99), (3, 8.0), (2, 40.0))
+        ),
+        *((IndependentLaplace, *case, 1e-9) for case in ((2, 0.4), (3, 2.5), (4, 6.0))),
+    ],
+)
+def test_the_expected_l1_equals_a_plain_convolution(mechanism, classes: int, scale: float, error: float) -> None:
+    masses = law(scale) if mechanism is IndependentLaplace else gaussian_law(scale, math.ceil(9 * scale))
+    found = mechanism(classes, 1.0, 0.1, Fraction(scale)).expected_l1()
+    assert found == pytest.approx(convolved_l1(*masses, classes), rel=error)
+
+
+def test_wide_noise_is_summed_at_a_smaller_scale() -> None:
+    wide, wider = (IndependentLaplace(2, 1.0, 0.1, Fraction(scale)).expected_l1() for scale in (2**11, 2**20))
+    assert wider == pytest.approx(2**9 * wide, rel=1e-6)
+    assert wide == pytest.approx(1.5 * 2**11, rel=1e-6)  # E|x - y| of two exponentials with random signs
 
 
 def test_the_escape_bound_is_one_and_wide_noise_has_the_continuous_variance() -> None:
@@ -284,16 +295,6 @@ def test_a_count_escapes_where_the_noise_of_some_class_reaches_far(classes: int,
     k, mass = law(2.5)
     union = classes * mass[np.abs(k) >= reach].sum()
     assert IndependentLaplace(classes, 1.0, 0.1, Fraction(5, 2)).escape(count) == pytest.approx(union, rel=1e-9)
-
-
-@pytest.mark.parametrize(("classes", "scale"), [(2, 0.4), (3, 2.5), (4, 6.0)])
-def test_the_expected_l1_equals_a_plain_convolution_independent_laplace(classes: int, scale: float) -> None:
-    expected = convolved_l1(*law(scale), classes)
-    assert IndependentLaplace(classes, 1.0, 0.1, Fraction(scale)).expected_l1() == pytest.approx(expected, rel=1e-9)
-    # Wide noise is summed at a smaller scale; E|x - y| of two exponentials with random signs.
-    wide, wider = (IndependentLaplace(2, 1.0, 0.1, Fraction(scale)).expected_l1() for scale in (2**11, 2**20))
-    assert wider == pytest.approx(2**9 * wide, rel=1e-6)
-    assert wide == pytest.approx(1.5 * 2**11, rel=1e-6)
 
 
 SHAPES = [(2, 3.0), (2, 0.7), (3, 2.0), (3, 0.4), (4, 1.25), (5, 0.6)]

@@ -294,6 +294,8 @@ def test_many_digits_decide_as_double_precision(monkeypatch: pytest.MonkeyPatch,
     quick = shares.sample(NoiseBits(3, "digits"), scale, contributors, 150)
     monkeypatch.setattr(shares, "_RELATIVE_ERROR", 2.0)
     assert np.array_equal(shares.sample(NoiseBits(3, "digits"), scale, contributors, 150), quick)
+    # Coins are counted beyond one word.
+    assert shares._coins_until_heads(WordsThenBits([0, 1, 8, 0, 4]), 3).tolist() == [64 + 64 + 2, 0, 3]
 
 
 def leading_words(share: mpmath.mpf) -> tuple[int, int]:
@@ -325,7 +327,3 @@ def test_an_unlikely_value_is_settled_by_more_bits_too(beyond: int) -> None:
     value, one, none = np.array([60]), np.array([1]), np.array([0])
     bits = WordsThenBits([prefix, following + beyond])
     assert buckets._under(value, one, none, np.array([weight]), bits).tolist() == [beyond < 0]
-
-
-def test_coins_are_counted_beyond_one_word() -> None:
-    assert shares._coins_until_heads(WordsThenBits([0, 1, 8, 0, 4]), 3).tolist() == [64 + 64 + 2, 0, 3]

@@ -59,14 +59,11 @@ from federation.queries.row_sums import MomentNoise
 from federation.queries.votes import Training, VotesQuestion
 
 
-def test_the_noise_of_a_release_is_keyed_by_its_name_and_that_of_a_query_by_its_number_too():
+@given(st.integers(1, 50))
+def test_the_noise_of_a_release_is_keyed_by_its_name_and_that_of_a_query_by_its_number_too(queries):
     assert ReleaseId("a world|counts").key == "a world|counts"
     assert ReleaseId("a", 1, 0).key == "a"
     assert [ReleaseId("a", 3, query).key for query in range(3)] == ["a|query 0", "a|query 1", "a|query 2"]
-
-
-@given(st.integers(1, 50))
-def test_no_two_queries_of_a_release_share_noise(queries):
     assert len({ReleaseId("a", queries, query).key for query in range(queries)}) == queries
 
 
@@ -312,10 +309,7 @@ def test_a_question_may_assume_what_agrees_and_one_contradiction_is_enough(name)
     NOTHING.require(Declared(**{name: contradicting[0]}))
     Declared(**{name: own}).require(NOTHING)
     Declared(**others).require(Declared(**others, **{name: contradicting[0]}))
-
-
-def test_zero_is_something_that_is_said():
-    """No number is taken for silence: rows_per_person 0 says that every row is another person's."""
+    # No number is taken for silence: rows_per_person 0 says that every row is another person's.
     with pytest.raises(InputError, match=r"rows_per_person.*2.*0"):
         Declared(rows_per_person=0).require(Declared(rows_per_person=2))
 
@@ -391,7 +385,8 @@ def test_questions_of_enormous_sizes_are_refused_at_once(question):
         question.require_bounded(CODE)
 
 
-def test_a_site_may_allow_less_or_more_than_the_code_and_simulations_more():
+@pytest.mark.parametrize("wrong", [0, -1, 1e3, True, "9", None, 2**31 + 1, 10**60, float("nan")])
+def test_a_site_may_allow_less_or_more_than_the_code_and_limits_are_whole_numbers(wrong):
     assert Limits() == CODE
     assert 1 < CODE.numbers < SIMULATED.numbers < MOST_CONFIGURED
     question = Asked(((CODE.numbers + 1,),))
@@ -399,10 +394,6 @@ def test_a_site_may_allow_less_or_more_than_the_code_and_simulations_more():
         question.require_bounded(CODE)
     question.require_bounded(SIMULATED)
     question.require_bounded(Limits(MOST_CONFIGURED))
-
-
-@pytest.mark.parametrize("wrong", [0, -1, 1e3, True, "9", None, 2**31 + 1, 10**60, float("nan")])
-def test_limits_are_whole_numbers(wrong):
     with pytest.raises(InputError, match=r"1.*2147483648"):
         Limits(wrong)
 

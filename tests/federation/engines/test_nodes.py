@@ -229,7 +229,7 @@ def test_an_answer_passes_as_it_is_and_what_ends_the_process_is_no_failure_of_an
         handle(failing(KeyboardInterrupt()), message, CONTEXT)
 
 
-class Slow(QueueGrid):
+class Slow(Echo):
     """Answers one node a pull; nodes beyond `last` never answer."""
 
     last = 10
@@ -238,9 +238,6 @@ class Slow(QueueGrid):
         for node in [node for node in self._queue if node <= self.last][:1]:
             messages = self._queue.pop(node)
             self._accept(Message(RecordDict(), reply_to=message) for message in messages)
-
-    def close(self):
-        """Nothing to release."""
 
 
 def opened(heard=None):
@@ -325,29 +322,24 @@ def test_nodes_without_a_number_of_their_own_cannot_be_used(configurations, erro
 
 
 @pytest.mark.usefixtures("flower_process")
-def test_more_nodes_than_there_are_cannot_be_asked_for():
+def test_more_nodes_than_there_are_cannot_be_asked_for_and_absent_ones_are_named(monkeypatch):
+    monkeypatch.setattr(stock, "_PATIENCE", 0.3)
     with pytest.raises(InputError, match=r"engine\.parties_per_node.*1.*200.*4"):
         StockGrid(ScatteredGrid(partitions(4))).cohort(200, 1, 4096)
+    with pytest.raises(QuorumError, match=r"2.*3.*0\.3"):
+        StockGrid(ScatteredGrid(partitions(2))).assign(nodes(3))
 
 
 @pytest.mark.usefixtures("flower_process")
 def test_a_node_that_answers_the_roll_call_with_something_else_ends_the_run(monkeypatch):
     grid = ScatteredGrid(partitions(1))
-    answer = grid.send_and_receive
 
     def garbled(messages, timeout=None):
-        return [Message(RecordDict(), reply_to=message) for message in messages] if messages else answer([])
+        return [Message(RecordDict(), reply_to=message) for message in messages]
 
     monkeypatch.setattr(grid, "send_and_receive", garbled)
     with pytest.raises(InputError):
         StockGrid(grid).assign(nodes(1))
-
-
-@pytest.mark.usefixtures("flower_process")
-def test_absent_nodes_are_named_with_their_number(monkeypatch):
-    monkeypatch.setattr(stock, "_PATIENCE", 0.3)
-    with pytest.raises(QuorumError, match=r"2.*3.*0\.3"):
-        StockGrid(ScatteredGrid(partitions(2))).assign(nodes(3))
 
 
 @pytest.mark.usefixtures("flower_process")

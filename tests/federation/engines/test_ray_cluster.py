@@ -145,19 +145,14 @@ def test_the_end_of_a_cluster_is_noticed_within_a_second(on_cluster, monkeypatch
     assert not head.lost
 
 
-def test_nothing_at_the_address_is_refused_at_once():
+@pytest.mark.parametrize("address", [None, "nowhere", "host:port", "127.0.0.1:99999"])
+def test_a_malformed_address_or_one_at_which_there_is_nothing_is_refused_at_once(address):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+        address = address or f"127.0.0.1:{free.getsockname()[1]}"
     with pytest.raises(InputError, match=rf"engine\.ray\.address.*{address}"):
         open_grid("ray", address=address)
     assert not ray.is_initialized()
-
-
-@pytest.mark.parametrize("address", ["nowhere", "host:port", "127.0.0.1:99999"])
-def test_a_malformed_address_is_refused(address):
-    with pytest.raises(InputError, match=r"engine\.ray\.address"):
-        open_grid("ray", address=address)
 
 
 @pytest.mark.parametrize("address", [None, "auto"])
@@ -200,44 +195,26 @@ def test_a_cluster_that_ended_after_the_last_answer_is_noticed_by_the_next_world
     assert not ray.is_initialized()
 
 
-@pytest.fixture
-def loud(tmp_path, monkeypatch):
-    """A logger with a terminal, a file and a listener, and what they have heard."""
+@pytest.mark.parametrize(
+    ("level", "shown"), [((logging.ERROR,), ["shown", "severe", "again"]), ((), ["again"])], ids=["errors", "nothing"]
+)
+def test_files_hear_what_terminals_do_not(tmp_path, monkeypatch, level, shown):
     logger, terminal, listener = logging.getLogger("loud"), io.StringIO(), io.StringIO()
     monkeypatch.setattr(sys, "__stderr__", terminal)  # pytest puts `stderr` back
     logger.propagate = False
-    handlers = (
-        logging.StreamHandler(terminal),
-        logging.FileHandler(tmp_path / "log"),
-        logging.StreamHandler(listener),
-    )
+    handlers = [logging.StreamHandler(terminal), logging.FileHandler(tmp_path / "log"), logging.StreamHandler(listener)]
     for handler in handlers:
         handler.setLevel(logging.WARNING)
         logger.addHandler(handler)
-    yield (
-        logger,
-        lambda: (terminal.getvalue().split(), (tmp_path / "log").read_text().split(), listener.getvalue().split()),
-    )
-    for handler in handlers:
-        logger.removeHandler(handler)
-        handler.close()
-
-
-def test_files_hear_what_terminals_do_not(loud):
-    logger, heard = loud
-    restore = hush("loud", logging.ERROR)
+    restore = hush("loud", *level)
     logger.warning("hidden")
     logger.error("shown")
+    logger.critical("severe")
     restore()
     logger.warning("again")
     logger.info("never")
-    all_of_it = ["hidden", "shown", "again"]
-    assert heard() == (["shown", "again"], all_of_it, all_of_it)
-
-
-def test_by_default_nothing_is_shown(loud):
-    logger, heard = loud
-    hush("loud")()
-    hush("loud")
-    logger.critical("hidden")
-    assert heard() == ([], ["hidden"], ["hidden"])
+    for handler in handlers:
+        logger.removeHandler(handler)
+        handler.close()
+    heard = terminal.getvalue().split(), (tmp_path / "log").read_text().split(), listener.getvalue().split()
+    assert heard == (shown, *[["hidden", "shown", "severe", "again"]] * 2)

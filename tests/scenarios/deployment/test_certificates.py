@@ -32,6 +32,16 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.fixture
+def other(tmp_path):
+    """A folder of another authority, with a certificate of its own."""
+    made = tmp_path / "other"
+    made.mkdir()
+    make_authority(made, "trial")
+    make_server(made, "trial", [])
+    return made
+
+
 def shaken(folder, root, host):
     """What a client that trusts `root` says of a server with the certificate of `folder`, over real TLS."""
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -61,17 +71,15 @@ def shaken(folder, root, host):
 @pytest.mark.parametrize("host", ["link.example.org", "192.0.2.7", "localhost", "127.0.0.1"])
 def test_whoever_knows_the_authority_trusts_the_superlink_under_its_names(folder, host):
     assert shaken(folder, folder / AUTHORITY, host) == "trusted"
+    require_valid(folder, host)
 
 
-def test_nobody_trusts_it_under_another_name_or_by_another_authority(folder, tmp_path):
+def test_nobody_trusts_it_under_another_name_or_by_another_authority(folder, other):
     assert "mismatch" in shaken(folder, folder / AUTHORITY, "other.example.org")
-    other = tmp_path / "other"
-    other.mkdir()
-    make_authority(other, "trial")
     assert "CERTIFICATE_VERIFY_FAILED" in shaken(folder, other / AUTHORITY, "localhost")
 
 
-def test_the_authority_signs_certificates_and_the_certificate_serves(folder):
+def test_the_authority_signs_certificates_the_certificate_serves_and_keys_are_for_their_owner_alone(folder):
     read = x509.load_pem_x509_certificate
     authority, server = read((folder / AUTHORITY).read_bytes()), read((folder / SERVER).read_bytes())
     constraints = authority.extensions.get_extension_for_class(x509.BasicConstraints)
@@ -81,49 +89,39 @@ def test_the_authority_signs_certificates_and_the_certificate_serves(folder):
     assert not server.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     assert not server.extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign
     assert (server.not_valid_after_utc - server.not_valid_before_utc).days == 399
-
-
-def test_keys_are_for_their_owner_alone(folder):
     assert [(folder / name).stat().st_mode & 0o777 for name in (AUTHORITY_KEY, SERVER_KEY)] == [0o600, 0o600]
 
 
-def test_a_new_certificate_replaces_the_old_one_under_the_same_authority(folder):
+def test_a_new_certificate_replaces_the_old_one_under_the_same_authority_which_none_replaces(folder):
     before = (folder / SERVER).read_bytes()
     make_server(folder, "trial", ["new.example.org"])
     assert (folder / SERVER).read_bytes() != before
     assert shaken(folder, folder / AUTHORITY, "new.example.org") == "trusted"
+    with pytest.raises(InputError):  # a host that no certificate can name
+        make_server(folder, "trial", ["zürich.example"])
+    with pytest.raises(FileExistsError):
+        make_authority(folder, "trial")
 
 
-def test_what_sites_would_accept_is_accepted(folder):
-    for host in ("link.example.org", "192.0.2.7", "127.0.0.1"):
-        require_valid(folder, host)
+@pytest.mark.parametrize(
+    ("host", "later", "named"),
+    [
+        ("localhost", LATER, r"server\.crt.*--hosts"),  # it has expired
+        ("localhost", 10 * LATER, r"ca\.crt"),
+        ("localhost", -LATER, r"ca\.crt"),  # a matter of clocks
+        ("other.org", LATER - LATER, r"other\.org.*--hosts.*other\.org"),
+    ],
+    ids=["expired", "its authority has expired", "of the future", "of another host"],
+)
+def test_an_expired_one_and_one_for_another_host_are_refused_with_what_to_type(folder, host, later, named):
+    with pytest.raises(InputError, match=named):
+        require_valid(folder, host, datetime.datetime.now(datetime.UTC) + later)
 
 
-def test_an_expired_one_is_refused_with_what_to_type(folder):
-    with pytest.raises(InputError, match=r"server\.crt.*--hosts"):
-        require_valid(folder, "localhost", datetime.datetime.now(datetime.UTC) + LATER)
-    with pytest.raises(InputError, match=r"ca\.crt"):
-        require_valid(folder, "localhost", datetime.datetime.now(datetime.UTC) + 10 * LATER)
-
-
-def test_one_of_the_future_is_a_matter_of_clocks(folder):
-    with pytest.raises(InputError, match=r"ca\.crt"):
-        require_valid(folder, "localhost", datetime.datetime.now(datetime.UTC) - LATER)
-
-
-def test_one_of_another_authority_is_refused(folder, tmp_path):
-    other = tmp_path / "other"
-    other.mkdir()
-    make_authority(other, "trial")
-    make_server(other, "trial", [])
+def test_one_of_another_authority_is_refused(folder, other):
     (other / SERVER).replace(folder / SERVER)
     with pytest.raises(InputError, match=r"server\.crt.*ca\.crt"):
         require_valid(folder, "localhost")
-
-
-def test_one_for_another_host_is_refused_with_what_to_type(folder):
-    with pytest.raises(InputError, match=r"other\.org.*--hosts.*other\.org"):
-        require_valid(folder, "other.org")
 
 
 @pytest.mark.parametrize("content", [None, b"", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
@@ -133,16 +131,6 @@ def test_what_is_no_certificate_is_refused(folder, content):
         (folder / SERVER).write_bytes(content)
     with pytest.raises(InputError, match=r"server\.crt"):
         require_valid(folder, "localhost")
-
-
-def test_a_host_that_no_certificate_can_name_is_refused(folder):
-    with pytest.raises(InputError):
-        make_server(folder, "trial", ["zürich.example"])
-
-
-def test_no_authority_is_replaced(folder):
-    with pytest.raises(FileExistsError):
-        make_authority(folder, "trial")
 
 
 @pytest.fixture

@@ -63,16 +63,12 @@ def run(link, fresh=False):
     return collect(link.post.folder, PATIENCE, fresh, told.append), told
 
 
-def test_it_ends_with_a_release(link):
+def test_it_ends_with_a_release_which_is_not_asked_for_again(link):
     outcome, _ = run(link)
     assert (outcome["status"], outcome["exchange"], outcome["exit_code"]) == ("released", "001", 0)
     assert all(path.exists() for path in written(link.post.folder, outcome))
     assert link.runs == [{"dir": str(link.post.folder.path), "exchange": "001", "patience": 60.0, "wait": 60.0}]
     assert json.loads(link.post.folder.nodes.read_text())["west"] == FIRST_NODE + 2
-
-
-def test_what_was_released_is_not_asked_for_again(link):
-    run(link)
     outcome, _ = run(link)
     assert outcome["status"] == "released already"
     assert len(link.runs) == 1
@@ -115,67 +111,48 @@ def test_a_ledger_that_has_forgotten_an_exchange_pays_for_no_other(link, left):
     assert link.post.folder.exchanges == ["001"]
 
 
-def test_no_new_exchange_begins_while_one_is_open(link):
+def test_no_new_exchange_begins_while_one_is_open_and_progress_is_read_from_what_lies_there(link):
     link.post.conduct.update(south="silent", west="silent")
     run(link)
     with pytest.raises(InputError, match="001"):
         run(link, fresh=True)
-
-
-def test_a_run_that_says_nothing_is_a_fault(link):
-    link.dies = True
-    outcome, _ = run(link)
-    assert outcome["exit_code"] == 1
-    assert "did not say how" in outcome["why"]
-    assert link.stopped == [1]
-
-
-def test_what_a_run_says_that_was_stopped_before_is_no_word_of_this_one(link, monkeypatch):
-    link.dies = True
-    outcome = link.post.folder.exchange("001") / "outcome.json"
-    start = Link.start
-
-    def late(config):
-        outcome.write_text('{"status": "released", "run": 99, "exit_code": 0}')
-        return start(link, config)
-
-    monkeypatch.setattr(link, "start", late)
-    assert "did not say how" in run(link)[0]["why"]
-    assert link.stopped == [1]
-
-
-def test_after_closing_nobody_is_asked(link, monkeypatch):
-    monkeypatch.setattr(time, "time", lambda: link.post.agreement.closing + 1.0)
-    with pytest.raises(InputError):
-        run(link)
-    assert link.runs == []
-    assert link.post.folder.exchanges == []
-
-
-def test_two_do_not_collect_at_once(link):
-    with (
-        alone(link.post.folder.path / "collect.lock", "not free"),
-        pytest.raises(InputError),
-    ):
-        run(link)
-
-
-def test_a_machine_that_would_ask_something_else_asks_nobody(link, monkeypatch):
-    monkeypatch.setattr(collecting, "begun", lambda *_: ((),))
-    with pytest.raises(InputError):
-        run(link)
-    assert link.runs == []
-    assert link.post.folder.exchanges == []
-
-
-def test_progress_is_read_from_what_lies_there(link):
-    link.post.conduct.update(west="silent", south="silent")
-    run(link)
     found = progress(link.post.folder, "001")
     assert found == Progress(3, 1, 1, (), ("south", "west"))
     assert re.search(r"1.*3.*1.*1.*out.*south", str(found))
     link.post.folder.exchange("001").joinpath("00000-00001.left").unlink()  # as when it is asked again
     assert progress(link.post.folder, "001") == Progress(3, 1, 1, ("south",), ("west",))
+
+
+def test_a_run_that_says_nothing_is_a_fault_also_where_one_that_was_stopped_before_says_something(link, monkeypatch):
+    link.dies = True
+    outcome, _ = run(link)
+    assert outcome["exit_code"] == 1
+    assert "did not say how" in outcome["why"]
+    assert link.stopped == [1]
+    start = link.start
+
+    def late(config):
+        (link.post.folder.exchange("001") / "outcome.json").write_text(
+            '{"status": "released", "run": 99, "exit_code": 0}'
+        )
+        return start(config)
+
+    monkeypatch.setattr(link, "start", late)
+    assert "did not say how" in run(link)[0]["why"]
+    assert link.stopped[-1] == 2
+
+
+def test_after_closing_while_another_collects_or_where_something_else_would_be_asked_nobody_is(link, monkeypatch):
+    with alone(link.post.folder.path / "collect.lock", "not free"), pytest.raises(InputError):
+        run(link)
+    closed = link.post.agreement.closing + 1.0
+    for module, name, other in ((time, "time", lambda: closed), (collecting, "begun", lambda *_: ((),))):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, other)
+            with pytest.raises(InputError):
+                run(link)
+    assert link.runs == []
+    assert link.post.folder.exchanges == []
 
 
 def test_the_first_question_that_somebody_is_waited_for_is_told(link):
@@ -189,37 +166,35 @@ def test_the_first_question_that_somebody_is_waited_for_is_told(link):
     assert progress(link.post.folder, "001") == Progress(3, 1, 2, ("south", "west"), ())
 
 
-def test_progress_in_words():
-    assert str(Progress(3, 2, 0, (), ())) == "no question has been asked of the 3 sites"
-    many = Progress(9, 2, 1, tuple("abcdefg"), ("x",))
-    assert re.search(r"1.*9.*1.*2.*2.*out.*x", str(many))
-    assert str(Progress(3, 2, 2, (), ())) == "3 of 3 sites answered question 2 of 2"
-
-
 @pytest.mark.parametrize(
-    ("waiting", "left_out", "said"),
+    ("found", "said"),
     [
+        (Progress(3, 2, 0, (), ()), "no question has been asked of the 3 sites"),
+        (Progress(3, 2, 2, (), ()), "3 of 3 sites answered question 2 of 2"),
         (
-            ("ombud",),
-            (),
+            Progress(5, 2, 2, ("ombud",), (), "x", "ombud"),
             "the second server 'ombud' has not told the masks of the secure sum over 'x'; waiting for ombud",
         ),
-        ((), ("ombud",), "the second server 'ombud' has not told the masks of the secure sum over 'x'"),
-        ((), (), "the second server 'ombud' has told the masks of the secure sum over 'x'"),
+        (
+            Progress(5, 2, 2, (), ("ombud",), "x", "ombud"),
+            "the second server 'ombud' has not told the masks of the secure sum over 'x'",
+        ),
+        (
+            Progress(5, 2, 2, (), (), "x", "ombud"),
+            "the second server 'ombud' has told the masks of the secure sum over 'x'",
+        ),
     ],
 )
-def test_a_second_server_is_named(waiting, left_out, said):
-    assert str(Progress(5, 2, 2, waiting, left_out, "x", "ombud")) == said
+def test_progress_in_words(found, said):
+    assert str(found) == said
 
 
-def test_who_is_waited_for_and_not_connected_is_named(link):
-    folder = Folder(link.post.folder.path)
+def test_who_is_waited_for_and_not_connected_is_named_and_nothing_spent_is_no_line(link):
+    many = Progress(9, 2, 1, tuple("abcdefg"), ("x",))
+    assert re.search(r"1.*9.*1.*2.*2.*out.*x", str(many))
     found = Progress(3, 1, 1, ("north", "south", "west"), ())
-    told = collecting._described(found, link, folder)
+    told = collecting._described(found, link, Folder(link.post.folder.path))
     assert told.endswith("waiting for north, south, west (not connected: south, west)")
-
-
-def test_nothing_spent_is_no_line():
     assert spent_lines([]) == []
 
 

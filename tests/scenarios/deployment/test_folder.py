@@ -42,44 +42,42 @@ def test_it_has_all_that_is_needed_and_only_its_owner_may_look(tmp_path):
     assert folder.invitation.aggregator == public_text(folder.signing_key.public_key())
     require_valid(folder.path, "link.org")
     TrialPlan.load(folder.path / "world-plan.json")
-
-
-def test_its_scenario_is_the_one_that_was_given_with_the_public_rows_beside_it(tmp_path):
-    folder = make(tmp_path)
+    # Its scenario is the one that was given, with the public rows beside it, and its page has commands filled in.
     again = resolve(str(folder.path / "scenario.yaml"))
     assert again.data.auxiliary == str(folder.path / "public.csv")
     assert again.model_copy(update={"data": None}) == resolve(scenario()).model_copy(update={"data": None})
-
-
-def test_its_page_has_commands_filled_in(tmp_path):
-    text = (make(tmp_path).path / "README.txt").read_text()
+    text = (folder.path / "README.txt").read_text()
     for part in ("--name north", f"federation collect {tmp_path}/D", "port 9 of link.org", "federation party approve"):
         assert part in text
     assert max(map(len, text.splitlines())) <= 200
 
 
-def test_nothing_is_left_of_one_that_could_not_be_made(tmp_path):
+def test_nothing_is_left_of_one_that_could_not_be_made_and_a_folder_with_something_in_it_is_left_alone(tmp_path):
     with pytest.raises(InputError):
         make(tmp_path, options={"noise": "off"})
     assert not (tmp_path / "D").exists()
-    make(tmp_path)
-
-
-def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
     (tmp_path / "D").mkdir()
-    (tmp_path / "D" / "mine").write_text("kept")
+    make(tmp_path)
+    (tmp_path / "E").mkdir()
+    (tmp_path / "E" / "mine").write_text("kept")
     with pytest.raises(InputError):
-        make(tmp_path)
-    assert [path.name for path in (tmp_path / "D").iterdir()] == ["mine"]
+        make(tmp_path, "E")
+    assert [path.name for path in (tmp_path / "E").iterdir()] == ["mine"]
 
 
-def test_keys_seal_the_plan_and_nothing_but_them_is_added(sealed):
+def test_keys_seal_the_plan_and_nothing_but_them_is_added_and_no_others(sealed, tmp_path):
     folder, keys = sealed
     assert folder.sealed
     assert folder.agreement.sealed
     plain, invited = folder.agreement.model_dump(), folder.invitation.model_dump()
     assert {name for name in plain if plain[name] != invited[name]} == {"sites"}
     assert folder.seal(keys).digest == Agreement.load(folder.path / "plan.json").digest  # again, and nothing changes
+    before = (folder.path / "plan.json").read_bytes()
+    for site in folder.agreement.sites:
+        (tmp_path / f"{site.name}.pub").write_text(public_text(new_site_key().public_key()))
+    with pytest.raises(InputError):
+        folder.seal(tmp_path)
+    assert (folder.path / "plan.json").read_bytes() == before
 
 
 @pytest.mark.parametrize("name", ["plan.json", "invitation.json"])
@@ -93,16 +91,6 @@ def test_a_plan_that_was_changed_since_it_was_sealed_is_refused(sealed, name):
             sealed[0].agreement  # noqa: B018 - what is asked for
     finally:
         path.write_bytes(before)
-
-
-def test_a_sealed_plan_is_not_sealed_with_other_keys(sealed, tmp_path):
-    folder, _ = sealed
-    before = (folder.path / "plan.json").read_bytes()
-    for site in folder.agreement.sites:
-        (tmp_path / f"{site.name}.pub").write_text(public_text(new_site_key().public_key()))
-    with pytest.raises(InputError):
-        folder.seal(tmp_path)
-    assert (folder.path / "plan.json").read_bytes() == before
 
 
 def test_keys_that_lack_are_equal_or_are_none_are_told(tmp_path):
@@ -149,15 +137,13 @@ def test_a_disk_that_takes_no_more_is_named(tmp_path, monkeypatch):
     assert sorted(folder.path.iterdir()) == before
 
 
+def two_servers(tmp_path):
+    known = {"kind": "mean_operator", "options": {"trust": "secure"}, "parties": {"quorum": 1}}
+    return deployed(tmp_path, second="ombud", servers="two", **known)
+
+
 def test_a_second_server_is_sealed_with_the_key_that_sites_are_told(tmp_path):
-    made, keys = deployed(
-        tmp_path,
-        second="ombud",
-        kind="mean_operator",
-        options={"trust": "secure"},
-        servers="two",
-        parties={"quorum": 1},
-    )
+    made, keys = two_servers(tmp_path)
     sealed = made.agreement.second
     assert (sealed.name, sealed.masks) == ("ombud", raw_public(masks_key(keys["ombud"])).hex())
     readme = (made.path / "README.txt").read_text()
@@ -178,16 +164,14 @@ def test_a_second_server_is_sealed_with_the_key_that_sites_are_told(tmp_path):
 
 
 def test_a_plan_with_secure_sums_has_the_second_key_of_each_site(tmp_path):
-    made, keys = deployed(
-        tmp_path, kind="mean_operator", options={"protect": "row", "trust": "secure"}, parties={"quorum": 1}
-    )
+    options = {"protect": "row", "trust": "secure"}
+    made, keys = deployed(tmp_path, kind="mean_operator", options=options, parties={"quorum": 1})
     held = [raw_public(sums_key(key)) for key in keys.values()]
     assert list(roster_of(made.agreement).keys) == held
     assert "let the sites compare it with each other" in (made.path / "README.txt").read_text()
-    first = (tmp_path / "keys" / "south.pub").read_text().partition("\n")[0]
-    (tmp_path / "keys" / "south.pub").write_text(first)
-    with pytest.raises(InputError, match="south"):
-        made.seal(tmp_path / "keys")
-    (tmp_path / "keys" / "south.pub").write_text(f"{first}\n{first}")
-    with pytest.raises(InputError, match=r"south\.pub.*2.*Ed25519"):
-        made.seal(tmp_path / "keys")
+    path = tmp_path / "keys" / "south.pub"
+    first = path.read_text().partition("\n")[0]
+    for keys, named in ((first, "south"), (f"{first}\n{first}", r"south\.pub.*2.*Ed25519")):
+        path.write_text(keys)
+        with pytest.raises(InputError, match=named):
+            made.seal(tmp_path / "keys")

@@ -1,7 +1,4 @@
-"""A scenario becomes questions that sites can agree to, or one sentence for each thing that must be changed.
-
-Which columns of a file of public rows are features, and that it is the file that sites have agreed to.
-"""
+"""A scenario becomes a plan that sites can agree to, over a file of public rows, or sentences say what must change."""
 
 import hashlib
 import json
@@ -24,9 +21,12 @@ SIZES = {"weighted_lba": {"size": 30}, "noisy_weighted_llp": {"size": 30}}
 LABELS = {"label_sums": REAL, "private_labels": REAL, "weighted_lba": REAL, "noisy_weighted_llp": REAL}
 
 
-def plan(folder, rows=(60, 67), bags=None, second=None, **changed):
-    known = Arrangements("link:1", "root", "key", ("north", "south", "west"), CLOSING, rows, bags, second)
-    return deployment(resolve(scenario(**changed)), known, write_public(folder / "public.csv"))
+SECURE = {"kind": "mean_operator", "options": {"trust": "secure"}}
+
+
+def plan(folder, rows=(60, 67), bags=None, second=None, sites=("north", "south", "west"), overrides=(), **changed):
+    known = Arrangements("link:1", "root", "key", sites, CLOSING, rows, bags, second)
+    return deployment(resolve(scenario(**changed), overrides), known, write_public(folder / "public.csv"))
 
 
 @pytest.mark.parametrize("kind", protocol_names())
@@ -84,31 +84,29 @@ def test_the_plan_is_for_real_parties(tmp_path):
     assert found.releases.budget == {"epsilon": 3.0, "delta": 1e-4}
     assert [variant.kind for variant in found.variants] == ["soft_vote"]  # and no baseline
     assert plan(tmp_path, rows=(60, 60)).plan.public.rows == 180
+    assert plan(tmp_path, rows=None, parties={"rows": 40}).agreement.rows == (40, 40)  # those of the scenario
 
 
 @pytest.mark.parametrize(
-    ("kind", "options", "public"),
+    ("kind", "options", "public", "promised"),
     [
-        ("soft_vote", {}, False),
-        ("class_ratio", {}, True),
-        ("mean_operator", {"protect": "label"}, True),
-        ("mean_operator", {"protect": "row"}, False),
-        ("error_marginals", {"protect": "row"}, False),
-        ("private_labels", {}, True),
+        ("soft_vote", {}, False, ("party", True)),
+        ("parameter_average", {}, False, ("party", True)),
+        ("class_ratio", {}, True, ("label", False)),
+        ("mean_operator", {}, True, ("label", False)),
+        ("mean_operator", {"protect": "label"}, True, ("label", False)),
+        ("mean_operator", {"protect": "row"}, False, ("row", False)),
+        ("error_marginals", {"protect": "row"}, False, ("row", False)),
+        ("private_labels", {}, True, ("label", False)),
     ],
 )
-def test_whether_features_are_taken_as_public_is_in_the_agreement(tmp_path, kind, options, public):
+def test_the_agreement_says_who_makes_the_noise_and_whether_features_are_taken_as_public(
+    tmp_path, kind, options, public, promised
+):
     found = plan(tmp_path, kind=kind, options=options, data=LABELS.get(kind, {})).agreement
     assert found.public_features is public
-
-
-@pytest.mark.parametrize(
-    ("kind", "unit", "trusted"),
-    [("soft_vote", "party", True), ("parameter_average", "party", True), ("mean_operator", "label", False)],
-)
-def test_promises_say_who_makes_the_noise(tmp_path, kind, unit, trusted):
-    [promise] = plan(tmp_path, kind=kind).agreement.promises
-    assert (str(promise.unit), promise.trusted, promise.epsilon) == (unit, trusted, 1.0)
+    [promise] = found.promises
+    assert (str(promise.unit), promise.trusted, promise.epsilon) == (*promised, 1.0)
 
 
 def test_a_protocol_of_rounds_is_agreed_on_for_all_of_them(tmp_path):
@@ -123,10 +121,6 @@ def test_columns_that_say_whose_a_row_is_are_no_features(tmp_path):
     assert (found.person, found.rows_per_person, found.bags.column, found.bags.most) == ("p", 1, "q", 4)
 
 
-def test_rows_of_a_site_are_those_of_the_scenario_where_nothing_else_is_said(tmp_path):
-    assert plan(tmp_path, rows=None, parties={"rows": 40}).agreement.rows == (40, 40)
-
-
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
@@ -137,28 +131,23 @@ def test_rows_of_a_site_are_those_of_the_scenario_where_nothing_else_is_said(tmp
         ({"kind": "label_sums", "data": {"classes": None, "source": "diabetes"}}, r"data\.range"),
         ({"kind": "class_ratio", "parties": {"bags": 2, "rows": 60}}, r"parties\.bags.*2"),
         ({"kind": "class_ratio", "parties": {"bags": {"by": "q"}}}, r"parties\.bags.*--bags"),
-        (
-            {"kind": "class_ratio", "parties": {"bags": {"by": "q"}, "common_bags": True}},
-            r"parties\.common_bags",
-        ),
+        ({"kind": "class_ratio", "parties": {"bags": {"by": "q"}, "common_bags": True}}, r"parties\.common_bags"),
         ({"parties": {"count": [3, 5]}}, r"parties\.count"),
         ({"options": {"noise": ["pure", "gaussian"]}}, r"protocols\.noise"),
         ({"privacy": {"epsilon": [1, 2]}}, r"privacy\.epsilon.*epsilon"),
-        (
-            {"kind": "mean_operator", "options": {"trust": "secure"}, "servers": "two"},
-            r"servers.*two.*--second.*NAME",
-        ),
-        (
-            {"kind": "mean_operator", "options": {"trust": "secure"}, "second": "ombud"},
-            r"servers.*one.*--second.*servers.*two",
-        ),
-        (
-            {"kind": "mean_operator", "options": {"trust": "secure"}, "servers": "two", "second": "South"},
-            r"--second.*South",
-        ),
+        ({**SECURE, "servers": "two"}, r"servers.*two.*--second.*NAME"),
+        ({**SECURE, "second": "ombud"}, r"servers.*one.*--second.*servers.*two"),
+        ({**SECURE, "servers": "two", "second": "South"}, r"--second.*South"),
+        ({**SECURE, "parties": {"quorum": 1.0}, "sites": ("north", "south")}, r"trust.*secure.*a.*3.*2"),
+        ({**SECURE, "parties": {"quorum": 0.3}}, r"parties\.quorum.*parties\.colluding"),
         ({"rows": None}, r"parties\.rows.*--rows"),
         ({"options": {"noise": "off"}}, None),
         ({"kind": "class_ratio", "options": {"noise": "dirichlet_floor", "floor": 20}}, None),
+        ({"data": {"time": "q"}, "overrides": ["trials.periods=4"]}, r"data\.time.*periods"),
+        (
+            {"overrides": ["protocols=[{kind: soft_vote}, {kind: mean_operator}]"], "sites": ("north",)},
+            r"2.*soft_vote.*mean_operator",
+        ),
     ],
 )
 def test_what_cannot_be_asked_of_real_sites_is_told_with_what_to_change(tmp_path, changed, told):
@@ -177,13 +166,6 @@ def test_sites_and_ledger_are_told_who_adds_up(tmp_path, servers, second):
     assert any("parties.quorum" in one for one in found.remarks) is (servers != "two")  # who is late ends no sum
 
 
-def test_periods_are_no_deployment(tmp_path):
-    known = Arrangements("link:1", "root", "key", ("north", "south", "west"), CLOSING, (60, 67), None)
-    streamed = resolve(scenario(data={"time": "q"}), ["trials.periods=4"])
-    with pytest.raises(InputError, match=r"data\.time.*periods"):
-        deployment(streamed, known, write_public(tmp_path / "public.csv"))
-
-
 def test_all_that_must_be_changed_is_told_at_once(tmp_path):
     with pytest.raises(InputError) as told:
         plan(tmp_path, rows=None, data={"auxiliary": 100, "classes": None}, privacy={"epsilon": [1, 2]})
@@ -195,42 +177,22 @@ def test_all_that_must_be_changed_is_told_at_once(tmp_path):
     ]
 
 
-def test_two_protocols_are_one_too_many(tmp_path):
-    known = Arrangements("link:1", "root", "key", ("north",), CLOSING, (60, 67), None)
-    two = scenario() | {"protocols": [{"kind": "soft_vote"}, {"kind": "mean_operator"}]}
-    with pytest.raises(InputError, match=r"2.*soft_vote.*mean_operator"):
-        deployment(resolve(two), known, write_public(tmp_path / "public.csv"))
+def secure(folder, quorum=1.0, kind="mean_operator", data=()):
+    """What a scenario with secure sums of rows is between three sites."""
+    options = {"protect": "row", "trust": "secure"}
+    return plan(folder, kind=kind, options=options, parties={"quorum": quorum}, data=data)
 
 
-def secure(folder, sites=("north", "south", "west"), quorum=1.0, kind="mean_operator", data=(), **parties):
-    """What a scenario with secure sums is between these sites."""
-    folder.mkdir(exist_ok=True)
-    known = Arrangements("link:1", "root", "key", sites, CLOSING, (60, 67), None)
-    parties = {"quorum": quorum, "count": max(3, len(sites)), **parties}
-    settings = {"kind": kind, "options": {"protect": "row", "trust": "secure"}, "parties": parties, "data": data}
-    return deployment(resolve(scenario(**settings)), known, write_public(folder / "public.csv"))
-
-
-def test_sums_of_shares_are_asked_for_as_such(tmp_path):
+def test_sums_of_shares_are_asked_for_as_such_and_a_quorum_that_they_cannot_use_is_told(tmp_path):
     found = secure(tmp_path)
     assert [asked.masked for asked in found.agreement.asked] == [True]
     assert found.agreement.secure
     assert [(one.unit, one.trusted) for one in found.agreement.promises] == [("row", False)]
     assert not any("parties.quorum" in remark for remark in found.remarks)
-    assert secure(tmp_path / "real", kind="label_sums", data=REAL).agreement.secure
-
-
-def test_sites_that_can_have_no_secure_sum_are_told_so(tmp_path):
-    with pytest.raises(InputError, match=r"trust.*secure.*a.*3.*2"):
-        secure(tmp_path, sites=("north", "south"))
-    with pytest.raises(InputError, match=r"parties\.quorum.*parties\.colluding"):
-        secure(tmp_path, quorum=0.3)
-
-
-def test_a_quorum_that_a_secure_sum_cannot_use_is_told(tmp_path):
-    found = secure(tmp_path, quorum=0.6)
-    assert any("by parties.quorum 1 of 3 sites may stay away" in one for one in found.remarks)
-    assert any("ends when more than 0 do; raise parties.quorum to 1: the noise" in one for one in found.remarks)
+    assert secure(tmp_path, kind="label_sums", data=REAL).agreement.secure
+    told = secure(tmp_path, quorum=0.6).remarks
+    assert any("by parties.quorum 1 of 3 sites may stay away" in one for one in told)
+    assert any("ends when more than 0 do; raise parties.quorum to 1: the noise" in one for one in told)
 
 
 def test_words_of_a_column_are_hashed_by_the_sites_themselves(tmp_path):
@@ -266,23 +228,17 @@ def npz(tmp_path):
 def test_features_are_all_columns_but_the_named_ones_and_texts_are_told_from_numbers(csv):
     found = feature_columns(csv, ["ill", "day", "who"])
     assert [(one.name, one.text) for one in found] == [("age", False), ("city", True)]
+    with pytest.raises(InputError):
+        feature_columns(csv, ["age", "city", "ill", "day"])
 
 
 def test_columns_of_arrays_have_the_names_that_the_file_gives_them(npz):
     assert [one.name for one in feature_columns(npz, ["weight"])] == ["age"]
     rows = public_rows(npz.name, sha256(npz), ["age", "weight"], [], False, str(npz.parent))
     np.testing.assert_array_equal(rows.rows, np.arange(6.0).reshape(3, 2))
-
-
-def test_columns_without_names_are_refused(tmp_path):
-    np.savez(tmp_path / "public.npz", X=np.zeros((3, 2)))
+    np.savez(npz, X=np.zeros((3, 2)))
     with pytest.raises(InputError, match="feature_names"):
-        feature_columns(tmp_path / "public.npz", [])
-
-
-def test_a_file_without_a_feature_is_refused(csv):
-    with pytest.raises(InputError):
-        feature_columns(csv, ["age", "city", "ill", "day"])
+        feature_columns(npz, [])
 
 
 def test_the_rows_are_those_of_the_file_without_its_labels(csv):
@@ -291,10 +247,7 @@ def test_the_rows_are_those_of_the_file_without_its_labels(csv):
     assert np.isnan(rows.rows[1, 0])
     assert rows.rows[0, 1] == rows.rows[2, 1] != rows.rows[1, 1]
     assert (rows.columns, rows.text_columns) == (("age", "city"), (1,))
-
-
-def test_missing_cells_are_refused_where_nothing_fills_them_in(csv):
-    with pytest.raises(InputError, match="age"):
+    with pytest.raises(InputError, match="age"):  # where nothing fills in missing cells
         public_rows(csv.name, sha256(csv), ["age"], [], False, str(csv.parent))
 
 

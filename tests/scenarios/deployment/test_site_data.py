@@ -1,7 +1,4 @@
-"""Rows of data bases: of SQLite everywhere, of PostgreSQL where a server is installed.
-
-Rows of files and of data bases under the names of a plan.
-"""
+"""Rows of files, of SQLite, and of PostgreSQL where a server is installed, under the names of a plan."""
 
 import datetime
 import re
@@ -101,15 +98,12 @@ def test_no_part_of_a_password_is_told_or_looked_for(url):
     assert not any(part in str(refused.value) for part in ("qq", "zz", "kk"))
 
 
-def test_what_a_data_base_says_is_told_without_the_password():
+def test_what_a_data_base_says_is_told_without_the_password_and_a_driver_that_is_not_there_is_named():
+    with pytest.raises(InputError, match="asyncpg"):
+        require_reached("postgresql+asyncpg://ada:geheim@127.0.0.1:1/x")
     pytest.importorskip("psycopg", exc_type=ImportError)
     with pytest.raises(InputError, match=r"\*\*\*"):
         require_reached("postgresql+psycopg://ada:geheim@127.0.0.1:1/geheim?geheim=3")
-
-
-def test_a_driver_that_is_not_there_is_named():
-    with pytest.raises(InputError, match="asyncpg"):
-        require_reached("postgresql+asyncpg://ada:geheim@127.0.0.1:1/x")
 
 
 @pytest.fixture(scope="module")
@@ -153,14 +147,11 @@ def test_every_type_of_postgresql_is_numbers_or_texts_or_refused_where_it_is_use
         selected(server.url(), "select seen from patients")
 
 
-def test_a_view_is_read_by_whoever_may_read_nothing_else(server):
+def test_a_view_is_read_by_whoever_may_read_nothing_else_and_a_percent_sign_is_one(server):
     known = server.url("reader", "p%40ss%3Aw%2Frd%3F")
     assert selected(known, "SELECT\t*\nfrom adults;").numbers("age").tolist() == [30.5]
     with pytest.raises(InputError):
         selected(known, "select age from patients")
-
-
-def test_a_percent_sign_is_one(server):
     assert selected(server.url(), "select id from patients where icd like 'C50%'").numbers("id").tolist() == [1]
     assert selected(server.url(), "(select 7 % 4 as rest)").numbers("rest").tolist() == [3]
 
@@ -213,22 +204,18 @@ def test_files_of_every_kind_give_the_same_columns(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arrays", "said"),
+    ("name", "arrays", "said"),
     [
-        ({"Y": np.ones((2, 1))}, "'X'"),
-        ({"X": np.ones(3)}, "'X'"),
-        ({"X": np.ones((2, 2)), "feature_names": ["a", "a"]}, None),
-        ({"X": np.ones((2, 1)), "feature_names": ["y"], "y": np.ones(2)}, None),
+        ("x.npz", {"Y": np.ones((2, 1))}, "'X'"),
+        ("x.npz", {"X": np.ones(3)}, "'X'"),
+        ("x.npz", {"X": np.ones((2, 2)), "feature_names": ["a", "a"]}, None),
+        ("x.npz", {"X": np.ones((2, 1)), "feature_names": ["y"], "y": np.ones(2)}, None),
+        ("x.xlsx", {}, "CSV"),
+        ("x.csv", {}, None),
     ],
 )
-def test_an_archive_of_another_form_is_refused(tmp_path, arrays, said):
+def test_archives_of_another_form_and_other_files_are_refused(tmp_path, name, arrays, said):
     np.savez(tmp_path / "x.npz", **arrays)
-    with pytest.raises(InputError, match=said):
-        source(Table(table="t", file=tmp_path / "x.npz"))
-
-
-@pytest.mark.parametrize(("name", "said"), [("x.xlsx", "CSV"), ("x.csv", None)])
-def test_other_files_are_refused(tmp_path, name, said):
     with pytest.raises(InputError, match=said):
         source(Table(table="t", file=tmp_path / name))
 

@@ -27,30 +27,25 @@ def drafted(tmp_path, data="rows.csv", **changed):
     return Settings.load(path), path.read_text()
 
 
-def test_it_allows_what_the_invitation_asks_and_nothing_more(tmp_path):
-    found, _ = drafted(tmp_path)
+@pytest.mark.parametrize("needed", [True, False])
+def test_it_allows_what_the_invitation_asks_and_leaves_public_features_to_the_site(tmp_path, needed):
+    found, text = drafted(tmp_path, public_features=needed)
+    assert ("this plan needs true: it protects labels alone" in text) is needed
     assert found.policy.aggregators == (fingerprint(SIGNING.public_key()),)
     assert (found.policy.protocols, found.policy.public_features) == (("class_ratio",), False)
-    assert found.allowances.proved == (Account(Unit.LABEL, Adjacency.REPLACE, 1.0, 0.0),)
-    assert (found.allowances.trusted, found.allowances.trusted_answers) == (
-        Account(Unit.PARTY, Adjacency.REPLACE, 1.0, 0.0),
-        1,
-    )
+    label, party = (Account(unit, Adjacency.REPLACE, 1.0, 0.0) for unit in (Unit.LABEL, Unit.PARTY))
+    assert found.allowances.proved == (label,)
+    assert (found.allowances.trusted, found.allowances.trusted_answers) == (party, 1)
     assert (found.data.file, found.data.table) == (tmp_path / "rows.csv", "rows")
 
 
-@pytest.mark.parametrize("needed", [True, False])
-def test_it_says_where_a_plan_needs_public_features_and_leaves_that_to_the_site(tmp_path, needed):
-    found, text = drafted(tmp_path, public_features=needed)
-    assert ("this plan needs true: it protects labels alone" in text) is needed
-    assert not found.policy.public_features
+COUNTED = {"kind": "counts", "times": 1, "same": {}, "length": 1, "reply": 1, "masked": True}
 
 
 @pytest.mark.parametrize("servers", ["one", "one_semi_honest", "two"])
 def test_nobody_is_believed_unless_somebody_at_the_site_says_so(tmp_path, servers):
-    counted = {"kind": "counts", "times": 1, "same": {}, "length": 1, "reply": 1, "masked": True}
     second = {"second": {"name": "ombud"}} if servers == "two" else {}
-    found, text = drafted(tmp_path, asked=[counted], servers=servers, **second)
+    found, text = drafted(tmp_path, asked=[COUNTED], servers=servers, **second)
     assert (found.policy.servers, found.policy.second_servers) == (("one",), ())
     assert ("as 'ombud' reads it out by telephone" in text) is (servers == "two")
     assert (f'this plan needs "{servers}"' in text) is (servers != "one")
@@ -74,13 +69,8 @@ def test_a_second_server_begins_with_what_it_needs_and_no_table(tmp_path):
 def test_it_names_every_column_of_the_plan(tmp_path, label):
     changed = {"bags": {"column": "ward", "most": 3}, "person": "who", "rows_per_person": 1, "label": label}
     _, text = drafted(tmp_path, **changed)
-    for name in (
-        "p: numbers",
-        "q: numbers",
-        "ward: in which bag",
-        "who: whose row",
-        f"{label['name']}: what is learned",
-    ):
+    in_words = ("p: numbers", "q: numbers", "ward: in which bag", "who: whose row", f"{label['name']}: what is learned")
+    for name in in_words:
         assert f"#   {name}" in text
 
 
@@ -102,8 +92,7 @@ def test_names_that_toml_would_misread_are_quoted(tmp_path):
 
 
 def test_a_plan_with_secure_sums_asks_how_many_sites_may_collude(tmp_path):
-    asked = {"kind": "counts", "times": 1, "same": {}, "length": 1, "reply": 1, "masked": True}
-    found, text = drafted(tmp_path, asked=[asked])
+    found, text = drafted(tmp_path, asked=[COUNTED])
     assert found.policy.colluding == 0.1
     assert "\ncolluding = 0.1 " in text
     assert "colluding" not in drafted(tmp_path)[1]

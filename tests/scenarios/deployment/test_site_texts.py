@@ -1,9 +1,4 @@
-"""What a plan means for a site, in words of people.
-
-What a second server is told of a plan, and what keeps it from serving one.
-
-What secure sums rest on is said to whoever decides, and nothing is said that the servers do not keep.
-"""
+"""A plan is told to a site and to a second server in words, with what keeps each of them from serving it."""
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -31,12 +26,7 @@ def looked(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
-    [
-        ("votes", Protection.AGGREGATOR),
-        ("rows", Protection.PUBLIC),
-        ("counts", Protection.PARTY),
-    ],
+    ("kind", "said"), [("votes", Protection.AGGREGATOR), ("rows", Protection.PUBLIC), ("counts", Protection.PARTY)]
 )
 def test_each_question_is_told_with_what_protects_its_answer(looked, kind, said):
     found = looked(PUBLIC, questions=[QUESTIONS[kind]])

@@ -26,12 +26,8 @@ def test_house_values_at_epsilon_1(tmp_path):
     at = {name: value for (name, epsilon), value in found.items() if epsilon == 1}
     assert found["pooled", INFINITE] == pytest.approx(0.444, abs=0.02)
     assert at["label_sums-gaussian"] <= 0.455
-    ranked = ["gaussian", "whitened-gaussian"]
-    values = [
-        *(at[f"label_sums-{name}"] for name in ranked),
-        at["private_labels-laplace"],
-        at["private_labels-gaussian"],
-    ]
+    sums = [at[f"label_sums-{name}"] for name in ("gaussian", "whitened-gaussian")]
+    values = [*sums, at["private_labels-laplace"], at["private_labels-gaussian"]]
     assert values == sorted(values)
     assert at["weighted_lba"] > at["noisy_weighted_llp"] > at["private_labels-laplace"]
 
@@ -42,10 +38,7 @@ def test_secret_sums_cost_what_their_number_says_and_not_the_size_of_bags(tmp_pa
     scenario = {
         "data": {"source": "protein", "auxiliary": 1000, "test": 0.2},
         "parties": {"count": 1},
-        "protocols": [
-            {"kind": "weighted_lba", "size": size, "bags": 200, "noise": "off"},
-            {"kind": "pooled"},
-        ],
+        "protocols": [{"kind": "weighted_lba", "size": size, "bags": 200, "noise": "off"}, {"kind": "pooled"}],
         "privacy": {"epsilon": 1},
         "trials": {"splits": 20, "noise": 1},
     }

@@ -30,25 +30,18 @@ def read(text: str) -> nodes.document:
     return core.publish_doctree("\n".join(marked_up(text.splitlines())), settings_overrides={"report_level": 1})
 
 
-def test_it_is_read_without_complaint_and_signs_are_themselves() -> None:
+def test_it_is_read_without_complaint_signs_are_themselves_and_terms_and_numbers_become_lists() -> None:
     found = read(TEXT)
     assert not list(found.findall(nodes.system_message))
     assert re.search(r"NoiseBitss.*first_", found[0].astext())
     assert [code.astext() for code in found.findall(nodes.literal)] == ["NoiseBits", "first_"]
-
-
-def test_terms_and_numbers_become_lists() -> None:
-    found = read(TEXT)
     [terms] = found.findall(nodes.bullet_list)
     assert [item.astext() for item in terms] == ["size: k, rows of a bag.", "bags, rows: numbers."]
     [numbers] = found.findall(nodes.enumerated_list)
     assert len(numbers) == 2
 
 
-def test_examples_stay_as_they_are() -> None:
+def test_examples_and_sections_that_napoleon_reads_keep_their_form() -> None:
     assert "    >>> 2 | 3" in marked_up(TEXT.splitlines())
-
-
-def test_sections_that_napoleon_reads_keep_their_form() -> None:
     lines = ["Raises:", "    InputError: for |x| > 1.", "", "Then text."]
     assert marked_up(lines) == ["Raises:", "    InputError: for \\|x\\| > 1.", "", "Then text."]

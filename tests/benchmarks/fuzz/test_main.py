@@ -42,13 +42,10 @@ def test_without_a_finding_it_ends_well(command, tmp_path, capsys):
     assert re.search(r"1.*0.*findings.*tracebacks.*0.*0.*0", capsys.readouterr().out)
 
 
-def test_of_one_place_a_few_findings_are_kept(tmp_path):
+def test_of_one_place_a_few_findings_are_kept_and_a_file_that_was_not_kept_is_refused(tmp_path):
     findings = fuzz.Findings(tmp_path, Endings, 1)
     for number in range(100):
         findings.keep(number, Input("a", b""), Outcome(TRACEBACK, "here", "text"))
     assert len(list(tmp_path.glob("*.bin"))) == 20
-
-
-def test_a_file_that_was_not_kept_is_refused(tmp_path):
     with pytest.raises(SystemExit, match="no file of a finding"):
         fuzz.kept(tmp_path / "scenario.yaml")

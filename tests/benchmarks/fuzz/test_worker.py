@@ -6,10 +6,7 @@ from benchmarks.fuzz.worker import MEMORY, REFUSED, TAKEN, TRACEBACK, made, trie
 from federation.contract.errors import InputError
 
 
-@pytest.mark.parametrize(
-    ("content", "kind"),
-    [(b"taken", TAKEN), (b"refused", REFUSED), (b"raised", TRACEBACK)],
-)
+@pytest.mark.parametrize(("content", "kind"), [(b"taken", TAKEN), (b"refused", REFUSED), (b"raised", TRACEBACK)])
 def test_what_came_of_an_input_is_told_by_what_it_raised(tmp_path, content, kind):
     outcome = tried(Endings(tmp_path), Input("by+name", content))
     assert outcome.kind == kind

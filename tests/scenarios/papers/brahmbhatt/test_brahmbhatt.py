@@ -1,13 +1,7 @@
-"""All cells that are printed are declared.
-
-First lines of the tables: every series is measured in every split.
-
-A cell of Table 1: Adam falls behind least squares on the same sums.
-
-Tables 2 to 6: a network learns from bags as published and as by default.
-"""
+"""All printed cells are declared, every series is measured in every split, and networks learn from bags."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -58,17 +52,23 @@ def test_every_declared_series_is_measured_and_a_quick_run_has_one_split(monkeyp
 
 
 def test_without_data_there_is_nothing(tmp_path):
-    assert list(measured.instances(True, tmp_path)) == []
+    for measure in (measured.instances, table_1, partial(table, number=2)):
+        assert list(measure(True, tmp_path)) == []
+
+
+def linear():
+    """Rows of three features and a constant, and labels with noise of variance 1."""
+    random = generator(1, "a world with large labels")
+    rows = np.column_stack([random.normal(size=(2000, 3)), np.ones(2000)])
+    return rows, rows @ [5.0, -5.0, 2.0, 26.0] + random.normal(size=2000)
 
 
 def test_adam_stops_far_from_what_the_same_sums_tell():
-    random = generator(1, "a world with large labels")
-    rows = np.column_stack([random.normal(size=(2000, 3)), np.ones(2000)])
-    labels = np.clip(rows @ [5.0, -5.0, 2.0, 26.0] + random.normal(size=2000), 0, 52)
+    rows, labels = linear()
+    labels = np.clip(labels, 0, 52)
     found = list(cell(CENSUS, [World(rows, labels, rows, labels, (0.0, 52.0))] * 2, 60, 8))
-    assert [(one.role, one.split) for one in found] == [
-        ("published", 0), ("default", 0), ("published", 1), ("default", 1)
-    ]  # fmt: skip
+    ends = [(role, split) for split in (0, 1) for role in ("published", "default")]
+    assert [(one.role, one.split) for one in found] == ends
     assert {(one.setting, one.series, one.x) for one in found} == {(CENSUS, "m = 60", "8")}
     published, default = found[0].value, found[1].value
     assert default < 2 * expected_error(1.0, 4, 60)
@@ -76,16 +76,10 @@ def test_adam_stops_far_from_what_the_same_sums_tell():
 
 
 def test_every_label_gives_least_squares():
-    random = generator(1, "a world with large labels")
-    rows = np.column_stack([random.normal(size=(2000, 3)), np.ones(2000)])
-    labels = rows @ [5.0, -5.0, 2.0, 26.0] + random.normal(size=2000)
+    rows, labels = linear()
     [found] = labelled(CENSUS, World(rows, labels, rows, labels, (0.0, 52.0)), 4)
     assert (found.series, found.role, found.split) == (LINEAR, "published", 4)
     assert found.value == pytest.approx(np.linalg.lstsq(rows, labels)[1][0] / 2000)
-
-
-def test_without_data_there_is_nothing_linear(tmp_path):
-    assert list(table_1(True, tmp_path)) == []
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +104,3 @@ def test_from_every_label_both_learn_the_curve_once_for_all_tables(curved):
         assert {one.series for one in found if one.role == role} == {network_of(number) for number in RHO}
         [error] = values
         assert error < curved.labels.var() / 5
-
-
-def test_without_data_there_is_nothing_networks(tmp_path):
-    assert list(table(True, tmp_path, 2)) == []

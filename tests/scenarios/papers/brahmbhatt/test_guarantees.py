@@ -1,7 +1,4 @@
-"""Bounds, exact values and simulated releases agree where they must.
-
-Sums of bags that stand for those of the paper's data.
-"""
+"""Bounds, exact values and simulated releases agree where they must, also for sums that stand for the paper's data."""
 
 import math
 
@@ -53,28 +50,18 @@ def test_in_bags_of_fewer_rows_than_features_nothing_may_be_left_of_the_loss(rep
     assert kept.by_split("US census", "least of these bags", "published", "32") == {-1: pytest.approx(0, abs=1e-9)}
 
 
-def test_without_data_there_is_nothing_of_bags(tmp_path):
+def test_without_data_there_is_neither_a_world_nor_anything_of_bags(tmp_path):
     assert list(theorem_1_2(True, tmp_path)) == list(lemma_3_4(True, tmp_path)) == []
+    assert world(CRITEO, 0, tmp_path) is None
 
 
-@pytest.fixture
-def small():
+def test_sums_of_rows_and_labels_have_the_same_weights_and_k_times_the_second_moment_of_one():
     random = generator(1, "a small world")
     rows = np.column_stack([random.normal(size=(500, 2)), np.ones(500)])
     labels = rows @ [2.0, -1.0, 5.0]
-    return World(rows, labels, rows, labels, (0.0, 10.0))
-
-
-def test_sums_of_rows_and_labels_have_the_same_weights(small):
+    small = World(rows, labels, rows, labels, (0.0, 10.0))
     sums = gaussian_sums(small, 40, 8, generator(1, "sums"))
     assert sums.rows.shape == (40, 3)
     assert sums.labels == pytest.approx(sums.rows @ [2.0, -1.0, 5.0])
-
-
-def test_a_sum_of_k_rows_has_k_times_the_second_moment_of_one(small):
-    sums = gaussian_sums(small, 4000, 16, generator(1, "sums"))
-    assert np.mean(sums.labels**2) / 16 == pytest.approx(np.mean(small.labels**2), rel=0.1)
-
-
-def test_there_is_no_world_without_data(tmp_path):
-    assert world(CRITEO, 0, tmp_path) is None
+    many = gaussian_sums(small, 4000, 16, generator(1, "sums"))
+    assert np.mean(many.labels**2) / 16 == pytest.approx(np.mean(labels**2), rel=0.1)

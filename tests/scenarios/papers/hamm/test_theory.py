@@ -1,9 +1,4 @@
-"""Sensitivities: worst pairs stay within what is charged, and attain it where that is exact.
-
-The ensemble of digits: rows apart, repeatable, and better than chance.
-
-Risks of Theorem 4: what is measured falls with the number of parties as far as the paper says.
-"""
+"""Sensitivities of worst pairs, the ensemble of digits and the risks of Theorem 4 are as the paper says, or not."""
 
 import math
 from functools import cache
@@ -12,8 +7,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from scenarios.papers.hamm import theory as bounds
-from scenarios.papers.hamm import theory as measured
+from scenarios.papers.hamm import theory
 from scenarios.papers.hamm.theory import (
     PUBLIC,
     REGULARISATIONS,
@@ -52,20 +46,14 @@ def test_the_diameter_is_attained_by_votes_and_averages_of_two_classes():
             assert exactly()[setting, "worst case", "published", x] == pytest.approx(charged, rel=1e-5)
 
 
-def test_every_bound_of_one_gradient_is_attained_where_the_penalty_decides():
+def test_every_printed_bound_is_computed_and_attained_where_the_penalty_decides_and_else_to_two_thirds():
+    printed = {(setting, "bound", x) for setting in THEOREMS for x in REGULARISATIONS}
+    assert set(published("hamm", "sensitivities")) == printed
     for setting in THEOREMS:
         charged = exactly()[setting, "bound", "default", "100"]
         assert exactly()[setting, "worst case", "published", "100"] > 0.99 * charged
-
-
-def test_soft_votes_attain_two_thirds_of_their_bound_where_the_risk_is_flat():
+    # Soft votes where the risk is flat.
     assert exactly()["Theorem 3: soft", "worst case", "published", "0.0001"] == pytest.approx(0.664, abs=1e-3)
-
-
-def test_every_printed_bound_is_computed():
-    assert set(published("hamm", "sensitivities")) == {
-        (setting, "bound", x) for setting in THEOREMS for x in REGULARISATIONS
-    }
 
 
 def test_no_party_of_digits_moves_more_than_its_bound():
@@ -73,10 +61,10 @@ def test_no_party_of_digits_moves_more_than_its_bound():
     assert 0.5 < moved["soft"] < 1
     assert 0 < moved["avg"] < 1
     assert 0 <= moved["vote"] < 1
-    assert bounds.FEW_PARTIES % 2  # no tie, so that a majority is one
+    assert theory.FEW_PARTIES % 2  # no tie, so that a majority is one
 
 
-def test_parties_hold_rows_that_are_neither_public_nor_tested():
+def test_parties_hold_rows_that_are_neither_public_nor_tested_and_votes_agree_with_their_labels():
     known = digit_votes(7, 0.01, 0)
     assert known.rows.shape == (7, ROWS, 64)
     assert known.public.shape == known.tested.shape == (PUBLIC, 64)
@@ -85,10 +73,6 @@ def test_parties_hold_rows_that_are_neither_public_nor_tested():
     assert not held & shown
     assert np.array_equal(known.weights, digit_votes(7, 0.01, 0).weights)
     assert not np.array_equal(known.public, digit_votes(7, 0.01, 1).public)
-
-
-def test_votes_agree_with_the_labels_that_a_party_learned_from():
-    known = digit_votes(7, 0.01, 0)
     for party in range(7):
         assert np.array_equal(known.votes(known.rows[party])[:, party], known.labels[party])
 
@@ -108,8 +92,8 @@ def test_a_useless_classifier_has_the_risk_ln_2_and_soft_labels_count_by_their_s
 
 
 def test_noise_of_soft_votes_falls_with_parties_and_that_of_majorities_does_not(monkeypatch):
-    monkeypatch.setattr(measured, "RISK_SPLITS", 1)
-    monkeypatch.setattr(measured, "OTHERS", 301)
+    monkeypatch.setattr(theory, "RISK_SPLITS", 1)
+    monkeypatch.setattr(theory, "OTHERS", 301)
     found = list(risks(True, None))
     few, _, many = settings()
 

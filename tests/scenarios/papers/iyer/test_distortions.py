@@ -1,7 +1,4 @@
-"""Figure 1: bags, mechanisms and repetitions.
-
-The printed distortions: the sigma that one of them needs, and where means of twenty releases lie.
-"""
+"""Figure 1 has the paper's bags and mechanisms, and its printed distortions need a sigma that Eq. 9 refuses."""
 
 from __future__ import annotations
 
@@ -13,8 +10,7 @@ import pytest
 
 from federation.mechanisms.counts.calibration import calibrate
 from federation.mechanisms.counts.comparison import distortion
-from scenarios.papers.iyer import iyer as distortions
-from scenarios.papers.iyer import iyer as printed
+from scenarios.papers.iyer import iyer
 from scenarios.papers.iyer.iyer import (
     AS_PRINTED,
     BY_EQ_9,
@@ -50,10 +46,10 @@ def test_the_published_dirichlet_distorts_five_times_as_much_as_printed():
 
 
 def test_every_place_has_every_mechanism_in_every_repetition(monkeypatch):
-    monkeypatch.setattr(distortions, "_RELEASES", {True: 4, False: 4})
+    monkeypatch.setattr(iyer, "_RELEASES", {True: 4, False: 4})
     for deviation in (False, True):
         values = defaultdict(list)
-        for one in distortions.distortions(True, None, "share", deviation):
+        for one in iyer.distortions(True, None, "share", deviation):
             values[one.series, one.role, one.x].append(one.value)
         assert len(values) == len(SWEEPS["share"]) * sum(map(len, MECHANISMS.values()))
         assert {len(each) for each in values.values()} == {REPETITIONS}
@@ -69,7 +65,7 @@ def test_the_expected_distortion_is_the_mean_of_draws(sigma):
 
 
 def test_the_printed_distortion_needs_a_sigma_that_eq_9_refuses(monkeypatch):
-    monkeypatch.setattr(printed, "_delta_kept", lambda bag: 0.1)  # takes seconds
+    monkeypatch.setattr(iyer, "_delta_kept", lambda bag: 0.1)  # takes seconds
     found = {(one.setting, one.series): one.value for one in sigmas(True, None)}
     assert found[AS_PRINTED, "distortion"] == pytest.approx(PRINTED)
     assert found[BY_EQ_9, "delta of Eq. 9"] <= Bag().delta < found[AS_PRINTED, "delta of Eq. 9"]
@@ -78,9 +74,9 @@ def test_the_printed_distortion_needs_a_sigma_that_eq_9_refuses(monkeypatch):
 
 
 def test_the_true_delta_is_above_what_is_claimed(monkeypatch):
-    monkeypatch.setattr(printed, "_RUNS", 2**12)
+    monkeypatch.setattr(iyer, "_RUNS", 2**12)
     bag = Bag(classes=2, share=0.007, epsilon=1.0, delta=1e-3)
-    assert printed._delta_kept(bag) > bag.delta
+    assert iyer._delta_kept(bag) > bag.delta
 
 
 def test_means_of_twenty_releases_lie_around_the_mean_of_all():

@@ -49,14 +49,11 @@ def test_sizes_need_no_data(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "delta"), [("private", 0.05), ("mmd-laplace", 0.0), ("mmd-pure", 0.0)])
-def test_what_is_private_is_so_for_one_label(name, delta):
+def test_what_is_private_is_so_for_one_label_and_the_published_noise_has_no_guarantee(name, delta):
     spent = spends(SEVERAL[0], name)
     assert isinstance(spent, Guarantee)
     assert (spent.epsilon, spent.unit, spent.adjacency) == (0.05, Unit.LABEL, Adjacency.REPLACE)
     assert spent.delta == pytest.approx(delta, rel=1e-3)
-
-
-def test_the_published_noise_has_no_guarantee():
     assert isinstance(spends(SEVERAL[0], "mmd-dirichlet"), NoGuarantee)
 
 
@@ -69,14 +66,9 @@ def test_published_estimators_choose_their_bandwidth():
         assert "psvm" not in known or known["psvm"]["bandwidth"] == "auto"
 
 
-def test_kept_distortions_come_out_again():
-    for item in PAPER.items:
-        if item.name == "fig1a":
-            kept = read(KEPT, PAPER, item)
-            found = errors(Bag(classes=3), "auto", 1000).mean(axis=1)
-            values = kept.by_split("classes", "Scaled Dirichlet", "default", "3")
-            assert [values[split] for split in sorted(values)] == pytest.approx(found, rel=1e-5)
-
-
-def test_a_reduction_is_a_share_of_the_larger_error():
+def test_kept_distortions_come_out_again_and_a_reduction_is_a_share_of_the_larger_error():
+    [item] = [item for item in PAPER.items if item.name == "fig1a"]
+    values = read(KEPT, PAPER, item).by_split("classes", "Scaled Dirichlet", "default", "3")
+    found = errors(Bag(classes=3), "auto", 1000).mean(axis=1)
+    assert [values[split] for split in sorted(values)] == pytest.approx(found, rel=1e-5)
     assert less(0.05, 0.2) == 0.75

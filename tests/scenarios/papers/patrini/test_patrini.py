@@ -10,19 +10,11 @@ from scenarios.settings.sweep import variants
 PAPER = paper("patrini")
 
 
-def exchange():
+def test_ours_is_private_for_one_label_at_the_epsilons_of_the_axis():
     [item] = [item for item in PAPER.items if item.name == "algorithm3"]
-    return item, scenario_of(PAPER, item.parts[0])
-
-
-def test_epsilons_of_the_scenario_are_those_of_the_figure():
-    item, scenario = exchange()
+    scenario = scenario_of(PAPER, item.parts[0])
     assert tuple(map(str, (0.1, 0.3, 1, 3))) == item.at
     assert scenario.privacy.epsilon == (0.1, 0.3, 1.0, 3.0)
-
-
-def test_ours_is_private_for_one_label_at_the_epsilon_of_the_axis():
-    _, scenario = exchange()
     known = {variant.name: variant for variant in variants(scenario)}
     for name, delta in (("pure", 0.0), ("laplace", 0.0), ("ours", 1e-6)):
         spent = promise(known[name].kind, known[name].options, 1.0, PublicNumbers(scenario.privacy.delta)).spends

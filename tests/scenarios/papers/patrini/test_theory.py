@@ -1,9 +1,4 @@
-"""Bags of which proportions are known: every bag counts as one, or every row does.
-
-What the theorems allow, and what is measured.
-
-Table 1's formulas sum up to its losses, and other losses have no such parts.
-"""
+"""Bags of known proportions, the theorems beside what is measured, and the losses that Table 1's formulas sum up to."""
 
 import numpy as np
 import pytest
@@ -45,18 +40,13 @@ def test_bags_are_disjoint_and_their_shares_rise(setting):
     assert bags.proportions[-1, 1] > bags.proportions[0, 1] + 0.2
 
 
-def test_both_ways_agree_on_equal_bags():
+def test_both_ways_agree_on_equal_bags_and_differ_where_rows_of_one_are_there_twice():
     bags = drawn(EQUAL)
     found = {(series, role): moment for series, role, moment in estimates(bags)}
     for series in ("Mean Map", "Laplacian Mean Map"):
         assert found[series, "published"] == pytest.approx(found[series, "default"], abs=1e-9)
-
-
-def test_a_bag_whose_rows_are_there_twice_counts_more_by_default_only():
-    bags = drawn(EQUAL)
-    twice = Bags(
-        [*bags.rows[:-1], np.repeat(bags.rows[-1], 2, axis=0)], [*bags.codes[:-1], np.repeat(bags.codes[-1], 2)]
-    )
+    rows, codes = np.repeat(bags.rows[-1], 2, axis=0), np.repeat(bags.codes[-1], 2)
+    twice = Bags([*bags.rows[:-1], rows], [*bags.codes[:-1], codes])
     for (_, role, before), (_, _, after) in zip(estimates(bags), estimates(twice), strict=True):
         assert (np.abs(before - after).max() < 1e-12) == (role == "published")
 

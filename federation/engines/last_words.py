@@ -42,11 +42,7 @@ class LastWords:
             self._waiting.communicate(_RELEASED)
 
 
-def _wait() -> None:
+if __name__ == "__main__":
     sentence, *addresses = sys.argv[1:]
     if not sys.stdin.buffer.read() and not all(map(answers, addresses)):
         print(f"error: {sentence}", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    _wait()

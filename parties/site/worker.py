@@ -151,7 +151,6 @@ class Once:
 
     def evaluation(self) -> None:
         """None: it is no simulation."""
-        return None
 
 
 class Blank:
@@ -170,7 +169,6 @@ class Blank:
 
     def evaluation(self) -> None:
         """None: it is no simulation."""
-        return None
 
 
 @contextmanager

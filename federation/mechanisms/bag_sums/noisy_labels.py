@@ -246,6 +246,7 @@ class LaplaceBagSums(AlikeBags):
     name: ClassVar[str] = "laplace_bag_sums"
     weights: ClassVar[Weights] = "signs"
     delta: ClassVar[float] = 0.0
+    assumptions = (label_sums.DISJOINT_BAGS, _PUBLIC_FEATURES, label_sums.SIGN_WEIGHTS, *label_sums.COMMON)
 
     @property
     def scale(self) -> float:
@@ -278,11 +279,6 @@ class LaplaceBagSums(AlikeBags):
         """The exact delta of one release at another epsilon >= 0: 0 from the claimed one on."""
         epsilon = require_epsilon_from_zero(epsilon)
         return self.inclusion * discrete_laplace.delta(epsilon, label_sums.LABEL_STEPS, self.grid_scale)
-
-    @property
-    def assumptions(self) -> tuple[Assumption, ...]:
-        """What the guarantee rests on, and how each premise is kept."""
-        return label_sums.DISJOINT_BAGS, _PUBLIC_FEATURES, label_sums.SIGN_WEIGHTS, *label_sums.COMMON
 
 
 def laplace_bag_sums(

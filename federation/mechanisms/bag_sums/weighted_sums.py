@@ -225,6 +225,7 @@ class RepairedBagSums(AlikeBags):
 
     name: ClassVar[str] = "weighted_lba"
     weights: ClassVar[Weights] = "gaussian"
+    assumptions = (label_sums.DISJOINT_BAGS, _UNPROTECTED_ROWS, label_sums.NORMAL_WEIGHTS, *label_sums.COMMON)
 
     @property
     def parameters(self) -> Parameters:
@@ -256,11 +257,6 @@ class RepairedBagSums(AlikeBags):
         require_whole("releases", releases, 1)
         ratio = calibration.width(self.label_range) / require_positive("tau", self.tau)
         return label_sums.charged(lambda e: self._mean(e, ratio, releases), epsilon)
-
-    @property
-    def assumptions(self) -> tuple[Assumption, ...]:
-        """What the guarantee rests on, and how each premise is kept."""
-        return label_sums.DISJOINT_BAGS, _UNPROTECTED_ROWS, label_sums.NORMAL_WEIGHTS, *label_sums.COMMON
 
     def _mean(self, epsilon: float, ratio: float, releases: int) -> float:
         """The mean over how many of the releases have the record in a bag."""

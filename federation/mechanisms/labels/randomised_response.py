@@ -63,6 +63,10 @@ class BinnedResponse(LabelReplacement):
 
     name: ClassVar[str] = "label_bins"
     delta: ClassVar[float] = 0.0
+    _own_assumptions = (
+        Assumption("bins and their values come from a prior that is public", Check.DECLARED, Keeper.COORDINATOR),
+        Assumption("each label has random words of its own, compared as integers", Check.ENFORCED),
+    )
 
     @property
     def parameters(self) -> Parameters:
@@ -94,13 +98,6 @@ class BinnedResponse(LabelReplacement):
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0: that of two different bins."""
         return delta(require_epsilon_from_zero(epsilon), len(self.starts), self.redraw)
-
-    @property
-    def _own_assumptions(self) -> tuple[Assumption, ...]:
-        return (
-            Assumption("bins and their values come from a prior that is public", Check.DECLARED, Keeper.COORDINATOR),
-            Assumption("each label has random words of its own, compared as integers", Check.ENFORCED),
-        )
 
     def _bins(self, labels: Floats) -> Integers:
         return np.searchsorted(self.starts, self.labels.positions(labels, self.points - 1), side="right") - 1
@@ -209,6 +206,7 @@ class OneBitLabels(LabelReplacement):
 
     name: ClassVar[str] = "label_one_bit"
     delta: ClassVar[float] = 0.0
+    _own_assumptions = (Assumption("each label has two random words of its own, compared as integers", Check.ENFORCED),)
 
     @property
     def parameters(self) -> Parameters:
@@ -241,10 +239,6 @@ class OneBitLabels(LabelReplacement):
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0: that of the two ends, the worst pair."""
         return delta(require_epsilon_from_zero(epsilon), 2, self.redraw)
-
-    @property
-    def _own_assumptions(self) -> tuple[Assumption, ...]:
-        return (Assumption("each label has two random words of its own, compared as integers", Check.ENFORCED),)
 
 
 def calibrate_one_bit(labels: LabelRange, epsilon: float) -> OneBitLabels:
@@ -288,6 +282,10 @@ class EstimatedBins(LabelReplacement):
 
     name: ClassVar[str] = "label_estimated_bins"
     delta: ClassVar[float] = 0.0
+    _own_assumptions = (
+        Assumption("bins come from a private histogram of the same labels; both are charged", Check.ENFORCED),
+        Assumption("noise and answers are drawn exactly, in integer arithmetic", Check.ENFORCED),
+    )
 
     def __post_init__(self) -> None:
         require_whole("points", self.points, 2, MAX_POINTS)
@@ -339,13 +337,6 @@ class EstimatedBins(LabelReplacement):
         losses = ((loss, likely), (-loss, likely * math.exp(-loss)), (0.0, 1 - likely * (1 + math.exp(-loss))))
         redraw = calibrate_redraw(2, self._answer_epsilon)
         return sum(mass * delta(epsilon - spent, 2, redraw) for spent, mass in losses)
-
-    @property
-    def _own_assumptions(self) -> tuple[Assumption, ...]:
-        return (
-            Assumption("bins come from a private histogram of the same labels; both are charged", Check.ENFORCED),
-            Assumption("noise and answers are drawn exactly, in integer arithmetic", Check.ENFORCED),
-        )
 
     @property
     def _histogram(self) -> lattice_laplace.LatticeLaplace:

@@ -62,6 +62,10 @@ class UnbiasedResponse(LabelReplacement):
 
     name: ClassVar[str] = "label_unbiased"
     delta: ClassVar[float] = 0.0
+    _own_assumptions = (
+        Assumption("the table of weights keeps epsilon, which is checked in whole numbers", Check.CHECKED),
+        Assumption("each label has two random words of its own, compared as integers", Check.ENFORCED),
+    )
 
     def __post_init__(self) -> None:
         _require_outputs(self.outputs)
@@ -131,13 +135,6 @@ class UnbiasedResponse(LabelReplacement):
         (low, up), (low_there, up_there) = (self._between(np.ravel(side)) for side in (here, there))
         before, after = _mixed(weights, low, up[:, None]), _mixed(weights, low_there, up_there[:, None])
         return np.asarray((np.log(after) - np.log(before))[np.arange(len(low)), columns].sum(axis=1))
-
-    @property
-    def _own_assumptions(self) -> tuple[Assumption, ...]:
-        return (
-            Assumption("the table of weights keeps epsilon, which is checked in whole numbers", Check.CHECKED),
-            Assumption("each label has two random words of its own, compared as integers", Check.ENFORCED),
-        )
 
     @cached_property
     def _values(self) -> Floats:

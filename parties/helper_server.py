@@ -84,13 +84,12 @@ class SecondService(Serving):
     """One second server at work."""
 
     settings: SecondSettings
-    server: SecondServer = field(init=False)
 
     def __post_init__(self) -> None:
         if wrong := [*objections_of_second(self.settings, self.agreement, self.key)]:
             raise InputError("\n".join(wrong))
         self._recall()
-        self.server = SecondServer(
+        self.correspondent = SecondServer(
             self.settings.name,
             self.key,
             self.agreement,
@@ -99,11 +98,6 @@ class SecondService(Serving):
             self._agreed,
             self.settings.policy.colluding,
         )
-
-    @property
-    def correspondent(self) -> SecondServer:
-        """Who answers letters here."""
-        return self.server
 
 
 def run(settings: SecondSettings, agreement: Agreement) -> None:

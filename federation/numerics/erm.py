@@ -95,7 +95,6 @@ def minimise(
     regularisation: float,
     *,
     gradient_tolerance: float,
-    start: Floats | None = None,
     newton_steps: int = _NEWTON_STEPS,
     weights: Floats | None = None,
 ) -> Minimiser:
@@ -106,14 +105,13 @@ def minimise(
         mu: the labels' statistic; shape (d,) binary (mean share of class 1 times row), (C, d) multinomial.
         regularisation: lam > 0, the strong convexity.
         gradient_tolerance: bound on the norm of the gradient, at least `gradient_floor(lam, max |x|)`.
-        start: weights of the shape of mu to start from; zero by default.
         newton_steps: at most so many damped Newton steps before the accelerated gradient method takes over.
         weights: of the rows (N,), as `label_loss` takes them.
 
-    Newton's method (exact Hessian up to 600 unknowns, conjugate gradients above; from zero if `start` leads
-    nowhere) nearly always certifies; otherwise Nesterov's method runs for a number of steps that depends on
-    public numbers only and suffices in theory for every set of labels. Raises `InputError` for arguments
-    outside these ranges and `FederationError` when rounding kept even that from the tolerance.
+    Newton's method from zero (exact Hessian up to 600 unknowns, conjugate gradients above) nearly always certifies;
+    otherwise Nesterov's method runs for a number of steps that depends on public numbers only and suffices in theory
+    for every set of labels. Raises `InputError` for arguments outside these ranges and `FederationError` when rounding
+    kept even that from the tolerance.
 
     Examples:
         >>> rows, shares = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0.9, 0.2])  # of class 1
@@ -122,13 +120,8 @@ def minimise(
         array([ 1.8418, -1.2381])
     """
     loss = label_loss(rows, mu, regularisation, weights)
-    shape = np.shape(mu)
-    w = np.zeros(shape) if start is None else np.array(start, dtype=np.float64)
-    check_finite(w, "start")
-    if w.shape != shape:
-        raise InputError(f"start must have the shape of mu, {shape}, got {w.shape}")
-    w, iterations = _certified(loss, w.ravel(), gradient_tolerance, newton_steps)
-    return Minimiser(w.reshape(shape), gradient_tolerance, iterations)
+    w, iterations = _certified(loss, np.zeros(loss.unknowns), gradient_tolerance, newton_steps)
+    return Minimiser(w.reshape(np.shape(mu)), gradient_tolerance, iterations)
 
 
 def fit_labels(

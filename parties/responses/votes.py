@@ -156,9 +156,7 @@ def respond_statistic(cohort: Cohort, question: StatisticQuestion) -> Submission
 
 def _raw_share(group: Group, question: StatisticQuestion) -> Floats:
     """z = B'V'Y/N of every party, (P, C-1, r), V its votes or probabilities."""
-    if question.ballot == "labels":
-        return _of_votes(group, question)
-    return _of_probabilities(group, question)
+    return (_of_votes if question.ballot == "labels" else _of_probabilities)(group, question)
 
 
 def _unit_share(group: Group, question: StatisticQuestion) -> Floats:
@@ -176,7 +174,7 @@ def _unit_share(group: Group, question: StatisticQuestion) -> Floats:
     if question.share != "probabilities" and isinstance(group, LinearGroup):
         directions.append(_direction(_of_scores(group, question)))
     elif question.share != "probabilities":
-        directions.append(_direction(_of_probabilities(group, question, _logarithm)))
+        directions.append(_direction(_of_probabilities(group, question, lambda shares: np.log(shares + _LEAST))))
     return directions[0] if len(directions) == 1 else _direction(directions[0] + directions[1])
 
 
@@ -198,10 +196,6 @@ def _of_probabilities(
         for total, one in zip(sums, given, strict=True):
             total += (one @ basis).T @ question.coordinates[tile]
     return sums / len(rows)
-
-
-def _logarithm(probabilities: Floats) -> Floats:
-    return np.log(probabilities + _LEAST)
 
 
 def _of_softmax(group: LinearGroup, question: StatisticQuestion) -> Floats:

@@ -113,18 +113,13 @@ class Accounts:
             raise InputError(f"this site has no allowance for such releases; write [allowance.{kind}] if it should")
         for account in accounts:
             _require_enough(account, self._total(account, charges), len(charges) - 1)
-        given = self.answers_given
+        given = len(self._charges(trusted=True))  # answers without noise that have left, or may have
         if trusted and given >= self.allowances.trusted_answers:
             raise BudgetExceededError(
                 f"the table '{self.table}' has given {given} of {self.allowances.trusted_answers} answers without "
                 "noise; more than one allow to tell what has changed between them"
             )
         return False
-
-    @property
-    def answers_given(self) -> int:
-        """How many answers without noise have left, or may have."""
-        return len(self._charges(trusted=True))
 
     def spent(self) -> dict[str, tuple[float, float]]:
         """What each account has spent, as (epsilon, delta)."""

@@ -11,7 +11,7 @@ import logging
 import math
 import signal
 import time
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -73,6 +73,7 @@ class Serving(ABC):
     key: EllipticCurvePrivateKey
     journal: Journal = field(init=False)
     approvals: Approvals = field(init=False)
+    correspondent: Correspondent = field(init=False)  # who answers letters here
     _followed: int = field(init=False)  # lines of the journal that the log has told
     _stands: dict[str, str] = field(init=False)  # of decisions, by id
 
@@ -82,11 +83,6 @@ class Serving(ABC):
         self.state.require_in_place(self.journal)
         self._followed, self._stands = len(self.journal.lines), {}
         self.approvals = Approvals(self.state.folder / "approvals", self.settings.policy.approve)
-
-    @property
-    @abstractmethod
-    def correspondent(self) -> Correspondent:
-        """Who answers letters here."""
 
     def run(self, began: str, **told: str) -> None:
         """Serve until a signal says to stop; `began` is what the log says first, `told` what the journal does."""
@@ -188,7 +184,7 @@ class Service(Serving):
             raise InputError("\n".join(wrong))
         self._recall()
         self.identity = Identity(self.state.folder / "tables", self.journal)
-        self.site = Site(
+        self.site = self.correspondent = Site(
             self.settings.name,
             self.key,
             self.agreement,
@@ -201,11 +197,6 @@ class Service(Serving):
             belief=self.settings.policy.belief,
             denied=lambda head: self._stand(head.plan, head.exchange).state == DENIED,
         )
-
-    @property
-    def correspondent(self) -> Site:
-        """Who answers letters here."""
-        return self.site
 
     def look(self) -> None:
         """Have the table read, and be ready if it is as the plan says. Raises `InputError` that says all that is wrong.

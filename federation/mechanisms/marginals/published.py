@@ -15,7 +15,6 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.marginals.noise import MarginalNoise, calibrate
-from federation.mechanisms.noise.mechanism import Parameters
 from federation.numerics.rows import Floats, Integers
 
 EMPTY_RATE = 0.5  # of a bin without rows; that there are none is public, so it tells nothing
@@ -54,14 +53,9 @@ class PublishedRates:
 
     @cached_property
     def additive(self) -> MarginalNoise:
-        """That on the numbers of errors; the rates are computed from those."""
+        """That on the numbers of errors; the rates are computed from those, which can only lower its delta."""
         size = {"features": self.features, "queries": self.queries}
         return calibrate("pure", **size, epsilon=self.epsilon, delta=0.0, unit=Unit.LABEL, adjacency=Adjacency.REPLACE)
-
-    @property
-    def parameters(self) -> Parameters:
-        """Public numbers; `scale` is lambda."""
-        return self.additive.parameters
 
     @property
     def scale(self) -> float:
@@ -88,10 +82,6 @@ class PublishedRates:
             )
         noisy = self.additive.release(errors, bits)
         return np.where(counts > 0, np.clip(noisy / np.maximum(counts, 1), 0.0, 1.0), EMPTY_RATE)
-
-    def delta_at(self, epsilon: float) -> float:
-        """The exact delta of the noisy errors of all Q answers at another epsilon >= 0; rates can only lower it."""
-        return self.additive.delta_at(epsilon)
 
     def guarantee(
         self, further: tuple[Assumption, ...] = (), unit: Unit = Unit.LABEL, adjacency: Adjacency = Adjacency.REPLACE

@@ -62,8 +62,8 @@ def test_the_noise_is_that_of_noisy_errors_for_one_label() -> None:
     released = RATES.release(errors, counts, NoiseBits(5, "rates"))
     noisy = noise.release(errors, NoiseBits(5, "rates"))
     np.testing.assert_array_equal(released, np.where(counts > 0, np.clip(noisy / np.maximum(counts, 1), 0, 1), 0.5))
-    assert RATES.delta_at(1.0) == 0.0
-    assert RATES.delta_at(0.1) == noise.delta_at(0.1) > 0
+    assert RATES.additive.delta_at(1.0) == 0.0
+    assert RATES.additive.delta_at(0.1) == noise.delta_at(0.1) > 0
 
 
 def test_an_empty_bin_always_has_the_same_rate() -> None:

@@ -10,6 +10,7 @@ import math
 import re
 from dataclasses import fields, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -173,27 +174,25 @@ def test_values_out_of_range_are_those_of_one_party(kind, name, value, valid):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
+    ("made", "wrong", "words"),
     [
         # Of 1.5 bags a person would be in two, for the noise of 1.5: more would be spent than is claimed.
-        *(({"rows_per_person": most}, "rows_per_person") for most in (1.5, -1, True)),
-        ({"count": 0}, "count"),
-        ({"classes": 2.0}, "classes"),
+        *((Bags, {"rows_per_person": most}, "rows_per_person") for most in (1.5, -1, True)),
+        (Bags, {"count": 0}, "count"),
+        (Bags, {"classes": 2.0}, "classes"),
         # Cells of classes in bags are counted, and whoever asks could else ask for more than there is memory.
-        *(({"count": count, "classes": classes}, None) for count, classes in ((2**20 + 1, 1), (1, 2**16 + 1))),
-        ({"count": 2**12, "classes": 2**9}, None),
+        *((Bags, {"count": count, "classes": classes}, None) for count, classes in ((2**20 + 1, 1), (1, 2**16 + 1))),
+        (Bags, {"count": 2**12, "classes": 2**9}, None),
+        *(
+            (partial(RowsQuestion, BAGS, UNIT), {"largest": rows}, r"0.*1000000000")
+            for rows in (-1, 2.0, True, 10**9 + 1)
+        ),
     ],
 )
-def test_bags_are_counted_in_whole_numbers_up_to_what_any_party_holds(wrong, words):
+def test_bags_and_rows_are_counted_in_whole_numbers_up_to_what_any_party_holds(made, wrong, words):
     assert Bags(2**12, 2**8).fields()["sizes"].numbers == 2**12
     with pytest.raises(InputError, match=words):
-        Bags(**{"count": 1, "classes": 2, **wrong})
-
-
-@pytest.mark.parametrize("largest", [-1, 2.0, True, 10**9 + 1])
-def test_the_rows_of_a_bag_are_a_whole_number(largest):
-    with pytest.raises(InputError, match=r"0.*1000000000"):
-        RowsQuestion(BAGS, UNIT, largest)
+        made(**{"count": 1, "classes": 2} | wrong if made is Bags else wrong)
 
 
 def test_questions_about_bags_take_their_numbers_for_granted_and_a_floor_is_for_simulations():
@@ -245,7 +244,7 @@ def joint(weight=1.0, epsilon=1.0, delta=1e-6, most=0, seeded=True):
 
 
 @pytest.mark.parametrize("noise", PRIVATE)
-def test_one_label_is_promised_what_was_asked_for(noise):
+def test_one_label_is_promised_what_was_asked_for_by_both_sides(noise):
     promised = counts(noise).promise()
     assert (promised.epsilon, promised.unit, promised.adjacency) == (1.0, Unit.LABEL, Adjacency.REPLACE)
     mechanism = counts(noise).mechanism()
@@ -257,6 +256,8 @@ def test_one_label_is_promised_what_was_asked_for(noise):
     if noise in WITH_DELTA:
         assert promised.delta == 1e-6
     assert Guarantee.from_dict(json.loads(json.dumps(promised.to_dict()))) == promised
+    assert counts(noise, draws=50).promise() == promised
+    assert counts(noise, epsilon=0.5).promise().parameters != promised.parameters
 
 
 @pytest.mark.parametrize("noise", PRIVATE)
@@ -331,13 +332,6 @@ def test_nothing_is_promised_without_a_guarantee():
     assert re.search(r"delta.*0\.135", published.reason)  # measured by quadrature, of the promised 0.05
 
 
-@pytest.mark.parametrize("noise", PRIVATE)
-def test_both_sides_come_to_the_same_mechanism(noise):
-    first, second = (counts(noise, draws=draws).promise() for draws in (1, 50))
-    assert first == second
-    assert counts(noise, epsilon=0.5).promise().parameters != first.parameters
-
-
 @pytest.mark.parametrize("tile", [1, 2, 100, 1024])
 @pytest.mark.parametrize("weight", [1e-3, 1.0, 1e6])
 def test_the_joint_noise_covers_the_rounding_of_the_largest_bag_and_of_none_larger(tile, weight):
@@ -408,7 +402,7 @@ def test_what_has_no_noise_is_sent_on_a_grid_and_where_rows_are_protected_nothin
 
 
 @each
-def test_it_promises_what_the_sum_does(question):
+def test_it_promises_what_the_sum_does_and_a_party_that_counts_on_fewer_honest_ones_refuses(question):
     promise = question.promise()
     assert promise.unit is (Unit.ROW if question is ROWS_BAG_TOTALS else Unit.LABEL)
     assert (promise.adjacency, promise.epsilon) == (Adjacency.REPLACE, 1.0)
@@ -420,6 +414,10 @@ def test_it_promises_what_the_sum_does(question):
     assert (public.check, public.keeper) == (Check.DECLARED, Keeper.HOLDER)
     assert ("in which bag a row lies is not" in public.text) is (question is ROWS_BAG_TOTALS)
     assert question.takes_features_as_public is (question is LABELS)
+    question.promise(Declared(honest=80, classes=3, bags=2))
+    for declared in (Declared(honest=79), Declared(classes=2), Declared(bags=3), Declared(rows_per_person=1)):
+        with pytest.raises(InputError):
+            question.promise(declared)
 
 
 def test_a_persons_rows_are_protected_together_and_a_row_adds_one_or_the_label_weight():
@@ -432,14 +430,6 @@ def test_a_persons_rows_are_protected_together_and_a_row_adds_one_or_the_label_w
     # Its size is bounded before anything is made.
     assert EmbeddingTotalsQuestion.work(ROWS_BAG_TOTALS) == 2 * (3 + QUESTIONS_WAVES.dimension)
     assert COUNTS.work() == 6
-
-
-@each
-def test_a_party_that_counts_on_fewer_honest_ones_refuses(question):
-    question.promise(Declared(honest=80, classes=3, bags=2))
-    for declared in (Declared(honest=79), Declared(classes=2), Declared(bags=3), Declared(rows_per_person=1)):
-        with pytest.raises(InputError):
-            question.promise(declared)
 
 
 @pytest.mark.parametrize(

@@ -130,10 +130,7 @@ def test_it_promises_for_one_party_and_says_who_keeps_the_norm(question):
     [norm] = [one for one in promise.assumptions if "by the party itself" in one.text]
     assert (norm.check, norm.keeper) == (Check.DECLARED, Keeper.SITE)
     assert question.ball.told in norm.text
-
-
-@each
-def test_a_party_that_counts_on_fewer_honest_ones_refuses(question):
+    # A party that counts on fewer honest ones refuses.
     question.promise(Declared(honest=80, classes=3))
     for declared in (Declared(honest=79), Declared(classes=2)):
         with pytest.raises(InputError):

@@ -149,28 +149,22 @@ def test_an_answer_has_the_declared_form_and_survives_the_wire(kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "value", "valid"),
+    ("kind", "name", "valid", "refused"),
     [
-        ("counts", "sizes", 0.0, True),
-        ("counts", "sizes", -1.0, False),
-        ("counts", "sizes", LARGEST_COUNT, True),
-        ("counts", "counts", -LARGEST_COUNT, True),
-        ("counts", "counts", 1.01 * LARGEST_COUNT, False),
-        ("counts", "counts", np.nan, False),
-        ("embeddings", "means", -1.0, True),
-        ("embeddings", "means", 1.01, False),
-        ("noisy_embeddings", "means", 1.01, True),  # noise
-        ("noisy_embeddings", "means", np.inf, False),
-        ("noisy_embeddings", "counts", np.nan, False),
-        ("rows", "rows", -LARGEST_FEATURE, True),
-        ("rows", "rows", 1.01 * LARGEST_FEATURE, False),
-        ("rows", "rows", np.nan, False),
+        ("counts", "sizes", (0.0, LARGEST_COUNT), (-1.0,)),
+        ("counts", "counts", (-LARGEST_COUNT,), (1.01 * LARGEST_COUNT, np.nan)),
+        ("embeddings", "means", (-1.0,), (1.01,)),
+        ("noisy_embeddings", "means", (1.01,), (np.inf,)),  # noise
+        ("noisy_embeddings", "counts", (), (np.nan,)),
+        ("rows", "rows", (-LARGEST_FEATURE,), (1.01 * LARGEST_FEATURE, np.nan)),
     ],
 )
-def test_values_out_of_range_are_those_of_one_party(kind, name, value, valid):
-    array = answer(kind).arrays[name]
-    array.reshape(3, -1)[1, -1] = value
-    assert ASKED[kind].fields()[name].invalid(array).tolist() == [False, not valid, False]
+def test_values_out_of_range_are_those_of_one_party(kind, name, valid, refused):
+    for values, out in ((valid, False), (refused, True)):
+        for value in values:
+            array = answer(kind).arrays[name]
+            array.reshape(3, -1)[1, -1] = value
+            assert ASKED[kind].fields()[name].invalid(array).tolist() == [False, out, False]
 
 
 @pytest.mark.parametrize(

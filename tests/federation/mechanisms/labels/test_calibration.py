@@ -113,19 +113,17 @@ def test_labels_outside_are_refused_or_clipped_as_declared(noise):
     ("noise", "arguments", "message"),
     [
         ("lapalce", {}, "laplace"),
-        ("laplace", {"epsilon": 0.0}, "epsilon"),
-        ("laplace", {"epsilon": float("nan")}, "epsilon"),
+        *(("laplace", {"epsilon": epsilon}, "epsilon") for epsilon in (0.0, float("nan"))),
         ("gaussian", {"delta": 0.0}, r"delta.*0"),
         ("gaussian", {"delta": 1.0}, r"delta.*0.*1"),
         ("one_bit", {"prior": [0.5, 0.5]}, "prior"),
         ("unbiased", {"epsilon": 12.5}, r"0\.01.*12.*12\.5"),
         ("one_bit", {"label_range": (1.0, 1.0)}, "label_range"),
-        ("bins", {"points": 1}, "points"),
+        *(("bins", {"points": points}, "points") for points in (1, True)),
         ("bins", {"points": 1000}, r"2.*512.*1000"),
         ("bins", {"prior": [0.5, 0.6]}, "1"),
         ("estimated_bins", {"share": 0.0}, "share"),
         ("estimated_bins", {"points": 10.5}, r"points.*2.*512.*10\.5"),
-        ("bins", {"points": True}, "points"),
     ],
 )
 def test_bad_arguments_are_refused(noise, arguments, message):

@@ -84,9 +84,9 @@ def test_people_read_the_same_in_sentences(advise):
         "Use mean_operator: accuracy 0.89 if 0.9",
         "the aggregator sees from every party with noise: the sum of its rows by class",
         "the aggregator is trusted with nothing that is protected",
+        "nothing of your data was read for this.",
     ):
         assert part in " ".join(out.split())
-    assert "nothing of your data was read for this." in out
 
 
 def test_where_nothing_is_useful_or_keeps_the_wish_the_nearest_is_told_and_nothing_written(record, tmp_path):
@@ -145,20 +145,17 @@ def test_todays_flags_stay_valid(record):
     assert "in all" in found["advice"][0]["predicted"]
 
 
-@pytest.mark.parametrize(
-    ("flags", "parties", "kinds"),
-    [
-        (("--protect", "label", "--trust", "none"), 3, ["private_labels", "private_labels"]),
-        (("--protect", "label", "--trust", "aggregator"), 1, ["private_labels", "label_sums"]),
-    ],
-)
-def test_the_scenario_of_numbers_is_one(advise, flags, parties, kinds):
+def test_the_scenario_of_numbers_is_one(record):
     numbers = ("--n", "350", "--d", "10", "--parties", "3", "--epsilon", "4", "--source", "diabetes")
-    assert advise(*numbers, *flags, "--write", "advised.yaml")[0] == 0
-    scenario = resolve("advised.yaml")
-    assert scenario.parties.count == parties
-    assert [one.kind for one in scenario.protocols][:2] == kinds
-    assert {one.kind for one in scenario.protocols} >= {"pooled", "constant", "noise_free"}
+    for trust, parties, kinds in (
+        ("none", 3, ["private_labels"] * 2),
+        ("aggregator", 1, ["private_labels", "label_sums"]),
+    ):
+        record(*numbers, "--protect", "label", "--trust", trust, "--write", f"{trust}.yaml")
+        scenario = resolve(f"{trust}.yaml")
+        assert scenario.parties.count == parties
+        assert [one.kind for one in scenario.protocols][:2] == ["private_labels", kind]
+        assert {one.kind for one in scenario.protocols} >= {"pooled", "constant", "noise_free"}
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ def charged(tmp_path):
     return site
 
 
-def test_from_an_invitation_to_an_approved_plan(typed, tmp_path, monkeypatch):
+def test_from_an_invitation_to_an_approved_plan(done, refused, typed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     signing = Ed25519PrivateKey.generate()
     label = {"name": "ill", "classes": ["no", "yes", "maybe"]}
@@ -57,8 +57,7 @@ def test_from_an_invitation_to_an_approved_plan(typed, tmp_path, monkeypatch):
     (tmp_path / "invitation.json").write_bytes(invited.canonical())
     (tmp_path / "patients.csv").write_text("p,q,r,ill\n" + ROWS)
     options = ["--invitation", "invitation.json", "--name", "north", "--data", "patients.csv"]
-    code, printed, _ = typed("init", "site/site.toml", *options)
-    assert code == 0
+    printed = done("init", "site/site.toml", *options)
     key = load_key(tmp_path / "site/key", EllipticCurvePrivateKey).public_key()
     public = (tmp_path / "site/north.pub").read_text()
     assert fingerprint(site_key_from_text(public, "it")) == fingerprint(key)
@@ -68,8 +67,7 @@ def test_from_an_invitation_to_an_approved_plan(typed, tmp_path, monkeypatch):
     assert stat.S_IMODE((tmp_path / "site/site.toml").stat().st_mode) == 0o600
     assert Settings.load(tmp_path / "site/site.toml").data.file.resolve() == tmp_path / "patients.csv"
 
-    code, _, error = typed("check", "site/site.toml")
-    assert (code, "plan.json cannot be read" in error) == (2, True)
+    assert "plan.json cannot be read" in refused("check", "site/site.toml")
     sealed = json.loads(invited.canonical())
     sealed["sites"] = [{"name": "south", "key": ""}, {"name": "north", "key": public.strip()}]
     (tmp_path / "site/plan.json").write_text(json.dumps(sealed))
@@ -77,38 +75,31 @@ def test_from_an_invitation_to_an_approved_plan(typed, tmp_path, monkeypatch):
     assert (code, "the plan is an invitation only" in error) == (2, True)
     sealed["sites"] = sealed["sites"][1:]
     (tmp_path / "site/plan.json").write_text(json.dumps(sealed))
-    code, printed, _ = typed("check", "site/site.toml")
-    assert code == 0
+    printed = done("check", "site/site.toml")
     for words in ("votes, once at most", "no noise (the aggregator is trusted to add it)", "40 rows", "ready"):
         assert words in printed
-    code, printed, _ = typed("approve", "site/site.toml")
-    assert code == 0
+    printed = done("approve", "site/site.toml")
     assert re.search(r"who asks: .*\n(.*\n)*approved: [0-9a-f]{12} by \w+ on 20", printed)
     assert "approved: " in typed("check", "site/site.toml")[1]
     assert "denied: " in typed("deny", "site/site.toml")[1]
 
 
-def test_a_second_server_from_its_first_key_to_what_it_told(typed, tmp_path, monkeypatch):
+def test_a_second_server_from_its_first_key_to_what_it_told(done, refused, typed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = second_folder(tmp_path)
     own = ["--invitation", "D/invitation.json", "--name", "ombud"]
-    code, printed, _ = typed("init", "new/second.toml", *own)
-    assert code == 0
+    printed = done("init", "new/second.toml", *own)
     masks = (tmp_path / "new/ombud.pub").read_text().splitlines()[1]
     assert re.search(rf"{masks}.*SITE", printed)
     assert typed("init", "other/second.toml", *own, "--data", "rows.csv")[0] == 2
     assert not (tmp_path / "other").exists()
-    code, printed, _ = typed("check", path)
-    assert (code, printed.splitlines()[-1]) == (0, "ready")
-    code, printed, _ = typed("approve", path)
-    assert (code, "and no rows" in printed, "approved: " in printed) == (0, True, True)
+    assert done("check", path).splitlines()[-1] == "ready"
+    assert re.search(r"(?s)and no rows.*approved: ", done("approve", path))
     assert typed("deny", path)[0] == 0
     for command in ("spent", "new-table"):
-        code, _, error = typed(command, path)
-        assert (code, "is the configuration of a second server, which holds no rows" in error) == (2, True)
+        assert "is the configuration of a second server, which holds no rows" in refused(command, path)
     State.found(path.parent / "state").journal().add("told the sum of masks", counted=2, of=3, bytes=9)
-    code, printed, _ = typed("log", path)
-    assert re.search(r"2.*3.*sites.*9", printed)
+    assert re.search(r"2.*3.*sites.*9", done("log", path))
     served = []
     monkeypatch.setattr("parties.helper_server.run", lambda settings, agreement: served.append(settings.name))
     assert typed("run", path)[0] == 0
@@ -116,18 +107,17 @@ def test_a_second_server_from_its_first_key_to_what_it_told(typed, tmp_path, mon
 
 
 @pytest.mark.parametrize("there", ["site.toml", "key", "north.pub", "state"])
-def test_init_overwrites_nothing(typed, tmp_path, there):
+def test_init_overwrites_nothing(refused, tmp_path, there):
     invited = agreement_for(Ed25519PrivateKey.generate(), [], QUESTIONS["votes"], sites=[{"name": "north"}])
     (tmp_path / "invitation.json").write_bytes(invited.canonical())
     (tmp_path / there).write_text("mine")
     before = sorted(path.name for path in tmp_path.iterdir())
     options = ["--invitation", tmp_path / "invitation.json", "--name", "north"]
-    code, _, error = typed("init", tmp_path / "site.toml", *options)
-    assert code == 2
+    error = refused("init", tmp_path / "site.toml", *options)
     assert error == f"error: {tmp_path / there} exists, and is not overwritten; choose another folder for this site\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == before
-    code, _, error = typed("init", tmp_path / "new/site.toml", *options[:-1], "nord")
-    assert (code, "the plan has no site 'nord'" in error, (tmp_path / "new").exists()) == (2, True, False)
+    assert "the plan has no site 'nord'" in refused("init", tmp_path / "new/site.toml", *options[:-1], "nord")
+    assert not (tmp_path / "new").exists()
 
 
 def test_check_says_all_that_is_wrong_and_its_exit_code_what(typed, tmp_path):
@@ -145,7 +135,7 @@ def test_check_says_all_that_is_wrong_and_its_exit_code_what(typed, tmp_path):
     assert record["spent"]["label/replace"] == {"epsilon": 0, "allowed_epsilon": 0.5, "delta": 0, "allowed_delta": 0}
 
 
-def test_a_check_spends_nothing_and_every_exchange_is_named_where_each_is_approved(typed, tmp_path):
+def test_a_check_spends_nothing_and_every_exchange_is_named_where_each_is_approved(refused, typed, tmp_path):
     site = site_folder(tmp_path, replaced=[("[policy]", '[policy]\napprove = "each"')])
     assert typed("check", site)[0] == 0
     assert not (tmp_path / "state/journal.jsonl").exists()
@@ -155,43 +145,36 @@ def test_a_check_spends_nothing_and_every_exchange_is_named_where_each_is_approv
     assert typed("approve", site, "0123456789ab")[2].startswith("error: '0123456789ab' is not known here")
 
 
-def test_what_was_spent_and_what_happened(typed, charged):
-    code, printed, _ = typed("spent", charged, "--json")
-    assert code == 0
-    accounts = json.loads(printed)["accounts"]
-    assert [(one["account"], one["epsilon"], one["allowed_epsilon"]) for one in accounts] == [
-        ("label/replace", 0.0, 1.5),
-        ("trusted", 1.0, 1.0),
-    ]
-    code, printed, _ = typed("log", charged)
-    assert [line.split("  ")[-1] for line in printed.splitlines()] == [
+def test_what_was_spent_and_what_happened(done, refused, typed, charged):
+    accounts = json.loads(done("spent", charged, "--json"))["accounts"]
+    spent = [(one["account"], one["epsilon"], one["allowed_epsilon"]) for one in accounts]
+    assert spent == [("label/replace", 0.0, 1.5), ("trusted", 1.0, 1.0)]
+    assert [line.split("  ")[-1] for line in done("log", charged).splitlines()] == [
         "charged table 'patients': epsilon 1, delta 0 for one party (replace), if the aggregator adds its noise",
         "answered 'votes': 100 bytes",
     ]
     shown = json.loads(typed("log", charged, "--show", 2)[1])
     assert (shown["kind"], shown["answer"]) == ("votes", {"votes": [[0, 2, 1]]})
-    told = "error: --show must be at most 2, as many lines as there are, got 3\n"
-    assert typed("log", charged, "--show", 3)[2] == told
+    assert "--show must be at most 2, as many lines as there are, got 3\n" in refused("log", charged, "--show", 3)
     assert typed("log", charged, "--verify")[1].startswith("2 lines, none of them missing or changed")
     assert typed("check", charged)[0] == 3
 
 
-def test_lines_that_are_changed_or_gone_from_the_end_are_found_out(typed, charged, tmp_path):
+def test_lines_that_are_changed_or_gone_from_the_end_are_found_out(refused, typed, charged, tmp_path):
     path = tmp_path / "state/journal.jsonl"
     first, last = path.read_text().splitlines()
     head = json.loads(last)["hash"]  # as the coordinator was told
     assert typed("log", charged, "--verify", "--head", head)[0] == 0
     path.write_text(first + "\n")
     assert typed("log", charged, "--verify")[0] == 0
-    code, _, error = typed("log", charged, "--verify", "--head", head)
-    assert (code, "lines were taken off its end, or an older copy was put back" in error) == (2, True)
+    told = refused("log", charged, "--verify", "--head", head)
+    assert "lines were taken off its end, or an older copy was put back" in told
     path.write_text(f"{first}\n{last}\n".replace('"epsilon": 1.0', '"epsilon": 0.1'))
-    code, _, error = typed("log", charged, "--verify")
-    assert (code, "line 1 is not as it was written" in error) == (2, True)
+    assert "line 1 is not as it was written" in refused("log", charged, "--verify")
 
 
 @pytest.mark.slow
-def test_a_table_known_by_another_name_is_settled_by_a_person(typed, tmp_path):
+def test_a_table_known_by_another_name_is_settled_by_a_person(refused, typed, tmp_path):
     site = site_folder(tmp_path)
     settings = Settings.load(site)
     holdings, _ = WatchedTable(settings.data, Agreement.load(settings.plan), 0).read()
@@ -200,7 +183,7 @@ def test_a_table_known_by_another_name_is_settled_by_a_person(typed, tmp_path):
     site.write_text(site.read_text().replace('table = "patients"', 'table = "people"'))
     code, _, error = typed("check", site)
     assert (code, "federation party same-table SITE.toml 'patients'" in error) == (2, True)
-    assert typed("same-table", site, "patient")[2].startswith("error: no table 'patient' is known here; did you mean")
+    assert "no table 'patient' is known here; did you mean" in refused("same-table", site, "patient")
     told = "the tables 'people' and 'patients' spend one allowance from now on\n"
     assert typed("same-table", site, "patients")[1] == told
     assert typed("check", site)[0] == 0
@@ -208,8 +191,7 @@ def test_a_table_known_by_another_name_is_settled_by_a_person(typed, tmp_path):
     assert typed("new-table", site)[1] == "the table 'others' is another one than patients\n"
     assert typed("check", site)[0] == 0
     with State.found(tmp_path / "state").owned():
-        code, _, error = typed("new-table", site)
-        assert (code, "another process is at work" in error) == (2, True)
+        assert "another process is at work" in refused("new-table", site)
 
 
 def test_a_state_that_has_moved_is_served_once_somebody_has_said_that_it_is_the_newest(typed, tmp_path):

@@ -83,6 +83,8 @@ def test_breast_cancer_names_its_classes_and_columns():
     assert table.classes == ("malignant", "benign")
     assert (len(table), table.columns[0]) == (569, "mean radius")
     assert np.bincount(table.labels).tolist() == [212, 357]
+    declared = load("breast_cancer", classes=["benign", "malignant"])
+    assert np.bincount(declared.labels).tolist() == [357, 212]
 
 
 def test_gaussians_are_as_difficult_as_documented():
@@ -176,13 +178,6 @@ def test_files_of_another_content_are_refused(tmp_path, name, arrays, part):
     refused(part, load, name, data_dir=tmp_path)
 
 
-def test_damaged_files_are_refused(tmp_path):
-    np.savez(tmp_path / "har.npz", **har_arrays())
-    content = (tmp_path / "har.npz").read_bytes()
-    (tmp_path / "har.npz").write_bytes(content[: len(content) // 2])
-    refused(r"har\.npz.*npz", load, "har", data_dir=tmp_path)
-
-
 def test_own_files_by_path_and_in_the_data_directory(tmp_path):
     (tmp_path / "own.csv").write_text("g,x,y\n1,2,b\n1,3,a\n")
     own = {"label": "y", "data_dir": tmp_path}
@@ -196,21 +191,23 @@ def test_own_files_by_path_and_in_the_data_directory(tmp_path):
     assert load("own.parquet", groups=["g"], **own) is load("own.parquet", groups=["g"], **own)
 
 
-def test_declared_classes_of_a_data_set():
-    table = load("breast_cancer", classes=["benign", "malignant"])
-    assert np.bincount(table.labels).tolist() == [357, 212]
-
-
-@pytest.mark.parametrize(
-    ("source", "part"),
-    [
-        ("digts", r"digts.*csv.*digits"),
-        ("nowhere.csv", r"file.*nowhere\.csv.*unknown_sources.*--data-dir"),
-        ("table.xlsx", None),
-    ],
-)
-def test_unknown_sources(source, part, tmp_path):
-    refused(part, load, source, label="y", data_dir=tmp_path)
+def test_unknown_sources_and_what_is_named_as_a_file_and_is_none(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    for source, words in {
+        str(tmp_path / "pipe.csv"): None,
+        str(tmp_path / "folder.csv"): None,
+        str(tmp_path / "loop.csv"): None,
+        "x" * 5000 + ".csv": None,
+        "a\0.csv": None,
+        "~nobody-of-that-name/own.csv": r"file.*own\.csv",
+    }.items():
+        for what in (load, digest):
+            refused(words, what, source)
+    refused(r"digts.*csv.*digits", load, "digts", label="y", data_dir=tmp_path)
+    refused(rf"file.*nowhere\.csv.*{tmp_path.name}.*--data-dir", load, "nowhere.csv", label="y", data_dir=tmp_path)
+    refused(None, load, "table.xlsx", label="y", data_dir=tmp_path)
 
 
 def test_own_files_have_real_labels_where_a_range_is_declared(tmp_path):
@@ -223,6 +220,15 @@ def test_own_files_have_real_labels_where_a_range_is_declared(tmp_path):
     assert load(**source, label_range=(0, 5), outside="clip").labels.tolist() == [0.5, 5.0]
     refused(r"data\.range.*1.*2.*0.*5.*7.*1", load, **source, label_range=(0, 5))
     refused(None, load, **source, label_range=(0, 10), classes=["0.5", "7"])
+
+
+def test_positive_classes_are_among_the_declared_ones_of_an_own_file(tmp_path):
+    (tmp_path / "own.csv").write_text("x,y\n" + "".join(f"{n},{'ab'[n % 2]}\n" for n in range(8)))
+    source = {"source": str(tmp_path / "own.csv"), "label": "y"}
+    known = {**source, "classes": ("b", "a", "absent")}
+    assert load(**known, positive=["a", "absent"]).classes == ("b", "a+absent")
+    assert load(**known, positive=["absent"]).labels.tolist() == [0] * 8
+    refused("absent", load, **source, positive=["absent"])
 
 
 @pytest.mark.parametrize(
@@ -253,15 +259,6 @@ def test_a_range_is_declared_or_documented_and_can_be_narrowed(tmp_path):
     assert load("diabetes").label_range == (25.0, 346.0)
 
 
-def test_it_applies_to_the_declared_classes_of_an_own_file(tmp_path):
-    path = tmp_path / "own.csv"
-    path.write_text("x,y\n" + "".join(f"{n},{'ab'[n % 2]}\n" for n in range(8)))
-    known = {"label": "y", "classes": ("b", "a", "absent")}
-    assert load(str(path), **known, positive=["a", "absent"]).classes == ("b", "a+absent")
-    assert load(str(path), **known, positive=["absent"]).labels.tolist() == [0] * 8
-    refused("absent", load, str(path), label="y", positive=["absent"])
-
-
 def test_public_files_are_looked_for_as_data_is_and_tell_by_their_contents(tmp_path):
     for name, cells in (("own.csv", "x,y\n2,b\n3,a\n"), ("public.csv", "x\n7\n")):
         (tmp_path / name).write_text(cells)
@@ -277,25 +274,9 @@ def test_public_files_are_looked_for_as_data_is_and_tell_by_their_contents(tmp_p
     assert contents("own.csv", "public.csv", tmp_path) != before
 
 
-def test_what_is_named_as_a_file_and_is_none(tmp_path):
-    os.mkfifo(tmp_path / "pipe.csv")
-    (tmp_path / "folder.csv").mkdir()
-    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
-    for source, words in {
-        str(tmp_path / "pipe.csv"): None,
-        str(tmp_path / "folder.csv"): None,
-        str(tmp_path / "loop.csv"): None,
-        "x" * 5000 + ".csv": None,
-        "a\0.csv": None,
-        "~nobody-of-that-name/own.csv": r"file.*own\.csv",
-    }.items():
-        for what in (load, digest):
-            refused(words, what, source)
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="the administrator may read everything")
 @pytest.mark.parametrize("name", ["own.csv", "own.npz", "own.parquet"])
 def test_files_that_may_not_be_read_are_told(tmp_path, name):
     (tmp_path / name).touch(mode=0)
     for what in (load, digest):
-        refused(f"{name}", what, str(tmp_path / name))
+        refused(name, what, str(tmp_path / name))

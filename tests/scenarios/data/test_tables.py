@@ -26,14 +26,8 @@ LABELS = np.array([0, 1, 1, 2])
 
 
 def table(**changes) -> Table:
-    parts = {
-        "name": "toy",
-        "columns": ("a", "b", "c"),
-        "classes": ("low", "mid", "high"),
-        "labels": LABELS,
-        "blocks": (PIXELS, SHARES),
-    }
-    return Table(**{**parts, **changes})
+    parts = {"name": "toy", "columns": ("a", "b", "c"), "classes": ("low", "mid", "high"), "labels": LABELS}
+    return Table(**parts | {"blocks": (PIXELS, SHARES)} | changes)
 
 
 def test_rows_are_the_blocks_side_by_side_as_float64():
@@ -44,37 +38,36 @@ def test_rows_are_the_blocks_side_by_side_as_float64():
     assert table().blocks[0].dtype == np.uint8
 
 
-@pytest.mark.parametrize(("name", "values"), [("a", [0, 2, 4, 6]), ("b", [1, 3, 5, 7]), ("c", [0.1, 0.2, 0.3, 0.4])])
-def test_one_column_of_any_block(name, values, monkeypatch):
+def test_one_column_of_any_block_and_those_of_texts_with_missing_cells_and_unknown_ones_are_refused(monkeypatch):
     monkeypatch.setattr("scenarios.data.tables._ROWS_READ", 2)  # read in pieces
-    found = table().column(name, "data.auxiliary")
-    assert found.dtype == np.float64
-    np.testing.assert_allclose(found, values, rtol=1e-6)
-
-
-def test_columns_of_texts_with_missing_cells_and_unknown_ones_are_refused():
+    for name, values in {"a": [0, 2, 4, 6], "b": [1, 3, 5, 7], "c": [0.1, 0.2, 0.3, 0.4]}.items():
+        found = table().column(name, "data.auxiliary")
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, values, rtol=1e-6)
     holed = table(blocks=(np.array([[1.0, 2.0, 3.0], [1.0, np.nan, 3.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]),))
-    for made, name, words in (
-        (table(text=(1,)), "b", r"'b'.*toy"),
-        (table(), "d", r"key.*toy.*'d'"),
-        (holed, "b", r"'b'.*toy.*1"),
-    ):
-        refused(words, made.column, name, "key")
+    refused(r"'b'.*toy", table(text=(1,)).column, "b", "key")
+    refused(r"key.*toy.*'d'", table().column, "d", "key")
+    refused(r"'b'.*toy.*1", holed.column, "b", "key")
     assert holed.column("c", "key").tolist() == [3.0] * 4
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "words"),
     [
-        {"columns": ("a", "b")},
-        {"labels": LABELS[:3]},
-        {"groups": {"g": np.arange(5)}},
-        {"blocks": (PIXELS, SHARES[:3])},
-        {"columns": (), "blocks": ()},
+        ({"columns": ("a", "b")}, "toy"),
+        ({"labels": LABELS[:3]}, "toy"),
+        ({"groups": {"g": np.arange(5)}}, "toy"),
+        ({"blocks": (PIXELS, SHARES[:3])}, "toy"),
+        ({"columns": (), "blocks": ()}, "toy"),
+        ({"classes": (), "labels": np.array([0, 1, 2, 3])}, r"float64.*int64"),
+        ({"classes": (), "labels": np.array([0.0, np.nan, 2, 3])}, r"1.*0"),
+        ({"classes": (), "labels": np.array([0.0, 1, np.inf, 3])}, r"2.*0"),
+        ({"classes": (), "labels": np.array([-1.0, 1, 2, 3]), "label_range": (0.0, 3.0)}, r"0.*3"),
+        ({"label_range": (0.0, 1.0)}, None),
     ],
 )
-def test_parts_that_do_not_belong_together_are_refused(changes):
-    refused("toy", table, **changes)
+def test_parts_that_do_not_belong_together_and_what_is_no_real_label_are_refused(changes, words):
+    refused(words, table, **changes)
 
 
 def test_declared_classes_recode_the_labels_and_are_checked():
@@ -125,23 +118,18 @@ def real(**changes) -> Table:
     return table(**{"classes": (), "labels": np.array([0.5, 2.0, -1.0, 3.0]), **changes})
 
 
-def test_real_labels_are_shown_by_their_range_only():
+def test_a_description_says_how_the_data_was_read_and_real_labels_by_their_range_only():
     assert repr(real()) == "Table('toy': 4 rows, 3 columns, real labels)"
     assert describe(real(label_range=(-1.0, 40.0))) == "toy: 4 rows, 3 columns, labels from -1 to 40"
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"labels": np.array([0, 1, 2, 3])}, r"float64.*int64"),
-        ({"labels": np.array([0.0, np.nan, 2, 3])}, r"1.*0"),
-        ({"labels": np.array([0.0, 1, np.inf, 3])}, r"2.*0"),
-        ({"label_range": (0.0, 3.0)}, r"0.*3"),
-        ({"classes": ("a", "b"), "labels": np.zeros(4, int), "label_range": (0.0, 1.0)}, None),
-    ],
-)
-def test_what_is_no_real_label_is_refused(changes, words):
-    refused(words, real, **changes)
+    table = Table("t.csv", ("a", "b"), ("no", "yes"), np.array([0, 1, 1]), (np.zeros((3, 2)),), (1,))
+    assert describe(table) == "t.csv: 3 rows, 2 columns (text: b), classes no 1, yes 2"
+    holed = Table("h", ("a", "b"), ("p", "q"), np.array([0, 1]), (np.array([[1.0, np.nan], [np.nan, np.nan]]),))
+    assert describe(holed) == "h: 2 rows, 2 columns, 3 missing cells, classes p 1, q 1"
+    many = Table("m", ("a",), tuple(map(str, range(10))), np.arange(10), (np.zeros((10, 1)),))
+    assert describe(many) == ("m: 10 rows, 1 columns, classes 0 1, 1 1, 2 1, 3 1, 4 1, 5 1, 6 1, 7 1 and 2 more")
+    wide = Table("w", tuple("abcdefgh"), ("l" * 90, "a\nb"), np.array([0, 0]), (np.zeros((2, 8)),), tuple(range(8)))
+    expected = f"w: 2 rows, 8 columns (text: a, b, c, d, e, f and 2 more), classes {'l' * 39}… 2, a b 0"
+    assert describe(wide) == expected
 
 
 def test_a_declared_range_refuses_or_clips():
@@ -157,29 +145,13 @@ def test_a_declared_range_refuses_or_clips():
 
 
 @settings(derandomize=True)
-@given(
-    st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=4),
-    st.floats(-1e5, 1e5),
-    st.floats(1e-3, 1e5),
-)
+@given(st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=4), st.floats(-1e5, 1e5), st.floats(1e-3, 1e5))
 def test_clipped_labels_lie_in_the_range_and_others_stay(labels, lo, width):
     given_labels, hi = np.array(labels), lo + width
     clipped = real(labels=given_labels).with_range((lo, hi), "clip").labels
     inside = (given_labels >= lo) & (given_labels <= hi)
     assert ((clipped >= lo) & (clipped <= hi)).all()
     np.testing.assert_array_equal(clipped[inside], given_labels[inside])
-
-
-def test_a_description_says_how_the_data_was_read():
-    table = Table("t.csv", ("a", "b"), ("no", "yes"), np.array([0, 1, 1]), (np.zeros((3, 2)),), (1,))
-    assert describe(table) == "t.csv: 3 rows, 2 columns (text: b), classes no 1, yes 2"
-    holed = Table("h", ("a", "b"), ("p", "q"), np.array([0, 1]), (np.array([[1.0, np.nan], [np.nan, np.nan]]),))
-    assert describe(holed) == "h: 2 rows, 2 columns, 3 missing cells, classes p 1, q 1"
-    many = Table("m", ("a",), tuple(map(str, range(10))), np.arange(10), (np.zeros((10, 1)),))
-    assert describe(many) == ("m: 10 rows, 1 columns, classes 0 1, 1 1, 2 1, 3 1, 4 1, 5 1, 6 1, 7 1 and 2 more")
-    wide = Table("w", tuple("abcdefgh"), ("l" * 90, "a\nb"), np.array([0, 0]), (np.zeros((2, 8)),), tuple(range(8)))
-    expected = f"w: 2 rows, 8 columns (text: a, b, c, d, e, f and 2 more), classes {'l' * 39}… 2, a b 0"
-    assert describe(wide) == expected
 
 
 ODD = ["1", "3", "5", "7", "9"]
@@ -205,9 +177,8 @@ def test_every_row_is_in_the_class_that_its_own_belongs_to(data: st.DataObject) 
     assert len(set(two.classes)) == 2
 
 
-@pytest.mark.parametrize(
-    ("classes", "positive", "expected"),
-    [
+def test_the_two_names_say_what_they_hold_and_what_makes_no_two_classes_is_refused():
+    for classes, positive, expected in (
         ("0123456789", ODD, ("0+2+4+6+8", "1+3+5+7+9")),
         (("normal", "suspect", "pathologic"), ["pathologic", "suspect"], ("normal", "suspect+pathologic")),
         (YEARS, ["1990"], ("rest", "1990")),
@@ -215,13 +186,8 @@ def test_every_row_is_in_the_class_that_its_own_belongs_to(data: st.DataObject) 
         (("a", "b", "a+b"), ["a+b"], ("others", "a+b")),
         (["rest", *YEARS], ["rest"], ("others", "rest")),
         (("1", "2.50"), ["2.5"], ("1", "2.50")),  # another spelling of the same number
-    ],
-)
-def test_the_two_names_say_what_they_hold(classes, positive, expected):
-    assert of_classes(*classes).with_positive(positive).classes == expected
-
-
-def test_what_makes_no_two_classes_is_refused():
+    ):
+        assert of_classes(*classes).with_positive(positive).classes == expected
     known = ("normal", "suspect", "other")
     for positive, words in ((["normall"], r"'t'.*normall.*normal"), (known, "3"), ([], None), (["normal"] * 2, None)):
         refused(words, of_classes(*known).with_positive, positive)

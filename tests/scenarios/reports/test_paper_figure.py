@@ -85,20 +85,18 @@ def test_what_protects_nobody_says_so_under_any_name():
     assert hollow == [False, False, True, False]
 
 
-@pytest.mark.parametrize("size", ["column", "page"])
-def test_the_legend_is_inside_the_figure_and_takes_nothing_from_the_axes(size):
+def test_the_legend_is_inside_the_figure_and_takes_nothing_from_the_axes():
     long = [curve("soft_vote-output-published-regularisation=0.0001-" + "gaussian-" * n) for n in range(5)]
-    width, height = inches(size)
-    heights = []
-    for curves in (long[:1], long):
-        figure = shown(plot(*curves), width, height, {})
-        [legend] = figure.legends
-        box = legend.get_window_extent()
-        assert box.x0 >= 0
-        assert box.x1 <= figure.bbox.width
-        heights.append(figure.axes[0].get_window_extent().height / figure.dpi)
-    assert heights == pytest.approx([heights[0]] * 2, abs=0.1)
-    assert heights[0] > 1.2
+    for size in ("column", "page"):
+        heights = []
+        for curves in (long[:1], long):
+            figure = shown(plot(*curves), *inches(size), {})
+            [legend] = figure.legends
+            box = legend.get_window_extent()
+            assert 0 <= box.x0 < box.x1 <= figure.bbox.width
+            heights.append(figure.axes[0].get_window_extent().height / figure.dpi)
+        assert heights == pytest.approx([heights[0]] * 2, abs=0.1)
+        assert heights[0] > 1.2
 
 
 def test_a_size_without_room_is_refused_with_one_that_has_it():
@@ -107,12 +105,9 @@ def test_a_size_without_room_is_refused_with_one_that_has_it():
         shown(many, 3.0, 1.6, {})
     tall = float(str(caught.value).split("make it ")[1].split(" inches")[0])
     shown(many, 3.0, tall, {})
-
-
-@pytest.mark.parametrize("size", ["colum", "3x", "3,5x2", "0.1x2", "3x900", "3x2in"])
-def test_other_sizes_are_refused(size):
-    with pytest.raises(InputError, match=r"--size.*WIDTHxHEIGHT"):
-        inches(size)
+    for size in ("colum", "3x", "3,5x2", "0.1x2", "3x900", "3x2in"):
+        with pytest.raises(InputError, match=r"--size.*WIDTHxHEIGHT"):
+            inches(size)
 
 
 def test_curves_are_the_means_and_bars_their_intervals():
@@ -216,13 +211,10 @@ def test_runs_of_one_count_each_are_as_good_as_a_sweep(stored):
     swept = collect(stored(settings=sweep()), x="parties", at={"epsilon": "10"})
     runs = {}
     for place, count in enumerate(COUNTS):
-        made = stored(f"run-{count}", f"parties: {{count: {count}}}", settings=sweep()[: place + 1])
-        [(directory, found)] = made.items()
-        runs[directory] = [
-            {key: value for key, value in row.items() if key != "parties.count"}
-            for row in found
-            if row["parties.count"] == str(count)
-        ]
+        [(run, found)] = stored(f"run-{count}", f"parties: {{count: {count}}}", settings=sweep()[: place + 1]).items()
+        runs[run] = [dict(row) for row in found if row["parties.count"] == str(count)]
+        for row in runs[run]:
+            del row["parties.count"]
     assert collect(runs, x="parties", at={"epsilon": "10"}).plot == swept.plot
 
 
@@ -251,9 +243,9 @@ def test_only_chooses_and_orders(stored):
 
 
 @pytest.mark.parametrize("more", [(), ("a", "b", "c")])
-def test_variants_look_and_are_called_as_in_the_report(stored, more):
+def test_variants_look_and_are_called_as_in_the_report_whatever_the_metric(stored, more):
     runs = stored(variants=(*VARIANTS, *more), settings=({"parties.count": "50"},))
-    [made] = runs.values()
+    [(path, made)] = runs.items()
     report = plots(made)["accuracy"].curves
     known = {one.label.split(" (")[0]: one.look.line for one in report}
     found = collect(runs).plot.curves
@@ -262,15 +254,9 @@ def test_variants_look_and_are_called_as_in_the_report(stored, more):
         assert [one.look.line[name] for one in found] == [line[name] for line in known.values()]
     last = collect(runs, only=["majority_vote"]).plot.curves[0]
     assert last.look == next(one.look for one in found if one.label == "majority_vote")
-
-
-def test_of_another_metric_looks_are_the_same(stored):
-    [(path, found)] = stored(metrics=("accuracy", "auc")).items()
-    found = [
-        row | {"value": 9} if (row["metric"], row["variant"]) == ("auc", "majority_vote") else row for row in found
-    ]
-    first, second = collect({path: found}), collect({path: found}, metric="auc")
-    assert [one.look for one in first.plot.curves] == [one.look for one in second.plot.curves]
+    auc = [row | {"metric": "auc"} | ({"value": 9} if row["variant"] == "majority_vote" else {}) for row in made]
+    of_auc = collect({path: [*made, *auc]}, metric="auc").plot.curves
+    assert [one.look for one in of_auc] == [one.look for one in found]
 
 
 def test_other_settings_must_be_chosen(stored):
@@ -288,29 +274,29 @@ def test_other_settings_must_be_chosen(stored):
             collect(runs, at={key: "7"})
 
 
-def test_equal_runs_are_refused_by_name_and_one_epsilon_is_no_curve(stored):
-    runs = stored("a") | {path: [{**row, "value": row["value"] / 2} for row in found]
-                          for path, found in stored("b").items()}  # fmt: skip
+def test_equal_runs_are_refused_by_name_and_other_differences_are_told(stored):
+    [one], [other] = stored("a").items(), stored("b").items()
     with pytest.raises(InputError):
-        collect(runs)
-    with pytest.raises(InputError, match=r"epsilon.*1.*more.*parties"):
-        collect(stored(epsilons=(1.0,), settings=sweep()), at={"parties": "100"})
+        collect(dict([one, (other[0], [row | {"value": row["value"] / 2} for row in other[1]])]))
+    few = stored("few", "parties: {count: 50}\nseed: 1", epsilons=(1.0,))
+    many = stored("many", "parties: {count: 90}\nseed: 2", epsilons=(1.0,))
+    assert collect(few | many, x="parties").remarks == ["the runs differ in seed, too"]
 
 
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
+def test_unknown_names_are_refused_with_those_there_are_and_one_epsilon_is_no_curve(stored):
+    runs = stored()
+    for asked, message in (
         ({"x": "epsilom"}, r"epsilom.*epsilon.*inverse_epsilon.*epsilon"),
         ({"x": "parties"}, "parties"),
         ({"metric": "acuracy"}, "accuracy"),
         ({"only": ["soft_vot"]}, r"soft_vote.*soft_vote"),
         ({"at": {"epsilon": "1"}}, "epsilon"),
-    ],
-)
-def test_unknown_names_are_refused_with_those_there_are(stored, asked, message):
-    with pytest.raises(InputError, match=message) as caught:
-        collect(stored(), **asked)
-    assert str(caught.value).count("did you mean") <= 1
+    ):
+        with pytest.raises(InputError, match=message) as caught:
+            collect(runs, **asked)
+        assert str(caught.value).count("did you mean") <= 1
+    with pytest.raises(InputError, match=r"epsilon.*1.*more.*parties"):
+        collect(stored("one", epsilons=(1.0,), settings=sweep()), at={"parties": "100"})
 
 
 def test_a_caption_and_remarks_say_what_a_reader_must_know(stored):
@@ -329,9 +315,3 @@ def test_a_caption_and_remarks_say_what_a_reader_must_know(stored):
     )
     claims = [row | {"unit": "none"} if row["variant"] == VARIANTS[0] else row for row in found]
     assert collect({path: claims}).caption.endswith("; hollow markers: NON-PRIVATE, the ε is claimed and not kept.")
-
-
-def test_other_differences_of_runs_are_told(stored):
-    few = stored("few", "parties: {count: 50}\nseed: 1", epsilons=(1.0,))
-    many = stored("many", "parties: {count: 90}\nseed: 2", epsilons=(1.0,))
-    assert collect(few | many, x="parties").remarks == ["the runs differ in seed, too"]

@@ -140,31 +140,25 @@ def test_schema_prints_a_json_schema_in_which_the_name_is_optional(done: Callabl
     assert {"soft_vote", "pooled"} <= set(kinds)
 
 
-def test_sets_are_listed_with_whether_they_are_there(done, tmp_path, monkeypatch):
+def test_sets_are_listed_with_whether_they_are_there_and_say_where_their_originals_are(
+    done, refused, tmp_path, monkeypatch
+):
     monkeypatch.delenv("FEDERATION_DATA", raising=False)
     (tmp_path / "har.npz").touch()
     (tmp_path / "malicious_url").mkdir()
     (tmp_path / "malicious_url" / "Day3.svm").touch()
-    found = done("data", "--json", "--data-dir", str(tmp_path))
+    found = done("data", "--json", "--data-dir", tmp_path)
     states = {one["name"]: one["state"] for one in json.loads(found)["data"]}
-    assert {name: states[name] for name in ("har", "malicious_url", "mnist", "digits")} == {
-        "har": "there", "malicious_url": "there", "mnist": "missing", "digits": "comes along",
-    }  # fmt: skip
+    wanted = {"har": "there", "malicious_url": "there", "mnist": "missing", "digits": "comes along"}
+    assert {name: states[name] for name in wanted} == wanted
     told = done("data")
     assert re.search(r"directory.*name.*--data-dir.*FEDERATION_DATA", told)
     assert "what a missing one needs: federation data acoustic" in told
-
-
-def test_a_set_says_where_its_original_is(done, tmp_path):
-    told = done("data", "ctg", "--data-dir", str(tmp_path))
+    told = done("data", "ctg", "--data-dir", tmp_path)
     for words in ("state: missing", "https://archive.ics.uci.edu/dataset/193", "licence: CC BY 4.0",
                   "next: python -m benchmarks.originals ctg"):  # fmt: skip
         assert words in told
     told = done("data", "digits")
     assert "state: comes along" in told
     assert "next:" not in told
-
-
-def test_an_unknown_set_is_refused_with_the_nearest(refused):
-    assert "there is no data set 'hra'" in (told := refused("data", "hra"))
-    assert "did you mean 'har'?" in told
+    assert re.search("there is no data set 'hra'.*did you mean 'har'\\?", refused("data", "hra"))

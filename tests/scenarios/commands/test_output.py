@@ -152,10 +152,8 @@ def test_later_lines_hang_below_the_first_or_where_there_is_room(columns):
     columns(40)
     entry = "  quickstart  handwritten digits of 200 parties that learn to read them"
     assert fitted(entry, Terminal(), hanging=14).splitlines() == [
-        "  quickstart  handwritten digits of 200",
-        "              parties that learn to read",
-        "              them",
-    ]
+        "  quickstart  handwritten digits of 200", "              parties that learn to read", "              them",
+    ]  # fmt: skip
     assert fitted(entry, Terminal(), hanging=30).splitlines()[1].startswith("    parties")
     assert fitted("    indented lines stay so where they go on", Terminal()).splitlines()[1] == "    on"
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -67,15 +64,6 @@ def test_votes_list_every_sensitivity_and_the_statistic() -> None:
 @pytest.mark.parametrize("command", ["gaussian", "l2-gamma", "discrete-laplace", "soft-vote", "majority-vote"])
 def test_tables_are_printed(command: str) -> None:
     assert "sensitiv" in told(command)
-
-
-def test_importing_the_commands_loads_no_numerics() -> None:
-    script = (
-        "import sys, scenarios.commands.audit, scenarios.commands.privacy; "
-        "print([m for m in ('numpy', 'scipy', 'mpmath') if m in sys.modules])"
-    )
-    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    assert output.strip() == "[]"
 
 
 LLP = ("llp", "--n", "25600", "--m", "100", "--k", "256")
@@ -147,20 +135,18 @@ def test_what_sums_without_noise_reveal(table: Path) -> None:
     assert recorded(*arguments, "4")["revealed_share"] == 1  # bags no larger than their columns
 
 
-def test_labels_outside_the_range_are_refused_or_clipped_as_the_user_says(table: Path) -> None:
+def test_labels_outside_the_range_are_refused_or_clipped_and_missing_values_refused(
+    tmp_path: Path, table: Path
+) -> None:
     arguments = ("lba", str(table), "--label", "weeks", "--k", "20", "--range", "0,.5")
-    with pytest.raises(InputError):
-        told(*arguments)
     assert "NOT A GUARANTEE" in told(*arguments, "--outside", "clip")
-
-
-def test_missing_values_and_files(tmp_path: Path) -> None:
-    with pytest.raises(InputError):
-        told("lba", str(tmp_path / "none.csv"), "--label", "weeks", "--range", "0,1")
     archive = tmp_path / "gaps.npz"
     np.savez(archive, X=np.where(np.eye(80)[:, :2] == 1, np.nan, 0.5), y=np.linspace(0, 1, 80))
-    with pytest.raises(InputError, match=r"missing|finite"):
-        told("lba", str(archive), "--range", "0,1")
+    absent = ("lba", str(tmp_path / "none.csv"), "--label", "weeks", "--range", "0,1")
+    gaps = ("lba", str(archive), "--range", "0,1")
+    for wrong, words in ((arguments, None), (absent, None), (gaps, r"missing|finite")):
+        with pytest.raises(InputError, match=words):
+            told(*wrong)
 
 
 CTG = ("--features", "22", "--queries", "2")
@@ -212,7 +198,8 @@ def mechanisms(*options: str) -> dict[str, dict]:
 
 
 def test_every_mechanism_of_a_mean_is_described_by_its_noise_on_the_mean() -> None:
-    found = mechanisms("--rows", "1000", "--d", "25", "--epsilon", "0.5")
+    shape = ("--rows", "1000", "--d", "25")
+    found = mechanisms(*shape, "--epsilon", "0.5")
     response = found.pop("randomised_response")
     assert set(found) == {"pure", "laplace", "gaussian", "published_laplace"}
     assert (response["epsilon"], response["delta"], response["loss"]) == (0.5, 0.0, "visible")
@@ -226,13 +213,10 @@ def test_every_mechanism_of_a_mean_is_described_by_its_noise_on_the_mean() -> No
         assert row["regularisation"] == pytest.approx(max(1e-4, row["noise_norm"] ** 2 / 2))
     assert found["published_laplace"]["epsilon"] == 2.5
     assert [kind for kind, row in found.items() if row["auto"]] == ["gaussian"]
-
-
-def test_without_delta_gaussian_noise_of_a_mean_is_left_out() -> None:
-    found = mechanisms("--rows", "1000", "--d", "25", "--delta", "0")
-    assert "gaussian" not in found
-    assert [kind for kind, row in found.items() if row["auto"]] == ["pure"]
-    short = mechanisms("--rows", "1000", "--d", "25", "--delta", "0", "--l1-bound", "1.5")
+    without_delta = mechanisms(*shape, "--delta", "0")
+    assert "gaussian" not in without_delta
+    assert [kind for kind, row in without_delta.items() if row["auto"]] == ["pure"]
+    short = mechanisms(*shape, "--delta", "0", "--l1-bound", "1.5")
     assert [kind for kind, row in short.items() if row["auto"]] == ["laplace"]
 
 
@@ -331,38 +315,28 @@ COUNTS = ("proportions", "--counts")
         ((*SHARED, "--sigma", "0"), "sigma must be a positive"),
         ((*SHARED, "--epsilon", "-1"), "epsilon must be"),
         ((*SHARED, "--delta", "0"), "delta must lie strictly"),
-        ((*SHARED, "--releases", "0"), "'--releases': 0 is not in"),
         (("lba", "people.csv", "--label", "weeks"), "--range LOW,HIGH must declare the public range"),
         ((*WEEKS, "--k", "201"), "need 201 rows, got 200"),
-        ((*WEEKS, "--m", "0"), "'--m': 0 is not in the range x>=1"),
         ((*WEEKS, "--label", "week"), "week"),
         ((*WEEKS, "--label", "kind"), "kind"),
         (("lba", "people.csv", "--range", "0,1"), "must name the label column"),
         ((*WEEKS, "--outside", "keep"), "'keep' is not one of 'refuse', 'clip'"),
-        ((*WEEKS, "--epsilon", "-1"), "epsilon must"),
-        ((*MARGINALS, "--features", "0"), "'--features': 0 is not in the range x>=1"),
         ((*MARGINALS, "--epsilon", "0"), "epsilon must be a positive"),
         ((*MARGINALS, "--delta", "1"), "delta must lie"),
-        ((*MARGINALS, "--rows", "0"), "'--rows': 0 is not in the range x>=1"),
         ((*MARGINALS, "--protect", "party"), "'--protect': 'party' is not one of 'row', 'label'"),
         (
             (*MARGINALS, "--protect", "label", "--adjacency", "add_remove"),
             "label by replace .* got label by add_remove",
         ),
         ((*MARGINALS, "--adjacency", "swap"), "'swap' is not one of 'add_remove', 'replace'"),
-        ((*MEAN, "--d", "0"), "'--d': 0 is not in the range x>=1"),
         ((*MEAN, "--epsilon", "0"), "epsilon must be"),
-        ((*MEAN, "--delta", "2"), "delta must lie"),
         ((*MEAN, "--l1-bound", "-1"), "l1_bound must be"),
         ((*MEAN, "--parties", "11"), "--parties must be"),
-        ((*MEAN, "--parties", "0"), "'--parties': 0 is not in the range x>=1"),
         (("proportions", "--classes", "5"), "give --counts N,N,... to compare at invented counts, or --classes and"),
-        (("proportions", "--size", "5"), "give --counts"),
         (("proportions", "--classes", "1", "--size", "5"), "'--classes': 1 is not in the range x>=2"),
         (("proportions", "--classes", "2", "--size", "0"), "'--size': 0 is not in the range 1<=x<=4503599627370496"),
         ((*COUNTS, "1,2", "--size", "3"), "--counts stands alone"),
         ((*COUNTS, "1,b"), "--counts must be two or more whole numbers .* with commas between, .* got '1,b'"),
-        ((*COUNTS, "1.5,2"), "--counts must be two or more whole numbers"),
         ((*COUNTS, "7"), "--counts must be two or more whole numbers"),
         ((*COUNTS, "7,-1"), "whole numbers from 0 to 2.52 .*; got '7,-1'"),
         ((*COUNTS, "0,0"), "counts must not all be zero"),
@@ -372,8 +346,6 @@ COUNTS = ("proportions", "--counts")
         ((*COUNTS, "3,4", "--pseudo-count", "1000001"), f"'--pseudo-count'.*1000001.*1.*{MAX_FLOOR}"),
     ],
 )
-def test_bad_input_is_refused_in_a_sentence(
-    refused: Callable[..., str], table: Path, arguments: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_input_is_refused_in_a_sentence(refused, table, arguments, message, monkeypatch) -> None:
     monkeypatch.chdir(table.parent)
     assert re.search(message, refused("privacy", *arguments))

@@ -21,22 +21,13 @@ from scenarios.runs.trial import split_of
 from scenarios.settings.schema import resolve
 from scenarios.simulated.simulation import split
 
-SETS = {  # n_t and dimension
-    "expril_a": (2500, 2),
-    "expril_b": (2500, 4),
-    "expril_c": (5000, 10),
-    "expril_d": (5000, 15),
-    "expril_e": (5000, 25),
-}
+SETS = {"expril_a": (2500, 2), "expril_b": (2500, 4), "expril_c": (5000, 10), "expril_d": (5000, 15)}  # n_t, dimension
+SETS |= {"expril_e": (5000, 25)}
 
 
-def spec(name, number=0, seed=1, **data):
-    document = {
-        "data": {"source": name, "auxiliary": "official", "test": "official", **data},
-        "parties": {"count": 1},
-        "privacy": {"epsilon": 1},
-        "seed": seed,
-    }
+def spec(name, number=0, seed=1):
+    document = {"parties": {"count": 1}, "privacy": {"epsilon": 1}, "seed": seed}
+    document["data"] = {"source": name, "auxiliary": "official", "test": "official"}
     return split_of(resolve(document), number, None)
 
 
@@ -168,8 +159,7 @@ def test_connections_have_numbers_and_one_value_of_each_text():
     assert np.isin(rows[:, 38:], (0, 1)).all()
     for first, last in ((38, 41), (41, 108), (108, 119)):
         assert (rows[:, first:last].sum(axis=1) == 1).all()
-    assert table.columns[38] == "protocol=0"
-    assert table.columns[118] == "flag=10"
+    assert (table.columns[38], table.columns[118]) == ("protocol=0", "flag=10")
     assert binomtest(int(table.labels[some].sum()), 50_000, 0.8).pvalue > 1e-6
 
 

@@ -82,14 +82,11 @@ def test_a_name_says_how_its_column_is_made(column):
         assert read_for(name) == name
 
 
-def test_only_what_is_not_zero_is_kept():
+def test_only_what_is_not_zero_is_kept_of_the_stages_in_their_order():
+    features = ["impute", {"hash": 4}, {"hash": {"column": "said", "bits": 3}}, {"whiten": 2}]
+    assert hashings(features) == (4, {"column": "said", "bits": 3})
+    assert [*map(Hashing.of, hashings(features))] == [Hashing(4), Hashing(3, "said", 1)]
     rows = HashedRows.of([], 8)
     assert (rows.shape, rows[np.array([], dtype=int)].shape) == ((0, 8), (0, 8))
     kept = hashing.hashed_texts([["word"] * 100], Hashing(16, "said"))
     assert (kept.shape, kept.values.nbytes + kept.places.nbytes) == ((100, 65536), 600)
-
-
-def test_values_of_the_stages_in_their_order():
-    features = ["impute", {"hash": 4}, {"hash": {"column": "said", "bits": 3}}, {"whiten": 2}]
-    assert hashings(features) == (4, {"column": "said", "bits": 3})
-    assert [*map(Hashing.of, hashings(features))] == [Hashing(4), Hashing(3, "said", 1)]

@@ -35,18 +35,15 @@ def test_a_release_that_beats_the_constant_answer_every_time_is_useful_and_keeps
     assert found.remarks == ()
 
 
-@pytest.mark.parametrize(
-    "release",
-    [
+def test_a_release_that_nobody_should_count_on_is_no_better():
+    for release in (
         [0.5] * SPLITS,
         [0.49, 0.52, 0.5, 0.48, 0.51],  # about as good
         [0.51, 0.515, 0.51, 0.512, 0.511],  # surely better, by less than anybody notices
         [[0.9, 0.5]] * 4 + [[0.8, 0.5]],  # better in the mean, and in every second release only
         [0.3, 0.31, 0.32, 0.3, 0.29],  # surely worse
-    ],
-)
-def test_a_release_that_nobody_should_count_on_is_no_better(release):
-    assert one(release).finding == "no better"
+    ):
+        assert one(release).finding == "no better"
 
 
 def test_few_or_contradicting_splits_tell_nothing_and_where_pooled_rows_gain_nothing_nothing_is_gained():
@@ -144,11 +141,8 @@ def test_what_is_lost_is_lost_to_the_protocol_or_to_its_noise():
     assert one([0.6], noise_free=0.7, splits=1).lost.noise_interval is None
     errors = one([5.0] * SPLITS, metric="mse", constant=10.0, pooled=2.0, individual=None, noise_free=4.0)
     assert (errors.lost.to_protocol, errors.lost.to_noise) == (pytest.approx(0.25), pytest.approx(0.125))
-
-
-def test_a_reference_of_another_variant_is_not_this_one_s():
     known = [*rows("soft_vote", "accuracy", around(0.7), 1.0), *beside(noise_free=0.8)]
-    [other] = verdicts(known, Known("soft_vote-gaussian"))
+    [other] = verdicts(known, Known("soft_vote-gaussian"))  # a reference of another variant is not this one's
     assert (other.noise_free, other.without_noise, other.lost) == (None, None, None)
     [own] = verdicts(known, Known("soft_vote"))
     assert own.noise_free == 0.8

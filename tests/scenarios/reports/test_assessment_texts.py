@@ -125,21 +125,15 @@ def bags(variant, *releases):
     ]
 
 
-def test_a_run_without_such_an_estimator_or_without_drift_is_not_remarked_on():
+def test_numbers_of_bags_are_means_over_the_releases_that_a_line_is_about():
     assert bag_remarks([]) == []
     assert bag_remarks(bags("whitened", {}, {})) == []
     assert bag_remarks(bags("auto", ALONE, ALONE)) == []
-
-
-def test_numbers_are_means_over_the_releases_that_a_line_is_about():
     other = {**MIXED, "error_auto": 0.3, "weight_whitened": 0.5, "weight_regression": 0.5}
     [line] = bag_remarks(bags("auto", MIXED, other, ALONE))
     assert line.startswith("auto: in 2 of 3 releases these bags differ in more than their ratios")
     assert re.search(r"75.*25.*L1.*0\.25", line)
-
-
-def test_every_variant_and_reason_has_its_line_the_most_frequent_first():
-    found = bag_remarks([*bags("auto", FEW, MIXED, MIXED), *bags("other", FEW)])
+    found = bag_remarks([*bags("auto", FEW, MIXED, MIXED), *bags("other", FEW)])  # the most frequent first
     assert [line.partition(":")[0] for line in found] == ["auto", "auto", "other"]
     assert "in 2 of 3 releases" in found[0]
     assert found[1].startswith("auto: in 1 of 3 releases whether bags differ")

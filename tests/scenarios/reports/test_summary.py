@@ -70,28 +70,31 @@ def test_interval_covers_the_truth_nineteen_times_in_twenty(rng):
 
 
 def test_groups_by_variant_and_swept_values():
+    ten, twenty = ({"parties.count": count, "protocols.regularisation": ""} for count in ("10", "20"))
+    swept = ten | {"protocols.regularisation": "0.1"}
     rows = [
-        row("b", 10.0, value=0.9, **{"parties.count": "10", "protocols.regularisation": ""}),
-        row("b", 1.0, value=0.4, **{"parties.count": "10", "protocols.regularisation": ""}),
-        row("b", 1.0, value=0.6, **{"parties.count": "20", "protocols.regularisation": ""}),
-        row("a", 1.0, value=0.1, default=1, **{"parties.count": "10", "protocols.regularisation": "0.1"}),
-        row("a", 1.0, value=0.2, metric="auc", **{"parties.count": "10", "protocols.regularisation": "0.1"}),
-        row("pooled", math.inf, value=0.95, **{"parties.count": "10", "protocols.regularisation": ""}),
+        row("b", 10.0, value=0.9, **ten),
+        row("b", 1.0, value=0.4, **ten),
+        row("b", 1.0, value=0.6, **twenty),
+        row("a", 1.0, value=0.1, default=1, **swept),
+        row("a", 1.0, value=0.2, metric="auc", **swept),
+        row("pooled", math.inf, value=0.95, **ten),
     ]
     first, second, third, pooled = summarise(rows)
     assert [s.variant for s in (first, second, third, pooled)] == ["b", "b", "a", "pooled"]
     assert [s.place for s in (first, second)] == ["parties.count = 10", "parties.count = 20"]
     assert list(first.by_epsilon) == [1.0, 10.0]
-    assert third.swept == {"parties.count": "10", "protocols.regularisation": "0.1"}
-    assert third.setting == {"parties.count": "10"}
+    assert (third.swept, third.setting) == (swept, {"parties.count": "10"})
     assert third.by_epsilon[1.0].mean == 0.1
-    assert third.label == "a (default)"
-    assert pooled.label == "pooled (NON-PRIVATE)"
-    assert pooled.non_private
-    assert not first.non_private
+    assert [s.label for s in (third, pooled)] == ["a (default)", "pooled (NON-PRIVATE)"]
+    assert [s.non_private for s in (first, pooled)] == [False, True]
     assert epsilons([first, pooled]) == [1.0, 10.0, math.inf]
     assert [s.by_epsilon[1.0].mean for s in summarise(rows, "auc")] == [0.2]
     assert summarise(rows, "mse") == []
+    rows = [row(value=0.1), row(value=0.2, **{"parties.count": 10}), row(value=0.3, **{"parties.count": ""})]
+    without, with_key = summarise(rows)
+    assert (without.swept, without.by_epsilon[1.0].mean) == ({}, pytest.approx(0.2))
+    assert (with_key.swept, with_key.by_epsilon[1.0].mean) == ({"parties.count": "10"}, 0.2)
 
 
 @settings(derandomize=True)
@@ -111,13 +114,6 @@ def test_a_space_after_a_full_line_takes_no_line_and_a_word_too_long_for_any_col
     assert name_width(["a-" + "b" * 90]) == 40
     assert broken("a-" + "b" * 90, 40) == ["a-", "b" * 40, "b" * 40, "b" * 10]
     assert name_width(["a-" + "b" * 30, "c"]) == 30
-
-
-def test_rows_with_and_without_swept_keys_are_told_apart():
-    rows = [row(value=0.1), row(value=0.2, **{"parties.count": 10}), row(value=0.3, **{"parties.count": ""})]
-    assert [(s.swept, s.by_epsilon[1.0].mean) for s in summarise(rows)] == [
-        ({}, pytest.approx(0.2)), ({"parties.count": "10"}, 0.2),
-    ]  # fmt: skip
 
 
 def test_an_epsilon_without_a_guarantee_is_claimed_and_makes_its_variant_non_private():
@@ -142,17 +138,11 @@ def test_what_is_compared_is_the_metric_that_is_there_and_delta_that_of_the_weak
     assert (record["values"][0]["epsilon"], record["non_private"]) == (None, True)
 
 
-def missing(aim, kept, split, value):
-    """A release that aimed at one epsilon and keeps another, and what it reached."""
-    return [
-        row("x-published", kept, split, value=aim, metric="aimed_epsilon"),
-        row("x-published", kept, split, value=value),
-    ]
-
-
 def test_releases_stand_under_the_epsilon_that_they_aimed_at_and_say_what_they_keep():
     rows = [row("x", epsilon, value=0.5) for epsilon in (1.0, 5.0)]
-    rows += [*missing(1.0, 4.25, 0, 0.7), *missing(1.0, 5.0, 1, 0.9), *missing(5.0, 5.0 + 1e-9, 0, 0.8)]
+    for aim, kept, split, value in ((1.0, 4.25, 0, 0.7), (1.0, 5.0, 1, 0.9), (5.0, 5.0 + 1e-9, 0, 0.8)):
+        rows.append(row("x-published", kept, split, value=aim, metric="aimed_epsilon"))
+        rows.append(row("x-published", kept, split, value=value))
     met, missed = summarise(rows)
     assert epsilons([met, missed]) == [1.0, 5.0]
     assert [met.by_epsilon[e].kept for e in (1.0, 5.0)] == [None, None]
@@ -161,9 +151,6 @@ def test_releases_stand_under_the_epsilon_that_they_aimed_at_and_say_what_they_k
     values = missed.to_dict()["values"]
     assert [(value["epsilon"], value.get("aimed_epsilon")) for value in values] == [(5.0, 1.0), (5.0, None)]
     assert met.to_dict()["values"][0].keys() == values[1].keys()
-
-
-def test_aims_are_those_of_one_variant_in_one_setting():
     aim = row("x", 4.0, metric="aimed_epsilon", value=1.0, **{"data.source": "a"})
     rows = [aim, *(row(v, 4.0, **{"data.source": s}) for v, s in (("x", "a"), ("x", "b"), ("y", "a")))]
     assert [list(summary.by_epsilon) for summary in summarise(rows)] == [[1.0], [4.0], [4.0]]
@@ -181,43 +168,31 @@ def test_what_is_shown_of_an_interval_lies_within_what_the_metric_can_have():
     low, high = spread.interval
     for metric, ends in (("accuracy", (0, 1)), ("auc", (0, 1)), ("l1", (0, 2)), ("mse", (0, high)), ("t", (low, high))):
         assert spread.interval_of(metric) == ends
-
-
-def test_two_splits_are_points_and_show_no_interval():
     two, one = Spread.of({0: [0.1, 0.3], 1: [0.9]}), Spread.of({0: [0.1]})
     assert two.interval is not None
-    assert two.interval_of("accuracy") is None
+    assert two.interval_of("accuracy") is None  # two splits are points
     assert two.points == pytest.approx([0.2, 0.9])
     assert one.points == Spread.of({0: [0.1], 1: [0.2], 2: [0.3]}).points == []
 
 
 def test_what_all_of_a_protocol_have_and_what_follows_from_the_rest_is_left_out():
-    found = labels(
-        {
-            "ours": "soft_vote",
-            "soft_vote": "soft_vote",
-            "soft_vote-gaussian": "soft_vote",
-            "soft_vote-output-published-regularisation=1e-06": "soft_vote",
-            "soft_vote-output-published-regularisation=0.1": "soft_vote",
-            "soft_vote-output-regularisation=0.1": "soft_vote",
-            "mean_operator-row": "mean_operator",
-            "mean_operator-pure-row": "mean_operator",
-            "pooled": "pooled",
-        }
-    )
-    assert list(found.values()) == [
-        "ours", "soft_vote", "soft_vote gaussian", "soft_vote published regularisation=1e-06",
-        "soft_vote published regularisation=0.1", "soft_vote regularisation=0.1",
-        "mean_operator", "mean_operator pure", "pooled",
-    ]  # fmt: skip
-
-
-def test_the_protocol_is_left_out_where_there_is_no_other_and_names_stay_apart():
-    names = ["x", "x-a", "x-b=2-c", "constant"]
+    whole_and_short = {
+        "soft_vote": "soft_vote",
+        "soft_vote-gaussian": "soft_vote gaussian",
+        "soft_vote-output-published-regularisation=1e-06": "soft_vote published regularisation=1e-06",
+        "soft_vote-output-published-regularisation=0.1": "soft_vote published regularisation=0.1",
+        "soft_vote-output-regularisation=0.1": "soft_vote regularisation=0.1",
+        "mean_operator-row": "mean_operator",
+        "mean_operator-pure-row": "mean_operator pure",
+        "pooled": "pooled",
+    }
+    protocols = {"ours": "soft_vote", **{name: name.split("-")[0] for name in whole_and_short}}
+    assert labels(protocols) == {"ours": "ours", **whole_and_short}
+    names = ["x", "x-a", "x-b=2-c", "constant"]  # where there is no other protocol
     assert list(labels({name: name.split("-")[0] for name in names}).values()) == ["x", "a", "c", "constant"]
     assert labels({"x-a": "x"}) == {"x-a": "x"}
     assert labels({"x": "x", "noise_free": "noise_free"}) == {"x": "x", "noise_free": "without noise"}
-    assert labels({"x": "x", "x-a": "x", "a": "x"}) == {"x": "x", "x-a": "x-a", "a": "a"}
+    assert labels({"x": "x", "x-a": "x", "a": "x"}) == {"x": "x", "x-a": "x-a", "a": "a"}  # names stay apart
 
 
 def test_published_is_said_in_every_spelling_and_place():

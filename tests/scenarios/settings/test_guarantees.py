@@ -47,28 +47,22 @@ def test_every_variant_is_told_at_all_epsilons_and_baselines_are_left_out():
     }
 
 
-def test_an_epsilon_that_a_variant_cannot_work_with_is_refused_wherever_it_stands():
+def test_epsilons_stand_together_and_one_that_a_variant_cannot_work_with_is_refused_wherever_it_stands():
     with pytest.raises(InputError, match=r"0\.01.*12.*20"):
         promised({"kind": "private_labels", "noise": "unbiased"}, data=REAL, privacy={"epsilon": [1, 20]})
     [(promise, _)] = promised({"kind": "private_labels"}, data=REAL, privacy={"epsilon": [20, 1]}).values()
     assert promise == "epsilon 12 or 1, delta 0 for one label (replace); noise is added by each party (local DP)"
-
-
-def test_epsilons_stand_together_where_nothing_else_differs_and_one_that_is_kept_twice_stands_once():
-    bags = {"kind": "class_ratio", "noise": "published_dirichlet"}
     [(promise, _)] = promised({"kind": "private_labels"}, data=REAL, privacy={"epsilon": [1, 20, 30]}).values()
-    assert promise.startswith("epsilon 1 or 12, delta 0 for one label (replace); noise")
+    assert promise.startswith("epsilon 1 or 12, delta 0 for one label (replace); noise")  # kept twice, told once
+    bags = {"kind": "class_ratio", "noise": "published_dirichlet"}
     [(promise, _)] = promised(bags, parties={"bags": 2}, privacy={"epsilon": [0.05, 1]}).values()
     assert promise.count("NON-PRIVATE") == 1
 
 
-def test_nothing_is_promised_without_noise():
+def test_nothing_is_promised_without_noise_and_parties_that_make_it_send_it():
     [(promise, sends)] = promised({"kind": "soft_vote", "noise": "off"}).values()
     assert promise == "NON-PRIVATE (noise is off); noise is added by nobody (no DP)"
     assert sends.endswith("without noise")
-
-
-def test_parties_that_make_the_noise_themselves_send_it():
     two = {"source": "breast_cancer", "auxiliary": 60}
     [(promise, sends)] = promised({"kind": "mean_operator"}, data=two).values()
     assert promise == "epsilon 0.5 or 2, delta 1e-05 for one label (replace); noise is added by each party (local DP)"
@@ -102,9 +96,7 @@ def test_counts_are_added_of_common_bags_only_and_all_else_is_told_apart():
     assert "sums of its rows in all bags (30 numbers) without noise" in sends
     [(promise, sends)] = promised({**embedded, "protect": "row", "noise": "gaussian"}, parties=bags).values()
     assert "for one row (replace)" in promise
-    assert sends.endswith(
-        "label counts of every bag with noise and sums of its rows in all bags (30 numbers) with noise"
-    )
+    assert sends.endswith("of every bag with noise and sums of its rows in all bags (30 numbers) with noise")
     with pytest.raises(InputError, match=r"parties\.common_bags.*trust.*none"):
         promised(ratio, parties={"bags": 3})
 

@@ -16,14 +16,11 @@ def _document(value: dict) -> Document:
     return Document(value, "f.yaml", "f", Path.cwd(), {("a",): "f.yaml:1", ("a", "b"): "f.yaml:2", ("l",): "f.yaml:3"})
 
 
-def test_library_scenarios_are_found_by_name() -> None:
+def test_scenarios_are_found_by_name_or_path_and_may_start_with_a_byte_order_mark(tmp_path: Path) -> None:
     assert "quickstart" in library()
     document = load("quickstart")
     assert document.value["name"] == document.stem == "quickstart"
     assert document.place(("name",)).startswith("quickstart.yaml:")
-
-
-def test_a_file_is_found_by_path_and_may_start_with_a_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_bytes(b"\xef\xbb\xbfdata: {source: digits}\n")
     for source in (path, str(path)):
@@ -82,11 +79,13 @@ def test_overrides_reach_keys_list_items_and_missing_sections() -> None:
     assert document.order(("nowhere",)) == -1
 
 
-def test_overriding_a_section_replaces_the_places_inside_it() -> None:
+def test_a_section_replaced_or_made_by_an_override_is_named_by_it() -> None:
     document = _document({"a": {"b": 1}})
     document.override("a={c: 2}")
-    assert document.value == {"a": {"c": 2}}
+    document.override("x.y=1")
+    assert document.value == {"a": {"c": 2}, "x": {"y": 1}}
     assert document.place(("a", "b")) == "--set a={c: 2}"
+    assert document.place(("x",)) == "--set x.y=1"
 
 
 @pytest.mark.parametrize(
@@ -109,14 +108,6 @@ def test_overrides_that_lead_nowhere(setting: str, message: str) -> None:
     assert message in str(caught.value)
 
 
-def test_a_section_made_by_an_override_is_named_by_it(tmp_path):
-    path = tmp_path / "mine.yaml"
-    path.write_text("data: {source: digits}\n")
-    document = load(path)
-    document.override("x.y=1")
-    assert document.place(("x",)) == "--set x.y=1"
-
-
 def test_scalars_of_the_newer_rules_and_everything_else_is_text() -> None:
     values = {"1e-5": 1e-5, "1.0e-5": 1e-5, "1e5": 1e5, "+3": 3, "-.5": -0.5, "1.": 1.0, ".inf": math.inf}
     values |= {"-.inf": -math.inf, "true": True, "False": False, "~": None, "null": None, "": None}
@@ -127,10 +118,11 @@ def test_scalars_of_the_newer_rules_and_everything_else_is_text() -> None:
         assert type(parsed["a"]) is type(value)
 
 
-def test_lines_of_keys_and_items() -> None:
+def test_lines_of_keys_and_items_and_a_merge_key_is_an_ordinary_one() -> None:
     _, lines = parse("a: 1\nb:\n  - c: 2\n    d: [3,\n      4]\n", "x")
     nested = {("b", 0): 3, ("b", 0, "c"): 3, ("b", 0, "d"): 4, ("b", 0, "d", 0): 4, ("b", 0, "d", 1): 5}
     assert lines == {("a",): 1, ("b",): 2, **nested}
+    assert parse("a: &a {b: 1}\nc: {<<: *a}", "x")[0]["c"] == {"<<": {"b": 1}}
 
 
 _BOMB = "a: &a [1, 1]\n" + "".join(
@@ -166,10 +158,6 @@ def test_what_is_refused(text: str, message: str) -> None:
         parse(text, "f.yaml")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_merge_key_is_an_ordinary_key() -> None:
-    assert parse("a: &a {b: 1}\nc: {<<: *a}", "x")[0]["c"] == {"<<": {"b": 1}}
 
 
 def test_the_writer_quotes_for_readers_of_the_older_rules_and_keeps_line_breaks_on_one_line() -> None:

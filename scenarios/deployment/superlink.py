@@ -50,6 +50,7 @@ from federation.contract.query import CODE
 from federation.signed_messages.agreement import Agreement
 from scenarios.deployment.certificates import AUTHORITY, SERVER, SERVER_KEY, require_valid
 from scenarios.deployment.folder import Folder
+from scenarios.reports.guarantee_page import template
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -192,25 +193,6 @@ STATE = "superlink"  # folder in that of the deployment: the SuperLink's databas
 _HERE = "127.0.0.1"
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1", "[::1]")
 _STARTING, _STOPPING, _PAUSE = 60.0, 30.0, 0.3  # seconds
-_APP = """[project]
-name = "exchange"
-version = "1.0.0"
-license = "Apache-2.0"
-dependencies = []
-
-[tool.flwr.app]
-publisher = "federation"
-
-[tool.flwr.app.components]
-serverapp = "aggregator.exchange.app:app"
-clientapp = "parties.app:app"
-
-[tool.flwr.app.config]
-dir = ""
-exchange = ""
-patience = 0.0
-wait = 0.0
-"""
 
 
 @dataclass(frozen=True)
@@ -242,7 +224,7 @@ class SuperLink:
     def start(self, config: Mapping[str, str | float]) -> int:
         """Start an exchange by a run configuration; the run's id."""
         with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "pyproject.toml").write_text(_APP)
+            Path(folder, "pyproject.toml").write_text(template("exchange.toml").render() + "\n")
             Path(folder, "nothing.py").write_text("")  # an app needs a file; the code is installed here
             content = build_fab_from_disk(Path(folder))
         fab = fab_to_proto(Fab(hashlib.sha256(content).hexdigest(), content, {}))

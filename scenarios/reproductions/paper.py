@@ -10,7 +10,7 @@ Printed values are in scenarios/papers/published.csv, one line per number.
 import csv
 import functools
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property, partial
 from importlib.resources import files
@@ -45,6 +45,12 @@ class Observation:
     x: str
     split: int
     value: float
+
+
+def both(setting: str, series: str, x: str, split: int, published: float, default: float) -> Iterator[Observation]:
+    """Yield one value of ours in either role."""
+    yield Observation(setting, series, "published", x, split, published)
+    yield Observation(setting, series, "default", x, split, default)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from federation.numerics.bag_weights import (
     stratified_noise,
 )
 from scenarios.data.catalogue import load
-from scenarios.reproductions.paper import EXACT, Observation, Role
+from scenarios.reproductions.paper import EXACT, Observation, Role, both
 
 EPSILON, BAGS = 1.0, 100
 SHARES = (0.1, 0.2, 1.0)
@@ -188,6 +188,13 @@ def world(setting: str, split: int, data_dir: Path | None) -> World | None:
     return World(known.transform(rows), table.labels[train], test_rows, table.labels[test], table.label_range)
 
 
+def _worlds(setting: str, splits: int, data_dir: Path | None) -> Iterator[tuple[int, World]]:
+    """The first splits with their numbers; none where the data is not here."""
+    for split in range(splits):
+        if (one := world(setting, split, data_dir)) is not None:
+            yield split, one
+
+
 class Sums(NamedTuple):
     """Weighted sums of bags: of rows (m, d) and of labels (m,)."""
 
@@ -220,7 +227,7 @@ def table_1(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
 def of_set(setting: str, quick: bool, data_dir: Path | None) -> Iterator[Observation]:
     """Those of one set, all splits of a cell side by side."""
     _, _, counts, sizes = SOURCES[setting]
-    worlds = [one for split in range(FEW if quick else SPLITS) if (one := world(setting, split, data_dir)) is not None]
+    worlds = [one for _, one in _worlds(setting, FEW if quick else SPLITS, data_dir)]
     for count in counts[:1] if quick else counts:
         for size in sizes:
             if worlds:
@@ -236,10 +243,8 @@ def cell(setting: str, worlds: list[World], count: int, size: int) -> Iterator[O
     for split, (one, sums) in enumerate(zip(worlds, draws, strict=True)):
         exact = BagLeastSquares().fit(sums.rows, sums.labels)
         default = np.clip(exact.predict(one.test_rows), *one.label_range)
-        yield Observation(
-            setting, f"m = {count}", "published", str(size), split, one.error(one.test_rows @ reached[split])
-        )
-        yield Observation(setting, f"m = {count}", "default", str(size), split, one.error(default))
+        errors = one.error(one.test_rows @ reached[split]), one.error(default)
+        yield from both(setting, f"m = {count}", str(size), split, *errors)
 
 
 def labelled(setting: str, of: World, split: int) -> Iterator[Observation]:
@@ -258,10 +263,7 @@ _ROLES: tuple[Role, ...] = ("published", "default")
 def table(quick: bool, data_dir: Path | None, number: int) -> Iterator[Observation]:
     """Errors of the cells that are measured; in a quick run of one split."""
     for setting, cells in MEASURED.items():
-        for split in range(1 if quick else NETWORK_SPLITS):
-            one = world(setting, split, data_dir)
-            if one is None:
-                continue
+        for split, one in _worlds(setting, 1 if quick else NETWORK_SPLITS, data_dir):
             for count, size in cells:
                 for role in _ROLES:
                     error = learned(one, BATCH[setting], count, size, RHO[number], role, split)
@@ -313,8 +315,6 @@ def network_of(number: int) -> str:
 def instances(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
     """Errors of least squares and of the network on the labels of every split; a quick run has one."""
     for setting in SOURCES:
-        for split in range(1 if quick else SPLITS):
-            one = world(setting, split, data_dir)
-            if one is not None:
-                yield from labelled(setting, one, split)
-                yield from labelled_networks(setting, one, split)
+        for split, one in _worlds(setting, 1 if quick else SPLITS, data_dir):
+            yield from labelled(setting, one, split)
+            yield from labelled_networks(setting, one, split)

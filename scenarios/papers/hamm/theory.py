@@ -25,7 +25,7 @@ from federation.mechanisms.noise.additive import calibrate
 from federation.numerics.erm import fit_labels, risk_minimiser
 from federation.numerics.rows import Floats, Integers
 from scenarios.data.catalogue import load
-from scenarios.reproductions.paper import EXACT, Observation
+from scenarios.reproductions.paper import EXACT, Observation, both
 
 REGULARISATIONS = ("0.0001", "0.01", "1", "100")
 PARTIES, CLASSES, AUXILIARY = 1000, 6, 1352  # those of Fig. 2
@@ -42,15 +42,10 @@ def _alone(bound: Callable[..., float], classes: int, form: str, lam: float) -> 
     return bound(form, regularisation=lam, parties=PARTIES, classes=classes) * lam
 
 
-def _minimiser(rows: Floats, shares: Floats, lam: float) -> Floats:
-    """On rows (N, d), for shares of classes (N, C)."""
-    return risk_minimiser(rows, shares, lam, TOLERANCE)
-
-
 def all_votes_turn(lam: float) -> float:
     """Two classes: one party tips every majority from one class to the other, on rows of the longest minimiser."""
     rows = farthest_rows(lam)
-    sides = [_minimiser(rows, np.tile(np.eye(2)[label], (2, 1)), lam) for label in (0, 1)]
+    sides = [risk_minimiser(rows, np.tile(np.eye(2)[label], (2, 1)), lam, TOLERANCE) for label in (0, 1)]
     return float(np.linalg.norm(sides[0] - sides[1])) * lam
 
 
@@ -91,7 +86,7 @@ def _one_of(rows: Floats, others: Integers, there: Integers, lam: float, classes
     """All parties vote as `others` do, but one, for class 1 here and as `there` is there."""
     known = np.eye(classes)
     shares = [((parties - 1) * known[others] + known[vote]) / parties for vote in (np.ones_like(others), there)]
-    here, moved = (_minimiser(rows, side, lam) for side in shares)
+    here, moved = (risk_minimiser(rows, side, lam, TOLERANCE) for side in shares)
     return float(np.linalg.norm(here - moved)) * lam * parties
 
 
@@ -103,7 +98,7 @@ def one_party_and_one_row_turn(lam: float) -> float:
     here = np.tile(half / PARTIES * known[0] + (1 - half / PARTIES) * known[1], (AUXILIARY, 1))
     there = here + (known[0] - known[1]) / PARTIES
     here[0] = there[0] = known[1]
-    sides = _minimiser(rows, here, lam), _minimiser(turned, there, lam)
+    sides = risk_minimiser(rows, here, lam, TOLERANCE), risk_minimiser(turned, there, lam, TOLERANCE)
     return float(np.linalg.norm(sides[0] - sides[1])) * lam * PARTIES
 
 
@@ -134,8 +129,8 @@ def sensitivities(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
     for x in REGULARISATIONS:
         lam = float(x)
         for setting, theorem in THEOREMS.items():
-            yield Observation(setting, "bound", "published", x, EXACT, theorem.bound("published", lam))
-            yield Observation(setting, "bound", "default", x, EXACT, theorem.bound("diameter", lam))
+            published, least = theorem.bound("published", lam), theorem.bound("diameter", lam)
+            yield from both(setting, "bound", x, EXACT, published, least)
             yield Observation(setting, "worst case", "published", x, EXACT, theorem.worst(lam))
         for split in range(SPLITS):
             moved = moved_by_one(lam, split)

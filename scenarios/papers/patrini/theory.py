@@ -20,7 +20,7 @@ from aggregator.learners.mean_operators.moments import laplacian_mean_map, mean_
 from aggregator.trial.feature_fitting import fit
 from federation.contract.randomness import generator
 from scenarios.data.catalogue import load
-from scenarios.reproductions.paper import EXACT, Observation, Role
+from scenarios.reproductions.paper import EXACT, Observation, Role, both
 
 EQUAL, UNEQUAL, DRIFTING = "equal bags", "one large bag", "one large bag, classes drift"
 SETTINGS = (EQUAL, UNEQUAL, DRIFTING)
@@ -160,10 +160,9 @@ PLACES = ("-3", "-2", "-1", "0", "1", "2", "3")
 def table_1(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
     """The factor a of every row, and how far even and odd part together are from the loss; that of other losses too."""
     for setting, row in PRINTED.items():
-        yield Observation(setting, "a", "published", "", EXACT, slope(row.loss))
-        yield Observation(setting, "a", "default", "", EXACT, row.ours.slope)
-        yield Observation(setting, "off by", "published", "", EXACT, off_by(row.loss, row.even, row.a))
-        yield Observation(setting, "off by", "default", "", EXACT, off_by(row.loss, row.ours.even, row.ours.slope))
+        yield from both(setting, "a", "", EXACT, slope(row.loss), row.ours.slope)
+        printed, ours = off_by(row.loss, row.even, row.a), off_by(row.loss, row.ours.even, row.ours.slope)
+        yield from both(setting, "off by", "", EXACT, printed, ours)
     for name, other in NOT_LINEAR_ODD.items():
         yield Observation(name, "off by", "published", "", EXACT, off_by(other, _even_of(other), slope(other)))
 
@@ -179,8 +178,7 @@ def figure_1(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
                 ("even", row.even, row.ours.even),
                 ("odd", lambda at, a=row.a: -a / 2 * at, lambda at, a=row.ours.slope: -a / 2 * at),
             ):
-                yield Observation(setting, series, "published", place, EXACT, float(printed(x)))
-                yield Observation(setting, series, "default", place, EXACT, float(ours(x)))
+                yield from both(setting, series, place, EXACT, float(printed(x)), float(ours(x)))
 
 
 def slope(loss: Function) -> float:
@@ -220,8 +218,7 @@ def theorem_6(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
         moved = np.linalg.norm(found[1:] - found[0], axis=1) / np.linalg.norm(changes, axis=1)
         for split, distance in enumerate(moved):
             yield Observation(setting, "moved", "published", "", split, _LAMBDA * float(distance))
-            yield Observation(setting, "allowed", "published", "", split, 1.0)
-            yield Observation(setting, "allowed", "default", "", split, each.slope / 4)
+            yield from both(setting, "allowed", "", split, 1.0, each.slope / 4)
 
 
 def theorem_9(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
@@ -230,8 +227,7 @@ def theorem_9(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
         table = load(source, data_dir=data_dir)
         rows = table.rows(np.arange(len(table)))
         rows = fit(["standardise", "constant", "unit_norm"], rows, table.text).transform(rows)
-        yield Observation(setting, "alpha", "published", "", EXACT, float(np.abs(rows).sum(axis=1).max()))
-        yield Observation(setting, "alpha", "default", "", EXACT, 1.0)
+        yield from both(setting, "alpha", "", EXACT, float(np.abs(rows).sum(axis=1).max()), 1.0)
         yield Observation(setting, "alpha for all rows", "published", "", EXACT, rows.shape[1] ** 0.5)
 
 
@@ -243,6 +239,5 @@ def theorem_10(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
             lengths = np.linalg.norm(random.laplace(size=(_DRAWS, dimension)), axis=1)
             bound, x = np.log(dimension / DELTA), str(dimension)
             often, corrected = (float(np.mean(lengths > limit)) for limit in (bound, dimension**0.5 * bound))
-            yield Observation("noise", "longer", "published", x, repetition, often)
-            yield Observation("noise", "longer", "default", x, repetition, corrected)
+            yield from both("noise", "longer", x, repetition, often, corrected)
             yield Observation("noise", "delta", "published", x, repetition, DELTA)

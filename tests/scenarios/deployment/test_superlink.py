@@ -72,7 +72,7 @@ class Client:
         raise httpx.HTTPError("it has ended already")
 
 
-def test_sites_are_registered_once(folder):
+def test_sites_are_registered_once_and_runs_are_known_until_they_have_ended(folder):
     link = SuperLink(Client())
     first = link.register(folder.agreement)
     assert first == {"north": 100, "south": 101, "west": 102}
@@ -80,9 +80,14 @@ def test_sites_are_registered_once(folder):
     assert len(link.client.nodes) == 3
     link.client.nodes[1].status = "online"
     assert link.online() == {101}
+    assert not link.finished(7)
+    assert link.finished(8)  # which is not known
+    link.client.status = "finished"
+    assert link.finished(7)
+    link.stop(7)
 
 
-def test_a_run_has_an_app_without_code_and_the_configuration(folder):
+def test_a_run_has_an_app_without_code_and_the_configuration():
     link = SuperLink(Client())
     assert link.start({"dir": "/a/b", "exchange": "001", "patience": 600.0, "wait": 60.0}) == 7
     [request] = link.client.started
@@ -91,21 +96,6 @@ def test_a_run_has_an_app_without_code_and_the_configuration(folder):
     with zipfile.ZipFile(io.BytesIO(request.fab.content)) as app:
         assert "aggregator.exchange.app:app" in app.read("pyproject.toml").decode()
         assert [name for name in app.namelist() if name.endswith(".py") and app.read(name)] == []
-
-
-def test_a_run_that_is_not_known_has_ended_and_one_that_has_ended_can_be_stopped(folder):
-    link = SuperLink(Client())
-    assert not link.finished(7)
-    assert link.finished(8)
-    link.client.status = "finished"
-    assert link.finished(7)
-    link.stop(7)
-
-
-def test_where_nothing_listens_there_is_none(folder):
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        assert module._reached(folder, f"127.0.0.1:{found.getsockname()[1]}") is None
 
 
 def test_what_shows_another_certificate_is_not_believed(folder, tmp_path):
@@ -130,7 +120,11 @@ def test_what_shows_another_certificate_is_not_believed(folder, tmp_path):
             module._reached(folder, f"127.0.0.1:{listening.getsockname()[1]}")
 
 
-def test_what_answers_with_something_else_is_refused(folder, monkeypatch):
+def test_where_nothing_listens_there_is_none_and_what_answers_with_something_else_is_refused(folder, monkeypatch):
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        assert module._reached(folder, f"127.0.0.1:{found.getsockname()[1]}") is None
+
     def fail(*_):
         raise httpx.RemoteProtocolError("no HTTP")
 
@@ -139,18 +133,13 @@ def test_what_answers_with_something_else_is_refused(folder, monkeypatch):
         module._reached(folder, "127.0.0.1:1")
 
 
-def test_one_that_runs_is_used_and_left_alone(folder, monkeypatch):
+def test_one_that_runs_is_used_and_left_alone_and_its_loss_is_told_in_a_sentence(folder, monkeypatch):
     running = SuperLink(Client())
     monkeypatch.setattr(module, "_reached", lambda folder, address: running if address.startswith("127.") else None)
     monkeypatch.setattr(module, "_started", None)
     with superlink(folder, folder.agreement) as found:
         assert found is running
-
-
-def test_one_that_is_lost_on_the_way_is_told_in_a_sentence(folder, monkeypatch):
-    monkeypatch.setattr(module, "_reached", lambda *_: SuperLink(Client()))
-    told = pytest.raises(FederationError, match="9")
-    with told as raised, superlink(folder, folder.agreement):
+    with pytest.raises(FederationError, match="9") as raised, superlink(folder, folder.agreement):
         raise httpx.ConnectError("gone")
     assert raised.value.exit_code == 1
 
@@ -379,15 +368,12 @@ def test_who_sends_nothing_of_what_was_announced_is_cut_off_and_costs_others_not
     assert found == {"other": 200, "silent": [408] * 4 + [503], "later": 200}
 
 
-def test_who_goes_before_all_has_come_is_not_handed_on():
+def test_who_goes_before_all_has_come_is_not_handed_on_and_others_than_calls_get_nothing():
     async def gone():
         return {"type": "http.disconnect"}
 
     assert asyncio.run(called(gated(None), FLEET, "192.0.2.7", receive=gone)) == 400
-
-
-def test_starting_and_stopping_is_no_call_and_others_than_calls_get_nothing():
-    assert answer("", None, kind="lifespan") == 200
+    assert answer("", None, kind="lifespan") == 200  # starting and stopping is no call
     assert answer(CONTROL, "192.0.2.7", kind="websocket") is None
 
 

@@ -20,19 +20,21 @@ LAWS = ("pure", "gaussian")
 VARIANTS = [Variant("average", "parameter_average", {}, LAWS), Variant("plain", "soft_vote", {"perturb": "output"})]
 
 
+def known(source: object, epsilon: list[float], parties: int = 1, noise: int = 1, **bags: object) -> dict[str, object]:
+    """A scenario of one split over a data set or a file."""
+    return {
+        "data": {"source": str(source)}, "parties": {"count": parties, **bags},
+        "privacy": {"epsilon": epsilon, "delta": 1e-6}, "trials": {"splits": 1, "noise": noise},
+    }  # fmt: skip
+
+
 @pytest.fixture
 def todo(tmp_path: Path) -> Job:
     """Ten parties with well separated classes."""
     random = np.random.default_rng(0)
     labels = np.arange(200) % 2
     np.savez(tmp_path / "toy.npz", X=random.normal(size=(200, 2)) + 4 * labels[:, None], y=labels)
-    scenario = {
-        "data": {"source": str(tmp_path / "toy.npz")},
-        "parties": {"count": 10},
-        "privacy": {"epsilon": [1, 100], "delta": 1e-6},
-        "trials": {"splits": 1, "noise": 2},
-    }
-    return job("party", "toy", "K=10", 0, VARIANTS, scenario)
+    return job("party", "toy", "K=10", 0, VARIANTS, known(tmp_path / "toy.npz", [1, 100], parties=10, noise=2))
 
 
 def test_a_job_measures_every_variant_law_epsilon_and_reference(todo: Job) -> None:
@@ -65,12 +67,7 @@ def test_ratios_are_scored_on_further_groups_beside_the_mean_of_the_bags(tmp_pat
         labels = np.concatenate([np.arange(300) < share * 300 for share in shares]).astype(int)
         rows = random.normal(size=(len(labels), 2)) + 4 * labels[:, None]
         np.savez(tmp_path / f"{name}.npz", X=rows, y=labels, groups=np.repeat(np.arange(len(shares)), 300))
-    scenario = {
-        "data": {"source": str(tmp_path / "bags.npz")},
-        "parties": {"count": 1, "bags": {"by": "groups"}},
-        "privacy": {"epsilon": [5]},
-        "trials": {"splits": 1, "noise": 1},
-    }
+    scenario = known(tmp_path / "bags.npz", [5], bags={"by": "groups"})
     chosen = [Variant("ours", "class_ratio", {"estimator": "whitened", "noise": "pure"})]
     table = Table(measured(job("class_ratio", "toy", "groups", 0, chosen, scenario, (), str(tmp_path / "sets.npz"))))
     [cell] = table.cells(["ours"], "l1_of_sets")
@@ -79,13 +76,8 @@ def test_ratios_are_scored_on_further_groups_beside_the_mean_of_the_bags(tmp_pat
 
 
 def test_of_real_labels_the_error_of_their_mean_is_known() -> None:
-    scenario = {
-        "data": {"source": "diabetes"},
-        "parties": {"count": 1},
-        "privacy": {"epsilon": [1], "delta": 1e-6},
-        "trials": {"splits": 1, "noise": 1},
-    }
-    table = Table(measured(job("regressions", "d", "K=1", 0, [Variant("sums", "label_sums")], scenario, ("pooled",))))
+    sums = [Variant("sums", "label_sums")]
+    table = Table(measured(job("regressions", "d", "K=1", 0, sums, known("diabetes", [1]), ("pooled",))))
     [cell] = table.cells(["sums"], MSE.name)
     variance = float(np.var(load("diabetes").labels))
     assert table.reference(cell, MEAN, MSE.name) == pytest.approx(variance, rel=0.3)

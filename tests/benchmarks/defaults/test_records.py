@@ -24,40 +24,27 @@ def test_records_come_back_as_they_were_in_the_order_of_the_jobs(tmp_path: Path)
     assert Store(store.path).of(["second", "first"]) == _of_job("second", 0.5) + _of_job("first", 0.1 + 0.2)
 
 
-def test_a_job_without_its_last_row_has_not_been_done(tmp_path: Path) -> None:
+def test_a_job_without_its_last_row_has_not_been_done_half_a_row_is_cut_off_and_others_are_not_read(
+    tmp_path: Path,
+) -> None:
     store = Store(tmp_path / "found.csv")
     store.add(_of_job("whole", 0.5))
     store.add(_of_job("cut", 0.6, 0.7)[:-1])
     assert store.of(["whole", "cut"]) == _of_job("whole", 0.5)
     store.add(_of_job("cut", 0.8))
     assert [record.value for record in store.of(["cut"])] == [0.6, 0.7, 0.8, 1.0]
-
-
-def test_half_a_row_is_cut_off(tmp_path: Path) -> None:
-    store = Store(tmp_path / "found.csv")
-    store.add(_of_job("whole", 0.5))
     with store.path.open("a") as file:
         file.write("party,toy,K=5,0,half,default,pu")
     again = Store(store.path)
     again.add(_of_job("half", 0.25))
     assert again.of(["whole", "half"]) == _of_job("whole", 0.5) + _of_job("half", 0.25)
+    assert again.of(["asked for"]) == []
 
 
-def test_other_jobs_are_not_read(tmp_path: Path) -> None:
-    store = Store(tmp_path / "found.csv")
-    store.add(_of_job("of other draws", 0.5))
-    assert store.of(["asked for"]) == []
-
-
-def test_another_file_is_refused_and_kept(tmp_path: Path) -> None:
+def test_another_file_and_a_place_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
     path.write_text("scenario,value\nx,1\n")
-    with pytest.raises(InputError):
-        Store(path)
+    for place in (path, path / "found.csv"):
+        with pytest.raises(InputError):
+            Store(place)
     assert path.read_text() == "scenario,value\nx,1\n"
-
-
-def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError):
-        Store(tmp_path / "file" / "found.csv")

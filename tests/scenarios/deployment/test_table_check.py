@@ -89,16 +89,13 @@ def test_a_label_is_told_under_no_other_name(look, changed):
     assert any("the plan takes the column 'ICD' for the label, which it protects, and for" in one for one in errors)
 
 
-def test_a_table_that_is_as_agreed_becomes_rows_and_class_codes(look):
+def test_a_table_that_is_as_agreed_becomes_rows_and_class_codes_known_by_value_or_numbers(look):
     errors, remarks, holdings = look(WORKS, {"columns": COLUMNS})
     assert (errors, remarks) == ([], [])
     assert holdings.party == 7
     assert holdings.rows.tolist() == [[30, text_code("m")], [41, text_code("f")], [52, text_code("f")]]
     assert holdings.labels.tolist() == [1, 0, 1]
     assert (holdings.labels.dtype, holdings.bags, holdings.persons) == (np.int64, None, None)
-
-
-def test_classes_are_known_by_value_and_real_labels_are_numbers(look):
     lines = ["age,sex,dx", "1,m,1.0", "2,f,02", "3,f,1"]
     assert look(lines, agreement=plan(label={"name": "dx", "classes": ["2", "1"]}))[2].labels.tolist() == [1, 0, 1]
     assert look(lines, agreement=plan(**REAL))[2].labels.tolist() == [1.0, 2.0, 1.0]

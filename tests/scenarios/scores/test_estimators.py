@@ -248,16 +248,14 @@ def test_a_constant_knows_no_probabilities(tmp_path):
     assert model.guarantee_["non_private"]
 
 
-def test_numbers_of_rows(tmp_path):
+def test_numbers_of_rows_and_shares_of_a_set(tmp_path, estimators):
     line = load(line_run(tmp_path)[0], epsilon=2)
     assert is_regressor(line)
     assert not hasattr(line, "predict_proba")
     rows = np.array([[1.0, 10.0], [2.0, 20.0]])
     np.testing.assert_allclose(line.predict(rows), rows @ [1.0, 2.0] + 0.5)
-
-
-def test_shares_of_a_set(tmp_path, estimators):
-    directory, file = ratio_run(tmp_path)
+    (tmp_path / "ratios").mkdir()
+    directory, file = ratio_run(tmp_path / "ratios")
     wanted = predict(directory, "class_ratio", file, epsilon=0.5).ratios[""]
     ratios, rows = load(directory, epsilon=0.5), np.array([row[:2] for row in ROWS])
     assert ratios.classes_.tolist() == [ratio.name for ratio in wanted]

@@ -239,11 +239,6 @@ def test_parties_at_once_are_each_party_alone(spec):
 KINDS = get_args(Kind)
 
 
-def test_everybody_answers_honestly_by_default():
-    assert not any(map(Conduct().drops_out, range(100)))
-    assert not Conduct().attackers(100).any()
-
-
 def test_parties_drop_out_with_the_probability_and_by_themselves():
     def absent(**changes):
         conduct = Conduct(**{"dropout": 0.3, "seed": 1, **changes})
@@ -259,12 +254,11 @@ def test_parties_drop_out_with_the_probability_and_by_themselves():
     assert abs(neighbours - 0.09) < 5 * np.sqrt(0.09 * 0.91 / 4000)
 
 
-@pytest.mark.parametrize(("parties", "fraction", "count"), [(1000, 0.1, 100), (7, 0.1, 1), (4, 0.1, 0), (5, 1.0, 5)])
-def test_exactly_the_fraction_attacks(parties, fraction, count):
-    assert Conduct(hostile=fraction, seed=1).attackers(parties).sum() == count
-
-
-def test_attackers_are_drawn_at_random_and_more_of_them_include_the_fewer():
+def test_exactly_the_fraction_attacks_drawn_at_random_and_more_of_them_include_the_fewer():
+    assert not any(map(Conduct().drops_out, range(100)))  # everybody answers honestly by default
+    assert not Conduct().attackers(100).any()
+    for parties, fraction, count in ((1000, 0.1, 100), (7, 0.1, 1), (4, 0.1, 0), (5, 1.0, 5)):
+        assert Conduct(hostile=fraction, seed=1).attackers(parties).sum() == count
     few, many = (Conduct(hostile=f, seed=1).attackers(1000) for f in (0.1, 0.3))
     assert not (few & ~many).any()
     assert 20 < np.flatnonzero(few).mean() / 1000 * 100 < 80
@@ -288,9 +282,8 @@ def test_labels_of_attackers(classes):
 
 
 def test_random_labels_are_uniform():
-    labels = np.concatenate(
-        [Conduct(hostile=1.0, kind="random", seed=1).labels(np.zeros(50, int), 4, p) for p in range(80)]
-    )
+    conduct, zeros = Conduct(hostile=1.0, kind="random", seed=1), np.zeros(50, int)
+    labels = np.concatenate([conduct.labels(zeros, 4, party) for party in range(80)])
     assert np.abs(np.bincount(labels, minlength=4) - 1000).max() < 5 * np.sqrt(4000 * 0.25 * 0.75)
 
 

@@ -132,11 +132,10 @@ def test_a_floor_that_the_bags_do_not_keep_is_refused_before_anything_is_written
     least = smallest(document(1), 0)
     assert least > 2
     usable_data(worlds(resolve(document(least - 1)), None))
-    with pytest.raises(
-        InputError,
-        match=rf"'class_ratio-dirichlet_floor-floor={least}' declares the floor {least}.* in split 0 a bag has {least} "
-        rf"of a class; lower it to {least - 1}, .*dirichlet_shifted",
-    ):
+    declared = (
+        rf"'class_ratio-dirichlet_floor-floor={least}' declares the floor {least}.* in split 0 a bag has {least} "
+    )
+    with pytest.raises(InputError, match=rf"{declared}of a class; lower it to {least - 1}, .*dirichlet_shifted"):
         scenarios.run(document(least), out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
     with pytest.raises(InputError):

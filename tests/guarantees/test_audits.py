@@ -162,7 +162,11 @@ CLAIMS = {
 
 
 # Rows that take four CPU seconds and more, beside another row with the same protocol.
-LONG = {"marginals, pure, replaced", "labels, gaussian", "bag sums, few noisy", "bag sums, gaussian weights"}
+LONG = {
+    "marginals, pure, replaced", "marginals, pure shares", "labels, gaussian", "counts, dirichlet_shifted",
+    "bag sums", "bag sums, few noisy", "bag sums, gaussian weights",
+    "secret weights",  # `test_bag_sum_audits` has them by themselves, and `test_label_party_audits` half of their noise
+}  # fmt: skip
 each = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in CLAIMS]
 )

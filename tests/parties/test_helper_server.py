@@ -153,11 +153,8 @@ def test_a_list_without_the_receipt_of_each_site_is_none(post, world, names, cha
     "changed",
     [
         {"contributors": 4},
-        {"colluding": 0, "contributors": 4},
-        {"least": 3, "contributors": 2},
         {"numbers": 2**26},
         {"roster": "11" * 32},
-        {"adversary": "semi_honest"},
         {"second": "11" * 32},
         {"second": "", "neighbours": 4, "threshold": 3},
     ],

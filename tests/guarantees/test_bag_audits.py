@@ -183,8 +183,12 @@ both = pytest.mark.parametrize("name", ["gaussian", "pure"])
 
 
 @both
-def test_a_person_who_changes_in_two_bags_is_protected(name):
+def test_a_person_who_changes_in_two_common_bags_is_protected_and_parties_that_count_all_its_rows_are_refuted(
+    name, monkeypatch
+):
     assert 0.5 < audited(common_pair(name, persons=2), COMMON_RUNS).lower_bound <= 1.0
+    monkeypatch.setattr("parties.responses.bags.kept_rows", lambda owner, *_: np.arange(len(owner)))
+    assert not audited(common_pair(name, persons=1), COMMON_RUNS).passed
 
 
 @pytest.mark.parametrize("name", COMMON)
@@ -194,12 +198,6 @@ def test_noise_that_counts_on_all_parties_is_refuted_where_a_quorum_answers_and_
 
     mistake_mechanism(monkeypatch, of_all)
     assert not audited(common_pair(name), COMMON_RUNS).passed
-
-
-@both
-def test_parties_with_common_bags_that_count_every_row_of_a_person_are_refuted(name, monkeypatch):
-    monkeypatch.setattr("parties.responses.bags.kept_rows", lambda owner, *_: np.arange(len(owner)))
-    assert not audited(common_pair(name, persons=1), COMMON_RUNS).passed
 
 
 def test_parties_that_forget_that_a_person_is_in_several_bags_are_refuted(monkeypatch):
@@ -277,12 +275,10 @@ def alone(name):
 
 
 @both
-def test_the_label_of_a_row_whose_bag_others_do_not_have_is_protected_as_well(name):
+def test_a_row_whose_bag_others_do_not_have_is_protected_and_parties_that_add_no_share_to_it_are_refuted(
+    name, monkeypatch
+):
     assert 0.5 < audited(alone(name), COMMON_RUNS).lower_bound <= 1.0
-
-
-@both
-def test_parties_that_add_no_share_to_bags_that_they_do_not_have_are_refuted(name, monkeypatch):
     real = SharedBagNoise.release
 
     def own_only(noise, values, bits, draws=1):

@@ -144,7 +144,7 @@ def test_dropouts_end_no_run_above_the_quorum(predicted):
     require_quorum(partial(attacked, predicted), require_numbers)
 
 
-@pytest.mark.parametrize("hostile", [[0], [0, 1, 2]])
+@pytest.mark.parametrize("hostile", [pytest.param([0], marks=pytest.mark.slow), [0, 1, 2]])
 @pytest.mark.parametrize(
     ("name", "factor", "more", "refused"),
     [

@@ -66,7 +66,7 @@ def attacks():
             yield f"{count} {kind}", Conduct(hostile=count / PARTIES, kind=kind, seed=1)
 
 
-@pytest.mark.parametrize("source", WORLDS)
+@pytest.mark.parametrize("source", ["digits", pytest.param("breast_cancer", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=PROTOCOLS)
 def test_no_party_moves_the_perturbed_vector_beyond_the_sensitivity(protocol, source):
     honest, sensitivity, nobody = perturbed(protocol, source, Conduct())

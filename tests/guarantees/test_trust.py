@@ -39,6 +39,7 @@ def test_a_protocol_that_cannot_work_under_it_and_its_former_name_are_refused() 
         trusts([{"kind": "mean_operator", "summation": "secure"}])
 
 
+@pytest.mark.slow
 def test_who_adds_up_is_in_the_ledger_and_changes_no_result(tmp_path: Path) -> None:
     protocols = [{"kind": "mean_operator", "protect": "row", "trust": "secure"}]
     document = {**BASE, "baselines": False, "protocols": protocols, "trials": {"splits": 1, "noise": 2}}

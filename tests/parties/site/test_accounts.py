@@ -262,17 +262,14 @@ def test_of_many_that_write_at_once_one_goes_on(path):
     assert len(Journal(path).lines) == 5
 
 
-def test_a_link_to_a_journal_stands_for_it(path, tmp_path):
-    (tmp_path / "link").symlink_to(path)
-    Journal(tmp_path / "link").add("answer")
-    assert len(Journal(path).lines) == 5
-
-
-def test_a_line_that_a_crash_cut_short_is_taken_off(path):
+def test_a_link_to_a_journal_stands_for_it_and_a_line_that_a_crash_cut_short_is_taken_off(path, tmp_path):
     whole = path.read_bytes()
     path.write_bytes(whole + json.dumps({"event": "answer"}).encode()[:9])
     assert len(Journal(path).lines) == 4
     assert path.read_bytes() == whole
+    (tmp_path / "link").symlink_to(path)
+    Journal(tmp_path / "link").add("answer")
+    assert len(Journal(path).lines) == 5
 
 
 COST = {"epsilon": 1.0, "delta": 1e-6, "unit": "label", "adjacency": "replace"}
@@ -320,9 +317,6 @@ CHARGED_WORDS = "charged table 't': epsilon 1, delta 1e-06 for one label (replac
         ({"event": "of a later version"}, "of a later version"),
     ],
 )
-def test_a_line_has_words(line, words):
+def test_a_line_has_words_that_move_no_terminals_cursor(line, words):
     assert said(line) == words
-
-
-def test_nothing_moves_a_terminals_cursor():
     assert printable("a\x1b[2Jb\rc\u202ed\n") == "a [2Jb c d "

@@ -16,17 +16,6 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.contract.query import Question, ReleaseId, Submission
 from federation.engines import codec
-from federation.engines.codec import (
-    bits_per_entry,
-    bytes_per_party,
-    decode_question,
-    decode_submission,
-    encode_question,
-    encode_submission,
-    pack,
-    packed_length,
-    unpack,
-)
 from federation.queries.bags import Bags, CountsNoise, CountsQuestion
 from federation.queries.votes import IndividualQuestion, Training, VotesQuestion
 
@@ -44,32 +33,32 @@ def submission(question, parties=4):
 
 
 def test_a_question_survives_the_wire(question, public):
-    restored = decode_question(encode_question(question), VotesQuestion)
+    restored = codec.decode_question(codec.encode_question(question), VotesQuestion)
     np.testing.assert_array_equal(restored.rows, question.rows)
     np.testing.assert_array_equal(restored.training.feature_map.transform(public.rows), question.rows)
     assert (restored.training.classes, restored.training.trial) == (3, 7)
     assert restored.training.classifier == question.training.classifier
     individual = IndividualQuestion(question.training, 11)
-    assert decode_question(encode_question(individual), IndividualQuestion).first == 11
+    assert codec.decode_question(codec.encode_question(individual), IndividualQuestion).first == 11
 
 
 @pytest.mark.parametrize("guarantee", [None, Guarantee(1.0, 0.0, Unit.PARTY, Adjacency.REPLACE, "l2_gamma",
                                                        {"scale": 2.0}, (Assumption("a", Check.CHECKED),))])  # fmt: skip
 def test_a_submission_survives_the_wire(question, guarantee):
     sent = replace(submission(question, parties=5), guarantee=guarantee)
-    records = encode_submission(sent, question.fields())
-    received = decode_submission(records, question.fields())
+    records = codec.encode_submission(sent, question.fields())
+    received = codec.decode_submission(records, question.fields())
     np.testing.assert_array_equal(received.arrays["votes"], sent.arrays["votes"])
     np.testing.assert_array_equal(received.parties, sent.parties)
     assert (received.failures, received.guarantee) == ({9: "holds no rows"}, guarantee)
     occupied = sum(array.numpy().nbytes for array in records["arrays"].values())
-    assert bytes_per_party(question.fields()) == occupied / 5
+    assert codec.bytes_per_party(question.fields()) == occupied / 5
 
 
 def test_a_submission_carries_its_declared_fields_and_nothing_else(question):
     hiding = submission(question)
     hiding.arrays["rows"] = question.rows  # a party's rows must not slip through
-    records = encode_submission(hiding, question.fields())
+    records = codec.encode_submission(hiding, question.fields())
     assert set(records["arrays"]) == {"votes", "parties"}
     assert set(json.loads(records["settings"]["json"])) == {"kind", "failures", "guarantee"}
 
@@ -83,30 +72,30 @@ def test_a_submission_carries_its_declared_fields_and_nothing_else(question):
     ],
 )
 def test_undeclared_and_short_fields_are_refused_on_arrival(question, name, array, told):
-    records = encode_submission(submission(question), question.fields())
+    records = codec.encode_submission(submission(question), question.fields())
     array = array(records["arrays"]["votes"].numpy()) if callable(array) else array
     records["arrays"] = ArrayRecord({**records["arrays"], name: Array(array)})
     with pytest.raises(InputError, match=told):
-        decode_submission(records, question.fields())
+        codec.decode_submission(records, question.fields())
 
 
 @pytest.mark.parametrize("failures", [{"": "cause"}, {"1" * 5000: "cause"}, ["cause"], "cause"])
 def test_failures_of_an_answer_are_causes_by_party(question, failures):
-    records = encode_submission(submission(question), question.fields())
+    records = codec.encode_submission(submission(question), question.fields())
     settings = json.loads(records["settings"]["json"])
     records["settings"] = ConfigRecord({"json": json.dumps({**settings, "failures": failures})})
     with pytest.raises(InputError):
-        decode_submission(records, question.fields())
+        codec.decode_submission(records, question.fields())
 
 
 @pytest.mark.parametrize("text", ["not json", "[]", "{}", "[" * 100_000])
 def test_garbage_is_an_input_error(question, text):
-    for records in (encode_question(question), encode_submission(submission(question), question.fields())):
+    for records in (codec.encode_question(question), codec.encode_submission(submission(question), question.fields())):
         records["settings"] = ConfigRecord({"json": text})
         with pytest.raises(InputError):
-            decode_submission(records, question.fields())
+            codec.decode_submission(records, question.fields())
         with pytest.raises(InputError):
-            decode_question(records, VotesQuestion)
+            codec.decode_question(records, VotesQuestion)
 
 
 @dataclass(frozen=True)
@@ -148,7 +137,7 @@ def plain(question):
 
 def changed(question, changes=None, dropped=(), arrays=None):
     """A question's records with other settings, as whoever asks may send them; JSON as Python writes it."""
-    records = encode_question(question)
+    records = codec.encode_question(question)
     settings = json.loads(records["settings"]["json"]) | (changes or {})
     kept = {name: value for name, value in settings.items() if name not in dropped}
     given = {name: array for name, array in records["arrays"].items() if name not in dropped}
@@ -157,7 +146,7 @@ def changed(question, changes=None, dropped=(), arrays=None):
 
 
 def test_parts_of_every_type_survive_the_wire():
-    restored = decode_question(encode_question(EVERY), Every)
+    restored = codec.decode_question(codec.encode_question(EVERY), Every)
     assert plain(restored) == plain(EVERY)
     assert [type(value) for value in plain(restored).values()] == [type(value) for value in plain(EVERY).values()]
     np.testing.assert_array_equal(restored.rows, EVERY.rows)
@@ -178,7 +167,7 @@ def test_parts_of_every_type_survive_the_wire():
 )
 def test_what_a_type_allows_is_read_as_that_type(name, sent, read):
     """Whole numbers are numbers: JSON of other libraries writes 2 for 2.0."""
-    restored = decode_question(changed(EVERY, {name: sent}), Every)
+    restored = codec.decode_question(changed(EVERY, {name: sent}), Every)
     *_, last = name.split(".")
     found = getattr(restored.inner if "." in name else restored, last)
     assert (found, type(found)) == (read, type(read))
@@ -209,7 +198,7 @@ WRONG = {
 def test_a_part_of_another_type_is_refused(name, sent):
     """A number of another type would be found out, or not, far behind: bags of 1.5 persons, or a delta of infinity."""
     with pytest.raises(InputError, match=rf"TypeError.*{name}"):
-        decode_question(changed(EVERY, {name: sent}), Every)
+        codec.decode_question(changed(EVERY, {name: sent}), Every)
 
 
 PARTS = [*(name for name in plain(EVERY) if name != "inner"), "rows", "inner.whole", "inner.number"]
@@ -218,14 +207,14 @@ PARTS = [*(name for name in plain(EVERY) if name != "inner"), "rows", "inner.who
 @pytest.mark.parametrize("name", PARTS)
 def test_a_missing_part_is_refused(name):
     with pytest.raises(InputError, match=rf"KeyError.*{name}"):
-        decode_question(changed(EVERY, dropped=[name]), Every)
+        codec.decode_question(changed(EVERY, dropped=[name]), Every)
 
 
 @pytest.mark.parametrize("name", ["more", "inner", "inner.more", "kind", "rows", "whole.", ""])
 def test_an_undeclared_part_is_refused(name):
     """Whoever asks would else be answered another question than the one that it believes to ask."""
     with pytest.raises(InputError, match=f"{name}"):
-        decode_question(changed(EVERY, {name: 1}), Every)
+        codec.decode_question(changed(EVERY, {name: 1}), Every)
 
 
 @pytest.mark.parametrize(
@@ -239,9 +228,9 @@ def test_an_undeclared_part_is_refused(name):
 )
 def test_undeclared_arrays_and_those_of_no_real_numbers_are_refused(question, name, array, told):
     with pytest.raises(InputError, match=told):
-        decode_question(changed(EVERY, arrays={name: array}), Every)
+        codec.decode_question(changed(EVERY, arrays={name: array}), Every)
     with pytest.raises(InputError, match=r"training\.feature_map\.more"):
-        decode_question(changed(question, arrays={"training.feature_map.more": np.ones(2)}), VotesQuestion)
+        codec.decode_question(changed(question, arrays={"training.feature_map.more": np.ones(2)}), VotesQuestion)
 
 
 @pytest.mark.parametrize(
@@ -262,20 +251,20 @@ def test_undeclared_arrays_and_those_of_no_real_numbers_are_refused(question, na
 )
 def test_a_question_that_refuses_its_own_numbers_says_so(changes, words):
     asked = CountsQuestion(CountsNoise("pure", 1.0), Bags(2, 3), release=ReleaseId("a"))
-    assert decode_question(encode_question(asked), CountsQuestion) == asked
+    assert codec.decode_question(codec.encode_question(asked), CountsQuestion) == asked
     with pytest.raises(InputError, match=words):
-        decode_question(changed(asked, changes), CountsQuestion)
+        codec.decode_question(changed(asked, changes), CountsQuestion)
 
 
 def test_records_that_come_twice_are_read_once_and_others_anew():
     """Nodes of one process get the same records; what one of them was asked must not answer for another question."""
-    first, second = encode_question(EVERY), encode_question(replace(EVERY, whole=4))
-    read = decode_question(first, Every)
-    assert decode_question(second, Every).whole == 4
-    assert decode_question(first, Every) is read
-    others = [encode_question(replace(EVERY, whole=whole)) for whole in range(5, 25)]
-    assert [decode_question(other, Every).whole for other in others] == list(range(5, 25))
-    assert decode_question(first, Every) is read  # however many questions a world has
+    first, second = codec.encode_question(EVERY), codec.encode_question(replace(EVERY, whole=4))
+    read = codec.decode_question(first, Every)
+    assert codec.decode_question(second, Every).whole == 4
+    assert codec.decode_question(first, Every) is read
+    others = [codec.encode_question(replace(EVERY, whole=whole)) for whole in range(5, 25)]
+    assert [codec.decode_question(other, Every).whole for other in others] == list(range(5, 25))
+    assert codec.decode_question(first, Every) is read  # however many questions a world has
     kept = len(codec._read_before)
     others.clear()
     assert len(codec._read_before) == kept - 20  # a long run's questions are let go of
@@ -311,14 +300,14 @@ UNREADABLE = {
 def test_an_array_is_refused_before_anything_of_its_size_is_made(question, data):
     """A header of a few bytes may promise any size, and a file of arrays is none."""
     array = Array(dtype="float64", shape=(3,), stype="numpy.ndarray", data=data)
-    asked, answered = encode_question(question), encode_submission(submission(question), question.fields())
+    asked, answered = codec.encode_question(question), codec.encode_submission(submission(question), question.fields())
     for records, name in ((asked, "rows"), (answered, "votes")):
         records["arrays"] = ArrayRecord({**records["arrays"], name: array})
     tracemalloc.start()
     with pytest.raises(InputError):
-        decode_question(asked, VotesQuestion)
+        codec.decode_question(asked, VotesQuestion)
     with pytest.raises(InputError):
-        decode_submission(answered, question.fields())
+        codec.decode_submission(answered, question.fields())
     assert tracemalloc.get_traced_memory()[1] < 1 << 24
     tracemalloc.stop()
 
@@ -327,12 +316,12 @@ def test_an_array_is_refused_before_anything_of_its_size_is_made(question, data)
 @given(levels=st.integers(2, 700), parties=st.integers(0, 4), length=st.integers(1, 40), seed=st.integers(0, 99))
 def test_unpacking_undoes_packing(levels, parties, length, seed):
     values = np.random.default_rng(seed).integers(0, levels, (parties, length)).astype(np.min_scalar_type(levels - 1))
-    packed = pack(values, levels)
-    assert packed.shape == (parties, packed_length(levels, length))
-    np.testing.assert_array_equal(unpack(packed, levels, length), values)
+    packed = codec.pack(values, levels)
+    assert packed.shape == (parties, codec.packed_length(levels, length))
+    np.testing.assert_array_equal(codec.unpack(packed, levels, length), values)
 
 
 @pytest.mark.parametrize(("levels", "bits"), [(2, 1), (3, 2), (4, 2), (5, 4), (16, 4), (17, 8), (256, 8), (257, 16)])
 def test_bits_are_the_fewest_that_divide_a_byte(levels, bits):
-    assert bits_per_entry(levels) == bits
-    assert pack(np.zeros((3, 1352), dtype=np.uint8), 6).nbytes == 3 * 676  # half a byte for each vote
+    assert codec.bits_per_entry(levels) == bits
+    assert codec.pack(np.zeros((3, 1352), dtype=np.uint8), 6).nbytes == 3 * 676  # half a byte for each vote

@@ -17,19 +17,6 @@ from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms import audits
 from federation.mechanisms.accounting.composition import GaussianCurve
-from federation.mechanisms.audits import (
-    CONFIDENCE,
-    Audited,
-    AuditResult,
-    CurvePoint,
-    Twin,
-    Verdict,
-    audit,
-    audited_mechanisms,
-    delta_lower_bound,
-    epsilon_lower_bound,
-    judge,
-)
 from federation.mechanisms.noise import discrete, gaussian
 from federation.numerics.rows import Floats
 
@@ -66,14 +53,14 @@ def test_false_alarms_on_null_data_are_rarer_than_promised(confidence: float, mo
     """
     rng = np.random.default_rng(0)
     pairs = ((rng.normal(size=400), rng.normal(size=400)) for _ in range(1000))
-    assert sum(epsilon_lower_bound(*pair, confidence=confidence)[0] > 0 for pair in pairs) <= most
+    assert sum(audits.epsilon_lower_bound(*pair, confidence=confidence)[0] > 0 for pair in pairs) <= most
 
 
 @pytest.mark.slow
 def test_the_bound_exceeds_a_true_epsilon_as_rarely_as_promised() -> None:
     rng, epsilon = np.random.default_rng(1), 1.0
     pairs = ([randomised_response(rng, epsilon, 1000, side) for side in (1, 0)] for _ in range(1000))
-    alarms = sum(epsilon_lower_bound(*pair, confidence=0.9)[0] > epsilon for pair in pairs)
+    alarms = sum(audits.epsilon_lower_bound(*pair, confidence=0.9)[0] > epsilon for pair in pairs)
     assert alarms <= 128  # 100 +- 28 (three standard deviations) would be exact; Clopper-Pearson is conservative
 
 
@@ -81,14 +68,14 @@ def test_the_bound_exceeds_a_true_delta_as_rarely_as_promised() -> None:
     rng = np.random.default_rng(7)
     truth = 0.6 - math.exp(0.2) * 0.4  # randomised response that tells the bit six times in ten
     pairs = ([(rng.random(500) < share).astype(float) for share in (0.6, 0.4)] for _ in range(400))
-    alarms = sum(delta_lower_bound(*pair, epsilon=0.2, confidence=0.9)[0] > truth for pair in pairs)
+    alarms = sum(audits.delta_lower_bound(*pair, epsilon=0.2, confidence=0.9)[0] > truth for pair in pairs)
     assert alarms <= 58  # 40 + 3 standard deviations
 
 
 def test_power_at_a_known_epsilon() -> None:
     rng = np.random.default_rng(2)
     sides = [lambda n, side=side: randomised_response(rng, 2.0, n, side) for side in (1, 0)]
-    result = audit(*sides, identity, epsilon=1.5, runs=50_000)
+    result = audits.audit(*sides, identity, epsilon=1.5, runs=50_000)
     assert 1.8 < result.lower_bound <= 2.0
     assert not result.passed
     assert (result.runs, result.confidence, result.claimed) == (50_000, 0.99, 1.5)
@@ -99,10 +86,10 @@ def test_delta_is_subtracted_and_both_directions_are_searched() -> None:
     # Q never shows what P shows with probability 0.02: no finite epsilon at delta 0, nothing at delta 0.05.
     rng = np.random.default_rng(3)
     p, q = (rng.random(50_000) < 0.02).astype(float), np.zeros(50_000)
-    assert epsilon_lower_bound(p, q)[0] > 3
-    assert epsilon_lower_bound(p, q, delta=0.05)[0] == 0
+    assert audits.epsilon_lower_bound(p, q)[0] > 3
+    assert audits.epsilon_lower_bound(p, q, delta=0.05)[0] == 0
     p, q = rng.normal(size=20_000), rng.normal(1.0, size=20_000)
-    forward, backward = epsilon_lower_bound(p, q), epsilon_lower_bound(q, p)
+    forward, backward = audits.epsilon_lower_bound(p, q), audits.epsilon_lower_bound(q, p)
     assert forward[0] == backward[0] > 1
     assert forward[1] != backward[1]
 
@@ -115,7 +102,7 @@ def curve(epsilon: float) -> float:
     return float(gaussian.delta(epsilon, MU))
 
 
-def curve_bound(p: np.ndarray, q: np.ndarray, **changes: float) -> tuple[CurvePoint, str]:
+def curve_bound(p: np.ndarray, q: np.ndarray, **changes: float) -> tuple[audits.CurvePoint, str]:
     return audits.curve_point(p, q, curve, **{"epsilon": 1.0, "delta": 1e-6, "confidence": 0.9} | changes)
 
 
@@ -123,19 +110,19 @@ def curve_bound(p: np.ndarray, q: np.ndarray, **changes: float) -> tuple[CurvePo
     ("measure", "arguments", "told"),
     [
         *(
-            (epsilon_lower_bound, {"p": bad}, None)
+            (audits.epsilon_lower_bound, {"p": bad}, None)
             for bad in (np.zeros(3), np.zeros((10, 2)), np.array([0.0, 1.0, math.nan, 2.0]), np.zeros(0))
         ),
-        *((epsilon_lower_bound, {"confidence": confidence}, None) for confidence in (1.0, 0.0)),
-        *((epsilon_lower_bound, {"delta": delta}, None) for delta in (1.0, -0.1)),
-        *((delta_lower_bound, {"epsilon": epsilon}, None) for epsilon in (-1.0, math.inf)),
-        (delta_lower_bound, {"epsilon": 1.0, "confidence": 1.0}, None),
+        *((audits.epsilon_lower_bound, {"confidence": confidence}, None) for confidence in (1.0, 0.0)),
+        *((audits.epsilon_lower_bound, {"delta": delta}, None) for delta in (1.0, -0.1)),
+        *((audits.delta_lower_bound, {"epsilon": epsilon}, None) for epsilon in (-1.0, math.inf)),
+        (audits.delta_lower_bound, {"epsilon": 1.0, "confidence": 1.0}, None),
         *((curve_bound, {name: 0.0}, name) for name in ("epsilon", "delta")),
         *((curve_bound, {name: 1.0}, name) for name in ("delta", "confidence")),
     ],
 )
 def test_unusable_samples_and_impossible_claims_are_refused(measure, arguments: dict, told: str | None) -> None:
-    assert epsilon_lower_bound(np.zeros(4), np.ones(4))[0] == 0  # four runs are enough to show nothing
+    assert audits.epsilon_lower_bound(np.zeros(4), np.ones(4))[0] == 0  # four runs are enough to show nothing
     with pytest.raises(InputError, match=told):
         measure(**{"p": np.zeros(10), "q": np.zeros(10)} | arguments)
 
@@ -149,24 +136,24 @@ def test_unusable_samples_and_impossible_claims_are_refused(measure, arguments: 
 )
 def test_an_impossible_audit_is_refused_before_it_draws(change: dict, told: str) -> None:
     with pytest.raises(InputError, match=told):
-        audit(pytest.fail, pytest.fail, identity, **{"epsilon": 1.0, "runs": 1000} | change)
+        audits.audit(pytest.fail, pytest.fail, identity, **{"epsilon": 1.0, "runs": 1000} | change)
 
 
 def test_power_at_a_known_delta_and_for_rare_events_that_never_occur_elsewhere() -> None:
     rng = np.random.default_rng(5)
     p, q = rng.normal(1.0, size=200_000), rng.normal(size=200_000)
     exact = stats.norm.cdf(0.0) - math.exp(0.5) * stats.norm.cdf(-1.0)  # of N(1, 1) and N(0, 1) at epsilon 0.5
-    bound, event = delta_lower_bound(p, q, epsilon=0.5)
+    bound, event = audits.delta_lower_bound(p, q, epsilon=0.5)
     assert 0.9 * exact < bound <= exact
     assert "likelier under P" in event or "likelier under Q" in event
     p, q = (np.random.default_rng(6).random(200_000) < 2e-3).astype(float), np.zeros(200_000)
-    assert 1e-3 < delta_lower_bound(p, q, epsilon=1.0)[0] <= 2e-3
-    assert delta_lower_bound(q, p, epsilon=1.0)[0] == delta_lower_bound(p, q, epsilon=1.0)[0]
+    assert 1e-3 < audits.delta_lower_bound(p, q, epsilon=1.0)[0] <= 2e-3
+    assert audits.delta_lower_bound(q, p, epsilon=1.0)[0] == audits.delta_lower_bound(p, q, epsilon=1.0)[0]
 
 
-def on_the_curve(p: np.ndarray, q: np.ndarray, **changes: object) -> AuditResult:
+def on_the_curve(p: np.ndarray, q: np.ndarray, **changes: object) -> audits.AuditResult:
     known = {"epsilon": 1.0, "delta": 1e-6, "runs": len(p), "confidence": 0.999, "curve": curve}
-    return audit(lambda _: p, lambda _: q, identity, **known | changes)
+    return audits.audit(lambda _: p, lambda _: q, identity, **known | changes)
 
 
 @given(st.floats(0.02, 0.6), st.floats(0.0, 1.0), st.floats(0.05, 1.5), st.floats(0.5, 0.99))
@@ -223,7 +210,7 @@ def test_noise_that_is_clipped_gives_itself_away_in_the_tail() -> None:
     p, q = (np.clip(rng.normal(0, 1, 200_000), -3, 3) + mean for mean in (MU, 0.0))
     result = on_the_curve(p, q)
     assert not result.passed
-    assert epsilon_lower_bound(p, q, delta=1e-6)[0] > 1  # which a point of the curve must not do worse than
+    assert audits.epsilon_lower_bound(p, q, delta=1e-6)[0] > 1  # which a point of the curve must not do worse than
 
 
 def test_a_stated_claim_that_is_less_than_the_curve_is_tested_too() -> None:
@@ -241,10 +228,10 @@ def test_an_equivalent_epsilon_is_that_of_gaussian_noise(fainter, at, delta, eps
     claimed, shown = (float(gaussian.delta(at * epsilon, mu)) for mu in (own, fainter * own))
     assume(shown > 1e-11)
     assume(claimed < 1 - 1e-11)
-    bound = audits.equivalent_epsilon(CurvePoint(at * epsilon, claimed, shown), epsilon=epsilon, delta=delta)
+    bound = audits.equivalent_epsilon(audits.CurvePoint(at * epsilon, claimed, shown), epsilon=epsilon, delta=delta)
     assert bound == pytest.approx(gaussian.epsilon(delta, fainter * own), rel=1e-4, abs=1e-6)
     assert bound <= epsilon
-    swapped = CurvePoint(at * epsilon, shown, claimed)
+    swapped = audits.CurvePoint(at * epsilon, shown, claimed)
     assert audits.equivalent_epsilon(swapped, epsilon=epsilon, delta=delta) > epsilon
 
 
@@ -259,22 +246,22 @@ def test_claims_of_huge_epsilons_are_tested_where_they_can_be() -> None:
 @pytest.mark.parametrize("claimed", [0.0, 1e-300, 0.5, 1.0])
 def test_points_of_any_claim_have_an_equivalent(claimed: float) -> None:
     known = {"epsilon": 1.0, "delta": 1e-6}
-    assert audits.equivalent_epsilon(CurvePoint(0.0, claimed, 0.0), **known) == 0
-    bound = audits.equivalent_epsilon(CurvePoint(0.0, claimed, 0.9), **known)
+    assert audits.equivalent_epsilon(audits.CurvePoint(0.0, claimed, 0.0), **known) == 0
+    bound = audits.equivalent_epsilon(audits.CurvePoint(0.0, claimed, 0.9), **known)
     assert math.isfinite(bound)
     assert (bound > 1) == (claimed < 0.9)
 
 
-MECHANISMS = audited_mechanisms()
+MECHANISMS = audits.audited_mechanisms()
 RUNS = 100_000  # the weakest bound found is 0.71 of the claim, and 1.16 of it for a twin
 
 
 @pytest.fixture(scope="module", params=sorted(MECHANISMS))
-def verdict(request: pytest.FixtureRequest) -> Verdict:
-    return judge(MECHANISMS[request.param], runs=RUNS)
+def verdict(request: pytest.FixtureRequest) -> audits.Verdict:
+    return audits.judge(MECHANISMS[request.param], runs=RUNS)
 
 
-def test_the_claim_stands_is_nearly_reached_and_every_broken_twin_is_refuted(verdict: Verdict) -> None:
+def test_the_claim_stands_is_nearly_reached_and_every_broken_twin_is_refuted(verdict: audits.Verdict) -> None:
     claim = verdict.audited.epsilon
     assert claim / 2 < verdict.result.lower_bound <= claim
     assert verdict.result.passed
@@ -296,11 +283,11 @@ def test_the_catalogue_covers_every_mechanism_and_mistake() -> None:
 
 @pytest.mark.parametrize("name", sorted(MECHANISMS))
 def test_equal_inputs_show_nothing(name: str) -> None:
-    case, known = MECHANISMS[name], {"runs": RUNS, "confidence": CONFIDENCE}
+    case, known = MECHANISMS[name], {"runs": RUNS, "confidence": audits.CONFIDENCE}
     for side in (0, 1):
         bits = [NoiseBits(9, f"null {name} {side}", copy) for copy in (0, 1)]
         copies = [lambda n, side=side, own=own: case.sample(side, own, n) for own in bits]
-        assert audit(*copies, case.statistic, epsilon=case.epsilon, **known).lower_bound < 0.02
+        assert audits.audit(*copies, case.statistic, epsilon=case.epsilon, **known).lower_bound < 0.02
 
 
 def test_both_sides_of_every_audit_have_noise_of_their_own() -> None:
@@ -314,14 +301,16 @@ def test_both_sides_of_every_audit_have_noise_of_their_own() -> None:
     def statistic(outputs: Floats) -> Floats:
         return outputs[:, 0]
 
-    judge(Audited("none", 1.0, 0.0, sample, statistic, (Twin("none", sample, statistic),)), runs=1000)
+    audits.judge(
+        audits.Audited("none", 1.0, 0.0, sample, statistic, (audits.Twin("none", sample, statistic),)), runs=1000
+    )
     assert [side for side, _ in drawn] == [0, 1, 0, 1]
     assert len(set(drawn)) == len({noise for _, noise in drawn}) == 4
 
 
 def test_a_verdict_depends_on_the_seed_only() -> None:
     case = MECHANISMS["discrete_laplace"]
-    first, again, other = (judge(case, runs=20_000, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (audits.judge(case, runs=20_000, seed=seed) for seed in (1, 1, 2))
     assert first.result == again.result
     assert first.result.lower_bound != other.result.lower_bound
 

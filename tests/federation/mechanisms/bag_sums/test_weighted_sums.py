@@ -25,13 +25,6 @@ from federation.contract.randomness import NoiseBits
 from federation.mechanisms.bag_sums import weighted_sums
 from federation.mechanisms.bag_sums.calibration import smallest_tau
 from federation.mechanisms.bag_sums.design import mean_delta_chi
-from federation.mechanisms.bag_sums.weighted_sums import (
-    PerInstanceDelta,
-    bag_deltas,
-    leverages_and_residuals,
-    pair_delta,
-    per_instance_delta,
-)
 
 UNIT = (0.0, 1.0)
 
@@ -42,13 +35,13 @@ def bag(seed: int, size: int = 12, columns: int = 3) -> tuple[np.ndarray, np.nda
 
 
 def deltas(epsilon: float, rows: np.ndarray, labels: np.ndarray, label_range: tuple[float, float] = UNIT) -> np.ndarray:
-    return bag_deltas(epsilon, rows, labels, label_range=label_range)
+    return weighted_sums.bag_deltas(epsilon, rows, labels, label_range=label_range)
 
 
 def test_leverages_and_residuals_are_those_of_the_projection() -> None:
     rows, labels = bag(0)
     hat = rows @ np.linalg.pinv(rows)
-    leverage, residual = leverages_and_residuals(rows, labels)
+    leverage, residual = weighted_sums.leverages_and_residuals(rows, labels)
     np.testing.assert_allclose(leverage, np.diag(hat), atol=1e-12)
     np.testing.assert_allclose(residual, labels - hat @ labels, atol=1e-12)
 
@@ -105,13 +98,13 @@ def test_a_value_that_occurs_once_exposes_its_record_and_indicators_of_all_value
 @settings(derandomize=True, max_examples=examples(3))
 def test_no_other_label_on_a_fine_grid_is_worse(seed: int) -> None:
     rows, labels = bag(seed, size=8, columns=2)
-    leverage, residual = leverages_and_residuals(rows, labels)
+    leverage, residual = weighted_sums.leverages_and_residuals(rows, labels)
     rss = float(residual @ residual)
     found = deltas(0.7, rows, labels)
     tried = np.linspace(*UNIT, 101)
     for i in range(8):
         others = np.full(101, leverage[i]), np.full(101, residual[i])
-        values = pair_delta(0.7, tried - labels[i], *others, rss, coarse=False)
+        values = weighted_sums.pair_delta(0.7, tried - labels[i], *others, rss, coarse=False)
         assert values.max() <= found[i] * (1 + 1e-4)
         assert found[i] <= 1
 
@@ -121,9 +114,9 @@ def test_the_worst_label_can_lie_inside_the_range() -> None:
     labels = 0.2 + 0.1 * np.arange(6.0)
     labels[2] = 0.9  # all others are on a line, on which 0.4 would be
     assert deltas(3.0, rows, labels)[2] == 1
-    leverage, residual = leverages_and_residuals(rows, labels)
+    leverage, residual = weighted_sums.leverages_and_residuals(rows, labels)
     changes, rss = np.array([0.0, 1.0]) - 0.9, float(residual @ residual)
-    assert pair_delta(3.0, changes, leverage[[2, 2]], residual[[2, 2]], rss).max() < 0.9
+    assert weighted_sums.pair_delta(3.0, changes, leverage[[2, 2]], residual[[2, 2]], rss).max() < 0.9
 
 
 @pytest.mark.slow
@@ -131,7 +124,8 @@ def test_larger_bags_hide_labels_better() -> None:
     rng = np.random.default_rng(5)
     rows, labels = np.column_stack([rng.normal(size=(2048, 4)), np.ones(2048)]), rng.random(2048)
     found = [
-        per_instance_delta(1.0, rows, labels, np.arange(1024).reshape(-1, k), label_range=UNIT) for k in (16, 64, 256)
+        weighted_sums.per_instance_delta(1.0, rows, labels, np.arange(1024).reshape(-1, k), label_range=UNIT)
+        for k in (16, 64, 256)
     ]
     assert found[0].mean > 5 * found[1].mean > 25 * found[2].mean
     for value in found:
@@ -141,8 +135,8 @@ def test_larger_bags_hide_labels_better() -> None:
 
 def test_it_cannot_be_taken_for_a_guarantee() -> None:
     rows, labels = bag(6)
-    found = per_instance_delta(1.0, rows, labels, np.arange(12)[None], label_range=UNIT, inclusion=0.5)
-    assert isinstance(found, PerInstanceDelta)
+    found = weighted_sums.per_instance_delta(1.0, rows, labels, np.arange(12)[None], label_range=UNIT, inclusion=0.5)
+    assert isinstance(found, weighted_sums.PerInstanceDelta)
     assert not isinstance(found, Guarantee)
     record = json.loads(json.dumps(found.to_dict()))
     assert (record["guarantee"], record["inclusion"]) == (None, 0.5)
@@ -156,11 +150,11 @@ def test_it_cannot_be_taken_for_a_guarantee() -> None:
 def test_labels_at_the_ends_of_the_range_and_bags_that_are_never_drawn_are_looked_at_like_others() -> None:
     rows, labels = bag(7)
     labels[:2] = UNIT
-    found = per_instance_delta(1.0, rows, labels, np.arange(12)[None], label_range=UNIT, inclusion=0.0)
+    found = weighted_sums.per_instance_delta(1.0, rows, labels, np.arange(12)[None], label_range=UNIT, inclusion=0.0)
     assert (found.inclusion, found.revealed) == (0.0, 0.0)
     assert 0 < found.mean < 1
     # One row in a bag tells its label.
-    alone = per_instance_delta(1.0, rows, labels, np.array([[0]]), label_range=UNIT, inclusion=1.0)
+    alone = weighted_sums.per_instance_delta(1.0, rows, labels, np.array([[0]]), label_range=UNIT, inclusion=1.0)
     assert (alone.mean, alone.revealed) == (1.0, 1.0)
 
 
@@ -182,12 +176,12 @@ ROWS, LABELS = bag(7)
 def test_bad_data_are_refused(changes: dict, told: str) -> None:
     known = {"epsilon": 1.0, "rows": ROWS, "labels": LABELS, "bags": np.arange(12)[None], "label_range": UNIT}
     with pytest.raises(InputError, match=told):
-        per_instance_delta(**known | changes)
+        weighted_sums.per_instance_delta(**known | changes)
 
 
 def one(epsilon: float, change: float, leverage: float, residual: float, rss: float, *, coarse: bool = False) -> float:
     arrays = (np.array([value]) for value in (change, leverage, residual))
-    return float(pair_delta(epsilon, *arrays, rss, coarse=coarse)[0])
+    return float(weighted_sums.pair_delta(epsilon, *arrays, rss, coarse=coarse)[0])
 
 
 def scales(change: float, leverage: float, residual: float, rss: float) -> tuple[float, float]:

@@ -25,14 +25,6 @@ from federation.contract.guarantee import Adjacency, Assumption, Check, Unit
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise import gaussian
 from federation.mechanisms.sums import row_sums
-from federation.mechanisms.sums.row_sums import (
-    ANY,
-    SENSITIVITY,
-    RowStatistic,
-    calibrate_summed_response,
-    noise_quantile,
-    regularisation,
-)
 from federation.mechanisms.sums.row_sums import calibrate_row_sums as calibrate
 from federation.numerics.rows import within_norm
 
@@ -247,7 +239,7 @@ def test_quantiles_cover_as_often_as_they_say(kind, dimension):
     noise = calibrate(kind, dimension=dimension, epsilon=0.7, delta=1e-5, rows=10)
     norms = norms_of(noise)
     for probability in (0.5, 0.95):
-        covered = np.mean(norms <= noise_quantile(noise, probability))
+        covered = np.mean(norms <= row_sums.noise_quantile(noise, probability))
         assert covered > probability - 0.015
         if kind != "laplace" or dimension == 1:
             assert covered < probability + 0.015
@@ -260,7 +252,7 @@ def test_the_published_norm_bound_of_laplace_noise_fails(dimension, failing):
     norms = norms_of(noise)
     published = float(noise.additive.parameters["scale"]) * np.log(dimension / 0.05)
     assert np.mean(norms > published) == pytest.approx(failing, abs=0.012)
-    repaired = noise_quantile(noise, 0.95)
+    repaired = row_sums.noise_quantile(noise, 0.95)
     assert repaired == pytest.approx(published * np.sqrt(dimension), rel=1e-4)
     assert np.mean(norms > repaired) < 0.05
 
@@ -268,7 +260,7 @@ def test_the_published_norm_bound_of_laplace_noise_fails(dimension, failing):
 def test_quantiles_are_those_of_the_sum_of_shares():
     for kind in ("pure", "gaussian", "laplace"):
         whole, shared = (
-            noise_quantile(calibrate(kind, dimension=4, epsilon=1.0, delta=1e-5, rows=10, contributors=n), 0.9)
+            row_sums.noise_quantile(calibrate(kind, dimension=4, epsilon=1.0, delta=1e-5, rows=10, contributors=n), 0.9)
             for n in (0, 64)
         )
         assert whole <= shared <= whole * (1 + 1e-5)
@@ -280,15 +272,15 @@ def test_quantiles_grow_with_probability_and_noise(kind, dimension, probability)
     little, much = (
         calibrate(kind, dimension=dimension, epsilon=epsilon, delta=1e-6, rows=10) for epsilon in (2.0, 1.0)
     )
-    assert noise_quantile(little, probability) < noise_quantile(much, probability)
-    assert noise_quantile(much, probability / 2) < noise_quantile(much, probability)
+    assert row_sums.noise_quantile(little, probability) < row_sums.noise_quantile(much, probability)
+    assert row_sums.noise_quantile(much, probability / 2) < row_sums.noise_quantile(much, probability)
     for outside in (0.0, 1.0, -1.0, math.nan):
         with pytest.raises(InputError, match="probability"):
-            noise_quantile(much, outside)
+            row_sums.noise_quantile(much, outside)
 
 
 def test_regularisation_is_half_the_expected_squared_norm_and_never_less_than_the_least():
-    assert [regularisation(noise) for noise in (0.0, 1e-5, 0.5)] == [1e-4, 1e-4, 0.25]
+    assert [row_sums.regularisation(noise) for noise in (0.0, 1e-5, 0.5)] == [1e-4, 1e-4, 0.25]
 
 
 UNIT = st.floats(-1, 1, allow_subnormal=False)
@@ -310,15 +302,15 @@ def moved(statistic, numbers):
 @pytest.mark.parametrize("second", BOTH)
 @pytest.mark.parametrize("features", [1, 2, pytest.param(5, marks=pytest.mark.slow)])
 def test_no_search_moves_the_statistic_further_than_its_sensitivity_and_each_gets_there(features, second):
-    statistic, random = RowStatistic(features, second), np.random.default_rng(features)
+    statistic, random = row_sums.RowStatistic(features, second), np.random.default_rng(features)
     starts = random.normal(size=(4, 2 * features + 2))
     found = [
         -minimize(lambda numbers: -moved(statistic, numbers), start, method=method).fun
         for start in starts
         for method in ("BFGS", "Nelder-Mead")
     ]
-    assert max(found) <= SENSITIVITY * (1 + 1e-12)
-    assert max(found) == pytest.approx(SENSITIVITY, rel=1e-3)
+    assert max(found) <= row_sums.SENSITIVITY * (1 + 1e-12)
+    assert max(found) == pytest.approx(row_sums.SENSITIVITY, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -331,24 +323,24 @@ def test_no_search_moves_the_statistic_further_than_its_sensitivity_and_each_get
     ],
 )
 def test_neighbours_attain_the_sensitivity(second, numbers):
-    assert moved(RowStatistic(2, second), np.array(numbers)) == pytest.approx(SENSITIVITY, rel=1e-12)
+    assert moved(row_sums.RowStatistic(2, second), np.array(numbers)) == pytest.approx(row_sums.SENSITIVITY, rel=1e-12)
 
 
 @given(rows_and_labels(2))
 def test_no_neighbours_are_further_apart_and_distances_are_those_of_matrices_and_sums(drawn):
     rows, labels = drawn
     numbers = np.append(rows.ravel(), labels)
-    assert moved(RowStatistic(3, False), numbers) <= moved(RowStatistic(3), numbers) * (1 + 1e-12)
-    assert moved(RowStatistic(3), numbers) <= SENSITIVITY * (1 + 1e-12)
+    assert moved(row_sums.RowStatistic(3, False), numbers) <= moved(row_sums.RowStatistic(3), numbers) * (1 + 1e-12)
+    assert moved(row_sums.RowStatistic(3), numbers) <= row_sums.SENSITIVITY * (1 + 1e-12)
     expected = np.square(rows.T @ rows).sum() + 2 * np.square(labels @ rows).sum() + 4 * (labels @ labels) ** 2
-    assert np.square(RowStatistic(3).of(rows, labels)).sum() == pytest.approx(expected, abs=1e-12)
+    assert np.square(row_sums.RowStatistic(3).of(rows, labels)).sum() == pytest.approx(expected, abs=1e-12)
 
 
 @given(rows_and_labels(4), rows_and_labels(3))
 def test_vectors_add_up_and_give_all_moments_back(some, others):
     rows, labels = (np.concatenate(parts) for parts in zip(some, others, strict=True))
     for second in BOTH:
-        statistic = RowStatistic(3, second)
+        statistic = row_sums.RowStatistic(3, second)
         found = statistic.moments(statistic.of(*some) + statistic.of(*others))
         np.testing.assert_allclose(found.moment, labels @ rows, atol=1e-12)
         assert found.squares == pytest.approx(labels @ labels, abs=1e-12)
@@ -361,7 +353,7 @@ def test_vectors_add_up_and_give_all_moments_back(some, others):
 @pytest.mark.parametrize("second", BOTH)
 @given(drawn=rows_and_labels(1))
 def test_one_row_is_no_longer_than_is_said(second, drawn):
-    statistic = RowStatistic(3, second)
+    statistic = row_sums.RowStatistic(3, second)
     assert np.linalg.norm(statistic.of(within_norm(drawn[0]), drawn[1])) <= statistic.longest * (1 + 1e-12)
     longest = statistic.of(np.eye(1, 3), np.ones(1))
     assert np.linalg.norm(longest) == pytest.approx(statistic.longest, rel=1e-12)
@@ -369,12 +361,12 @@ def test_one_row_is_no_longer_than_is_said(second, drawn):
 
 @pytest.mark.parametrize("features", [1, 2, 5])
 def test_variances_of_all_moments_are_those_of_independent_noise_in_the_vector(features):
-    statistic = RowStatistic(features)
+    statistic = row_sums.RowStatistic(features)
     found = statistic.moments(np.eye(statistic.dimension))  # one unit of noise in each number by itself
     assert np.square(found.gram).sum(axis=0).mean() == pytest.approx(statistic.gram_variance(1.0))
     np.testing.assert_allclose(np.square(found.moment).sum(axis=0), statistic.moment_variance(1.0))
     assert np.square(found.squares).sum() == pytest.approx(statistic.squares_variance(1.0))
-    assert RowStatistic(features, second=False).gram_variance(3.0) == math.inf
+    assert row_sums.RowStatistic(features, second=False).gram_variance(3.0) == math.inf
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
@@ -383,7 +375,7 @@ def test_x_y_gets_the_noise_that_it_needs_by_itself(epsilon):
     alone = calibrate("gaussian", dimension=9, **known).variance()  # sensitivity 2
     assert alone == pytest.approx((2 / gaussian.mu(epsilon, 1e-6)) ** 2, rel=2e-3)
     for second in BOTH:
-        statistic = RowStatistic(9, second)
+        statistic = row_sums.RowStatistic(9, second)
         assert statistic.moment_variance(statistic.noise(**known).variance()) == pytest.approx(alone, rel=2e-3)
 
 
@@ -398,18 +390,18 @@ def test_x_y_gets_the_noise_that_it_needs_by_itself(epsilon):
 )
 def test_every_number_is_charged_for_its_rounding_and_what_no_noise_serves_is_refused(changed, words):
     known = {"epsilon": 1.0, "delta": 1e-6, "rows": 1000}
-    additive = RowStatistic(9).noise(**known).additive
+    additive = row_sums.RowStatistic(9).noise(**known).additive
     assert additive.dimension == 55
     assert additive.charged >= math.sqrt(8) + math.sqrt(55) * additive.step
     with pytest.raises(InputError, match=words):
-        RowStatistic(2).noise(**known | changed)
+        row_sums.RowStatistic(2).noise(**known | changed)
     with pytest.raises(InputError, match=r"3.*2\.65"):  # a sum of rows that were not cut
-        RowStatistic(2).noise(**known | {"rows": 3}).release(np.array([8.0, 0.0, 0.0, 0.0, 0.0, 0.0]), None)
+        row_sums.RowStatistic(2).noise(**known | {"rows": 3}).release(np.array([8.0, 0.0, 0.0, 0.0, 0.0, 0.0]), None)
 
 
 @given(st.floats(1e-6, 60.0))
 def test_labels_are_unbiased_with_the_least_variance(epsilon):
-    found = calibrate_summed_response(epsilon)
+    found = row_sums.calibrate_summed_response(epsilon)
     assert found.reach == pytest.approx(1 / math.tanh(epsilon / 2), rel=1e-7)
     assert found.label_variance == pytest.approx(1 / math.sinh(epsilon / 2) ** 2, rel=1e-6, abs=1e-18)
 
@@ -418,7 +410,7 @@ def test_labels_are_unbiased_with_the_least_variance(epsilon):
 def test_sums_have_the_mean_and_the_covariance_that_is_said(monkeypatch, at_once):
     monkeypatch.setattr(row_sums, "_AT_ONCE", at_once)
     rows, signs, draws = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, -1.0]]), np.array([1.0, -1.0, -1.0]), 20_000
-    found = calibrate_summed_response(1.5)
+    found = row_sums.calibrate_summed_response(1.5)
     sums = found.release(rows, signs, NoiseBits(1, "sums"), draws)
     scale = found.label_variance * rows.T @ rows
     assert sums.shape == (draws, 2)
@@ -429,7 +421,7 @@ def test_sums_have_the_mean_and_the_covariance_that_is_said(monkeypatch, at_once
 
 def test_one_label_of_one_row_is_flipped_as_often_as_epsilon_says_and_labels_only_are_protected():
     draws, epsilon = 100_000, 0.7
-    found = calibrate_summed_response(epsilon)
+    found = row_sums.calibrate_summed_response(epsilon)
     sums = found.release(np.ones((1, 1)), np.array([-1.0]), NoiseBits(2, "flips"), draws)[:, 0]
     np.testing.assert_allclose(np.abs(sums), found.reach, rtol=1e-6)
     flipped = (sums > 0).mean()
@@ -439,7 +431,7 @@ def test_one_label_of_one_row_is_flipped_as_often_as_epsilon_says_and_labels_onl
     with pytest.raises(InputError, match="unit"):
         found.labels.guarantee(Unit.ROW, Adjacency.REPLACE, ())
     with pytest.raises(InputError, match="epsilon"):
-        calibrate_summed_response(1e-9)
+        row_sums.calibrate_summed_response(1e-9)
     with pytest.raises(InputError, match=r"labels.*label_range"):
         found.release(np.ones((1, 1)), np.array([2.0]), NoiseBits(1, "x"))
 
@@ -448,19 +440,19 @@ def test_one_label_of_one_row_is_flipped_as_often_as_epsilon_says_and_labels_onl
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_noise_on_the_sum_is_less_from_so_many_rows_on(dimension, epsilon):
     sums = calibrate("auto", dimension=dimension, epsilon=epsilon, delta=1e-6, rows=1000)
-    response = calibrate_summed_response(epsilon)
+    response = row_sums.calibrate_summed_response(epsilon)
     least = response.rows_for(sums)
     assert (least - 1) * response.label_variance < dimension * sums.variance() <= least * response.label_variance
     assert response.rows_for(sums, weight=1e6) == 1  # where errors of responses count for nothing but harm
     # Labels that are hardly ever flipped are better than any noise.
     little = calibrate("pure", dimension=3, epsilon=100.0, rows=10)
-    assert 10**15 < calibrate_summed_response(1000.0).rows_for(little) < ANY
+    assert 10**15 < row_sums.calibrate_summed_response(1000.0).rows_for(little) < row_sums.ANY
 
 
 @pytest.mark.parametrize("count", [1, 3, 10])
 def test_no_sum_of_responses_is_longer_than_its_reach_and_long_ones_are_rare(count):
     """All answers of few rows, by their probabilities, whatever the labels."""
-    mechanism = calibrate_summed_response(1.5)
+    mechanism = row_sums.calibrate_summed_response(1.5)
     rows = np.random.default_rng(count).normal(size=(count, 3))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     signs = np.array(list(itertools.product([-1.0, 1.0], repeat=count)))
@@ -474,7 +466,7 @@ def test_no_sum_of_responses_is_longer_than_its_reach_and_long_ones_are_rare(cou
 
 
 def test_sums_of_many_responses_stay_within_a_reach_that_is_less_than_the_longest_sum():
-    mechanism, count = calibrate_summed_response(1.0), 2000
+    mechanism, count = row_sums.calibrate_summed_response(1.0), 2000
     rows = np.tile([1.0, 0.0], (count, 1))  # of all rows the sums of equal ones are longest
     sums = mechanism.release(rows, np.ones(count), NoiseBits(1, "reaches"), 300)
     entry, norm = mechanism.reaches(np.array([float(count)]), 2, 0.1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import combinations, product
 from typing import Any, Literal, get_args
 
@@ -357,28 +357,12 @@ class Wish:
 
     def numbers(self, constant: bool) -> PublicNumbers:
         """The public numbers for a protocol; `constant` says whether its feature map appends a constant."""
-        width = None if self.features is None else self.features + constant
-        return PublicNumbers(
-            self.delta,
-            terms=self.terms,
-            classes=self.classes,
-            features=width,
-            public_rows=self.public_rows,
-            bags=self.bags,
-            largest_bag=self.bag_rows or self._rows_of_a_party,
+        known = {one.name: getattr(self, one.name) for one in fields(PublicNumbers) if hasattr(self, one.name)}
+        some = None if self.rows is None or self.parties is None else -(-self.rows // self.parties)
+        return replace(
+            PublicNumbers(**known),
+            features=None if self.features is None else self.features + constant,
+            largest_bag=self.bag_rows or some,
             common_bags=False,  # as nobody is asked about them
             rows_per_person=self.rows_per_person if self.protect == "person" and not self.person_is_party else 0,
-            label_range=self.label_range,
-            rows=self.rows,
-            attainable=self.attainable,
-            majority=self.majority,
-            residual=self.residual,
-            traces=self.traces,
-            spectrum=self.spectrum,
         )
-
-    @property
-    def _rows_of_a_party(self) -> int | None:
-        if self.rows is None or self.parties is None:
-            return None
-        return -(-self.rows // self.parties)

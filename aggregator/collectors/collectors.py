@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -206,21 +207,17 @@ class CheckedAnswers(Answers):
         for name, declared in self._checked.items():
             fine &= ~declared.invalid(submission.arrays[name])
         if self._checked:
-            fine[fine] = self._well_formed({name: submission.arrays[name][fine] for name in self._checked})
+            fine[fine] = self._honest.plausible({name: submission.arrays[name][fine] for name in self._checked})
         return ~fine
-
-    def _well_formed(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
-        """Which parties' answers, in range as they are, can be those of honest parties."""
-        return self._honest.plausible(arrays)
 
 
 class Kept(CheckedAnswers):
     """Keeps every answer by itself."""
 
-    def __init__(self, *known: Any, **further: Any) -> None:
-        super().__init__(*known, **further)
-        parties = self.parties
-        self._arrays = {name: np.zeros((parties, *field.shape), field.dtype) for name, field in self._fields.items()}
+    @cached_property
+    def _arrays(self) -> dict[str, np.ndarray]:
+        shapes = {name: (self.parties, *field.shape) for name, field in self._fields.items()}
+        return {name: np.zeros(shape, self._fields[name].dtype) for name, shape in shapes.items()}
 
     def array(self, name: str) -> np.ndarray:
         """One field with the party axis (K, ...); zeros where a party has not answered."""
@@ -241,21 +238,17 @@ class Summed(CheckedAnswers):
     `robustness` may say otherwise, and answers without noise are summed as they come.
     """
 
-    def __init__(
-        self,
-        question: Question,
-        parties: int,
-        promise: Guarantee | None,
-        robustness: Robustness = BOUNDED,
-        public: PartySize | None = None,
-    ) -> None:
-        super().__init__(question, parties, promise, robustness, public)
-        self._alike = robustness.alike
+    _found: tuple[Mapping[str, np.ndarray], int] | None = None
+
+    @cached_property
+    def _totals(self) -> dict[str, GridTotal | ExactTotal]:
         total = GridTotal if self._honest.on_grid else ExactTotal
-        self._totals = {name: total(field.shape) for name, field in self._fields.items()}
-        draws = question.draws if isinstance(question, PrivateQuestion) else 1
-        self._gates = {part: GatedSum(parties, draws, width) for part, width in self._widths.items()}
-        self._found: tuple[Mapping[str, np.ndarray], int] | None = None
+        return {name: total(field.shape) for name, field in self._fields.items()}
+
+    @cached_property
+    def _gates(self) -> dict[str, GatedSum]:
+        draws = self.question.draws if isinstance(self.question, PrivateQuestion) else 1
+        return {part: GatedSum(self.parties, draws, width) for part, width in self._widths.items()}
 
     def total(self, name: str) -> np.ndarray:
         """One field, summed over the parties that answered, or what is left of their answers."""
@@ -278,7 +271,7 @@ class Summed(CheckedAnswers):
         if self._found is None:
             honest, moved, clipped = self._honest, {}, np.zeros(0, dtype=np.int64)
             for part, gate in self._gates.items():
-                moved[part], ids = gate.correction(honest.variance, honest.longest, alike=self._alike)
+                moved[part], ids = gate.correction(honest.variance, honest.longest, alike=self.recipe[0].alike)
                 clipped = np.union1d(clipped, ids)
             self._found = honest.joined(moved) if moved else {}, len(clipped)
         return self._found
@@ -412,8 +405,11 @@ class Secure(CheckedAnswers):
         for name, total in self._totals.items():
             total += arrays[name].sum(axis=0)
         widths = {name: self._fields[name].numbers for name in self._steps}
-        words = [_words(arrays[name] / step).reshape(-1, widths[name]) for name, step in self._steps.items()]
-        parts = np.hstack(words)
+        # Whole numbers of steps as a masked sum takes them; a hostile party's as large as they may be.
+        whole = {
+            name: np.clip(np.rint(arrays[name] / step), -MOST_STEPS, MOST_STEPS) for name, step in self._steps.items()
+        }
+        parts = np.hstack([found.astype(np.int64).reshape(-1, widths[name]) for name, found in whole.items()])
         self._whole = self._whole + parts.sum(axis=0)
         if self._parts is not None:
             self._parts[parties] = parts
@@ -437,6 +433,11 @@ def asked_privately(
     return Asked(question, training, collector_of(question, plan, promised)), promised
 
 
+def asked_openly(question: Question, training: Training, plan: TrialPlan) -> Asked:
+    """A question whose answers need no noise, with the collector that keeps each."""
+    return Asked(question, training, Kept(question, plan.terms.parties, None, public=party_size(plan)))
+
+
 def collector_of(
     question: PrivateQuestion, plan: TrialPlan, promised: Guarantee | NoGuarantee
 ) -> Kept | Summed | Secure:
@@ -446,12 +447,6 @@ def collector_of(
     promise = promised if isinstance(promised, Guarantee) else None
     kind = Kept if question.kept else Summed
     return kind(question, plan.terms.parties, promise, Robustness(plan.task.robust, plan.task.alike), party_size(plan))
-
-
-def _words(steps: np.ndarray) -> Integers:
-    """Whole numbers of steps as a masked sum takes them; a hostile party's as large as they may be."""
-    words: Integers = np.clip(np.rint(steps), -MOST_STEPS, MOST_STEPS).astype(np.int64)
-    return words
 
 
 class Summation(Protocol):

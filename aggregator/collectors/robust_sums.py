@@ -176,8 +176,7 @@ def _directions(residuals: Floats, edge: float) -> Floats:
     """Right singular vectors (r, D) of the centred residuals whose variance is above `edge`, the largest first."""
     centred = residuals - residuals.mean(axis=0)
     _, lengths, directions = np.linalg.svd(centred, full_matrices=False)
-    found: Floats = directions[np.square(lengths) / len(residuals) > edge]
-    return found
+    return np.asarray(directions[np.square(lengths) / len(residuals) > edge])
 
 
 def _winsorised(scores: Floats, variance: float, shares: Floats) -> Floats | None:

@@ -23,7 +23,8 @@ from aggregator.contract.session import Session
 from aggregator.contract.worst_case import WorstCase
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Guarantee, NoGuarantee
+from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
+from federation.contract.query import OFF
 
 if TYPE_CHECKING:
     from aggregator.trial.trial import World
@@ -254,6 +255,21 @@ class Promise:
 
     spends: Guarantee | NoGuarantee
     sends: tuple[Sent, ...]
+
+    @classmethod
+    def of(
+        cls,
+        protocol: Any,
+        epsilon: float,
+        delta: float,
+        unit: Unit,
+        *sends: Sent,
+        adjacency: Adjacency = Adjacency.REPLACE,
+    ) -> Promise:
+        """The promise of a protocol with an option `noise`: these numbers for one unit, and nothing without noise."""
+        if protocol.noise == OFF:
+            return cls(NoGuarantee("noise is off"), sends)
+        return cls(Guarantee(epsilon, delta, unit, adjacency, type(protocol).__name__), sends)
 
 
 @dataclass(frozen=True)

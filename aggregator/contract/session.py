@@ -181,10 +181,8 @@ class OneRound(Session):
         asked: Sequence[Asked],
         promised: Guarantee | NoGuarantee,
         release: ReleaseId | None = None,
-        checks: tuple[str, ...] = (),
     ) -> None:
-        self._feature_map, self._due, self._promised = feature_map, list(asked), promised
-        self._release, self._checks = release, checks
+        self._feature_map, self._due, self._promised, self._release = feature_map, list(asked), promised, release
         self.answers: list[Any] = [one.collector for one in asked]
 
     @property
@@ -205,11 +203,6 @@ class OneRound(Session):
     def guarantee(self) -> Guarantee | NoGuarantee:
         """Of all answers together."""
         return self._promised
-
-    @property
-    def checks(self) -> tuple[str, ...]:
-        """What was verified at run time, in public words."""
-        return self._checks
 
     @property
     def source(self) -> str | None:

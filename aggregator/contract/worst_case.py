@@ -3,16 +3,18 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 
+from federation.contract.errors import InputError
 from federation.contract.query import PrivateQuestion, Question, Submission
 from federation.contract.trust import TrustTerms
 
 Seen = Mapping[str, np.ndarray]  # what somebody sees of many runs, by name, with the runs on the first axis
 Statistic = Callable[[Seen], np.ndarray]  # one number for each run
 Exact = Callable[[bool], Seen]  # what would be seen of one side in one run if nobody made noise
+Q = TypeVar("Q", bound=PrivateQuestion)
 
 PARTIES, ROWS = 6, 4  # of a small world, and of each party in it
 QUORUM = 2 / 3  # less those that may collude, so many are enough, and the sum of theirs is the least that is ever seen
@@ -89,25 +91,49 @@ class PrivateWorstCase(WorstCase):
 
 
 @dataclass(frozen=True, eq=False)
-class SummedWorstCase(PrivateWorstCase):
+class SummedWorstCase(PrivateWorstCase, Generic[Q]):
     """Of sums: those of the first party alone, with its whole noise, or of all that share a noise.
 
-    `changed` rows of the first party change. `shared` says that noise is, and `missing` that half of those who share it
-    are left out.
+    It is for questions of the kind that it `asks`; `about` says in words what it is of, and for what. So many `units`
+    of the first party change. Where noise is `shared` one does, and in place of a second one half of those who share
+    the noise are left out.
     """
 
-    changed: int = 1
+    asks: ClassVar[type[PrivateQuestion]]
+    about: ClassVar[str]
+
+    units: int = 1
     shared: bool = False
-    missing: bool = False
 
-    def added(self, question: PrivateQuestion) -> int:
+    @property
+    def changed(self) -> int:
+        """How many units of the first party change."""
+        return 1 if self.shared else self.units
+
+    def own(self, question: Question) -> Q:
+        """The question, as it is. Raises `InputError` for one of another kind."""
+        if not isinstance(question, self.asks):
+            raise InputError(f"the worst case of {self.about}, got '{question.kind}'")
+        return cast(Q, question)
+
+    def added(self, question: Question) -> int:
         """How many parties are added up."""
-        whole = question.assumes().honest or 1
-        return whole // 2 if self.missing else whole
+        whole = self.own(question).assumes().honest or 1
+        return whole // 2 if self.shared and self.units > 1 else whole
+
+    def parties(self, question: PrivateQuestion, runs: int) -> int:
+        """All that are summed."""
+        return self.added(question)
+
+    def seen(self, submissions: Sequence[Submission]) -> Seen:
+        """The sums over all of them."""
+        return {name: array.sum(axis=0) for name, array in submissions[0].arrays.items()}
 
 
-def in_one_sum(change: str) -> str:
-    """The parties that share a noise in such a small world, and what changes at one of them, in words."""
+def in_one_sum(change: str, shared: bool = True) -> str:
+    """The parties that share a noise in such a small world, or one alone, and what changes at one of them, in words."""
+    if not shared:
+        return f"one party, {change}"
     summed = TrustTerms(PARTIES, QUORUM).honest
     return f"{summed} of {PARTIES} parties, whose answers are seen in one sum only, {change}"
 

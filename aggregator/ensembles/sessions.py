@@ -24,15 +24,15 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from aggregator.collectors.collectors import asked_privately
-from aggregator.contract.expectations import Expected, diagnose
+from aggregator.collectors.one_query import QuerySession
+from aggregator.contract.expectations import Expected, diagnose, expected_accuracy
 from aggregator.contract.ledger import ATTENDANCE, COUNTED_ONCE, large_delta
 from aggregator.contract.protocol import Place, Promise, Protocol, Refused, Requires, Sent, Trust
 from aggregator.contract.session import USEFUL, Asked, Decode, Decoder, OneRound, Outlook, Perturbable, Session
 from aggregator.trial.plan import PublicNumbers
 from aggregator.trial.public_rows import PublicRows
 from aggregator.trial.trial import SIZES, Spectrum, View, World, affordable, errors
-from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, NoGuarantee, Unit
+from federation.contract.guarantee import Assumption, Check, Keeper, NoGuarantee, Unit
 from federation.contract.query import OFF, Question
 from federation.contract.trust import TrustTerms
 from federation.engines.codec import question_digest
@@ -117,11 +117,8 @@ class CollectedProtocol(Protocol):
         """The epsilon that it aims at; delta is for Gaussian noise only."""
         if shared := self.noise_at(trust) is Place.SHARES:
             public = replace(public, features=None)  # which depend on the noise
-        sends = (replace(self.sends(public), private=shared),)
-        if self.noise == OFF:
-            return Promise(NoGuarantee("noise is off"), sends)
         delta = public.delta if self.noise == "gaussian" else 0.0
-        return Promise(Guarantee(epsilon, delta, self.unit, Adjacency.REPLACE, type(self).__name__), sends)
+        return Promise.of(self, epsilon, delta, self.unit, replace(self.sends(public), private=shared))
 
     def expected_of_mean(self, public: PublicNumbers, epsilon: float) -> Expected | None:
         """Of a mean of unit shares, a number of which for each feature and contrast of classes get the noise.
@@ -133,8 +130,6 @@ class CollectedProtocol(Protocol):
         """
         if public.classes is None or public.features is None or public.terms is None or self.noise == OFF:
             return None
-        from aggregator.contract.expectations import expected_accuracy
-
         spectrum = Spectrum(public.public_rows or _PLENTY, 1 / np.arange(1.0, public.features + 1))
         known: dict[str, Any] = {"classes": public.classes, "parties": public.terms.parties}
         known |= {"epsilon": epsilon, "delta": public.delta}
@@ -200,8 +195,7 @@ class CollectedSession(OneRound):
     def learn(self, draw: int) -> np.ndarray:
         """The weights (C, d) without noise."""
         exact = self.perturbable()
-        weights: np.ndarray = exact.decode(exact.value[None, :], None)[0]
-        return weights
+        return np.asarray(exact.decode(exact.value[None, :], None)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +224,7 @@ def louder(terms: TrustTerms) -> float:
     return math.sqrt(terms.parties / terms.honest)
 
 
-class SummedSession(OneRound):
+class SummedSession(QuerySession):
     """Asks once for each epsilon, as every one has noise of its own; the vectors are the same."""
 
     def __init__(
@@ -246,13 +240,12 @@ class SummedSession(OneRound):
             summand.ball,
             contributors,
             release=world.release(noise, (question_digest(summand.asked), summand.ball, contributors)),
-            draws=draws,
-            seeded=plan.run.noise_seed is not None,
+            **world.drawn(draws),
         )
         self._question = question
         further = (PUBLIC_ROWS, *large_delta(plan, noise.kind))
-        asked, promised = asked_privately(question, summand.asked.training, plan, *further)
-        super().__init__(refinement.feature_map, [asked], promised, question.release)
+        released = refinement.feature_map
+        super().__init__(world, question, *further, training=summand.asked.training, feature_map=released)
 
     def outlook(self) -> Outlook | None:
         """How loud the noise of all shares will be, of which more come than are needed; None where that is little."""
@@ -268,12 +261,11 @@ class SummedSession(OneRound):
     @property
     def checks(self) -> tuple[str, ...]:
         """How the sum was made, and what became of the models."""
-        return (*self.answers[0].told, *self._refinement.checks)
+        return (*super().checks, *self._refinement.checks)
 
     def learn(self, draw: int) -> np.ndarray:
         """The weights (C, d) of one noise draw."""
-        weights: np.ndarray = self._weights[draw]
-        return weights
+        return np.asarray(self._weights[draw])
 
     def diagnostics(self) -> dict[str, float]:
         """How much of the first draw is signal."""
@@ -283,12 +275,12 @@ class SummedSession(OneRound):
     def _mechanism(self) -> AdditiveMechanism:
         """The noise that is in the mean: more shares come than are needed, as a rule."""
         question = self._question
-        return shares.in_mean(question.mechanism().additive, question.contributors, self.answers[0].answered)
+        return shares.in_mean(question.mechanism().additive, question.contributors, self.collected.answered)
 
     @cached_property
     def _means(self) -> np.ndarray:
         """The mean over the parties that answered, in each noise draw, (draws, D)."""
-        return np.asarray(self.answers[0].total("vectors") / self.answers[0].answered)
+        return np.asarray(self.collected.total("vectors") / self.collected.answered)
 
     @cached_property
     def _weights(self) -> np.ndarray:
@@ -390,9 +382,7 @@ class Aim:
             return enough(width)
 
         def dimensions(parties: int) -> int:
-            return affordable(
-                self.noise, spectrum, classes=classes, parties=parties, epsilon=self.epsilon, delta=self.delta
-            )
+            return affordable(spectrum=spectrum, classes=classes, parties=parties, **vars(self))
 
         beside = max(0, width - dimensions(parties))
         fewest, most = dimensions(1), dimensions(_MOST_PARTIES)

@@ -13,24 +13,16 @@ The worst pair of neighbours of vectors that parties add up unseen: one party tu
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from aggregator.collectors.vectors import parameter_average
-from aggregator.contract.worst_case import (
-    TWO_CLASSES,
-    Rows,
-    Seen,
-    SummedWorstCase,
-    TrustedWorstCase,
-    in_one_sum,
-)
+from aggregator.contract.worst_case import TWO_CLASSES, Rows, SummedWorstCase, TrustedWorstCase, in_one_sum
 from aggregator.ensembles.output import Labels
-from federation.contract.errors import InputError
-from federation.contract.query import PrivateQuestion, Question, Submission
+from federation.contract.query import Question
 from federation.mechanisms.accounting.sensitivity import majority_vote, radius, soft_vote
 from federation.queries.votes import VectorSumQuestion
 
@@ -120,7 +112,10 @@ def of_minimisers(
 def _turning(
     units: int, runs: int, labels: Labels, regularisation: float, sensitivity: str, protect: str
 ) -> TrustedWorstCase:
-    guarded, turned = protect == "party_and_auxiliary_row", _diameter_is_smaller(regularisation, sensitivity)
+    guarded = protect == "party_and_auxiliary_row"
+    # The claim rests on the ball that holds all minimisers where a party's reach is larger.
+    reach = {"diameter": 1.0, "public_features": math.sqrt(0.5)}.get(sensitivity, 0.0)
+    turned = 2 * radius(regularisation, 2) * regularisation < reach
     if turned and (guarded or labels == "majority"):
         parties = 1 if labels == "soft" else PARTIES  # one whose votes are all there is
         world, rows = {**FEW_CLASSES, "parties": parties}, farthest_rows(regularisation)
@@ -155,38 +150,26 @@ def farthest_rows(regularisation: float) -> np.ndarray:
     return np.array([[cosine, sine], [cosine, -sine]])
 
 
-def _diameter_is_smaller(regularisation: float, sensitivity: str) -> bool:
-    """Whether the claim rests on the ball that holds all minimisers, and not on a party's reach."""
-    reach = {"diameter": 1.0, "public_features": math.sqrt(0.5)}.get(sensitivity, 0.0)
-    return 2 * radius(regularisation, 2) * regularisation < reach
-
-
 RUNS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
-class WorstVectors(SummedWorstCase):
+class WorstVectors(SummedWorstCase[VectorSumQuestion]):
     """Parties that hold the same `rows`, each of one class alone, so that their vectors are opposite ends of the ball.
 
     The first is of class 0 here and of class 1 there. Colluders, who tell what they sent, are not among those who are
     summed: whoever sees the sum of all takes it off.
     """
 
+    asks, about = VectorSumQuestion, "vectors is for sums of them"
+
     rows: np.ndarray = field(kw_only=True)
 
     def side(self, there: bool, question: Question, runs: int) -> tuple[Rows, ...]:
         """All parties that are summed."""
-        classes = np.arange(self.added(_asked(question))) % 2
+        classes = np.arange(self.added(question)) % 2
         classes[0] = int(there)
         return tuple(Rows(self.rows, np.full(len(self.rows), label)) for label in classes)
-
-    def parties(self, question: PrivateQuestion, runs: int) -> int:
-        """All that are summed."""
-        return self.added(_asked(question))
-
-    def seen(self, submissions: Sequence[Submission]) -> Seen:
-        """Their sum (runs, D)."""
-        return {"vectors": submissions[0].arrays["vectors"].sum(axis=0)}
 
 
 def worst_shares(units: int) -> WorstVectors:
@@ -207,16 +190,10 @@ def _worst(units: int, rows: np.ndarray, why: str = "") -> WorstVectors:
         RUNS,
         world={**FEW_CLASSES, **TWO_CLASSES},
         loose=why,
+        units=units,
         shared=True,
-        missing=units > 1,
         rows=rows,
     )
-
-
-def _asked(question: Question) -> VectorSumQuestion:
-    if not isinstance(question, VectorSumQuestion):
-        raise InputError(f"the worst case of vectors is for sums of them, got '{question.kind}'")
-    return question
 
 
 _MOST = 10**6  # parties; with 1/lam of them one moves the scores by less than 1

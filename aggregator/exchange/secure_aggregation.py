@@ -69,9 +69,9 @@ class LetterSums:
     """
 
     def __init__(self, grid: Grid, exchange: Exchange, nodes: Sequence[int], patience: float, wait: float) -> None:
-        self._grid, self._exchange, self._nodes, self._patience = grid, exchange, nodes, patience
+        self._grid, self._exchange, self._nodes, self.patience = grid, exchange, nodes, patience
         self._end = time.monotonic() + wait
-        self._roster = roster_of(exchange.agreement)
+        self.roster = roster_of(exchange.agreement)
         self._sums = 0
 
     def ask(self, question: Question, collectors: Sequence[Collector], failures: Failures) -> None:
@@ -85,34 +85,16 @@ class LetterSums:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if (folder / OVER).exists():
             raise QuorumError(read_object(folder / OVER, _AGAIN)["why"])
-        taking = [cast(SumCollector, one) for one in collectors]
-        _Sum(
-            self, replace(self._exchange, folder=folder), cast(PrivateQuestion, question), taking, failures
-        ).carry_out()
+        taking, own = [cast(SumCollector, one) for one in collectors], replace(self._exchange, folder=folder)
+        _Sum(self, own, cast(PrivateQuestion, question), taking, failures).carry_out()
 
     def letters(self, exchange: Exchange, patience: float) -> LetterGrid:
         """A grid for the letters of one sum, which have a folder of their own."""
         return LetterGrid(self._grid, exchange, self._nodes, patience, self._end - time.monotonic())
 
-    def plan(self, folder: Path, packet: bytes, numbers: int) -> SumPlan:
-        """That of a sum, new where it has just begun."""
-        path = folder / _PLAN
-        if not path.exists():
-            write_lasting(path, sum_plan(self._exchange.agreement, self._roster, packet, numbers).packed())
-        return SumPlan.read(path.read_bytes())
-
-    def server(self, plan: SumPlan) -> MaskedSum | AddingServer:
-        """Of a sum."""
-        return AddingServer(plan, self._roster) if plan.second else MaskedSum(plan, self._roster)
-
-    @property
-    def patience(self) -> float:
-        """Seconds that a site may take for a query."""
-        return self._patience
-
 
 class _Sum:
-    """One of them."""
+    """One of them: it continues where it stopped, or begins."""
 
     def __init__(
         self,
@@ -127,8 +109,11 @@ class _Sum:
         self._packet = first_asked(
             self._folder / _QUESTION, question_packet(question), "a secure sum of this exchange was one for"
         )
-        self._plan = sums.plan(self._folder, self._packet, question.hidden_numbers)
-        self._server = sums.server(self._plan)
+        path, roster = self._folder / _PLAN, sums.roster
+        if not path.exists():
+            write_lasting(path, sum_plan(exchange.agreement, roster, self._packet, question.hidden_numbers).packed())
+        self._plan = SumPlan.read(path.read_bytes())
+        self._server = (AddingServer if self._plan.second else MaskedSum)(self._plan, roster)
         self._opened: dict[int, Submission] = {}
 
     def carry_out(self) -> None:

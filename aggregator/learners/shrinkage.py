@@ -7,7 +7,7 @@ is averaged over by the evidence, not chosen: few dimensions make a choice noisy
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import eigh
@@ -33,16 +33,7 @@ class Posterior:
     covariance: Floats
 
 
-def shrink(
-    gram: Floats,
-    total: Floats,
-    noise: Floats,
-    *,
-    ones: Floats,
-    rows: float,
-    label_range: tuple[float, float],
-    grid: int = GRID,
-) -> Posterior:
+def shrink(gram: Floats, total: Floats, noise: Floats, **known: Any) -> Posterior:
     """The posterior of least-squares weights given a noisy `total` = X'y + e (d,), where Cov e = `noise` (d, d).
 
     X are n = `rows` rows, `gram` = X'X (d, d), `ones` = X'1 (d,): the answer that is constant need not be a column. y
@@ -63,7 +54,7 @@ def shrink(
         >>> found.weights.round(2), np.sqrt(np.diag(found.covariance)).round(2)
         (array([0.31, 0.02, 0.49]), array([0.02, 0.02, 0.02]))
     """
-    return Shrinkage(gram, noise, ones=ones, rows=rows, label_range=label_range, grid=grid).posterior(total)
+    return Shrinkage(gram, noise, **known).posterior(total)
 
 
 class Shrinkage:
@@ -165,8 +156,7 @@ class _Family:
     def log_evidence(self, z: Floats) -> Floats:
         """The log density of z for every t, (T,), up to a constant of all families."""
         scores: Floats = z @ self.vectors
-        found: Floats = -(self.log_determinants + (scores**2 / self.values).sum(axis=1)) / 2
-        return found
+        return np.asarray(-(self.log_determinants + (scores**2 / self.values).sum(axis=1)) / 2)
 
     def means(self, z: Floats) -> Floats:
         """A_t (A_t + S)^{-1} z for every t, (T, r)."""

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from aggregator.contract.protocol import Refused, Rule, Sent, refuse_misplaced, require_positive
+from aggregator.contract.protocol import Promise, Refused, Rule, Sent, Trust, refuse_misplaced, require_positive
 from aggregator.regressions.label_protocol import LabelProtocol
+from aggregator.regressions.worst_case import RUNS, WorstBagSums, WorstLabels, WorstSecretSums, worst_labels
 from aggregator.trial.plan import PublicNumbers, product
 from federation.contract.errors import InputError
-from federation.contract.query import ReleaseId
+from federation.contract.guarantee import NoGuarantee
 from federation.numerics.bag_weights import noisy_count
 from federation.queries.labels import (
     BagSums,
@@ -27,7 +28,6 @@ from federation.queries.labels import (
 
 if TYPE_CHECKING:
     from aggregator.collectors.collectors import Kept
-    from aggregator.regressions.worst_case import WorstLabels
     from aggregator.releases.models import Described
 
 
@@ -42,7 +42,29 @@ BAGS_APART = (
 
 
 @dataclass(frozen=True)
-class NoisyWeightedLLP(LabelProtocol):
+class BagProtocol(LabelProtocol):
+    """Base of both: every party forms `bags` of `size` of its rows, as many as it can where that is None."""
+
+    cannot_add: ClassVar[str] = BAGS_APART
+
+    size: int = 64
+    bags: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise InputError(f"size, the rows of a bag, must be a whole number from 1, got {self.size}")
+        if self.bags is not None and self.bags < 1:
+            raise InputError(
+                f"bags must be a whole number from 1, or null for as many as there can be, got {self.bags}"
+            )
+
+    def most_bags(self, public: PublicNumbers) -> int | None:
+        """How many bags a party forms at most; None where nobody knows how many rows it has."""
+        return self.bags or (None if public.largest_bag is None else public.largest_bag // self.size)
+
+
+@dataclass(frozen=True)
+class NoisyWeightedLLP(BagProtocol):
     """Parties publish bags of their rows with weights, and weighted label sums under noise on some of the labels.
 
     size: k, rows of a bag.
@@ -76,10 +98,6 @@ class NoisyWeightedLLP(LabelProtocol):
         ": it was behind private_labels wherever both were measured; it is there to reproduce a paper"
     )
 
-    cannot_add: ClassVar[str] = BAGS_APART
-
-    size: int = 64
-    bags: int | None = None
     weights: Literal["signs", "gaussian"] = "signs"
     noisy_rows: Literal["stratified", "fixed"] = "stratified"
     rho: float = 1.0
@@ -89,7 +107,7 @@ class NoisyWeightedLLP(LabelProtocol):
     shrink: bool = True
 
     def __post_init__(self) -> None:
-        require_size(self.size, self.bags)
+        super().__post_init__()
         if not 0 < self.rho <= 1:
             raise InputError(f"rho must lie in (0, 1], got {self.rho}")
         if self.sigma is not None:
@@ -103,19 +121,12 @@ class NoisyWeightedLLP(LabelProtocol):
         """The noise that parties are asked for."""
         return BagSumsNoise(self.noise, epsilon, delta, self.sigma)
 
-    @property
-    def spends_delta(self) -> bool:
-        """Whether the noise makes use of delta."""
-        return self.noise != "laplace"
-
     def asked(self) -> tuple[str | float | None, ...]:
         """The options that decide what is asked, its noise aside."""
         given = () if self.sigma is None else (self.sigma,)
         return (*given, self.size, self.bags, self.weights, self.noisy_rows, self.rho)
 
-    def question(
-        self, rows: LabelledRows, least: int, noise: BagSumsNoise, *, release: ReleaseId, draws: int, seeded: bool
-    ) -> BagSumsQuestion:
+    def question(self, rows: LabelledRows, least: int, noise: BagSumsNoise, **sent: Any) -> BagSumsQuestion:
         """Bags of the rows of every party. Raises `InputError` when parties have too few rows for them."""
         stratified = self.noisy_rows == "stratified"
         # A fixed set of noisy rows protects as many rows as there are: they must be as many at every party.
@@ -124,18 +135,16 @@ class NoisyWeightedLLP(LabelProtocol):
         per_bag = noisy_count(self.rho, self.size) if stratified else 0
         noisy = 0 if stratified else noisy_count(self.rho, least)
         design = BagSums(records, bags, self.size, self.weights, per_bag, noisy)
-        return BagSumsQuestion(noise, rows, design, release=release, draws=draws, seeded=seeded)
+        return BagSumsQuestion(noise, rows, design, **sent)
 
     def sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
         """Rows of bags as they are, weights, and label sums with noise."""
-        bags = self.bags or (None if public.largest_bag is None else public.largest_bag // self.size)
+        bags = self.most_bags(public)
         rows = Sent("its public rows in bags, with weights", product(bags, self.size, public.features), False)
         return (rows, Sent("a sum of labels of every bag", bags, self.noise != "off"))
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels:
         """One label moves from one end of its range to the other."""
-        from aggregator.regressions.worst_case import RUNS, WorstBagSums, worst_labels
-
         # Random weights are often small: there is less to be seen of the label.
         runs = 2 * RUNS if self.weights == "gaussian" else RUNS
         return worst_labels(units, public, runs, size=self.size, of=WorstBagSums)
@@ -147,17 +156,14 @@ class NoisyWeightedLLP(LabelProtocol):
         question, present = answers.question, answers.present
         assert isinstance(question, BagSumsQuestion)
         formed = formed_bags(answers)
-        rows, weights, sums = (
-            answers.array("rows")[present][formed],
-            answers.array("weights")[present, draw][formed],
-            answers.array("sums")[present, draw][formed],
-        )
+        rows = answers.array("rows")[present][formed]
+        weights, sums = (answers.array(name)[present, draw][formed] for name in ("weights", "sums"))
         noise = question if self.shrink and question.noise.aims else None
         return from_bags(self.learner, rows, weights, sums, question.rows.label_range, seed, noise)
 
 
 @dataclass(frozen=True)
-class WeightedLBA(LabelProtocol):
+class WeightedLBA(BagProtocol):
     """Parties release weighted sums of rows and labels over bags, and neither bags nor weights.
 
     size: k, rows of a bag.
@@ -196,10 +202,6 @@ class WeightedLBA(LabelProtocol):
         " and was behind label_sums wherever both were measured; it is there to reproduce a paper"
     )
 
-    cannot_add: ClassVar[str] = BAGS_APART
-
-    size: int = 64
-    bags: int | None = None
     noise: Literal["gaussian", "published", "off"] = "gaussian"
     solver: Literal["exact", "adam"] = "exact"
     epochs: int = 200
@@ -208,7 +210,7 @@ class WeightedLBA(LabelProtocol):
     shrink: bool = True
 
     def __post_init__(self) -> None:
-        require_size(self.size, self.bags)
+        super().__post_init__()
         for name in ("epochs", "learning_rate", "batch_rows"):
             require_positive(name, getattr(self, name))
         refuse_misplaced(self, ("epochs", "learning_rate", "batch_rows"), "solver: adam", self.solver == "adam")
@@ -222,29 +224,26 @@ class WeightedLBA(LabelProtocol):
         """The options that decide what is asked, its noise aside."""
         return (self.size, self.bags)
 
-    def question(
-        self, rows: LabelledRows, least: int, noise: WeightedSumsNoise, *, release: ReleaseId, draws: int, seeded: bool
-    ) -> WeightedSumsQuestion:
+    def question(self, rows: LabelledRows, least: int, noise: WeightedSumsNoise, **sent: Any) -> WeightedSumsQuestion:
         """Bags of the rows of every party. Raises `InputError` when parties have too few rows for them."""
         records, bags = bags_of_size(self.size, self.bags, least, rows.most)
         design = BagSums(records, bags, self.size, "gaussian", 0, 0)
-        return WeightedSumsQuestion(noise, rows, design, release=release, draws=draws, seeded=seeded)
+        return WeightedSumsQuestion(noise, rows, design, **sent)
 
-    @property
-    def unprotected(self) -> str | None:
-        """Without noise nothing holds for all data."""
-        return "without noise nothing holds for all data" if self.noise == "published" else super().unprotected
+    def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
+        """The epsilon that it aims at, for one label; without noise nothing holds for all data."""
+        if self.noise == "published":
+            return Promise(NoGuarantee("without noise nothing holds for all data"), self.sends(public))
+        return super().promise(public, epsilon, trust)
 
     def sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
         """Sums with secret weights."""
-        bags = self.bags or (None if public.largest_bag is None else public.largest_bag // self.size)
+        bags = self.most_bags(public)
         rows = Sent("sums of its rows with secret weights", product(bags, public.features), False)
         return (rows, Sent("sums of its labels with the same weights", bags, self.noise == "gaussian"))
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels:
         """One label moves from one end of its range to the other."""
-        from aggregator.regressions.worst_case import RUNS, WorstSecretSums, worst_labels
-
         return worst_labels(units, public, RUNS, size=self.size, of=WorstSecretSums)
 
     def learn(self, answers: Kept, draw: int, seed: int) -> Described:
@@ -259,14 +258,6 @@ class WeightedLBA(LabelProtocol):
             return by_steps(row_sums, label_sums, question.rows.label_range, self.size, seed, **steps)
         noise = question if self.shrink and question.noise.aims else None
         return from_sums(row_sums, label_sums, question.rows.label_range, noise)
-
-
-def require_size(size: int, bags: int | None) -> None:
-    """Raises `InputError` unless bags have rows and there are some."""
-    if size < 1:
-        raise InputError(f"size, the rows of a bag, must be a whole number from 1, got {size}")
-    if bags is not None and bags < 1:
-        raise InputError(f"bags must be a whole number from 1, or null for as many as there can be, got {bags}")
 
 
 def bags_of_size(size: int, bags: int | None, least: int, most: int) -> tuple[int, int]:

@@ -12,20 +12,20 @@ from aggregator.contract.expectations import Expected
 from aggregator.contract.protocol import Place, Promise, Refused, Rule, Sent, Trust, refuse_misplaced
 from aggregator.contract.session import OneRound
 from aggregator.regressions import models as risk
+from aggregator.regressions import worst_case
 from aggregator.regressions.label_protocol import LabelProtocol
 from aggregator.regressions.models import from_moments, shrunk
 from aggregator.releases.models import Described
 from aggregator.trial.plan import PublicNumbers, product
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
-from federation.contract.query import OFF, ReleaseId
+from federation.contract.query import OFF
 from federation.mechanisms.noise import gaussian
 from federation.mechanisms.sums.row_sums import RowStatistic
 from federation.queries.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
 from federation.queries.row_sums import RowMomentsNoise
 
 if TYPE_CHECKING:
-    from aggregator.regressions.worst_case import WorstLabels, WorstRows
     from aggregator.trial.trial import World
 
 
@@ -71,6 +71,8 @@ class NoisyLabelSums(LabelProtocol):
         {"protect": "row"},
     )
 
+    with_delta: ClassVar[tuple[str, ...]] = ("auto", "gaussian")
+
     shape: Literal["optimal", "whitened", "isotropic"] = "optimal"
     noise: Literal["auto", "gaussian", "pure", "off"] = "auto"
     shrink: bool = True
@@ -106,13 +108,12 @@ class NoisyLabelSums(LabelProtocol):
         """A session that asks once, and learns a model from each noise draw. Raises `InputError` without a range."""
         if self.protect == "label" and self.place is not Place.SHARES:
             return super().begin(world, epsilon, draws)
+        from aggregator.regressions.row_sessions import LabelTotalsSession, RowSession
+
         if self.protect == "label":
-            from aggregator.regressions.row_sessions import LabelTotalsSession
-
-            shared = RowMomentsNoise(self.noise, epsilon, world.plan.public.delta if self.spends_delta else 0.0)
+            delta = world.plan.public.delta if self.spends_delta else 0.0
+            shared = RowMomentsNoise(self.noise, epsilon, delta)
             return LabelTotalsSession(world, shared, self.shape, shrunk_model=self.shrink, draws=draws)
-        from aggregator.regressions.row_sessions import RowSession
-
         noise = RowMomentsNoise("off" if self.noise == OFF else "gaussian", epsilon, world.plan.public.delta)
         return RowSession(world, noise, secure=self.place is Place.SHARES, shrunk=self.shrink, draws=draws)
 
@@ -120,20 +121,13 @@ class NoisyLabelSums(LabelProtocol):
         """The noise that parties are asked for."""
         return LabelSumsNoise(self.noise, epsilon, delta)
 
-    @property
-    def spends_delta(self) -> bool:
-        """Whether the noise makes use of delta."""
-        return self.noise != "pure"
-
     def asked(self) -> tuple[str | float | None, ...]:
         """The options that decide what is asked, its noise aside."""
         return (self.shape,)
 
-    def question(
-        self, rows: LabelledRows, least: int, noise: LabelSumsNoise, *, release: ReleaseId, draws: int, seeded: bool
-    ) -> LabelSumsQuestion:
+    def question(self, rows: LabelledRows, least: int, noise: LabelSumsNoise, **sent: Any) -> LabelSumsQuestion:
         """All rows of every party."""
-        return LabelSumsQuestion(noise, rows, self.shape, release=release, draws=draws, seeded=seeded)
+        return LabelSumsQuestion(noise, rows, self.shape, **sent)
 
     def sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
         """X'X as it is, X'y with noise, and how much; where rows are protected X'y, y'y and perhaps X'X."""
@@ -193,19 +187,14 @@ class NoisyLabelSums(LabelProtocol):
         normal = (width / gaussian.mu(epsilon, delta)) ** 2
         return normal if self.noise == "gaussian" else min(pure, normal)
 
-    def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels | WorstRows:
+    def worst_case(self, units: int, public: PublicNumbers) -> worst_case.WorstLabels | worst_case.WorstRows:
         """One label moves from one end of its range to the other; or one row of norm 1 turns into its opposite."""
+        shared = self.place is Place.SHARES
         if self.protect == "row":
-            from aggregator.regressions.worst_case import worst_rows
-
-            return worst_rows(units, public, shared=self.place is Place.SHARES)
-        if self.place is Place.SHARES:
-            from aggregator.regressions.worst_case import worst_label_totals
-
-            return worst_label_totals(units, public)
-        from aggregator.regressions.worst_case import RUNS_OF_SUMS, worst_labels
-
-        return worst_labels(units, public, RUNS_OF_SUMS)
+            return worst_case.worst_rows(units, public, shared=shared)
+        if shared:
+            return worst_case.worst_label_totals(units, public)
+        return worst_case.worst_labels(units, public, worst_case.RUNS_OF_SUMS)
 
     def learn(self, answers: Summed, draw: int, seed: int) -> Described:
         """The model of one noise draw from the sums of all parties that answered, and of their noise."""

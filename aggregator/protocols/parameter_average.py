@@ -19,7 +19,7 @@ from aggregator.trial.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
 from federation.contract.validation import required
-from federation.features.feature_map import Ball, FeatureMap
+from federation.features.feature_map import Ball
 from federation.features.steps import ClipNorm, UnitNorm
 from federation.mechanisms.accounting.sensitivity import radius, solver_slack
 from federation.numerics.erm import gradient_floor
@@ -111,7 +111,10 @@ class ParameterAverage(CollectedProtocol):
         Raises `InputError` unless every party trains logistic regression, and for `plain` where rows may be long.
         """
         if self.average == "plain":
-            _require_short_rows(training.feature_map)
+            # Every row behind the map has norm at most 1, private ones included.
+            steps = training.feature_map.steps
+            if not steps or steps[-1].kind not in (UnitNorm.kind, ClipNorm.kind):
+                raise InputError(_LONG_ROWS)
         regularisation = declared_regularisation(training.classifier)
         longest = radius_of_any_rows(regularisation, training.classes)
         # Inexact minimisers are this little longer. Twice the norm leaves room for a solver's limits on long rows.
@@ -198,9 +201,3 @@ def declared_regularisation(classifier: Mapping[str, Any]) -> float:
         )
     found = parameters["regularisation"]
     return float(required("regularisation", found, "be a positive number", lambda value: value > 0))
-
-
-def _require_short_rows(feature_map: FeatureMap) -> None:
-    """Raise `InputError` unless every row behind the map, private ones included, has norm at most 1."""
-    if not feature_map.steps or feature_map.steps[-1].kind not in (UnitNorm.kind, ClipNorm.kind):
-        raise InputError(_LONG_ROWS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -15,17 +15,14 @@ from aggregator.contract.protocol import Promise, Refused, Rule, Sent, Trust, re
 from aggregator.regressions import models as risk
 from aggregator.regressions.label_protocol import LabelProtocol
 from aggregator.regressions.models import from_labels
+from aggregator.regressions.worst_case import RUNS, RUNS_OF_BINS, WorstLabels, worst_labels
 from aggregator.releases.models import Described
 from aggregator.trial.plan import PublicNumbers, product
-from federation.contract.query import ReleaseId
 from federation.mechanisms.labels import unbiased_response as unbiased_design
 from federation.mechanisms.labels.calibration import LabelNoise, calibrate
 from federation.mechanisms.labels.randomised_response import BinnedResponse, mean_errors
 from federation.mechanisms.labels.unbiased_response import MOST_EPSILON
 from federation.queries.labels import LabelledRows, LabelsNoise, PrivateLabelsQuestion
-
-if TYPE_CHECKING:
-    from aggregator.regressions.worst_case import WorstLabels
 
 _BINNED = ("bins", "estimated_bins")
 
@@ -89,20 +86,13 @@ class PrivateLabels(LabelProtocol):
         drawn_together = self.noise in _BINNED and not self.debiased
         return self.shrink and self.noise != "off" and not drawn_together
 
-    @property
-    def spends_delta(self) -> bool:
-        """Whether the noise makes use of delta."""
-        return self.noise == "gaussian"
-
     def asked(self) -> tuple[str | float | None, ...]:
         """The options that decide what is asked, its noise aside."""
         return (self.debiased,) if self.noise in _BINNED else ()
 
-    def question(
-        self, rows: LabelledRows, least: int, noise: LabelsNoise, *, release: ReleaseId, draws: int, seeded: bool
-    ) -> PrivateLabelsQuestion:
+    def question(self, rows: LabelledRows, least: int, noise: LabelsNoise, **sent: Any) -> PrivateLabelsQuestion:
         """All rows of every party."""
-        return PrivateLabelsQuestion(noise, rows, release=release, draws=draws, seeded=seeded)
+        return PrivateLabelsQuestion(noise, rows, **sent)
 
     def sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
         """Rows as they are, labels with noise."""
@@ -133,8 +123,6 @@ class PrivateLabels(LabelProtocol):
 
         As loud as half the noise are two labels that move; of Gaussian noise, which is independent, four.
         """
-        from aggregator.regressions.worst_case import RUNS, RUNS_OF_BINS, worst_labels
-
         changed = units**2 if self.noise == "gaussian" else units
         return worst_labels(changed, public, RUNS_OF_BINS if self.noise == "estimated_bins" else RUNS)
 

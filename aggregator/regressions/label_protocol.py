@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from aggregator.contract.protocol import Place, Promise, Protocol, Refused, Requires, Sent, Trust
 from aggregator.contract.session import OneRound
 from aggregator.trial.plan import PublicNumbers
-from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
-from federation.contract.query import OFF, Noise, ReleaseId
+from federation.contract.guarantee import Unit
+from federation.contract.query import OFF, Noise
 
 if TYPE_CHECKING:
     from aggregator.releases.models import Described
@@ -30,6 +29,7 @@ class LabelProtocol(Protocol):
     task: ClassVar[str] = "regression"
     model: ClassVar[str] = "regression"
     cannot_add: ClassVar[str] = ""  # why answers are worth nothing in a sum over parties, where they must not be seen
+    with_delta: ClassVar[tuple[str, ...]] = ("gaussian",)  # kinds of noise that make use of delta
 
     noise: Any
 
@@ -42,10 +42,11 @@ class LabelProtocol(Protocol):
         """The options that decide what is asked, its noise aside: with equal ones, noise is keyed alike."""
 
     @abstractmethod
-    def question(
-        self, rows: LabelledRows, least: int, noise: Any, *, release: ReleaseId, draws: int, seeded: bool
-    ) -> LabelQuestion:
-        """What parties are asked, of whom each has `least` rows or more. Raises `InputError`."""
+    def question(self, rows: LabelledRows, least: int, noise: Any, **sent: Any) -> LabelQuestion:
+        """What parties are asked, of whom each has `least` rows or more; `sent` goes to its constructor.
+
+        Raises `InputError`.
+        """
 
     @abstractmethod
     def learn(self, answers: Any, draw: int, seed: int) -> Described:
@@ -61,17 +62,12 @@ class LabelProtocol(Protocol):
     @property
     def spends_delta(self) -> bool:
         """Whether the noise makes use of delta."""
-        return True
+        return self.noise in self.with_delta
 
     @property
     def unit(self) -> Unit:
         """What is protected."""
         return Unit.LABEL
-
-    @property
-    def unprotected(self) -> str | None:
-        """Why nothing is promised whatever epsilon is asked for; None where something is."""
-        return "noise is off" if self.noise == OFF else None
 
     def noise_at(self, trust: Trust) -> Place | Refused:
         """At every party, who trusts nobody; refused where a summation is trusted that would make no sense."""
@@ -81,43 +77,20 @@ class LabelProtocol(Protocol):
 
     def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
         """The epsilon that it aims at, for one unit."""
-        if self.unprotected is not None:
-            return Promise(NoGuarantee(self.unprotected), self.sends(public))
         delta = public.delta if self.spends_delta else 0.0
-        return Promise(Guarantee(epsilon, delta, self.unit, Adjacency.REPLACE, type(self).__name__), self.sends(public))
+        return Promise.of(self, epsilon, delta, self.unit, *self.sends(public))
 
     def begin(self, world: World, epsilon: float, draws: int) -> OneRound:
         """A session that asks once, and learns a model from each noise draw. Raises `InputError` without a range."""
-        return LabelSession(world, self, epsilon, draws)
-
-
-class LabelSession(OneRound):
-    """One question about all rows of every party, and a regression from each noise draw of the answers."""
-
-    def __init__(self, world: World, options: LabelProtocol, epsilon: float, draws: int) -> None:
-        from aggregator.collectors.collectors import asked_privately
+        from aggregator.collectors.one_query import QuerySession
         from federation.queries.labels import LabelledRows
 
-        plan, view = world.plan, world.views.at(OFF, math.inf)
-        self._options, self._seed = options, plan.task.split
-        noise = options.noise_of(epsilon, plan.public.delta)
-        question = options.question(
-            LabelledRows(view.public.feature_map, *world.require_label_range(), plan.public.largest_bag),
-            plan.public.smallest_bag,
+        public, seed, noise = world.plan.public, world.plan.task.split, self.noise_of(epsilon, world.plan.public.delta)
+        question = self.question(
+            LabelledRows(world.feature_map, *world.require_label_range(), public.largest_bag),
+            public.smallest_bag,
             noise,
-            release=world.release(noise, options.asked()),
-            draws=draws,
-            seeded=plan.run.noise_seed is not None,
+            release=world.release(noise, self.asked()),
+            **world.drawn(draws),
         )
-        asked, promised = asked_privately(question, view.training, plan)
-        super().__init__(view.public.feature_map, [asked], promised, question.release)
-
-    @property
-    def checks(self) -> tuple[str, ...]:
-        """What was verified at run time, and how many answers were scaled."""
-        found: tuple[str, ...] = self.answers[0].told
-        return found
-
-    def learn(self, draw: int) -> Described:
-        """The model of one noise draw."""
-        return self._options.learn(self.answers[0], draw, self._seed)
+        return QuerySession(world, question, learn=lambda collected, draw: self.learn(collected, draw, seed))

@@ -47,8 +47,7 @@ def formed_bags(answers: Kept) -> np.ndarray:
     """Which bags of the parties that answered are there, bool (P, m)."""
     question = answers.question
     assert isinstance(question, BagSumsQuestion | WeightedSumsQuestion)
-    formed: np.ndarray = np.arange(question.design.bags) < answers.array("formed")[answers.present][:, None]
-    return formed
+    return np.asarray(np.arange(question.design.bags) < answers.array("formed")[answers.present][:, None])
 
 
 def from_sums(
@@ -108,7 +107,10 @@ def from_labels(
     if noise is None:
         return from_sums(rows, labels, label_range)
     gram, moment = rows.T @ rows, rows.T @ labels
-    covariance = variance(rows, labels, _mean_variance(noise)) * gram
+    # Of a released label, over labels all along the range; of what has no bound, one that drowns every label.
+    ends = noise.labels
+    known = float(np.mean(noise.variance(np.linspace(ends.low, ends.high, _PLACES))))
+    covariance = variance(rows, labels, min(known, _DROWNED * ends.width**2)) * gram
     return shrunk(gram, moment, covariance, rows.sum(axis=0), len(rows), label_range)
 
 
@@ -129,13 +131,6 @@ def shrunk(
 def _require_two(label_sums: np.ndarray) -> None:
     if len(label_sums) < 2:
         raise InputError(f"a regression needs two sums or more, got {len(label_sums)}; use more or smaller bags")
-
-
-def _mean_variance(mechanism: LabelMechanism) -> float:
-    """Of a released label, over labels all along the range; of what has no bound, one that drowns every label."""
-    labels = mechanism.labels
-    found = float(np.mean(mechanism.variance(np.linspace(labels.low, labels.high, _PLACES))))
-    return min(found, _DROWNED * labels.width**2)
 
 
 Shape = Literal["optimal", "whitened"]

@@ -13,8 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from aggregator.collectors.collectors import asked_privately
-from aggregator.contract.session import OneRound
+from aggregator.collectors.one_query import QuerySession
 from aggregator.learners.shrinkage import shrink
 from aggregator.regressions.models import from_moments, shrunk
 from aggregator.releases.estimator_models import linear
@@ -23,7 +22,6 @@ from aggregator.trial.feature_fitting import fit
 from aggregator.trial.plan import TrialPlan
 from aggregator.trial.trial import World
 from federation.contract.errors import InputError
-from federation.contract.query import OFF
 from federation.features.feature_map import FeatureMap, bounds_norms
 from federation.features.steps import Affine, Append, ClipNorm
 from federation.mechanisms.labels.shaped_gaussian import ShapeKind, fit_shape
@@ -33,7 +31,7 @@ from federation.queries.labels import LabelledRows
 from federation.queries.row_sums import RowMomentsNoise, RowMomentsQuestion
 
 
-class RowSession(OneRound):
+class RowSession(QuerySession):
     """One question about all rows of every party, and a regression from each noise draw of the summed answers.
 
     X'X is asked for where the public rows, n and the noise say that it is worth its numbers; X'y gets the same noise
@@ -42,42 +40,30 @@ class RowSession(OneRound):
     """
 
     def __init__(self, world: World, noise: RowMomentsNoise, *, secure: bool, draws: int, shrunk: bool = True) -> None:
-        plan, view = world.plan, world.views.at(OFF, math.inf)
-        key = id(view)  # which the world holds
-        rows = world.views.table.rows
-        feature_map = world.once(("unit rows", key), lambda: unit_rows(view.public.feature_map, rows))
+        plan, rows = world.plan, world.views.table.rows
+        key = id(world.view)  # which the world holds
+        feature_map = world.once(("unit rows", key), lambda: unit_rows(world.feature_map, rows))
         self._public = world.once(("public moment", key), lambda: PublicMoment(feature_map.transform(rows)))
         self._range, self._shrunk = world.require_label_range(), shrunk
         contributors = plan.terms.honest if secure and noise.aims else 0
         labelled = LabelledRows(feature_map, *self._range, plan.public.bags * plan.public.largest_bag)
-        seeded = plan.run.noise_seed is not None
 
         def question(second: bool) -> RowMomentsQuestion:
             """With X'X or without."""
             release = world.release(noise, ("row", "secure" if secure else "parties", second))
-            return RowMomentsQuestion(
-                noise, labelled, contributors, second, release=release, draws=draws, seeded=seeded
-            )
+            return RowMomentsQuestion(noise, labelled, contributors, second, release=release, **world.drawn(draws))
 
         chosen = question(True)
         if noise.aims and self._public_enough(chosen, plan):
             chosen = question(False)
         self._statistic = chosen.statistic
-        asked, promised = asked_privately(chosen, view.training, plan)
         # The middle of the range is an intercept beside the columns that are cut with their row.
         released = FeatureMap(feature_map.columns, (*feature_map.steps, Append(1.0)))
-        super().__init__(released, [asked], promised, chosen.release)
-
-    @property
-    def checks(self) -> tuple[str, ...]:
-        """What was verified at run time, and how many answers were scaled and clipped."""
-        found: tuple[str, ...] = self.answers[0].told
-        return found
+        super().__init__(world, chosen, feature_map=released)
 
     def learn(self, draw: int) -> Described:
         """The model of one noise draw."""
-        sums = self.answers[0].total("sums")[draw]
-        known = (self._statistic, self._public, sums, *self._rows_and_variance)
+        known = (self._statistic, self._public, self.collected.total("sums")[draw], *self._rows_and_variance)
         low, high = self._range
         weights = (high / 2 - low / 2) * estimate(*known, self._shrunk)
         return linear(np.append(weights, low / 2 + high / 2), self._range)
@@ -89,7 +75,7 @@ class RowSession(OneRound):
     @property
     def _rows_and_variance(self) -> tuple[float, float]:
         """Rows of the parties that answered, and the variance of the noise on each number of their sum."""
-        return float(self.answers[0].total("size")), self.answers[0].variance
+        return float(self.collected.total("size")), self.collected.variance
 
     def _public_enough(self, question: RowMomentsQuestion, plan: TrialPlan) -> bool:
         """Whether the second moment of public rows is so near, beside the noise, that no other is wanted."""
@@ -99,7 +85,7 @@ class RowSession(OneRound):
         return share >= PUBLIC_ENOUGH
 
 
-class LabelTotalsSession(OneRound):
+class LabelTotalsSession(QuerySession):
     """One question about the public rows and private labels of every party, and a model from each noise draw.
 
     The noise has a `shape` that the aggregator's own public rows decide: with shapes of their own parties could not
@@ -111,11 +97,9 @@ class LabelTotalsSession(OneRound):
     def __init__(
         self, world: World, noise: RowMomentsNoise, shape: ShapeKind, *, draws: int, shrunk_model: bool = True
     ) -> None:
-        plan, view = world.plan, world.views.at(OFF, math.inf)
+        plan = world.plan
         self._range, self._shrunk = world.require_label_range(), shrunk_model
-        feature_map = world.once(
-            ("shaped rows", shape, id(view)), lambda: _shaped(world, view.public.feature_map, shape)
-        )
+        feature_map = world.once(("shaped rows", shape, id(world.view)), lambda: _shaped(world, shape))
         question = RowMomentsQuestion(
             noise,
             LabelledRows(feature_map, *self._range, plan.public.bags * plan.public.largest_bag),
@@ -123,21 +107,13 @@ class LabelTotalsSession(OneRound):
             second=False,
             protect="label",
             release=world.release(noise, ("label", "secure", shape)),
-            draws=draws,
-            seeded=plan.run.noise_seed is not None,
+            **world.drawn(draws),
         )
-        asked, promised = asked_privately(question, view.training, plan)
-        super().__init__(feature_map, [asked], promised, question.release)
-
-    @property
-    def checks(self) -> tuple[str, ...]:
-        """That nobody saw an answer, and how the sum was made."""
-        found: tuple[str, ...] = self.answers[0].told
-        return found
+        super().__init__(world, question, feature_map=feature_map)
 
     def learn(self, draw: int) -> Described:
         """The model of one noise draw."""
-        answers, (low, high) = self.answers[0], self._range
+        answers, (low, high) = self.collected, self._range
         half, gram, row_sum = high / 2 - low / 2, answers.total("gram"), answers.total("row_sum")
         moment = half * answers.total("sums")[draw] + (low / 2 + high / 2) * row_sum
         if not self._shrunk:
@@ -147,13 +123,12 @@ class LabelTotalsSession(OneRound):
 
     def diagnostics(self) -> dict[str, float]:
         """The mean weight of a row: below 1 where rows lie beyond the public ones that shape the noise."""
-        answers = self.answers[0]
-        return {"mean_weight": float(answers.total("weight")) / float(answers.total("size"))}
+        return {"mean_weight": float(self.collected.total("weight")) / float(self.collected.total("size"))}
 
 
-def _shaped(world: World, feature_map: FeatureMap, shape: ShapeKind) -> FeatureMap:
+def _shaped(world: World, shape: ShapeKind) -> FeatureMap:
     """The map followed by that of the shape, in which no public row is longer than 1."""
-    raw = world.views.table.rows
+    raw, feature_map = world.views.table.rows, world.feature_map
     if len(raw) < LEAST_PUBLIC_ROWS:
         raise InputError(
             f"trust: secure needs {LEAST_PUBLIC_ROWS} public rows or more, to shape the noise that parties share, got "
@@ -178,8 +153,7 @@ class PublicMoment:
 
     def gram(self, rows: float) -> Floats:
         """X'X (d, d) of so many rows like these."""
-        whole: Floats = self._mean * rows
-        return whole
+        return np.asarray(self._mean * rows)
 
     def variance(self, rows: float) -> float:
         """Of an entry of `gram`, on average over entries: the public rows are a sample."""
@@ -191,13 +165,11 @@ class PublicMoment:
     def constant(self) -> Floats:
         """Weights (d,) by which rows come nearest to the answer 1."""
         whiten, _ = whitening(self._mean)
-        found: Floats = whiten @ (whiten.T @ self.rows.mean(axis=0))
-        return found
+        return np.asarray(whiten @ (whiten.T @ self.rows.mean(axis=0)))
 
     @cached_property
     def _mean(self) -> Floats:
-        whole: Floats = self.rows.T @ self.rows
-        return whole / len(self.rows)
+        return np.asarray(self.rows.T @ self.rows) / len(self.rows)
 
 
 def public_share(statistic: RowStatistic, public: PublicMoment, rows: float, variance: float) -> float:
@@ -240,16 +212,12 @@ def estimate(
         mixed = (vectors * np.maximum(values, least)) @ vectors.T
     if not shrunk or variance == 0:
         whiten, _ = whitening(mixed)
-        weights: Floats = whiten @ (whiten.T @ found.moment)
-        return weights
+        return np.asarray(whiten @ (whiten.T @ found.moment))
     noise = statistic.moment_variance(variance) * np.eye(statistic.features)
-    far = _far(float(found.squares), rows, statistic.squares_variance(variance))
+    # The root mean square of labels in [-1, 1], so large that the noise in the sum of squares hardly hides more.
+    most = max(float(found.squares), 0.0) + _DEVIATIONS * math.sqrt(statistic.squares_variance(variance))
+    far = math.sqrt(min(most / rows, 1.0))
     return shrink(mixed, found.moment, noise, ones=mixed @ public.constant, rows=rows, label_range=(-far, far)).weights
-
-
-def _far(squares: float, rows: float, variance: float) -> float:
-    """The root mean square of labels in [-1, 1], so large that the noise in the sum of squares hardly hides more."""
-    return math.sqrt(min((max(squares, 0.0) + _DEVIATIONS * math.sqrt(variance)) / rows, 1.0))
 
 
 LEAST_PUBLIC_ROWS = 10

@@ -10,18 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from aggregator.contract.worst_case import (
-    PARTIES,
-    QUORUM,
-    ROWS,
-    Exact,
-    PrivateWorstCase,
-    Rows,
-    Seen,
-    Statistic,
-    SummedWorstCase,
-    in_one_sum,
-)
+from aggregator.contract import worst_case
+from aggregator.contract.worst_case import ROWS, Exact, PrivateWorstCase, Rows, Seen, Statistic, SummedWorstCase
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.query import PrivateQuestion, Question, Submission
@@ -141,32 +131,26 @@ LABEL_CHANGE = "one label moves from one end of its declared range to the other"
 
 
 @dataclass(frozen=True, eq=False)
-class WorstRows(SummedWorstCase):
+class WorstRows(SummedWorstCase[RowMomentsQuestion]):
     """Parties that hold the row 0 several times with labels in the middle of the range, and `changed` far rows.
 
     These are at the first party, with the largest label: all far below here, and far above there. Behind the map they
     are opposite rows of norm 1, which move X'y as far as can be and X'X not at all.
     """
 
+    asks, about = RowMomentsQuestion, "rows is for X'X, X'y and y'y"
+
     low: float = 0.0
     high: float = 1.0
 
     def side(self, there: bool, question: Question, runs: int) -> tuple[Rows, ...]:
         """All parties that are summed."""
-        count, columns = self.added(asked_of(question)), asked_of(question).rows.feature_map.columns
+        count, columns = self.added(question), self.own(question).rows.feature_map.columns
         others = np.full(ROWS, (self.low + self.high) / 2)
         first = np.arange(ROWS) < self.changed
         far = np.where(first, FAR if there else -FAR, 0.0)[:, None] * np.eye(1, columns)
         changed = Rows(far, np.where(first, self.high, others))
         return (changed, *(Rows(np.zeros((ROWS, columns)), others) for _ in range(count - 1)))
-
-    def parties(self, question: PrivateQuestion, runs: int) -> int:
-        """All that are summed."""
-        return self.added(asked_of(question))
-
-    def seen(self, submissions: Sequence[Submission]) -> Seen:
-        """Their sum (runs, D)."""
-        return {"sums": submissions[0].arrays["sums"].sum(axis=0)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +167,7 @@ class WorstLabelTotals(WorstRows):
 def worst_label_totals(units: int, public: PublicNumbers) -> WorstLabelTotals:
     """Of sums of shares; for two units half of the shares are missing."""
     known = vars(worst_rows(units, public, shared=True))
-    return WorstLabelTotals(**{**known, "described": in_one_sum(LABEL_CHANGE)})
+    return WorstLabelTotals(**{**known, "described": worst_case.in_one_sum(LABEL_CHANGE)})
 
 
 ROW_RUNS = 200_000
@@ -197,29 +181,20 @@ _PUBLIC = np.linspace(-1.0, 1.0, 20)[:, None]
 def worst_rows(units: int, public: PublicNumbers, *, shared: bool) -> WorstRows:
     """Of a party's own sums, or of sums of shares; for two units two rows change, or half of the shares are missing."""
     low, high = public.label_range or (0.0, 1.0)
-    parties = PARTIES if shared else 1
     return WorstRows(
-        in_one_sum(CHANGE) if shared else f"one party, {CHANGE}",
+        worst_case.in_one_sum(CHANGE, shared),
         _PUBLIC,
         ROW_RUNS,
         world={
             "label_range": (low, high),
             "classes": (),
-            "parties": parties,
-            "quorum": QUORUM,
+            "parties": worst_case.PARTIES if shared else 1,
+            "quorum": worst_case.QUORUM,
             "largest_bag": ROWS,
             "rows": _MANY,
         },
-        changed=1 if shared else units,
+        units=units,
         shared=shared,
-        missing=shared and units > 1,
         low=low,
         high=high,
     )
-
-
-def asked_of(question: Question) -> RowMomentsQuestion:
-    """The question, as it is. Raises `InputError` for any other."""
-    if not isinstance(question, RowMomentsQuestion):
-        raise InputError(f"the worst case of rows is for X'X, X'y and y'y, got '{question.kind}'")
-    return question

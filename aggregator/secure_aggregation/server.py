@@ -134,7 +134,7 @@ class MaskedSum:
         if self._order[1:2] == [UNMASK]:
             self._require_recoverable()
         if query != UNMASK:
-            self._require_quorum(int((self._live if query in (MASKED, AGREE) else self._present).sum()))
+            _require_quorum(self.plan, self._live if query in (MASKED, AGREE) else self._present)
         del self._order[0]
 
     def total(self) -> Total:
@@ -245,12 +245,13 @@ class MaskedSum:
                 "nothing is released, and another sum must be planned"
             )
 
-    def _require_quorum(self, there: int) -> None:
-        if there < self.plan.least:
-            raise QuorumError(
-                f"{there} parties are in the masked sum, and {self.plan.least} of {self.plan.parties} are needed; "
-                "nothing is released"
-            )
+
+def _require_quorum(plan: SumPlan, there: Booleans) -> None:
+    if there.sum() < plan.least:
+        raise QuorumError(
+            f"{there.sum()} parties are in the masked sum, and {plan.least} of {plan.parties} are needed; "
+            "nothing is released"
+        )
 
 
 class AddingServer:
@@ -296,12 +297,7 @@ class AddingServer:
 
     def counted(self) -> bytes:
         """Bits of the parties in the sum. Raises `QuorumError` for fewer than the plan's quorum."""
-        there = int(self._counted.sum())
-        if there < self.plan.least:
-            raise QuorumError(
-                f"{there} parties are in the masked sum, and {self.plan.least} of {self.plan.parties} are needed; "
-                "nothing is released"
-            )
+        _require_quorum(self.plan, self._counted)
         return packed_bits(self._counted)
 
     def receipts(self) -> Iterator[bytes]:

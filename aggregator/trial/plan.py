@@ -8,7 +8,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar, get_type_hints
+from typing import Any, Protocol, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -82,14 +82,6 @@ class KnownNumbers(PublicNumbers):
 
 T = TypeVar("T")
 
-
-class _Part(Protocol):
-    """A frozen dataclass that is a part of a plan."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-
-P = TypeVar("P", bound=_Part)
 
 MOST_PARTIES = 10**8  # of one trial, whose every question takes a byte for each
 
@@ -368,7 +360,7 @@ def _part(part: type, values: dict[str, Any], but: Collection[str] = ()) -> dict
     return {one.name: values.pop(one.name) for one in fields(part) if one.name in values and one.name not in but}
 
 
-def _taken(part: P, values: dict[str, Any], but: Collection[str] = ()) -> P:
+def _taken(part: Any, values: dict[str, Any], but: Collection[str] = ()) -> Any:
     """Return a part with what it has fields for, which is taken out of `values`."""
     return replace(part, **_part(type(part), values, but))
 

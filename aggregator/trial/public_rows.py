@@ -1,6 +1,6 @@
 """The public rows behind the feature map, and the eigenbasis of their second moment."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -70,14 +70,12 @@ class PublicRows:
     @cached_property
     def whitening(self) -> Coordinates:
         """Coordinates of unit second moment. Raises `InputError` when all rows are zero."""
-        _, variances = self._eigen
-        return self._scaled(np.sqrt(variances))
+        return self._scaled(np.sqrt)
 
     @cached_property
     def eigenbasis(self) -> Coordinates:
         """The features in an orthonormal basis of their range. Raises `InputError` when all rows are zero."""
-        _, variances = self._eigen
-        return self._scaled(np.ones_like(variances))
+        return self._scaled(np.ones_like)
 
     @cached_property
     def _eigen(self) -> tuple[np.ndarray, np.ndarray]:
@@ -88,8 +86,9 @@ class PublicRows:
             raise InputError("all auxiliary rows are zero behind the feature map; choose other features")
         return vectors[:, kept], values[kept]
 
-    def _scaled(self, scale: np.ndarray) -> Coordinates:
+    def _scaled(self, of: Callable[[np.ndarray], np.ndarray]) -> Coordinates:
         directions, variances = self._eigen
+        scale = of(variances)
         rows = self.rows @ directions / scale
         return Coordinates(directions, variances, scale, rows, sensitivity.reach(rows))
 

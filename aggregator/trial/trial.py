@@ -62,27 +62,13 @@ def fitted(features: Stages, table: PublicTable, **release: Any) -> tuple[Featur
     return fit_rows(stages, table.rows, table.text_columns, identifiers(table))
 
 
-def sized(
-    features: Stages,
-    spectrum: Spectrum | None,
-    *,
-    noise: str,
-    classes: int,
-    parties: int,
-    epsilon: float,
-    delta: float,
-    minimiser: bool = False,
-) -> Stages:
+def sized(features: Stages, spectrum: Spectrum | None, **release: Any) -> Stages:
     """The stages of a release's feature map, automatic dimensions chosen by public numbers.
 
-    `spectrum` is what `spectrum_to_whiten` finds. `noise` is "pure", "gaussian" or "off"; without noise (and for
-    baselines) there are as many dimensions as are ever chosen; `minimiser` says that it is a minimiser that gets the
-    noise.
+    `spectrum` is what `spectrum_to_whiten` finds, and `release` what `affordable` takes beside it. Without noise (and
+    for baselines) there are as many dimensions as are ever chosen.
     """
-    if spectrum is None:
-        return features
-    numbers: dict[str, Any] = {"classes": classes, "parties": parties, "epsilon": epsilon, "delta": delta}
-    return of_size(features, affordable(noise, spectrum, **numbers, minimiser=minimiser))
+    return features if spectrum is None else of_size(features, affordable(spectrum=spectrum, **release))
 
 
 def of_size(features: Stages, dimensions: int) -> list[str | Mapping[str, Any]]:
@@ -249,6 +235,10 @@ class World:
         fresh = [] if told_apart else [self.once("token", lambda: secrets.token_hex(16))]
         return "|".join(map(str, [self.plan.name, *parts, *fresh]))
 
+    def drawn(self, draws: int) -> dict[str, Any]:
+        """How many noise draws a private query asks for, and whether they follow the seed: arguments of its class."""
+        return {"draws": draws, "seeded": self.plan.run.noise_seed is not None}
+
     def numbers(self, features: int | None = None) -> PublicNumbers:
         """The public numbers of this world, for a release behind so many features."""
         classes, rows = len(self.plan.task.classes), len(self.views.table.rows)
@@ -327,28 +317,17 @@ def errors(
     return squared / classes, OMITTED * spectrum.omitted() / dimensions**1.5
 
 
-def affordable(
-    noise: str,
-    spectrum: Spectrum,
-    *,
-    classes: int,
-    parties: int,
-    epsilon: float,
-    delta: float,
-    minimiser: bool = False,
-) -> int:
+def affordable(noise: str, spectrum: Spectrum, **public: Any) -> int:
     """The d of least total error, or all usable directions where they are fewer, rounded down to one of `SIZES`.
 
     All r directions are taken where that is what d says, and `SIZES[0]` at least, if there are so many. `noise` is
-    "pure", "gaussian", or "off", which takes the usable directions whatever the other numbers. Rounding is downwards
-    because too much noise costs more than too few directions. Raises `InputError` as `errors`.
+    "pure", "gaussian", or "off", which takes the usable directions whatever the other numbers, which are those that
+    `errors` takes. Rounding is downwards because too much noise costs more than too few directions. Raises
+    `InputError` as `errors`.
     """
     most = spectrum.usable()
     if noise != "off":
-        found = errors(
-            noise, spectrum, classes=classes, parties=parties, epsilon=epsilon, delta=delta, minimiser=minimiser
-        )
-        most = min(most, 1 + int(np.argmin(sum(found))))
+        most = min(most, 1 + int(np.argmin(sum(errors(noise, spectrum, **public)))))
     rank = len(spectrum.variances)
     if most == rank < SIZES[-1]:
         return rank

@@ -3,7 +3,7 @@
 import pytest
 from support.measured import means, needed_data
 
-from aggregator.learners.bag_regression.linear import expected_error
+from benchmarks.bag_regression import expected_error
 
 INFINITE = float("inf")
 

@@ -89,24 +89,6 @@ class BagLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc, unus
         return np.asarray(validate_data(self, X, dtype=np.float64, reset=False) @ self.weights_)
 
 
-def expected_error(variance: float, rank: int, bags: int) -> float:
-    """Expected squared error on new rows of least squares on m bags: s^2 (1 + r / (m - r - 1)), for every bag size.
-
-    `variance` s^2 is the mean squared residual of the best linear model on rows, r the `rank` of the rows. Weighted
-    sums with Gaussian weights are Gaussian given the bags, and the inverse of their Wishart matrix has this mean when
-    bags have about the moments of all rows. Those of few rows do not: with r = 6 and m = 40 the part beyond s^2 is a
-    sixth larger for bags of 10 rows, and 2.6 times as large for single rows times a Gaussian number. Infinite for
-    m <= r + 1. Raises `InputError` for a negative variance, or rank or number of bags below 1.
-
-    Examples:
-        >>> round(expected_error(variance=1.0, rank=6, bags=40), 2)
-        1.18
-    """
-    if not (variance >= 0 and rank >= 1 and bags >= 1):
-        raise InputError(f"variance must be >= 0, rank and bags >= 1; got {variance}, {rank}, {bags}")
-    return variance * (1 + rank / (bags - rank - 1)) if bags > rank + 1 else np.inf
-
-
 EPOCHS, RATE, BATCH_ROWS = 200, 1e-3, 1024  # as published; batches are of 8192 rows for the census
 LAST = 1e-3  # share of the rate that is left in the end
 

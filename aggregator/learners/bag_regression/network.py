@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -280,19 +280,13 @@ class Trained(NamedTuple):
     losses: np.ndarray
 
 
-class Schedule(Protocol):
-    """What `train` reads of a `BagNetwork`: how long, at which rates, and which parameters are kept."""
-
-    epochs: int
-    learning_rate: float
-    alpha: float
-    patience: int | None
-    restore_best: bool
-    average: bool
-
-
 def train(
-    network: "Perceptron", bags: ReleasedBags, held_out: int, batch: int, options: Schedule, random: np.random.Generator
+    network: "Perceptron",
+    bags: ReleasedBags,
+    held_out: int,
+    batch: int,
+    options: BagNetwork,
+    random: np.random.Generator,
 ) -> Trained:
     """Adam on the bag loss of all bags but `held_out` of them, chosen at random, with `batch` bags a step.
 

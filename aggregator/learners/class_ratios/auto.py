@@ -6,7 +6,6 @@ weights them by their errors on bags that they have not seen.
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from aggregator.learners.class_ratios.bag_classifier import BagClassifier
-from aggregator.learners.class_ratios.catalogue import MEAN, SIGNIFICANT, said
+from aggregator.learners.class_ratios.catalogue import MEAN, SIGNIFICANT, load, said
 from aggregator.learners.class_ratios.class_means import ClassMeans, WhitenedMeans
 from aggregator.learners.class_ratios.drift import Sketch, drift_test
 from aggregator.learners.class_ratios.estimator import RatioEstimator
@@ -31,7 +30,7 @@ from aggregator.learners.inputs.validation import (
     remember_names,
 )
 from federation.contract.errors import FederationError, InputError
-from federation.contract.randomness import digest, generator
+from federation.contract.randomness import generator
 from federation.numerics import simplex
 
 _USEFUL = 0.95  # of the error of the mean of bags, which some estimator must pass to be of use
@@ -137,12 +136,6 @@ class AutoRatios(RatioEstimator):
         members = {name: one.predict(rows) for name, one in self._members.items()}
         return np.asarray(sum(weight * members.get(name, self.mean_) for name, weight in self.weights_.items()))
 
-    def embedding_key(self) -> str:
-        """The digest of all that is fitted."""
-        check_is_fitted(self, "weights_")
-        description, arrays = self.to_arrays()
-        return digest(json.dumps(description, sort_keys=True), arrays)
-
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """As `RatioEstimator.to_arrays` says, with what is mixed."""
         description, arrays = super().to_arrays()
@@ -159,7 +152,7 @@ class AutoRatios(RatioEstimator):
         estimator._members = {}
         for name, one in description["members"].items():
             kept = {key.removeprefix(f"{name}|"): array for key, array in arrays.items() if key.startswith(f"{name}|")}
-            estimator._members[name] = member(one, kept)
+            estimator._members[name] = load(one, kept)
         return estimator
 
     def _weigh(
@@ -422,9 +415,3 @@ class _Regression:
 
     def _estimated(self, estimator: RatioEstimator, some: Indices) -> np.ndarray:
         return estimator.estimate(self._means[some])
-
-
-def member(description: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> RatioEstimator:
-    """A fitted candidate from what its `to_arrays` returned."""
-    kinds: tuple[type[RatioEstimator], ...] = (BagClassifier, WhitenedMeans, ClassMeans, DistributionRegression)
-    return {kind.name: kind for kind in kinds}[description["estimator"]].from_arrays(description, arrays)

@@ -16,7 +16,6 @@ fitted to parts of the bags and tried on what was left out; their probabilities 
 which ratios of the classes a set is most likely.
 """
 
-import json
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,7 +31,7 @@ from aggregator.learners.inputs.validation import require_integer, require_numbe
 from aggregator.learners.kernels.exact import median_squared_distance, tiles
 from aggregator.learners.kernels.features import FeatureKernel, FourierKernel, LinearKernel
 from federation.contract.errors import InputError
-from federation.contract.randomness import digest, generator
+from federation.contract.randomness import generator
 from federation.numerics import simplex
 
 
@@ -51,12 +50,6 @@ class ScaledRows(RatioEstimator):
     fitted: ClassVar[tuple[str, ...]] = ("centre_", "scale_", "frequencies_")
 
     features: int | None
-
-    def embedding_key(self) -> str:
-        """The digest of all that is fitted: no other fit gives the same scores."""
-        check_is_fitted(self, "centre_")
-        description, arrays = self.to_arrays()
-        return digest(json.dumps(description, sort_keys=True), arrays)
 
     def _fit_rows(self, bags: Sequence[np.ndarray], bandwidth: float) -> np.ndarray:
         """Learns the scaling from the bags; their scaled rows (N, D), bag after bag.

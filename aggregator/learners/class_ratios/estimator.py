@@ -1,5 +1,6 @@
 """What every estimator of class ratios is: fitted on bags of rows with their label proportions, asked about a set."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -7,8 +8,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from aggregator.learners.inputs.validation import checked, doubles, remember_names, require_integer, require_same_names
+from federation.contract.randomness import digest
 
 
 class RatioEstimator(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
@@ -44,9 +47,11 @@ class RatioEstimator(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
         """Class ratios (..., C) on the simplex of sets with embeddings (..., D), which may be these ratios."""
         return embedding
 
-    @abstractmethod
     def embedding_key(self) -> str:
-        """Equal for estimators whose `embed` are the same function."""
+        """Equal for estimators whose `embed` are the same function: by default the digest of all that is fitted."""
+        check_is_fitted(self, self.fitted[0])
+        description, arrays = self.to_arrays()
+        return digest(json.dumps(description, sort_keys=True), arrays)
 
     def predict(self, rows: np.ndarray) -> np.ndarray:
         """Class ratios (C,) on the simplex of the set of rows (n, d). Raises `InputError` for rows of another kind."""

@@ -175,19 +175,11 @@ class ErrorMarginalsLearner:
             noise = self._deviation if settings.importance else 0.0
             expected = expected_totals(self._indicators @ self._weights, rows, len(self._source), noise)
         shares = error_shares(errors, totals, features, rows=rows, deviation=self._deviation, expected=expected)
-        strength = label_strength(rows, self._bins.total, len(self._bins.sizes), self._error_deviation)
+        # Noisy totals halve the variance of a number of errors (`error_shares`). Least squares does not heed the noise,
+        # as published, so that its penalty only chooses among labels that fit about equally well.
+        heeded = 0.0 if settings.labels == "least_squares" else 0.5**0.5 if settings.noisy_totals else 1.0
+        strength = label_strength(rows, self._bins.total, len(self._bins.sizes), self._deviation * heeded)
         return estimate_labels(self._indicators, self._weights, predictions, shares, settings.labels, strength)
-
-    @property
-    def _error_deviation(self) -> float:
-        """Of the noise of a number of errors when labels are estimated.
-
-        Noisy totals halve its variance (`error_shares`). Least squares does not heed the noise, as published, so that
-        its penalty only chooses among labels that fit about equally well.
-        """
-        if self.settings.labels == "least_squares":
-            return 0.0
-        return self._deviation * (0.5**0.5 if self.settings.noisy_totals else 1.0)
 
     def _next_query(self, share: float) -> ErrorQuery | None:
         """What to ask after a hypothesis was trained on labels of which `share` is class 1; None at the end."""

@@ -100,12 +100,11 @@ def noisy_accuracies(
         >>> noisy_accuracies(typical_spectrum(20), 0.1, 0.9, responses=True, shrunk=True).round(2)
         array([0.83, 0.83, 0.84, 0.85, 0.85])
     """
-    if not 0 <= noise_norm < math.inf:
-        raise InputError(f"noise_norm must be a finite number of at least 0, got {noise_norm}")
+    square = _at_least_zero("noise_norm", noise_norm) ** 2
     moments = spectrum[spectrum > _FAINT * spectrum.max()]
     moments = moments / moments.sum()
     majority = min(majority, _ALL)
-    square, most = noise_norm**2, explained_by(without_noise, majority)
+    most = explained_by(without_noise, majority)
     noise = np.full(len(moments), square) if responses else square / (len(spectrum) * moments)
     if shrunk:
         prior = most * (1 / len(moments) + moments) / 2

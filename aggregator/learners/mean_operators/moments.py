@@ -20,8 +20,6 @@ from federation.contract.errors import InputError
 from federation.contract.validation import apart
 from federation.features.steps import finite_rows
 
-RIDGE = 0.01
-
 
 @dataclass(frozen=True, eq=False)
 class MomentEstimate:
@@ -44,7 +42,7 @@ def from_labels(rows: np.ndarray, labels: np.ndarray) -> MomentEstimate:
         >>> from_labels([[1.0, 0.0], [0.0, 2.0]], [1, 0]).moment
         array([ 0.5, -1. ])
     """
-    rows, signs = _labelled(rows, labels, "rows")
+    rows, signs = labelled(rows, labels, "rows")
     return MomentEstimate(signs @ rows / len(rows), 0.0)
 
 
@@ -65,7 +63,7 @@ def from_noisy_labels(
         >>> found.moment.round(3), round(found.noise_variance, 3)
         (array([-0.625]), 0.703)
     """
-    rows, noisy = _labelled(rows, labels, "rows")
+    rows, noisy = labelled(rows, labels, "rows")
     for name, value in (("flipped_positive", flipped_positive), ("flipped_negative", flipped_negative)):
         if not 0 <= value < 1:
             raise InputError(f"{name} must be a probability from 0 to below 1, got {value}")
@@ -94,7 +92,7 @@ def from_randomised_response(rows: np.ndarray, labels: np.ndarray, epsilon: floa
         >>> found.moment.round(3), round(found.noise_variance, 3)
         (array([-1.082]), 4.603)
     """
-    rows, noisy = _labelled(rows, labels, "rows")
+    rows, noisy = labelled(rows, labels, "rows")
     if not epsilon > 0:
         raise InputError(f"epsilon must be positive, got {epsilon}; labels that are right need from_labels")
     kept = math.tanh(epsilon / 2)
@@ -104,51 +102,7 @@ def from_randomised_response(rows: np.ndarray, labels: np.ndarray, epsilon: floa
     return MomentEstimate(noisy @ rows / (kept * len(rows)), variance)
 
 
-def semi_supervised(
-    rows: np.ndarray, labels: np.ndarray, unlabelled: np.ndarray, ridge: float = RIDGE
-) -> MomentEstimate:
-    """Estimate over all N rows from labels (n,) of some, `rows` (n, d), that were drawn at random among them.
-
-    A ridge regression of y on x, penalised by `ridge` times mean |x|^2, predicts y everywhere; the mean of its
-    predictions times x over all rows, plus the mean of its residuals times x over the labelled ones, is nearly unbiased
-    whatever the labels are, and the better the more linear they are (the generalised regression estimator of survey
-    sampling: Saerndal, Swensson and Wretman 1992). Exact when there are no `unlabelled` rows (N - n, d). The variance
-    is that of sampling without replacement, estimated from leave-one-out residuals.
-
-    A better mean operator need not make a better classifier: when only the labelled rows enter a loss, the errors of
-    its two parts cancel to some extent, and on breast cancer and digits learning from these alone is as accurate.
-
-    Raises `InputError` as `from_labels`, for fewer than two labelled rows, for rows that are all zero, for unlabelled
-    ones of another width and unless the ridge is positive.
-
-    Examples:
-        >>> found = semi_supervised([[1.0], [2.0], [-1.0]], [1, 1, 0], [[1.5], [-2.0]])
-        >>> found.moment.round(2), round(found.noise_variance, 3)
-        (array([1.63]), 0.233)
-    """
-    rows, signs = _labelled(rows, labels, "labelled rows")
-    unlabelled = finite_rows(unlabelled, "unlabelled rows")
-    few, many = len(rows), len(rows) + len(unlabelled)
-    squares = float(_squares(rows).mean())
-    if few < 2 or squares == 0:
-        raise InputError(f"labelled rows must be two or more, not all zero, got {few} of mean square {squares:g}")
-    if unlabelled.shape[1] != rows.shape[1]:
-        raise InputError(
-            f"unlabelled rows must have {rows.shape[1]} columns, as the labelled have; got {unlabelled.shape[1]}"
-        )
-    require_number("ridge", ridge, RIDGE)
-    products = rows.T @ rows
-    system = products / few + ridge * squares * np.eye(rows.shape[1])
-    of_labelled = signs @ rows / few
-    slope = np.linalg.solve(system, of_labelled)
-    elsewhere = (products + unlabelled.T @ unlabelled) / many - products / few
-    leverages = np.einsum("nd,dn->n", rows, np.linalg.solve(system, rows.T)) / few
-    residuals = (signs - rows @ slope) / (1 - leverages)
-    spread = float((residuals[:, None] * rows).var(axis=0, ddof=1).sum())
-    return MomentEstimate(of_labelled + elsewhere @ slope, (1 - few / many) * spread / few)
-
-
-def _labelled(rows: np.ndarray, labels: np.ndarray, what: str) -> tuple[np.ndarray, np.ndarray]:
+def labelled(rows: np.ndarray, labels: np.ndarray, what: str) -> tuple[np.ndarray, np.ndarray]:
     """Rows (n, d) as float64 and y (n,), 1.0 or -1.0. Raises `InputError`."""
     rows, codes = finite_rows(rows, what), np.asarray(labels)
     if 0 in rows.shape:

@@ -12,15 +12,15 @@ import numpy as np
 from aggregator.contract.expectations import Expected
 from aggregator.contract.protocol import Place, Promise, Protocol, Refused, Requires, Rule, Sent, Trust
 from aggregator.protocols.class_ratio.options import RatioOptions
+from aggregator.protocols.class_ratio.worst_case import LEAST, ONE_FREQUENCY, WorstBags, WorstCommon, worst_common
 from aggregator.trial.plan import PublicNumbers, product
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
+from federation.contract.guarantee import Unit
 from federation.contract.query import OFF
 from federation.mechanisms.counts.calibration import CountNoise, calibrate, published_guarantee
 
 if TYPE_CHECKING:
     from aggregator.protocols.class_ratio.session import RatioSession
-    from aggregator.protocols.class_ratio.worst_case import WorstBags, WorstCommon
     from aggregator.trial.trial import World
 
 _RUNS = 100_000  # of an audit
@@ -98,8 +98,6 @@ class ClassRatio(RatioOptions, Protocol):
         if self.place is Place.SHARES and public.common_bags is False:
             raise InputError(_BAGS_APART)
         sends = self._sends(public)
-        if self.noise == OFF:
-            return Promise(NoGuarantee("noise is off"), sends)
         if self.noise == "published_dirichlet":
             return Promise(published_guarantee(epsilon, public.delta), sends)
         delta = 0.0 if self.noise in _PURE else public.delta
@@ -108,30 +106,25 @@ class ClassRatio(RatioOptions, Protocol):
             one = calibrate("published_gaussian", classes=2, epsilon=epsilon / shares, delta=public.delta / shares)
             delta = shares * one.delta
         unit = Unit.ROW if self.protect == "row" else Unit.PERSON if public.rows_per_person else Unit.LABEL
-        return Promise(Guarantee(epsilon, delta, unit, Adjacency.REPLACE, type(self).__name__), sends)
+        return Promise.of(self, epsilon, delta, unit, *sends)
 
     def _sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
-        if self.place is Place.SHARES:
-            return self._sends_to_sums(public)
-        counts = Sent("label counts of its bags", product(public.bags, public.classes), self.noise != OFF)
-        if self.submit == "rows":
-            return counts, Sent(
-                "the rows of its bags without labels", product(public.bags, public.largest_bag, public.features), False
-            )
-        means = Sent("the mean of each bag", product(public.bags, self.dimensions), self.protect == "row")
-        return counts, means
-
-    def _sends_to_sums(self, public: PublicNumbers) -> tuple[Sent, ...]:
-        """What is seen of all parties together only, but for rows that are sent as they are."""
-        counts = Sent("label counts of every bag", product(public.bags, public.classes), True)
-        sums = Sent("sums of its rows in all bags", product(public.bags, self.dimensions), self.protect == "row")
-        if self.protect == "row":
-            return counts, sums
-        sizes = Sent("how many rows it has of each bag", public.bags, False)
-        if self.submit == "embedding":
-            return counts, sizes, sums
-        rows = product(public.bags, public.largest_bag, public.features)
-        return counts, sizes, Sent("the rows of its bags without labels", rows, False)
+        """What leaves a party; of shares nothing but sums is seen, beside rows that are sent as they are."""
+        shared, hidden, sums = self.place is Place.SHARES, self.protect == "row", product(public.bags, self.dimensions)
+        counted = "label counts of every bag" if shared else "label counts of its bags"
+        counts = Sent(counted, product(public.bags, public.classes), self.noise != OFF)
+        most = product(public.bags, public.largest_bag, public.features)
+        rows = Sent("the rows of its bags without labels", most, False)
+        if not shared:
+            return counts, rows if self.submit == "rows" else Sent("the mean of each bag", sums, hidden)
+        summed = Sent("sums of its rows in all bags", sums, hidden)
+        if hidden:
+            return counts, summed
+        return (
+            counts,
+            Sent("how many rows it has of each bag", public.bags, False),
+            rows if self.submit == "rows" else summed,
+        )
 
     def expected_error(self, public: PublicNumbers, epsilon: float) -> Expected | None:
         """The noise of a bag's ratios and the chance in its rows; how unlike bags are nobody can tell by numbers."""
@@ -154,13 +147,10 @@ class ClassRatio(RatioOptions, Protocol):
 
     def begin(self, world: World, epsilon: float, draws: int) -> RatioSession:
         """A session that asks once, and fits an estimator to each noise draw."""
-        if Trust(self.trust) is Trust.SECURE and world.plan.public.common_bags:
-            from aggregator.protocols.class_ratio.session import CommonSession
+        from aggregator.protocols.class_ratio.session import CommonSession, RatioSession
 
-            return CommonSession(world, self, epsilon, draws)
-        from aggregator.protocols.class_ratio.session import RatioSession
-
-        return RatioSession(world, self, epsilon, draws)
+        common = Trust(self.trust) is Trust.SECURE and world.plan.public.common_bags
+        return (CommonSession if common else RatioSession)(world, self, epsilon, draws)
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstBags | WorstCommon:
         """One party; a unit leaves class 0 for class 1, and with `protect: row` one feature for one far away.
@@ -168,15 +158,11 @@ class ClassRatio(RatioOptions, Protocol):
         Other rows are at the floor where one is declared, and there are none where pseudo-counts stand in for them. Of
         sums over parties that is at the first of them, and in place of two units half of the shares are missing.
         """
-        if self.place is not Place.SHARES:
-            return self._worst_bags(units, public)
-        from aggregator.protocols.class_ratio.worst_case import worst_common
-
-        return worst_common(self._worst_bags(1, public), missing=units > 1)
+        if self.place is Place.SHARES:
+            return worst_common(self._worst_bags(1, public), units)
+        return self._worst_bags(units, public)
 
     def _worst_bags(self, units: int, public: PublicNumbers) -> WorstBags:
-        from aggregator.protocols.class_ratio.worst_case import LEAST, ONE_FREQUENCY, WorstBags
-
         classes, persons = public.classes or 2, public.rows_per_person
         unit = "one row or label changes"
         if persons:

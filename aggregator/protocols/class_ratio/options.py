@@ -13,8 +13,8 @@ from aggregator.contract.protocol import refuse_misplaced, require_positive
 from federation.contract.errors import InputError
 from federation.contract.query import require_waves
 
-_CORRECTED = ("whitened", "class_means", "energy")
-_KERNELLED = ("whitened", "class_means", "mmd", "regression")
+CORRECTED = ("whitened", "class_means", "energy")  # for the known noise of proportions
+KERNELLED = ("whitened", "class_means", "mmd", "regression")  # of which the kernel can be chosen
 _OF_EMBEDDINGS = ("auto", "whitened", "class_means", "regression")
 
 
@@ -79,7 +79,7 @@ class RatioOptions:
                 f"{', '.join(_OF_EMBEDDINGS[:-1])} or {_OF_EMBEDDINGS[-1]}"
             )
         self._check_kernel()
-        corrected = self.estimator in _CORRECTED
+        corrected = self.estimator in CORRECTED
         refuse_misplaced(self, ("corrected",), "estimator: whitened, class_means or energy", corrected)
         refuse_misplaced(self, ("label_share",), "protect: row", self.protect == "row")
 
@@ -90,7 +90,7 @@ class RatioOptions:
         return self.bandwidth or 1.0
 
     def _check_kernel(self) -> None:
-        embedded, kernelled = self.submit == "embedding", self.estimator in _KERNELLED
+        embedded, kernelled = self.submit == "embedding", self.estimator in KERNELLED
         refuse_misplaced(self, ("kernel",), "submit: rows", not embedded)
         if self.estimator in ("whitened", "regression") and self.kernel == "exact":
             raise InputError(f"estimator: {self.estimator} needs explicit features; use kernel: fourier or nystrom")

@@ -10,41 +10,27 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Literal, cast
 
 import numpy as np
 
-from aggregator.collectors.collectors import Kept, Summed, asked_privately, party_size
+from aggregator.collectors.collectors import Kept, Summed, asked_openly
+from aggregator.collectors.one_query import QuerySession
 from aggregator.collectors.robust_sums import Changes
-from aggregator.contract.session import Asked, OneRound
 from aggregator.learners.class_ratios import catalogue
 from aggregator.learners.class_ratios.estimator import RatioEstimator
 from aggregator.learners.kernels.exact import median_squared_distance
-from aggregator.protocols.class_ratio.options import RatioOptions, conditioning
+from aggregator.protocols.class_ratio.options import CORRECTED, KERNELLED, RatioOptions, conditioning
 from aggregator.releases.models import Described
 from aggregator.trial.trial import World
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Guarantee, NoGuarantee
-from federation.contract.query import OFF, Noise, ReleaseId
+from federation.contract.query import OFF, Noise, PrivateQuestion, ReleaseId
 from federation.features.feature_map import FeatureMap, with_fourier
 from federation.mechanisms.counts.additive import exchangeable
 from federation.numerics.rows import Floats
 from federation.numerics.simplex import project
-from federation.queries.bags import (
-    PUBLISHED,
-    Bags,
-    BagTotalsQuestion,
-    CountsNoise,
-    CountsQuestion,
-    CountTotalsQuestion,
-    EmbeddingsQuestion,
-    EmbeddingTotalsQuestion,
-    JointNoise,
-    NoisyEmbeddingsQuestion,
-    RowsQuestion,
-    TotalsNoise,
-)
+from federation.queries import bags
 
 
 def shared_bags(*answers: Kept, least: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -58,50 +44,41 @@ def shared_bags(*answers: Kept, least: int = 1) -> tuple[np.ndarray, np.ndarray]
 _CHECKS = ("answers about bags were checked on arrival; those out of form were left out",)
 
 
-class RatioSession(OneRound):
+class RatioSession(QuerySession):
     """Counts of all bags and what the bags look like, and an estimator from each noise draw of the answers."""
+
+    _noised: PrivateQuestion
 
     def __init__(self, world: World, options: RatioOptions, epsilon: float, draws: int) -> None:
         self._world, self._options, self._draws = world, options, draws
         self._found: dict[str, float] = {}
         plan = world.plan
-        self._bags = Bags(plan.public.bags, len(plan.task.classes), plan.public.rows_per_person)
+        self._bags = bags.Bags(plan.public.bags, len(plan.task.classes), plan.public.rows_per_person)
         self._require_bags()
-        self._view = world.views.at(OFF, math.inf)
-        asked, promised, release = self._ask(epsilon)
-        super().__init__(self._features, asked, promised, release, _CHECKS)
+        self._noised = self._noisy_question(epsilon)
+        after = [asked_openly(question, world.view.training, plan) for question in self._open_questions()]
+        super().__init__(world, self._noised, feature_map=self._features, after=after)
 
     def _require_bags(self) -> None:
         plan = self._world.plan
-        parties, bags, classes = plan.terms.parties, plan.public.bags, len(plan.task.classes)
-        if parties * bags < classes:
+        parties, most, classes = plan.terms.parties, plan.public.bags, len(plan.task.classes)
+        if parties * most < classes:
             raise InputError(
-                f"{parties} parties with at most {bags} bags cannot tell {classes} classes apart: "
+                f"{parties} parties with at most {most} bags cannot tell {classes} classes apart: "
                 "class ratios need at least as many bags as classes; raise parties.count or parties.bags"
             )
 
-    def _ask(self, epsilon: float) -> tuple[list[Asked], Guarantee | NoGuarantee, ReleaseId]:
-        """The questions with their collectors, what answers promise together, and the release of the noisy ones."""
-        self._noised = self._noisy_question(epsilon)
-        noisy, promised = asked_privately(self._noised, self._view.training, self._world.plan)
-        asked = [noisy]
-        if not isinstance(self._noised, NoisyEmbeddingsQuestion):
-            asked.append(self._ask_openly(self._unlabelled))
-        return asked, promised, self._noised.release
-
-    def _ask_openly(self, question: EmbeddingsQuestion | RowsQuestion) -> Asked:
-        plan = self._world.plan
-        return Asked(question, self._view.training, Kept(question, plan.terms.parties, None, public=party_size(plan)))
+    def _open_questions(self) -> list[bags.RowsQuestion | bags.EmbeddingsQuestion]:
+        """What bags look like, without labels and noise; nothing where the noisy answers tell it."""
+        if self._options.submit == "rows":
+            return [bags.RowsQuestion(self._bags, self._features, self._world.plan.public.largest_bag)]
+        counted = isinstance(self._noised, bags.CountsQuestion)
+        return [bags.EmbeddingsQuestion(self._bags, self._features)] if counted else []
 
     @property
     def _features(self) -> FeatureMap:
         """What rows pass before the estimator: random Fourier features at the end when embeddings are sent."""
         return self._world.once(("features", self._options), self._fit_features)
-
-    @property
-    def _counts(self) -> Kept:
-        found: Kept = self.answers[0]
-        return found
 
     @property
     def _shapes(self) -> Kept:
@@ -112,7 +89,7 @@ class RatioSession(OneRound):
     @property
     def checks(self) -> tuple[str, ...]:
         """What was verified at run time, and how many answers were scaled."""
-        return (*super().checks, *Changes.of([self._counts.changes]))
+        return (*_CHECKS, *Changes.of([self.collected.changes]))
 
     def learn(self, draw: int) -> Described:
         """The estimator of one noise draw."""
@@ -131,20 +108,15 @@ class RatioSession(OneRound):
 
     @property
     def _fitting(self) -> Fitting:
-        fitting = partial(Fitting, self._options, self.feature_map, self._view.public.rows, self._world.plan.task.split)
-        return self._world.once(("fitting", self._options), fitting)
+        known = (self._options, self.feature_map, self._world.view.public.rows, self._world.plan.task.split)
+        return self._world.once(("fitting", self._options), lambda: Fitting(*known))
 
     def _fit_features(self) -> FeatureMap:
-        feature_map, options = self._view.public.feature_map, self._options
+        public, options = self._world.view.public, self._options
         if options.submit == "rows":
-            return feature_map
-        gamma = options.embedded_bandwidth / median_squared_distance(self._view.public.rows)
-        return with_fourier(feature_map, gamma, options.dimensions, self._world.plan.task.split)
-
-    @property
-    def _answered(self) -> dict[str, Any]:
-        """How often noisy answers are given, and from which bits."""
-        return {"draws": self._draws, "seeded": self._world.plan.run.noise_seed is not None}
+            return public.feature_map
+        gamma = options.embedded_bandwidth / median_squared_distance(public.rows)
+        return with_fourier(public.feature_map, gamma, options.dimensions, self._world.plan.task.split)
 
     @property
     def _label_weight(self) -> float:
@@ -152,52 +124,42 @@ class RatioSession(OneRound):
         share = self._options.label_share
         return math.sqrt(2 * share / (1 - share))
 
-    def _noisy_question(self, epsilon: float) -> CountsQuestion | NoisyEmbeddingsQuestion:
-        options, delta, asked = self._options, self._world.plan.public.delta, self._answered
+    def _noisy_question(self, epsilon: float) -> PrivateQuestion:
+        options, delta = self._options, self._world.plan.public.delta
         if options.protect == "row":
-            weight = self._label_weight
-            joint = JointNoise("gaussian", epsilon, delta)
+            joint = bags.JointNoise("gaussian", epsilon, delta)
             # Other features are another release, from which equal noise would cancel.
-            parts = (options.label_share, options.dimensions, options.embedded_bandwidth)
-            release = self._named(joint, *parts)
-            return NoisyEmbeddingsQuestion(joint, self._bags, self._features, weight, release=release, **asked)
-        noise = CountsNoise(options.noise, epsilon, delta, options.floor, options.pseudo_count)
+            sent = self._sent(joint, options.label_share, options.dimensions, options.embedded_bandwidth)
+            return bags.NoisyEmbeddingsQuestion(joint, self._bags, self._features, self._label_weight, **sent)
+        noise = bags.CountsNoise(options.noise, epsilon, delta, options.floor, options.pseudo_count)
         extra = [value for value in (options.floor, options.pseudo_count) if value is not None]
-        return CountsQuestion(noise, self._bags, release=self._named(noise, *extra), **asked)
+        return bags.CountsQuestion(noise, self._bags, **self._sent(noise, *extra))
 
-    def _named(self, noise: Noise, *parts: Any) -> ReleaseId:
-        """Not named after the variant: estimators of the same noisy answers are one release to the parties."""
-        return ReleaseId(self._world.named(self._options.protect, *noise.named, *parts))
+    def _sent(self, noise: Noise, *parts: Any) -> dict[str, Any]:
+        """The release of a query, and how often it is answered.
 
-    @property
-    def _unlabelled(self) -> EmbeddingsQuestion | RowsQuestion:
-        """What bags look like without labels and noise."""
-        if self._options.submit == "embedding":
-            return EmbeddingsQuestion(self._bags, self._features)
-        return RowsQuestion(self._bags, self._features, self._world.plan.public.largest_bag)
+        It is not named after the variant: estimators of the same noisy answers are one release to the parties.
+        """
+        release = ReleaseId(self._world.named(self._options.protect, *noise.named, *parts))
+        return {"release": release, **self._world.drawn(self._draws)}
 
     @cached_property
     def _labelled(self) -> Labelled:
         """The bags of which everything is known, and that are large enough to learn from."""
-        party, number = shared_bags(self._counts, self._shapes, least=least_rows(self._options))
-        sizes = self._counts.array("sizes")[party, number]
-        counts = self._counts.array("counts").swapaxes(1, 2)[party, number].swapaxes(0, 1)
+        party, number = shared_bags(self.collected, self._shapes, least=least_rows(self._options))
+        sizes = self.collected.array("sizes")[party, number]
+        counts = self.collected.array("counts").swapaxes(1, 2)[party, number].swapaxes(0, 1)
         covariance, variance = self._noise_of(sizes)
+        # Parties, or bags that are the same at all, are persons or places where there are enough to leave some out.
+        place = number if self._world.plan.public.common_bags else party
         return Labelled(
             sizes=sizes,
             counts=counts,
             count_noise=covariance,
             features=self._looks(party, number),
             sum_variance=variance,
-            groups=self._groups(number if self._world.plan.public.common_bags else party),
+            groups=place if len(np.unique(place)) >= self._bags.classes + 2 else np.arange(len(place)),
         )
-
-    def _groups(self, place: np.ndarray) -> np.ndarray:
-        """Parties, or bags that are the same at all, are persons or places where there are enough to leave some out.
-
-        Else each bag is one.
-        """
-        return place if len(np.unique(place)) >= self._bags.classes + 2 else np.arange(len(place))
 
     def _looks(self, party: np.ndarray, number: np.ndarray) -> list[Floats] | Floats:
         """Rows of each bag, or the means (draws or 1, M, D) of all."""
@@ -214,11 +176,11 @@ class RatioSession(OneRound):
     def _noise_of(self, sizes: np.ndarray) -> tuple[np.ndarray | None, float]:
         """Covariances (M, C, C) of the bags' counts, None when not known; variance of a bag's sum of rows."""
         question, classes = self._noised, self._bags.classes
-        if isinstance(question, NoisyEmbeddingsQuestion):
+        if isinstance(question, bags.NoisyEmbeddingsQuestion):
             variance = float(question.mechanism().parameters["scale"]) ** 2
             centring = np.eye(classes) - 1 / classes
             return np.tile(centring * variance / question.label_weight**2, (len(sizes), 1, 1)), variance
-        if self._options.noise in (OFF, PUBLISHED):
+        if self._options.noise in (OFF, bags.PUBLISHED):
             return None, 0.0
         mechanism = question.mechanism()
         distinct, position = np.unique(sizes, return_inverse=True)
@@ -237,56 +199,39 @@ class CommonSession(RatioSession):
     noisy counts. Without noise answers are added in clear.
     """
 
+    _noised: bags.BagTotalsQuestion
+
     def _require_bags(self) -> None:
-        bags, classes = self._world.plan.public.bags, len(self._world.plan.task.classes)
-        if bags < classes:
+        count, classes = self._world.plan.public.bags, len(self._world.plan.task.classes)
+        if count < classes:
             raise InputError(
-                f"{bags} bags that are the same at all parties cannot tell {classes} classes apart: class ratios "
+                f"{count} bags that are the same at all parties cannot tell {classes} classes apart: class ratios "
                 "need at least as many bags as classes; choose another column for parties.bags"
             )
-
-    def _ask(self, epsilon: float) -> tuple[list[Asked], Guarantee | NoGuarantee, ReleaseId]:
-        """The totals, and the parties' rows where these are sent."""
-        plan, question = self._world.plan, self._totals_question(epsilon)
-        self._totals = question
-        totals, promised = asked_privately(question, self._view.training, plan)
-        asked = [totals]
-        if self._options.submit == "rows":
-            asked.append(self._ask_openly(RowsQuestion(self._bags, self._features, plan.public.largest_bag)))
-        return asked, promised, question.release
 
     @property
     def checks(self) -> tuple[str, ...]:
         """How the sum was made, and what was verified of it."""
-        totals = self.answers[0]
-        if isinstance(totals, Summed):
-            return super(RatioSession, self).checks
-        return (*totals.told, _ROWS_CHECKED) if self._options.submit == "rows" else totals.told
+        if isinstance(self.collected, Summed):
+            return _CHECKS
+        told = tuple(self.collected.told)
+        return (*told, _ROWS_CHECKED) if self._options.submit == "rows" else told
 
-    def _totals_question(self, epsilon: float) -> BagTotalsQuestion:
+    def _noisy_question(self, epsilon: float) -> PrivateQuestion:
         options, plan = self._options, self._world.plan
-        noise = TotalsNoise(cast(Literal["auto", "pure", "gaussian", "off"], options.noise), epsilon, plan.public.delta)
-        contributors = plan.terms.honest if noise.aims else 1
+        kind = cast(Literal["auto", "pure", "gaussian", "off"], options.noise)
+        noise = bags.TotalsNoise(kind, epsilon, plan.public.delta)
+        known = (noise, self._bags, plan.terms.honest if noise.aims else 1)
         if options.submit == "rows":
-            release = self._named(noise, "common")
-            return CountTotalsQuestion(noise, self._bags, contributors, release=release, **self._answered)
+            return bags.CountTotalsQuestion(*known, **self._sent(noise, "common"))
         weight = self._label_weight if options.protect == "row" else 0.0
         # Other features are another release, from which equal noise would cancel.
-        release = self._named(noise, "common", weight, options.dimensions, options.embedded_bandwidth)
-        return EmbeddingTotalsQuestion(
-            noise,
-            self._bags,
-            contributors,
-            self._features,
-            options.protect,
-            weight,
-            release=release,
-            **self._answered,
-        )
+        sent = self._sent(noise, "common", weight, options.dimensions, options.embedded_bandwidth)
+        return bags.EmbeddingTotalsQuestion(*known, self._features, options.protect, weight, **sent)
 
     def _of_draw(self, draw: int) -> tuple[Labelled, int]:
         """The bags that have rows enough, by what is known of one draw."""
-        found = self._by_noisy_sizes(draw) if self._totals.protects_rows else self._by_sizes(draw)
+        found = self._by_noisy_sizes(draw) if self._noised.protects_rows else self._by_sizes(draw)
         if len(found.sizes) < self._bags.classes:
             raise InputError(
                 f"{len(found.sizes)} of {self._bags.count} bags have rows enough beside the noise, and to tell "
@@ -294,12 +239,6 @@ class CommonSession(RatioSession):
                 "parties.bags, or raise epsilon"
             )
         return found, 0
-
-    @property
-    def _variance(self) -> float:
-        """Of the noise on each number."""
-        found: float = self.answers[0].variance
-        return found
 
     @cached_property
     def _held(self) -> list[Floats]:
@@ -313,7 +252,7 @@ class CommonSession(RatioSession):
 
     def _by_sizes(self, draw: int) -> Labelled:
         """Where how many rows a bag has is public: counts are moved alike to that."""
-        totals, classes = self.answers[0], self._bags.classes
+        totals, classes = self.collected, self._bags.classes
         sizes, counts = totals.total("sizes"), totals.total("counts")[draw]
         kept = sizes >= least_rows(self._options)
         features: list[Floats] | Floats
@@ -324,15 +263,15 @@ class CommonSession(RatioSession):
             features = (totals.total("sums")[kept] / sizes[kept, None])[None]
         counts, sizes = counts[kept], sizes[kept]
         counts = counts + (sizes - counts.sum(axis=1))[:, None] / classes
-        one = exchangeable(self._variance * (1 - 1 / classes), classes)
-        noise = np.tile(one, (len(sizes), 1, 1)) if self._totals.noise.aims else None
+        one = exchangeable(self.collected.variance * (1 - 1 / classes), classes)
+        noise = np.tile(one, (len(sizes), 1, 1)) if self._noised.noise.aims else None
         return Labelled(sizes, counts[None], noise, features, 0.0, np.arange(len(sizes)))
 
     def _by_noisy_sizes(self, draw: int) -> Labelled:
         """Where it is not: the size is the sum of the noisy counts, whose noise is then also that of the size."""
-        totals, classes, weight = self.answers[0], self._bags.classes, self._label_weight
+        totals, classes, weight = self.collected, self._bags.classes, self._label_weight
         counts, sums = totals.total("counts")[draw] / weight, totals.total("sums")[draw]
-        of_count = self._variance / weight**2
+        of_count = self.collected.variance / weight**2
         sizes = counts.sum(axis=1)
         kept = sizes >= max(least_rows(self._options), _DEVIATIONS * np.sqrt(classes * of_count))
         counts, sums, sizes = counts[kept], sums[kept], sizes[kept]
@@ -345,15 +284,11 @@ class CommonSession(RatioSession):
         return Labelled(
             sizes,
             counts[None],
-            noise if self._totals.noise.aims else None,
+            noise if self._noised.noise.aims else None,
             (sums / sizes[:, None])[None],
-            self._variance,
+            self.collected.variance,
             np.arange(len(sizes)),
         )
-
-
-KERNEL_ESTIMATORS = ("whitened", "class_means", "mmd", "regression")  # of which the kernel can be chosen
-CORRECTED_ESTIMATORS = ("whitened", "class_means", "energy")  # for the known noise of proportions
 
 
 def least_rows(options: RatioOptions) -> int:
@@ -378,11 +313,6 @@ class Labelled:
     features: list[Floats] | Floats
     sum_variance: float
     groups: np.ndarray
-
-    @property
-    def draws(self) -> int:
-        """How many noisy versions there are."""
-        return len(self.counts)
 
     def proportions(self, draw: int) -> Floats:
         """Label proportions (M, C), unbiased, so that noisy ones may leave the simplex."""
@@ -437,13 +367,13 @@ class Fitting:
     def _parameters(self) -> dict[str, Any]:
         """The estimator's own parameters among the options."""
         options, found = self._options, {}
-        if options.estimator in KERNEL_ESTIMATORS:
+        if options.estimator in KERNELLED:
             kernel = "linear" if options.submit == "embedding" else options.kernel
             automatic = "auto" if options.estimator == "mmd" else 1.0
             found = {"kernel": kernel, "bandwidth": options.bandwidth or automatic, "features": options.dimensions}
         if options.estimator == "proportion_svm" and options.bandwidth is not None:
             found = {"bandwidth": options.bandwidth, "features": options.dimensions}
-        if options.estimator in CORRECTED_ESTIMATORS:
+        if options.estimator in CORRECTED:
             found["corrected"] = options.corrected
         return found if options.estimator == "energy" else {**found, "seed": self._seed}
 

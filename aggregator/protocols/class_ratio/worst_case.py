@@ -3,23 +3,12 @@
 The worst pair of neighbours of bags that are the same at all parties, of whose answers only sums are seen.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from aggregator.contract.worst_case import (
-    PARTIES,
-    QUORUM,
-    PrivateWorstCase,
-    Rows,
-    Seen,
-    SummedWorstCase,
-    in_one_sum,
-)
-from federation.contract.errors import InputError
-from federation.contract.query import PrivateQuestion, Question, Submission
-from federation.features.feature_map import FeatureMap
+from aggregator.contract.worst_case import PARTIES, QUORUM, PrivateWorstCase, Rows, SummedWorstCase, in_one_sum
+from federation.contract.query import Question
 from federation.queries.bags import BagTotalsQuestion, EmbeddingTotalsQuestion, NoisyEmbeddingsQuestion
 
 LEAST = 10  # rows of every class beside those that change
@@ -55,49 +44,35 @@ class WorstBags(PrivateWorstCase):
 
 def _farthest(question: Question) -> float:
     """The feature whose row behind the map of one frequency is opposite to that of the feature 0."""
-    if isinstance(question, EmbeddingTotalsQuestion) and question.protects_rows:
-        return _opposite(question.feature_map)
-    if not isinstance(question, NoisyEmbeddingsQuestion):
+    if not (
+        isinstance(question, NoisyEmbeddingsQuestion)
+        or (isinstance(question, EmbeddingTotalsQuestion) and question.protects_rows)
+    ):
         return 0.0
-    return _opposite(question.feature_map)
-
-
-def _opposite(feature_map: FeatureMap) -> float:
     candidates = np.linspace(0, 100, 100_001)
-    here = feature_map.transform(np.zeros((1, 1)))[0]
-    return float(candidates[np.argmin(feature_map.transform(candidates[:, None]) @ here)])
+    here = question.feature_map.transform(np.zeros((1, 1)))[0]
+    return float(candidates[np.argmin(question.feature_map.transform(candidates[:, None]) @ here)])
 
 
 RUNS = 60_000  # each of which is drawn by every party
 
 
 @dataclass(frozen=True, eq=False)
-class WorstCommon(SummedWorstCase):
+class WorstCommon(SummedWorstCase[BagTotalsQuestion]):
     """Parties that hold all what the one of `bags` holds, but for what changes at the first."""
 
-    bags: WorstBags | None = None
+    asks, about = BagTotalsQuestion, "common bags is for their totals"
+
+    bags: WorstBags = field(kw_only=True)
 
     def side(self, there: bool, question: Question, runs: int) -> tuple[Rows, ...]:
         """All parties that are summed."""
-        others = self._one.side(False, question, runs) * (self.added(_totals(question)) - 1)
-        return (*self._one.side(there, question, runs), *others)
-
-    def parties(self, question: PrivateQuestion, runs: int) -> int:
-        """All that are summed."""
-        return self.added(question)
-
-    def seen(self, submissions: Sequence[Submission]) -> Seen:
-        """The totals of all bags."""
-        return {name: array.sum(axis=0) for name, array in submissions[0].arrays.items()}
-
-    @property
-    def _one(self) -> WorstBags:
-        assert self.bags is not None, "made with a worst case of one party"
-        return self.bags
+        others = self.bags.side(False, question, runs) * (self.added(question) - 1)
+        return (*self.bags.side(there, question, runs), *others)
 
 
-def worst_common(one: WorstBags, *, missing: bool) -> WorstCommon:
-    """What changes at the party of `one`, beside others that share its noise; or half of the shares are missing."""
+def worst_common(one: WorstBags, units: int) -> WorstCommon:
+    """The change at the party of `one`, beside others that share its noise; for two, half of the shares are missing."""
     bags = max(one.classes, int(one.world["bags"]))  # as many as class ratios need
     world = {**one.world, "parties": PARTIES, "quorum": QUORUM, "bags": bags, "common_bags": True}
     return WorstCommon(
@@ -106,13 +81,7 @@ def worst_common(one: WorstBags, *, missing: bool) -> WorstCommon:
         RUNS,
         world=world,
         options=one.options,
+        units=units,
         shared=True,
-        missing=missing,
         bags=one,
     )
-
-
-def _totals(question: Question) -> BagTotalsQuestion:
-    if not isinstance(question, BagTotalsQuestion):
-        raise InputError(f"the worst case of common bags is for their totals, got '{question.kind}'")
-    return question

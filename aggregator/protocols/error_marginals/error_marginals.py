@@ -11,7 +11,7 @@ from aggregator.contract.expectations import Expected, expected_of_means
 from aggregator.contract.protocol import Place, Promise, Protocol, Refused, Requires, Rule, Sent, Trust
 from aggregator.protocols.error_marginals.options import ExchangeOptions
 from aggregator.trial.plan import PublicNumbers
-from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
+from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.query import OFF
 from federation.mechanisms.marginals.noise import calibrate
 from federation.queries.marginals import PUBLISHED
@@ -73,11 +73,8 @@ class ErrorMarginals(ExchangeOptions, Protocol):
     def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
         """The epsilon that it aims at, for all queries of an exchange together."""
         counts = Sent(f"up to {self.rounds + 1} answers of counts in bins", None, self.noise != OFF)
-        if self.noise == OFF:
-            return Promise(NoGuarantee("noise is off"), (counts,))
-        noise = self.noise_of(epsilon, public.delta)
-        adjacency = Adjacency(self.neighbours)
-        return Promise(Guarantee(epsilon, noise.delta, Unit(self.protect), adjacency, type(self).__name__), (counts,))
+        delta, adjacency = self.noise_of(epsilon, public.delta).delta, Adjacency(self.neighbours)
+        return Promise.of(self, epsilon, delta, Unit(self.protect), counts, adjacency=adjacency)
 
     def expected_error(self, public: PublicNumbers, epsilon: float) -> Expected | None:
         """By the noise on a count beside all rows, as if a feature were told by its mean.

@@ -1,6 +1,6 @@
 """Options of `error_marginals`, which of them go together, and what follows from them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from aggregator.contract.protocol import refuse_misplaced
@@ -73,19 +73,11 @@ class ExchangeOptions:
 
     def settings(self, shifted: bool) -> ExchangeSettings:
         """What the learner is told; `shifted` says that source and target are drawn otherwise. Raises `InputError`."""
-        return ExchangeSettings(
-            rounds=self.rounds,
-            importance=shifted if self.importance == "auto" else self.importance == "always",
-            memory=self.memory,
-            labels=self.labels,
-            rounding=self.rounding,
-            learner=self.learner,
-            hidden=self.hidden,
-            epochs=self.epochs,
-            bins="four_deviations" if self.bins is None and self.noise == PUBLISHED else self.bins,
-            guard=self.guard,
-            noisy_totals=self.protect == "row" and self.noise != OFF,
-        )
+        known = {one.name: getattr(self, one.name) for one in fields(ExchangeSettings) if hasattr(self, one.name)}
+        known["importance"] = shifted if self.importance == "auto" else self.importance == "always"
+        if self.bins is None and self.noise == PUBLISHED:
+            known["bins"] = "four_deviations"
+        return ExchangeSettings(**known, noisy_totals=self.protect == "row" and self.noise != OFF)
 
     def noise_of(self, epsilon: float, delta: float) -> MarginalsNoise:
         """The noise that parties are asked for."""

@@ -22,7 +22,6 @@ from aggregator.learners.error_marginals.learner import ErrorMarginalsLearner, E
 from aggregator.protocols.error_marginals.options import ExchangeOptions
 from aggregator.releases.models import Described, network
 from aggregator.trial.trial import World
-from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.query import OFF, PrivateQuestion, Question, ReleaseId, Submission
 from federation.features.feature_map import FeatureMap
@@ -189,7 +188,7 @@ Change = Literal["add_remove", "replace", "label"]
 
 
 @dataclass(frozen=True, eq=False)
-class WorstExchange(SummedWorstCase):
+class WorstExchange(SummedWorstCase[MarginalsQuestion]):
     """One party, and for each run two bins of every column, in which nothing lies but `changed` rows of class 0.
 
     They lie in the first of the two. There they are gone if one is added or removed; if it is replaced, they are in the
@@ -200,11 +199,13 @@ class WorstExchange(SummedWorstCase):
     a correct row.
     """
 
+    asks, about = MarginalsQuestion, "an exchange is for error marginals"
+
     change: Change = "add_remove"
 
     def side(self, there: bool, question: Question, runs: int) -> tuple[Rows, ...]:
         """The bins of all runs, and those who share the noise."""
-        asked = _marginals(question)
+        asked = self.own(question)
         bins = np.repeat(2 * np.arange(runs), self.changed)
         if there and self.change == "add_remove":
             bins = bins[:0]
@@ -216,13 +217,9 @@ class WorstExchange(SummedWorstCase):
         others = Rows(rows[-1:], labels[-1:])
         return (Rows(rows, labels), *(others for _ in range(self.parties(asked, runs) - 1)))
 
-    def parties(self, question: PrivateQuestion, runs: int) -> int:
-        """All that are summed."""
-        return self.added(question) if self.shared else 1
-
     def asked(self, question: PrivateQuestion, runs: int) -> Sequence[PrivateQuestion]:
         """All queries of one exchange, about the bins of all runs."""
-        asked = _marginals(question)
+        asked = self.own(question)
         columns, release = asked.feature_map.columns, asked.release
         bins = Bins(np.tile(np.arange(2 * runs) + 0.5, columns), np.full(columns, 2 * runs + 1))
         return [
@@ -251,18 +248,11 @@ class WorstExchange(SummedWorstCase):
 def worst_exchange(units: int, change: Change, *, shared: bool) -> WorstExchange:
     """Of one party's counts, or of a sum of shares; for two units two change, or half of the shares are missing."""
     return WorstExchange(
-        in_one_sum(CHANGE) if shared else f"one party, {CHANGE}",
+        in_one_sum(CHANGE, shared),
         np.eye(2),
         RUNS_OF_SHARES if shared else RUNS,
         world=TWO_CLASSES,
-        changed=1 if shared else units,
+        units=units,
         shared=shared,
-        missing=shared and units > 1,
         change=change,
     )
-
-
-def _marginals(question: Question) -> MarginalsQuestion:
-    if not isinstance(question, MarginalsQuestion):
-        raise InputError(f"the worst case of an exchange is for error marginals, got '{question.kind}'")
-    return question

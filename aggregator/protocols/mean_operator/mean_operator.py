@@ -12,7 +12,7 @@ from aggregator.contract.protocol import Place, Promise, Protocol, Refused, Requ
 from aggregator.protocols.mean_operator.options import MomentOptions
 from aggregator.trial.plan import PublicNumbers, product
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
+from federation.contract.guarantee import Unit
 from federation.contract.query import OFF
 from federation.queries.row_sums import RESPONSE
 
@@ -105,15 +105,10 @@ class MeanOperator(MomentOptions, Protocol):
         sends = [Sent("the sum of its rows by class", features, self.noise != OFF)]
         if self.unlabelled_rows == "own":
             sends.append(Sent("its public rows without labels", product(public.largest_bag, features), False))
-        if self.noise == OFF:
-            return Promise(NoGuarantee("noise is off"), tuple(sends))
         if self.noise == "published_laplace":
             widest = math.sqrt(features or 1)
             epsilon *= widest if self.l1_bound is None else min(self.l1_bound, widest)
-        guarantee = Guarantee(
-            epsilon, self.spent_delta(public.delta), Unit(self.protect), Adjacency.REPLACE, type(self).__name__
-        )
-        return Promise(guarantee, tuple(sends))
+        return Promise.of(self, epsilon, self.spent_delta(public.delta), Unit(self.protect), *sends)
 
     def _features(self, public: PublicNumbers) -> int | None:
         """How many features a row has behind the expansion, at most."""

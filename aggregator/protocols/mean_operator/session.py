@@ -13,25 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.collectors.collectors import Kept, asked_privately, party_size
+from aggregator.collectors.collectors import Kept, asked_openly
+from aggregator.collectors.one_query import QuerySession
 from aggregator.collectors.row_sums import RowTotals
-from aggregator.contract.session import Asked, OneRound
-from aggregator.contract.worst_case import (
-    ROWS,
-    TWO_CLASSES,
-    Rows,
-    Seen,
-    SummedWorstCase,
-    in_one_sum,
-)
+from aggregator.contract.worst_case import ROWS, TWO_CLASSES, Rows, Seen, SummedWorstCase, in_one_sum
 from aggregator.learners.kernels.exact import median_squared_distance
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
 from aggregator.learners.mean_operators.accuracy import predicted_accuracy
 from aggregator.learners.shrinkage import Shrinkage
 from aggregator.protocols.mean_operator.options import MomentOptions, response_weight
 from aggregator.trial.trial import World
-from federation.contract.errors import InputError
-from federation.contract.query import OFF, PrivateQuestion, Question, Submission
+from federation.contract.query import PrivateQuestion, Question, Submission
 from federation.features.feature_map import FeatureMap, completed, with_fourier, with_polynomial
 from federation.mechanisms.sums import row_sums as summed_response
 from federation.mechanisms.sums.row_sums import LEAST_EPSILON, regularisation
@@ -43,7 +35,7 @@ _FEATURES_OF_A_MEDIAN = 16.0  # from so many on the kernel is as wide as the med
 _MOST_DENOISED = 1000  # features: the work grows with their cube
 
 
-class MomentSession(OneRound):
+class MomentSession(QuerySession):
     """The sum of y x and perhaps the parties' own rows, and weights from each noise draw of the sum."""
 
     def __init__(self, world: World, options: MomentOptions, epsilon: float, draws: int, *, share: bool) -> None:
@@ -51,16 +43,11 @@ class MomentSession(OneRound):
         self._world, self._options, self._draws, self._share = world, options, draws, share
         world.require_two_classes()
         self._most = world.plan.public.bags * world.plan.public.largest_bag
-        self._view = world.views.at(OFF, math.inf)
-        self._question = self._noisy_question(epsilon)
-        asked, promised = asked_privately(self._question, self._view.training, world.plan)
-        super().__init__(self._features, [*self._ask_for_rows(), asked], promised, self._question.release)
-
-    @property
-    def checks(self) -> tuple[str, ...]:
-        """What was verified at run time, and how many answers were scaled and clipped."""
-        found: tuple[str, ...] = self.answers[-1].told
-        return found
+        self._question, public, before = self._noisy_question(epsilon), world.plan.public, []
+        if options.unlabelled_rows == "own":
+            rows = RowsQuestion(Bags(public.bags, 2), self._features, public.largest_bag)
+            before = [asked_openly(rows, world.view.training, world.plan)]
+        super().__init__(world, self._question, feature_map=self._features, before=before)
 
     @property
     def _features(self) -> FeatureMap:
@@ -77,8 +64,7 @@ class MomentSession(OneRound):
 
     def learn(self, draw: int) -> np.ndarray:
         """The weights (2, d) of one noise draw."""
-        weights: np.ndarray = self._weights[draw]
-        return weights
+        return np.asarray(self._weights[draw])
 
     def diagnostics(self) -> dict[str, float]:
         """The mean strength of the regularisation, the root mean square norm of the noise, and what to expect by it."""
@@ -89,7 +75,7 @@ class MomentSession(OneRound):
     @property
     def _totals(self) -> RowTotals:
         """The sums over all parties."""
-        return RowTotals(self._question, self.answers[-1])
+        return RowTotals(self._question, self.collected)
 
     @cached_property
     def _noisy(self) -> "Moments":
@@ -113,25 +99,22 @@ class MomentSession(OneRound):
     @cached_property
     def _weights(self) -> np.ndarray:
         """Of all noise draws (draws, 2, d): what is solved for one is solved for all of the same strength."""
-        loss, moments, found = (
-            self._options.chosen_loss(),
-            self._moments.estimates,
-            np.empty_like(self._moments.estimates),
-        )
+        loss, moments = self._options.chosen_loss(), self._moments.estimates
+        found = np.empty_like(moments)
         for strength in np.unique(self._strengths):
             equal = self._strengths == strength
             found[equal] = minimise_linear_odd(loss, self._unlabelled, moments[equal], strength).weights
         return np.stack([-found, found], axis=1) / 2
 
     def _expanded(self) -> FeatureMap:
-        options = self._options
+        options, public = self._options, self._world.view.public
         if options.expansion == "fourier":
-            rows = self._view.public.rows
+            rows = public.rows
             # Few features leave room for structure much finer than the median distance.
             bandwidth = options.bandwidth or max(1.0, _FEATURES_OF_A_MEDIAN / rows.shape[1])
             gamma = bandwidth / median_squared_distance(rows)
-            return with_fourier(self._view.public.feature_map, gamma, options.dimensions, self._world.plan.task.split)
-        bounded = completed(self._view.public.feature_map)
+            return with_fourier(public.feature_map, gamma, options.dimensions, self._world.plan.task.split)
+        bounded = completed(public.feature_map)
         return with_polynomial(bounded, options.degree) if options.expansion == "polynomial" else bounded
 
     @property
@@ -149,14 +132,6 @@ class MomentSession(OneRound):
     def _cut(self, rows: np.ndarray) -> np.ndarray:
         """Rows shortened to the norms that parties shorten theirs to."""
         return within_norm(rows, self._options.l1_bound)
-
-    def _ask_for_rows(self) -> list[Asked]:
-        """For the parties' own rows, where they are used."""
-        if self._options.unlabelled_rows != "own":
-            return []
-        plan = self._world.plan
-        question = RowsQuestion(Bags(plan.public.bags, 2), self._features, plan.public.largest_bag)
-        return [Asked(question, self._view.training, Kept(question, plan.terms.parties, None, public=party_size(plan)))]
 
     def _noisy_question(self, epsilon: float) -> MomentQuestion:
         plan, options = self._world.plan, self._options
@@ -200,8 +175,7 @@ class MomentSession(OneRound):
             contributors,
             self._weight(epsilon) if kind == "auto" and options.may_respond and epsilon >= LEAST_EPSILON else 1.0,
             release=self._world.release(noise, options.asked(self._share)),
-            draws=self._draws,
-            seeded=plan.run.noise_seed is not None,
+            **self._world.drawn(self._draws),
         )
 
 
@@ -213,7 +187,7 @@ _LINE = np.append(np.linspace(0.0, 10.0, 10_001), 1e6)  # along which the worst 
 
 
 @dataclass(frozen=True, eq=False)
-class WorstSums(SummedWorstCase):
+class WorstSums(SummedWorstCase[MomentQuestion]):
     """Parties that hold the same row several times, with labels 0 and 1 by turns but for those that change.
 
     There are `changed` of these, at the first party: all are 0 here and 1 there. Colluders, who tell their shares, are
@@ -223,21 +197,22 @@ class WorstSums(SummedWorstCase):
     every run is of one of them by turns: whoever sees it knows which.
     """
 
+    asks, about = MomentQuestion, "sums is for the mean operator"
+
     def side(self, there: bool, question: Question, runs: int) -> tuple[Rows, ...]:
         """All parties that are summed, or seen by turns."""
-        asked = _moment(question)
+        asked = self.own(question)
         row = worst_row(asked)
         held = [self._held(row, size, there) for size in self._sizes(asked)]
         return (*held, *(self._held(row, ROWS, None) for _ in range(self.added(asked) - 1)))
 
     def parties(self, question: PrivateQuestion, runs: int) -> int:
         """All that are summed, or seen by turns."""
-        asked = _moment(question)
-        return max(self.added(asked), len(self._sizes(asked)))
+        return max(self.added(question), len(self._sizes(self.own(question))))
 
     def asked(self, question: PrivateQuestion, runs: int) -> Sequence[PrivateQuestion]:
         """All runs, or those in which a party's turn comes."""
-        turns = len(self._sizes(_moment(question)))
+        turns = len(self._sizes(self.own(question)))
         return [replace(question, draws=-(-runs // turns))]
 
     def seen(self, submissions: Sequence[Submission]) -> Seen:
@@ -268,15 +243,14 @@ class WorstSums(SummedWorstCase):
 def worst_sums(units: int, *, shared: bool, options: Mapping[str, Any]) -> WorstSums:
     """Of a party's own sum, or of a sum of shares; for two units two rows change, or half of the shares are missing."""
     return WorstSums(
-        in_one_sum(CHANGE) if shared else f"one party, {CHANGE}",
+        in_one_sum(CHANGE, shared),
         np.eye(2),
         RUNS,
         # Of so many rows that shares of noise on their sum are less than randomised response, and all sizes are there.
         world={**TWO_CLASSES, **({"rows": MOST**2} if shared else {"largest_bag": MOST})},
         options=options,
-        changed=1 if shared else units,
+        units=units,
         shared=shared,
-        missing=shared and units > 1,
     )
 
 
@@ -287,14 +261,7 @@ def worst_row(question: MomentQuestion) -> np.ndarray:
     cut = within_norm(question.feature_map.transform(rows), question.noise.l1_bound)
     summing = question.response_below <= question.most
     order = 1 if summing and question.mechanism().name.endswith("laplace") else 2
-    found: np.ndarray = rows[np.argmax(np.linalg.norm(cut, ord=order, axis=1))]
-    return found
-
-
-def _moment(question: Question) -> MomentQuestion:
-    if not isinstance(question, MomentQuestion):
-        raise InputError(f"the worst case of sums is for the mean operator, got '{question.kind}'")
-    return question
+    return np.asarray(rows[np.argmax(np.linalg.norm(cut, ord=order, axis=1))])
 
 
 _SIGNS = (-1.0, 1.0)

@@ -84,7 +84,10 @@ class Student(Refinement):
         if squared - noise <= slack:
             return None
         labels = (self.asked.rows @ weights.T).argmax(axis=1)
-        points = self._points
+        released = self.released.rows
+        points = (released[:, :-1] / released[:, -1:])[
+            :, :DIMENSIONS
+        ]  # whitened: rows over their last entry, the norm's
         responsibilities, discriminant = gaussian_clusters(points, labels, len(weights))
         statistic = contrasts(len(weights)).T @ responsibilities.T @ self.coordinates.rows
         along = max(0.0, float(np.vdot(statistic, value)) / float(np.linalg.norm(statistic)))
@@ -92,16 +95,10 @@ class Student(Refinement):
         certain = responsibilities.max(axis=1).mean() > _CERTAINTY
         if not (left < slack and along**2 > _EXPLAINED * (squared - noise) and certain):
             return None
-        found = np.zeros((len(weights), self.released.rows.shape[1]))
+        found = np.zeros((len(weights), released.shape[1]))
         found[:, : points.shape[1]] = discriminant[:, :-1]
         found[:, -1] = discriminant[:, -1]
         return found
-
-    @property
-    def _points(self) -> Floats:
-        """The whitened coordinates in which clusters are looked for, (N, d): rows over their last entry, the norm's."""
-        whitened = self.released.rows[:, :-1] / self.released.rows[:, -1:]
-        return np.asarray(whitened[:, :DIMENSIONS])
 
 
 def student_of(views: Views, asked: PublicRows, shape: Shape) -> Student | None:

@@ -48,14 +48,14 @@ def test_what_a_session_does_not_say_is_missed_with_its_name():
 
 def test_all_is_asked_in_the_first_round_only():
     questions = [asked("first"), asked("second")]
-    session = OneRound(NO_STEPS, questions, NOTHING, ReleaseId("a release", 3, 1), ("all was checked",))
+    session = OneRound(NO_STEPS, questions, NOTHING, ReleaseId("a release", 3, 1))
     assert session.answers == ["first", "second"]
     assert session.questions() == questions
     assert session.questions() == []
     assert len(questions) == 2  # the caller's list is the caller's
     session.take(("another's",))  # answers may be those that another session asked for
     assert session.answers == ["another's"]
-    assert (session.feature_map, session.guarantee, session.checks) == (NO_STEPS, NOTHING, ("all was checked",))
+    assert (session.feature_map, session.guarantee, session.checks) == (NO_STEPS, NOTHING, ())
     assert session.source == "a release"
     assert OneRound(NO_STEPS, [], NOTHING).source is None
 

@@ -16,7 +16,7 @@ from support.linear_labels import RANGE, WEIGHTS
 from support.worlds import plan_fixture, run
 
 from aggregator.contract.protocol import Trust
-from aggregator.protocols.bag_regression import NoisyWeightedLLP, WeightedLBA, bags_of_size, require_size
+from aggregator.protocols.bag_regression import NoisyWeightedLLP, WeightedLBA, bags_of_size
 from aggregator.trial.plan import PublicNumbers, VariantPlan
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import NoGuarantee
@@ -150,10 +150,10 @@ def test_adam_comes_near_least_squares_with_enough_steps_of_the_same_answers():
 
 @pytest.mark.parametrize(("size", "bags", "words"), [(0, None, r"size.*1.*0"), (3, 0, r"bags.*0")])
 def test_a_bag_has_a_row_and_there_is_one(size, bags, words):
-    require_size(1, None)
-    require_size(1, 1)
+    WeightedLBA(size=1)
+    WeightedLBA(size=1, bags=1)
     with pytest.raises(InputError, match=words):
-        require_size(size, bags)
+        WeightedLBA(size=size, bags=bags)
 
 
 @given(st.integers(1, 50), st.integers(1, 20), st.integers(0, 500), st.integers(0, 500))

@@ -298,7 +298,7 @@ def test_a_session_that_has_nothing_to_perturb_is_refused():
     chosen, worst = variant_of("label_sums", {}), worst_of("soft_vote", {}, TINY)
     real = {"classes": (), "label_range": (0.0, 1.0), "largest_bag": 1, "smallest_bag": 1}
     fitting = replace(worst, world={**worst.world, **real})
-    with pytest.raises(InputError, match="LabelSession"):
+    with pytest.raises(InputError, match="QuerySession"):
         perturbable(fitting, chosen, 1.0, 0.01, False)
 
 

@@ -13,7 +13,8 @@ from scipy.linalg import lstsq
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from aggregator.learners.bag_regression.linear import BagLeastSquares, expected_error, trained
+from aggregator.learners.bag_regression.linear import BagLeastSquares, trained
+from benchmarks.bag_regression import expected_error
 from federation.contract.errors import FederationError, InputError
 from federation.contract.randomness import NoiseBits, generator
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, sign_weights

@@ -25,7 +25,6 @@ from aggregator.learners.class_ratios.auto import (
     left_out,
     left_out_of_all,
     mean_error,
-    member,
     of_means,
     of_rows,
     stacked,
@@ -227,7 +226,7 @@ def test_a_candidate_of_rows_is_its_estimator_on_the_bags_kept(own):
     fitted, own = candidate.fit(KEPT), own.fit([BAGS[bag] for bag in KEPT], some.proportions, some.noise)
     np.testing.assert_allclose(candidate.estimate(fitted, np.array([LEFT]))[0], own.predict(left), rtol=1e-9)
     np.testing.assert_allclose(fitted.predict(left), own.predict(left), rtol=1e-9)
-    np.testing.assert_array_equal(member(*fitted.to_arrays()).predict(left), fitted.predict(left))
+    np.testing.assert_array_equal(load(*fitted.to_arrays()).predict(left), fitted.predict(left))
 
 
 def test_the_classifier_looks_for_its_regularisation_once_and_the_regression_keeps_the_features_of_all_bags():

@@ -20,8 +20,8 @@ from aggregator.learners.mean_operators.moments import (
     from_randomised_response,
     laplacian_mean_map,
     mean_map,
-    semi_supervised,
 )
+from benchmarks.weak_supervision import semi_supervised
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.labels import randomised_response as response

@@ -22,9 +22,8 @@ from support.worlds import guarantees, plan_fixture, run, run_in_cohorts
 from aggregator.contract.registry import protocol
 from aggregator.learners.class_ratios.class_means import ClassMeans, WhitenedMeans
 from aggregator.learners.class_ratios.kernel_means import DistributionRegression
-from aggregator.protocols.class_ratio.options import RatioOptions
+from aggregator.protocols.class_ratio.options import CORRECTED, RatioOptions
 from aggregator.protocols.class_ratio.session import (
-    CORRECTED_ESTIMATORS,
     CommonSession,
     Fitting,
     Labelled,
@@ -418,7 +417,7 @@ def test_every_estimator_gets_its_own_parameters_among_the_options(estimator):
     assert found.name == estimator
     known = found.get_params()
     assert known.get("seed", 5) == 5
-    if estimator in CORRECTED_ESTIMATORS:
+    if estimator in CORRECTED:
         assert known["corrected"] is True
     if "bandwidth" in known and estimator in (*OF_MEANS, "mmd"):
         assert known["bandwidth"] == ("auto" if estimator == "mmd" else 1.0)

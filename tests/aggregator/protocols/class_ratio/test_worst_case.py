@@ -150,7 +150,7 @@ def test_a_person_changes_in_every_bag_that_counts(persons, moved):
 
 def test_in_place_of_a_second_change_half_of_the_shares_are_missing_and_it_is_for_totals_only():
     pair = worst_common_bags(units=2)
-    assert pair.worst.missing
+    assert (pair.worst.units, pair.worst.shared) == (2, True)
     assert len(pair.held(False)) == 1
     with pytest.raises(InputError, match="counts"):
         replace(worst_common_bags(), question=QUESTIONS["counts"]).held(False)

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from aggregator.learners.bag_regression.linear import expected_error
+from benchmarks.bag_regression import expected_error
 from federation.contract.randomness import generator
 from scenarios.papers.brahmbhatt import brahmbhatt as measured
 from scenarios.papers.brahmbhatt.brahmbhatt import (

@@ -172,21 +172,17 @@ class Inquiry:
         self._trainings.setdefault(id(training), len(self._trainings))
         contents = question_digest(question)
         name = f"{self._trainings[id(training)]:06d}|{contents}"
-        if isinstance(question, PrivateQuestion):
-            self._require_own_name(question, contents)
+        # Equal noise would cancel between the answers to two different questions under one name.
+        if isinstance(question, PrivateQuestion) and self._releases.setdefault(question.release, contents) != contents:
+            raise InputError(
+                f"two different questions '{question.kind}' share the release '{question.release.name}', and so their "
+                "noise; the protocol must name all that it depends on"
+            )
         _, collectors = self._asked.setdefault(name, (question, {}))
         kept: C = collectors.setdefault((type(collector), collector.recipe), collector)
         if kept is collector and name in self._closed:
             raise InputError(f"the question '{question.kind}' has been answered; collect its answers in one round")
         return kept
-
-    def _require_own_name(self, question: PrivateQuestion, contents: str) -> None:
-        """Refuse two different questions under one name: equal noise would cancel between their answers."""
-        if self._releases.setdefault(question.release, contents) != contents:
-            raise InputError(
-                f"two different questions '{question.kind}' share the release '{question.release.name}', and so their "
-                "noise; the protocol must name all that it depends on"
-            )
 
     def questions(self) -> list[tuple[Question, list[Collector]]]:
         """What to ask in this round, in an order that does not depend on who asked first within one training."""

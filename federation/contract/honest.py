@@ -96,8 +96,8 @@ class Honest:
         return arrays
 
     def bounded(self, arrays: Arrays) -> tuple[dict[str, Floats], Booleans]:
-        """Return the parts, scaled where they are longer than honest ones, and whose were, (P,)."""
-        raise NotImplementedError("asked for only where there are parts")
+        """Return the parts, scaled where they are longer than honest ones, and whose were, (P,); by default none."""
+        return {}, np.zeros(len(next(iter(arrays.values()))), dtype=bool)
 
     def joined(self, parts: Mapping[str, Floats]) -> dict[str, Floats]:
         """Return fields from parts, or what is added to fields from what is added to parts; by default they are one."""

@@ -51,11 +51,6 @@ class _Release:
     pending: list[Asked] = field(default_factory=list)
 
     @property
-    def spends(self) -> Guarantee | NoGuarantee:
-        """What is promised before anything is asked."""
-        return self.promise.spends
-
-    @property
     def charged(self) -> Guarantee | NoGuarantee:
         """Return the guarantee that is charged, of a session whose noise is planned or the parties'."""
         return self.session.guarantee if self.noise is None else self.noise.guarantee
@@ -105,7 +100,7 @@ class VariantRun:
     def spends(self) -> Iterator[tuple[str, Guarantee | NoGuarantee]]:
         """What each release will be charged at most, by the name of the noisy answers that it is made of."""
         for number, one in enumerate(self.releases):
-            spent = one.spends if self._central and one.noise is None else one.charged
+            spent = one.promise.spends if self._central and one.noise is None else one.charged
             yield one.session.source or f"{self._variant.name} {number}", spent
 
     def ask(self) -> None:
@@ -249,7 +244,7 @@ class VariantRun:
 
     def _require_within(self, one: _Release, charged: Guarantee | NoGuarantee) -> None:
         """Refuse a protocol whose release spends more than it promised. Raises `InputError`."""
-        promised = one.spends
+        promised = one.promise.spends
         if isinstance(charged, NoGuarantee) or isinstance(promised, NoGuarantee):
             missed = isinstance(charged, NoGuarantee) and charged.claimed is not None  # which is said, and gated
             kept = missed or type(promised) is type(charged)
@@ -283,6 +278,8 @@ class Variants:
         released = [variant for variant in plan.variants if not variant.reference]
         self._references = [variant for variant in plan.variants if variant.reference]
         self._failed, self._beside = (FailedVariants(variant.name for variant in released) for _ in range(2))
+        # Why variants failed, and why references could not be made: the run is none the worse for these.
+        self.failed, self.missing = self._failed.causes, self._beside.causes
         guarded = self._failed.sparing_others if plan.run.sparing else blaming
         for variant in released:
             with guarded(variant.name):
@@ -309,16 +306,6 @@ class Variants:
     def outlooks(self) -> dict[str, dict[float, Outlook]]:
         """What public numbers say against expecting much of the variants, by name and epsilon."""
         return {name: run.outlooks() for name, run in self._going().items()}
-
-    @property
-    def failed(self) -> dict[str, str]:
-        """Why variants failed, by name."""
-        return self._failed.causes
-
-    @property
-    def missing(self) -> dict[str, str]:
-        """Why references could not be made, by name: the run is none the worse for it."""
-        return self._beside.causes
 
     def proceed(self, ledger: Ledger) -> None:
         """Let the variants take in the answers of a round and ask the questions of the next.

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from aggregator.learners.kernels.exact import Support, median_squared_distance
+from aggregator.learners.kernels.exact import ExactSupport, Support, median_squared_distance
 from aggregator.learners.kernels.features import FeatureKernel, FeatureSupport, kernel
 from benchmarks.common import fastest
 from federation.numerics.simplex import least_squares
@@ -50,7 +50,8 @@ def estimate(support: Support, embedding: np.ndarray, covariance: np.ndarray | N
     """Class ratios by class means that combine the bags linearly, all on the simplex; whitened by a covariance."""
     weights = np.linalg.pinv(SHARES)  # mean of class y = sum_i weights[y, i] mean of bag i
     if covariance is None:
-        return least_squares(weights @ support.gram() @ weights.T, weights @ support.products(embedding))
+        crossed = support.means @ embedding if isinstance(support, FeatureSupport) else embedding
+        return least_squares(weights @ support.gram() @ weights.T, weights @ crossed)
     assert isinstance(support, FeatureSupport)
     means = weights @ support.means
     ridge = np.trace(covariance) / len(covariance) * np.eye(len(covariance))
@@ -73,7 +74,7 @@ def million(file: str, covariance: bool) -> None:
     chosen = kernel("fourier", rows, gamma, 512, 0)
     assert isinstance(chosen, FeatureKernel)
     support = chosen.support(bags, covariance)
-    found = estimate(support, support.embed(target), support.covariance() if covariance else None)
+    found = estimate(support, support.kernel.mean(target), support.covariance() if covariance else None)
     seconds = time.perf_counter() - started
     form = "whitened" if covariance else "means only"
     print(f"{len(rows)} rows, 512 random features, {form}: {seconds:.1f} s, {1e6 * seconds / len(rows):.2f} us per row")
@@ -93,7 +94,9 @@ def against_exact(rows: int) -> None:
     for kind, features in (("fourier", 512), ("fourier", 1024), ("nystrom", 256), ("exact", 0)):
         chosen, runs = kernel(kind, target, gamma, features, 0), 1 if kind == "exact" else 5
         gram, (support, _) = fastest(lambda: (s := chosen.support(bags), s.gram()), runs)  # noqa: B023
-        cross, embedding = fastest(lambda: support.embed(target), runs)  # noqa: B023
+        assert isinstance(support, ExactSupport | FeatureSupport)
+        embed = support.embed if isinstance(support, ExactSupport) else support.kernel.mean
+        cross, embedding = fastest(lambda: embed(target), runs)  # noqa: B023
         name = f"{kind} {features or ''}".strip()
         seconds[name], estimates[name] = np.array([gram, cross]), estimate(support, embedding)
     for name, (gram, cross) in seconds.items():

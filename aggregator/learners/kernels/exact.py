@@ -88,7 +88,7 @@ class GaussianKernel(ExactKernel):
         >>> support.gram()  # mean kernels of the pairs of rows: (1 + exp(-2)) / 2 within the first bag
         array([[0.56766764, 0.60653066],
                [0.60653066, 1.        ]])
-        >>> support.cross(np.array([[0.0]]))
+        >>> support.embed(np.array([[0.0]]))
         array([0.56766764, 0.60653066])
     """
 
@@ -145,21 +145,6 @@ class Support(Stored):
     def self_terms(self) -> Floats:
         """Mean of k(x, x) over the rows of each bag, (M,)."""
 
-    @abstractmethod
-    def embed(self, rows: np.ndarray) -> Floats:
-        """What `products` needs to know about a set of rows (n, d): one vector, in O(n) time.
-
-        Mean features (D,) for kernels that have features, else the mean kernels with each bag (M,).
-        """
-
-    @abstractmethod
-    def products(self, embedding: np.ndarray) -> Floats:
-        """Mean kernel (M,) between each bag and the set with that embedding; of many at once (..., M)."""
-
-    def cross(self, rows: np.ndarray) -> Floats:
-        """Mean of k(x, y) over x in bag i and y among the rows (n, d), (M,)."""
-        return self.products(self.embed(rows))
-
     def unbiased_gram(self) -> Floats:
         """`gram` without the pairs of a row with itself (U-statistics); it may have negative eigenvalues.
 
@@ -214,10 +199,6 @@ class ExactSupport(Support):
                 values = self.kernel.of_squares(self._squares.between(left, first, last))
                 sums[bags] += (np.ones(len(tile)) @ values) @ members
         return sums / (count * self.sizes)
-
-    def products(self, embedding: Floats) -> Floats:
-        """The embedding itself."""
-        return np.asarray(embedding)
 
     @cached_property
     def _squares(self) -> "NegativeSquares":

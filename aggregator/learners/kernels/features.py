@@ -136,14 +136,6 @@ class FeatureSupport(Support):
             )
         return self.scatter / freedom
 
-    def embed(self, rows: Floats) -> Floats:
-        """Mean features (D,)."""
-        return self.kernel.mean(rows)
-
-    def products(self, embedding: Floats) -> Floats:
-        """Products of the means with an embedding (D,) or several (..., D)."""
-        return np.asarray(embedding) @ self.means.T
-
 
 @dataclass(frozen=True, eq=False)
 class LinearKernel(FeatureKernel):

@@ -395,7 +395,6 @@ def test_proportions_are_unbiased_and_bags_of_one_row_of_use_unless_their_rows_a
     known = Labelled(sizes, counts, np.array([4 * np.eye(2), np.eye(2)]), [], 0.0, np.arange(2))
     np.testing.assert_array_equal(known.proportions(0), [[1.2, -0.2], [0.25, 0.75]])
     np.testing.assert_array_equal(known.noise(), [4 * np.eye(2) / 100, np.eye(2) / 1600])
-    assert known.draws == 1
     assert labelled().noise() is None
     exact = labelled().conditioning()
     assert "noise_to_signal" not in exact

@@ -105,15 +105,12 @@ def test_least_squares_is_the_best_of_all_faces(classes, rng):
         np.testing.assert_allclose(value(quadratic, linear, found), best, atol=1e-12 * classes * scale * 30)
 
 
-def test_least_squares_agrees_with_non_negative_least_squares(rng):
+def test_least_squares_agrees_with_non_negative_least_squares_and_a_general_minimiser(rng):
     # A heavy extra row sum(rho) = 1 turns scipy's NNLS into the same problem, to the square of its weight.
     for classes in (3, 10, 40):
         factor, target = rng.normal(size=(60, classes)), rng.normal(size=60)
         oracle, _ = nnls(np.vstack([factor, np.full(classes, 1e5)]), np.append(target, 1e5))
         np.testing.assert_allclose(least_squares(factor.T @ factor, factor.T @ target), oracle, atol=1e-6)
-
-
-def test_least_squares_agrees_with_a_general_minimiser(rng):
     factor, target = rng.normal(size=(8, 5)), rng.normal(size=8)
     quadratic, linear = factor.T @ factor, factor.T @ target
     oracle = minimize(

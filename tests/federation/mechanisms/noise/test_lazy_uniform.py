@@ -133,24 +133,19 @@ def test_coins_of_a_rational_scale_equal_high_precision_arithmetic(
         assert source.taken > 1 or not near
 
 
-def test_collect_returns_the_first_values_of_the_sequence() -> None:
-    sequence = iter(range(10**6))
+def test_collect_returns_the_first_values_of_the_sequence_which_may_be_rows() -> None:
+    sequence, further = iter(range(10**6)), iter(range(10**6))
 
     def every_third(count: int) -> np.ndarray:
         fresh = np.array([next(sequence) for _ in range(count)])
         return fresh[fresh % 3 == 0]
 
-    assert np.array_equal(collect(every_third, 1000, 0.5), 3 * np.arange(1000))
-    assert collect(every_third, 0, 0.5).shape == (0,)
-
-
-def test_collected_values_may_be_rows() -> None:
-    sequence = iter(range(10**6))
-
     def odd_rows(count: int) -> np.ndarray:
-        fresh = np.array([next(sequence) for _ in range(count)])
+        fresh = np.array([next(further) for _ in range(count)])
         return np.column_stack([fresh, -fresh])[fresh % 2 == 1]
 
+    assert np.array_equal(collect(every_third, 1000, 0.5), 3 * np.arange(1000))
+    assert collect(every_third, 0, 0.5).shape == (0,)
     odd = 2 * np.arange(300) + 1
     assert np.array_equal(collect(odd_rows, 300, 0.5, (2,)), np.column_stack([odd, -odd]))
 

@@ -82,7 +82,7 @@ def test_examples_in_numbers_stay_true():
         assert dict(second.options) == {"noise": other}
 
 
-def test_a_known_majority_makes_what_falls_back_to_it_or_averages_the_first():
+def test_a_known_majority_makes_what_falls_back_to_it_the_first_and_of_equal_ones_the_summed_one():
     row = replace(CLASSES, protect="row", public_features=False, public_rows=3000, epsilon=0.1, majority=0.9)
     first = rank(row).ranked[0]
     assert first.kind == "error_marginals"
@@ -94,6 +94,9 @@ def test_a_known_majority_makes_what_falls_back_to_it_or_averages_the_first():
     assert [one.kind for one in first.values()] == ["soft_vote", "soft_vote", "parameter_average"]
     assert 0.3 < first[0.7].expected.noise < 0.4
     assert rank(replace(wish, majority=0.7, epsilon=0.5)).ranked[0].kind == "soft_vote"
+    found = rank(replace(CLASSES, trust=Trust.SECURE, rows=300, terms=TrustTerms(150), epsilon=3.0)).ranked
+    assert found[0].expected.error == found[1].expected.error
+    assert [one.place for one in found[:2]] == [Place.SHARES, Place.PARTY]
 
 
 def test_one_party_with_many_rows_sends_sums_and_traces_that_are_known_take_the_place_of_assumed_ones():
@@ -123,11 +126,18 @@ def test_a_refusal_names_what_is_missing(changes, kind, part):
     assert part in reason(replace(CLASSES, **changes), kind)
 
 
-def test_people_with_several_rows_need_a_delta_that_many_times_as_large():
+def test_people_with_several_rows_need_a_larger_delta_and_persons_who_are_parties_more_than_rows():
     wish = replace(CLASSES, protect="person", rows_per_person=2, epsilon=2.0)
     assert f"at delta {1e-6 * (1 + math.e):.3g}" in reason(wish, "mean_operator")
     one_row = rank(replace(wish, rows_per_person=1)).ranked
     assert one_row[0].kind == "mean_operator"
+    wish = Wish("binary", "person", Trust.AGGREGATOR, rows=3000, features=9, terms=TrustTerms(50), public_rows=500)
+    reasons = {
+        are: {one.kind: one.reason for one in rank(replace(wish, person_is_party=are, rows_per_person=3)).refused}
+        for are in (False, True)
+    }
+    assert "hides so many together" in reasons[False]["mean_operator"]
+    assert reasons[True]["mean_operator"] == "it hides one label, and what has to be hidden is all rows of a person"
 
 
 REGRESSION = {"task": "regression", "protect": "party", "label_range": (0.0, 1.0)}
@@ -172,12 +182,6 @@ def test_more_privacy_never_costs_less(rows, features, parties, epsilon, task):
     assert 0 < loose.error <= tight.error * (1 + 1e-9)
 
 
-def test_of_equal_expectations_the_summed_one_is_first():
-    found = rank(replace(CLASSES, trust=Trust.SECURE, rows=300, terms=TrustTerms(150), epsilon=3.0)).ranked
-    assert found[0].expected.error == found[1].expected.error
-    assert [one.place for one in found[:2]] == [Place.SHARES, Place.PARTY]
-
-
 def test_contenders_differ_in_more_than_trust_and_keep_the_order():
     known = {"rows": 3000, "features": 9, "terms": TrustTerms(100), "classes": 4, "public_rows": 500}
     ranked = rank(Wish("multiclass", "party", Trust.AGGREGATOR, **known)).ranked
@@ -195,16 +199,6 @@ def test_contenders_differ_in_more_than_trust_and_keep_the_order():
         assert same.expected.error <= left_out.expected.error
     unknown = [one for one in ranked if one.expected is None]
     assert [one for one in kept if one.expected is None] == unknown
-
-
-def test_of_persons_who_are_parties_no_protection_of_rows_is_said_to_be_enough():
-    wish = Wish("binary", "person", Trust.AGGREGATOR, rows=3000, features=9, terms=TrustTerms(50), public_rows=500)
-    reasons = {
-        are: {one.kind: one.reason for one in rank(replace(wish, person_is_party=are, rows_per_person=3)).refused}
-        for are in (False, True)
-    }
-    assert "hides so many together" in reasons[False]["mean_operator"]
-    assert reasons[True]["mean_operator"] == "it hides one label, and what has to be hidden is all rows of a person"
 
 
 def wish(**changes):

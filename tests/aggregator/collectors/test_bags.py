@@ -179,12 +179,19 @@ def collected(question=COUNTS_SHARED_BAGS, plan=PLAN, parties=3, **changes):
     return collector
 
 
-def test_totals_are_exact_and_their_noise_is_that_of_all_shares():
+def test_totals_are_exact_with_the_noise_of_all_shares_and_weighted_counts_reach_as_far_as_their_weight_says():
     step = COUNTS_SHARED_BAGS.mechanism().step
     found = collected(sizes=20, counts=[3 * step, 5 * step, -1 * step])
     assert found.total("sizes").tolist() == [60, 3]
     assert found.total("counts")[0, 0].tolist() == [7 * step, 3, 3]
     assert found.variance == pytest.approx(3 / 2 * COUNTS_SHARED_BAGS.mechanism().variance())
+    heavy = replace(ROWS, label_weight=100.0)
+    assert collected(heavy, counts=4000.0).total("counts").ravel()[0] == pytest.approx(12_000, abs=1)
+    with pytest.raises(FederationError):
+        collected(ROWS, counts=4000.0).total("counts")
+    public = SimpleNamespace(bags=2, largest_bag=10**9)
+    with pytest.raises(InputError, match="64"):
+        Secure(COUNTS_SHARED_BAGS, SimpleNamespace(**{**vars(PLAN), "terms": TrustTerms(10**6), "public": public}))
 
 
 @pytest.mark.parametrize(("question", "name"), [
@@ -201,13 +208,3 @@ def test_noise_reaches_forty_deviations_beyond_what_rows_can_and_further_totals_
                 collected(question, **{name: refused}).total(name)
     for within in {"sizes": (0, 50), "counts": (-1, 50), "sums": (-50, 50)}[name]:
         assert collected(question, **{name: within}).total(name).ravel()[0] == pytest.approx(3 * within, abs=1e-3)
-
-
-def test_weighted_counts_reach_as_far_as_their_weight_says_and_none_may_wrap_around():
-    heavy = replace(ROWS, label_weight=100.0)
-    assert collected(heavy, counts=4000.0).total("counts").ravel()[0] == pytest.approx(12_000, abs=1)
-    with pytest.raises(FederationError):
-        collected(ROWS, counts=4000.0).total("counts")
-    public = SimpleNamespace(bags=2, largest_bag=10**9)
-    with pytest.raises(InputError, match="64"):
-        Secure(COUNTS_SHARED_BAGS, SimpleNamespace(**{**vars(PLAN), "terms": TrustTerms(10**6), "public": public}))

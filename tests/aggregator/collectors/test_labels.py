@@ -91,7 +91,7 @@ def test_honest_sums_are_changed_as_often_as_may_be_at_most(monkeypatch):
     assert 0.0 < share <= 0.2
 
 
-def test_a_longer_sum_is_scaled_to_the_range_and_stays_there():
+def test_a_longer_sum_is_scaled_to_the_range_and_a_label_as_far_out_as_noise_can_take_it_is_taken():
     asked = question()
     middle = 2.0 * ROWS.sum(axis=0)
     moments = middle + 1e6 * np.random.default_rng(1).normal(size=(5, WIDTH))
@@ -102,6 +102,7 @@ def test_a_longer_sum_is_scaled_to_the_range_and_stays_there():
     assert (np.abs(kept[0] - middle) <= 1.5 * largest).all()
     again, changed = bounded(asked, sent(asked, kept[0]))
     np.testing.assert_allclose(again, kept, rtol=1e-9)
+    assert causes(LABELS, "labels", (0, 5), RANGE[1] + 39 * 2**0.5 * (RANGE[1] - RANGE[0]) / 3.0) == {}
 
 
 @given(st.integers(0, 10**6), st.integers(1, 5))
@@ -237,10 +238,6 @@ CHANGED = {  # numbers of the third party, by what they make of its answer
 ], ids=lambda one: one if isinstance(one, str) else type(one).__name__)  # fmt: skip
 def test_what_no_honest_party_can_say_is_refused_and_costs_nobody_else(options, change):
     assert causes(options, *CHANGED[change]) == {2: REFUSED}
-
-
-def test_a_label_as_far_out_as_noise_can_take_it_is_taken():
-    assert causes(LABELS, "labels", (0, 5), RANGE[1] + 39 * 2**0.5 * (RANGE[1] - RANGE[0]) / 3.0) == {}
 
 
 @pytest.mark.parametrize("shape", ["optimal", "whitened", "isotropic"])

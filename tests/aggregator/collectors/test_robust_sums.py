@@ -78,11 +78,17 @@ def test_nothing_is_kept_beyond_public_limits(fields, limits, monkeypatch):
     assert not len(clipped)
 
 
-def test_changes_add_up_over_questions():
+def test_changes_add_up_over_questions_and_what_is_scaled_keeps_its_direction():
     assert Changes.of([]) == ()
     [told] = Changes.of([Changes(9, 1, 2), None, Changes(8, 3, 4)])
     assert told.startswith("of 17 answers 4 scaled")
     assert "6 clipped" in told
+    honest = Range(np.array([100.0]), np.array([10.0]))
+    kept, changed = honest.bounded(np.array([[[30.0, -40.0]]]), 0.25)
+    np.testing.assert_array_equal(kept, [[[6.0, -8.0]]])
+    assert changed.all()
+    kept, _ = honest.bounded(np.array([[[1e3, 1.0]]]), 0.25)
+    np.testing.assert_array_equal(kept, [[[9.75, 0.0]]])  # cut to 100 first, then scaled, then towards zero
 
 
 @given(st.integers(0, 10**6), st.floats(0.1, 1e3), st.floats(0.1, 1e3), st.floats(1e-2, 1e6))
@@ -98,15 +104,6 @@ def test_whatever_comes_is_within_the_range_and_what_was_there_is_as_it_was(key,
     again, more = honest.bounded(kept, 2.0**-20)
     np.testing.assert_array_equal(again, kept)
     assert not more.any()
-
-
-def test_what_is_scaled_keeps_its_direction_and_the_grid():
-    honest = Range(np.array([100.0]), np.array([10.0]))
-    kept, changed = honest.bounded(np.array([[[30.0, -40.0]]]), 0.25)
-    np.testing.assert_array_equal(kept, [[[6.0, -8.0]]])
-    assert changed.all()
-    kept, _ = honest.bounded(np.array([[[1e3, 1.0]]]), 0.25)
-    np.testing.assert_array_equal(kept, [[[9.75, 0.0]]])  # cut to 100 first, then scaled, then towards zero
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "pure", "laplace", "randomised_response"])
@@ -181,13 +178,21 @@ def test_a_shift_of_the_sum_is_less_than_a_few_deviations_for_each_hostile_party
     assert np.linalg.norm(after - (after @ HARM) * HARM) < 2.5 * hostile + 3
 
 
-def test_parties_that_differ_by_more_than_noise_keep_their_answers():
+def test_parties_that_differ_by_more_than_noise_keep_their_answers_and_hide_no_other_direction():
     sent = noise() + np.outer(np.linspace(-10, 10, MANY), HARM)
     found, changed = gated(sent, np.ones(MANY), 1.0)
     assert not changed.any()
     np.testing.assert_array_equal(found, sent)
     # Declared to be alike, their spread is chance, which the variance then has in it.
     assert gated(0.1 * sent, np.ones(MANY), 0.01 + 0.36)[1].sum() == 0
+    sent = noise() + np.outer(np.linspace(-10, 10, MANY), HARM)
+    other, hostile = np.eye(2, WIDE)[1], np.random.default_rng(1).permutation(MANY)[:8]
+    sent[hostile] += 12 * other
+    found, changed = gated(sent, np.ones(MANY), 1.0)
+    assert changed[hostile].all()
+    shift = found.sum(axis=0) - sent.sum(axis=0)
+    assert shift @ other < -60
+    assert abs(shift @ HARM) < 15
 
 
 @pytest.mark.parametrize("sizes", [[1] * 98 + [1000] * 2, [5] * 19 + [5000], [1] * 100 + [1000] * 5])
@@ -217,17 +222,6 @@ def test_the_centre_has_least_weighted_deviations(key, parties):
     for ratio in ratios:
         assert (deviations(found) <= deviations(ratio) + 1e-9).all()
     np.testing.assert_allclose(_median(ratios, np.ones(parties)), np.median(ratios, axis=0))
-
-
-def test_a_direction_in_which_parties_differ_hides_no_other():
-    sent = noise() + np.outer(np.linspace(-10, 10, MANY), HARM)
-    other, hostile = np.eye(2, WIDE)[1], np.random.default_rng(1).permutation(MANY)[:8]
-    sent[hostile] += 12 * other
-    found, changed = gated(sent, np.ones(MANY), 1.0)
-    assert changed[hostile].all()
-    shift = found.sum(axis=0) - sent.sum(axis=0)
-    assert shift @ other < -60
-    assert abs(shift @ HARM) < 15
 
 
 @given(st.integers(0, 10**6), st.integers(8, 30), st.integers(1, 12), st.floats(0.0, 1e6))

@@ -50,7 +50,7 @@ def totals(collector):
     return RowTotals(collector.question, collector)
 
 
-def test_the_estimate_is_the_mean_over_the_rows_of_those_who_answered_and_noise_of_all_parties_adds_up():
+def test_the_estimate_is_a_mean_over_rows_and_errors_are_those_of_the_parties_that_answered():
     collector = answers(noise="off")
     sums = np.array([[1.0, 2.0, 0.0, 5.0], [-3.0, 0.0, 1.0, 5.0]])
     assert sent(collector, [0, 3], sums, [10, 30]) == {}
@@ -62,30 +62,9 @@ def test_the_estimate_is_the_mean_over_the_rows_of_those_who_answered_and_noise_
     sent(own, [0, 1, 2], np.zeros((3, 4)), [10, 20, 20])
     alone = own.question.mechanism().variance()
     assert totals(own).noise_variance == pytest.approx(3 * alone / 50**2)
-
-
-@pytest.mark.parametrize(("largest", "taken"), [(10.0, True), (-10.0, True), (10.001, False), (-10.001, False)])
-def test_without_noise_no_entry_exceeds_the_number_of_rows(largest, taken):
-    collector = answers(noise="off")
-    refused = sent(collector, [1], [[0.0, 0.0, 0.0, largest]], [10])
-    assert (refused == {}) == taken
-    assert collector.answered == taken
-
-
-def test_noise_may_take_an_entry_forty_deviations_further():
     deviation = answers().question.mechanism().variance() ** 0.5
     for reach, taken in ((39.9, True), (40.1, False)):
         assert (sent(answers(), [0], [[10 + reach * deviation, 0, 0, 0]], [10]) == {}) == taken
-
-
-@pytest.mark.parametrize("size", [2.5, 0.0, 51.0, np.nan])
-def test_numbers_of_rows_are_whole_and_in_range(size):
-    collector = answers(noise="off")
-    assert list(sent(collector, [0, 1], np.zeros((2, 4)), [size, 3])) == [0]
-    assert totals(collector).rows == 3
-
-
-def test_errors_are_those_of_the_parties_that_answered_with_the_noise_that_their_rows_call_for():
     collector = answers(noise="auto")
     below = collector.question.response_below
     sizes = [below - 1, below, 50]
@@ -99,11 +78,32 @@ def test_errors_are_those_of_the_parties_that_answered_with_the_noise_that_their
     assert collector.present.tolist() == [2, 3]
 
 
-def test_summed_responses_reach_as_far_as_all_labels_and_no_further():
+@pytest.mark.parametrize(("largest", "taken"), [(10.0, True), (-10.0, True), (10.001, False), (-10.001, False)])
+def test_without_noise_no_entry_exceeds_the_number_of_rows(largest, taken):
+    collector = answers(noise="off")
+    refused = sent(collector, [1], [[0.0, 0.0, 0.0, largest]], [10])
+    assert (refused == {}) == taken
+    assert collector.answered == taken
+
+
+@pytest.mark.parametrize("size", [2.5, 0.0, 51.0, np.nan])
+def test_numbers_of_rows_are_whole_and_in_range(size):
+    collector = answers(noise="off")
+    assert list(sent(collector, [0, 1], np.zeros((2, 4)), [size, 3])) == [0]
+    assert totals(collector).rows == 3
+
+
+def test_summed_responses_reach_as_far_as_all_labels_and_noise_on_the_sum_takes_no_part():
     reach = answers(noise="auto").question.response().reach
     for noise in ("auto", "randomised_response"):
         for entry, taken in ((3 * reach, True), (-3.001 * reach, False)):
             assert (sent(answers(noise=noise), [0], [[0, 0, 0, entry]], [3]) == {}) == taken
+    collector = answers(parties=40, noise="auto")
+    size = collector.question.response_below - 1
+    longest = np.full((1, 4), size * collector.question.response().reach)
+    assert sent(collector, [0], longest, [size]) == {}
+    assert collector.changes.scaled == 1
+    assert np.linalg.norm(collector.total("sums")) <= size * collector.question.response().reach * (1 + 1e-5)
 
 
 class TestPrivateRows:
@@ -177,15 +177,6 @@ def test_hostile_sums_are_scaled_and_clipped_and_honest_ones_are_as_they_were(no
     cost = {robust: np.linalg.norm(totals[robust, True] - totals[robust, False]) for robust in (True, False)}
     assert cost[False] > 38 * deviation * len(hostile)
     assert cost[True] < (14 * deviation + 20) * len(hostile)
-
-
-def test_a_response_is_scaled_by_what_responses_reach_and_not_by_noise_on_the_sum():
-    collector = answers(parties=40, noise="auto")
-    size = collector.question.response_below - 1
-    longest = np.full((1, 4), size * collector.question.response().reach)
-    assert sent(collector, [0], longest, [size]) == {}
-    assert collector.changes.scaled == 1
-    assert np.linalg.norm(collector.total("sums")) <= size * collector.question.response().reach * (1 + 1e-5)
 
 
 @pytest.mark.parametrize(("contributors", "collector"), [(0, Summed), (2, Secure)])

@@ -70,16 +70,13 @@ def test_predicted_agreement_is_close_to_the_measured_one(classes, noise, epsilo
     assert abs(predicted - measured).mean() < 0.12
 
 
-def test_hardly_any_noise_leaves_every_class_and_nothing_but_noise_leaves_chance():
+def test_hardly_any_noise_leaves_every_class_and_two_classes_have_a_closed_form():
     predicted, measured = simulated(4, 30, "gaussian", 500.0)
     assert predicted.mean() > 0.98 < measured.mean()
     predicted, measured = simulated(4, 30, "gaussian", 0.01)
     assert predicted.mean() == pytest.approx(1 / 4, abs=0.08)
     assert measured.mean() == pytest.approx(1 / 4, abs=0.05)
-
-
-def test_two_classes_have_a_closed_form_and_a_value_of_zero_says_nothing():
-    """One row, one coordinate: Phi(sqrt(rho) |score difference| / (deviation of the difference))."""
+    # One row, one coordinate: Phi(sqrt(rho) |score difference| / (deviation of the difference)).
     mechanism = calibrate("gaussian", sensitivity=0.1, dimension=1, epsilon=1.0, delta=1e-2)
     deviation = math.sqrt(mechanism.variance())
     scores = LinearScores.of_features(np.ones((1, 1)), contrasts(2), np.ones(1))

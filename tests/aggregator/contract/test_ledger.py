@@ -29,13 +29,25 @@ def pure(epsilon, unit=Unit.PARTY):
     return Guarantee(epsilon, 0.0, unit, Adjacency.REPLACE, "l2_gamma")
 
 
-def test_a_release_within_budget_is_recorded_with_its_checks():
+def test_a_release_within_budget_is_recorded_and_those_of_the_same_answers_are_paid_for_once():
     ledger = Ledger(Budget(1.0, 1e-6))
     ledger.charge("a", pure(1.0), ["votes are one-hot"])
     record = ledger.to_dict(1e-6)
     assert record["releases"][0]["checks"] == ["votes are one-hot"]
     assert record["budget"] == {"epsilon": 1.0, "delta": 1e-6}
     assert not record["non_private"]
+    ledger = Ledger()
+    for source in ("counts", "counts", None, None):
+        ledger.charge("v", pure(1.0, Unit.LABEL), source=source)
+    [total] = ledger.totals(1e-6)
+    assert (total["epsilon"], total["releases"], total["others"]) == (3.0, 4, 0)
+    # Two releases whose epsilons add up to more than the budget, while both together spend less than that.
+    two = [given(1.0, delta=1e-5, mu=0.2)] * 2
+    epsilon, _ = compose(two, BUDGET.delta)
+    assert epsilon < BUDGET.epsilon < 2.0
+    require_together(BUDGET, two)
+    with pytest.raises(BudgetExceededError):
+        require_together(Budget(0.99 * epsilon, 1e-5), two)
 
 
 @pytest.mark.parametrize(("budget", "epsilon", "delta", "said"), [
@@ -68,14 +80,6 @@ def test_totals_add_up_per_unit(releases, expected):
     assert ledger.to_dict(1e-6)["non_private"] == (OFF in releases)
 
 
-def test_releases_made_of_the_same_noisy_answers_are_paid_for_once():
-    ledger = Ledger()
-    for source in ("counts", "counts", None, None):
-        ledger.charge("v", pure(1.0, Unit.LABEL), source=source)
-    [total] = ledger.totals(1e-6)
-    assert (total["epsilon"], total["releases"], total["others"]) == (3.0, 4, 0)
-
-
 @pytest.mark.parametrize(("unit", "covered"), [
     (Unit.LABEL, {Unit.LABEL}), (Unit.PERSON, {Unit.PERSON, Unit.LABEL}), (Unit.ROW, {Unit.ROW, Unit.LABEL}),
     (Unit.PARTY, {Unit.PARTY, Unit.ROW, Unit.LABEL}),
@@ -106,16 +110,6 @@ def test_epsilons_and_deltas_add_up(releases, said):
         return
     with pytest.raises(BudgetExceededError, match=said):
         require_together(BUDGET, releases)
-
-
-def test_gaussian_noise_composes_as_such():
-    """Two releases whose epsilons add up to more than the budget, while both together spend less than that."""
-    two = [given(1.0, delta=1e-5, mu=0.2)] * 2
-    epsilon, _ = compose(two, BUDGET.delta)
-    assert epsilon < BUDGET.epsilon < 2.0
-    require_together(BUDGET, two)
-    with pytest.raises(BudgetExceededError):
-        require_together(Budget(0.99 * epsilon, 1e-5), two)
 
 
 @pytest.mark.parametrize(("units", "spent"), [
@@ -168,13 +162,15 @@ OWN = Assumption("of the mechanism", Check.ENFORCED)
 PROMISED = Guarantee(1.0, 0.0, Unit.LABEL, Adjacency.REPLACE, "some noise", {"scale": 2.0}, (OWN,))
 
 
-def test_a_world_says_how_its_classes_are_known_and_that_it_has_several_draws(make_plan):
+def test_a_world_says_how_its_classes_are_known_and_by_default_parties_trust_nobody(make_plan):
     plan = make_plan(draws=1, class_names="somebody declared them")
     assert plan_premises(plan) == (Assumption("somebody declared them", Check.DECLARED, Keeper.HOLDER),)
     for draws in (2, 30):
         _, text = plan_premises(make_plan(draws=draws))
         assert text.text.startswith(f"one of the {draws} draws is published; ")
         assert text.check is Check.DECLARED
+    assert LOCAL in local_guarantee(make_plan(), PROMISED).assumptions
+    assert local_guarantee(make_plan(), OFF) is OFF
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -211,8 +207,3 @@ def test_who_shares_a_noise_counts_on_a_quorum_less_those_that_collude_and_on_th
 ])  # fmt: skip
 def test_it_is_said_what_twice_as_many_would_leave(make_plan, whole, colluding, told):
     assert summed(make_plan(parties=25, quorum=0.7, colluding=colluding), whole).text.endswith(told)
-
-
-def test_by_default_parties_trust_nobody_and_what_promises_nothing_rests_on_nothing(make_plan):
-    assert LOCAL in local_guarantee(make_plan(), PROMISED).assumptions
-    assert local_guarantee(make_plan(), OFF) is OFF

@@ -55,7 +55,7 @@ class Plain(Protocol):
         raise AssertionError("nobody audits it")
 
 
-def test_a_protocol_needs_classes_of_any_number_and_trusts_are_named_as_scenarios_name_them():
+def test_trusts_are_named_as_scenarios_name_them_and_a_sensitivity_of_the_rows_protects_none_of_them():
     assert Requires() == Requires("classes", False, False, False, False, ())
     with pytest.raises(FrozenInstanceError):
         Requires().bags = True
@@ -68,6 +68,10 @@ def test_a_protocol_needs_classes_of_any_number_and_trusts_are_named_as_scenario
     assert Trust("secure") is Trust.SECURE
     assert Plain().noise_at(Trust.SECURE) == Refused("parties trust nobody")
     assert Plain().noise_at(Trust.NONE) is Place.PARTY
+    refuse_public_reach("public_features", "party")
+    refuse_public_reach("tight", "party_and_auxiliary_row")
+    with pytest.raises(InputError, match=r"protect.*party_and_auxiliary_row"):
+        refuse_public_reach("public_features", "party_and_auxiliary_row")
 
 
 @pytest.mark.parametrize("name", ["default", "rule", "validated"])
@@ -107,13 +111,6 @@ def test_options_are_refused_away_from_home_when_they_are_not_the_defaults(optio
     for value in (0.0, -1.0, math.inf, math.nan):
         with pytest.raises(InputError, match=rf"ridge.*{value}"):
             require_positive("ridge", value)
-
-
-def test_a_sensitivity_of_the_rows_cannot_protect_one_of_them():
-    refuse_public_reach("public_features", "party")
-    refuse_public_reach("tight", "party_and_auxiliary_row")
-    with pytest.raises(InputError, match=r"protect.*party_and_auxiliary_row"):
-        refuse_public_reach("public_features", "party_and_auxiliary_row")
 
 
 @pytest.mark.parametrize("kind", protocol_names())

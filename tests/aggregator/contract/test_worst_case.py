@@ -23,7 +23,7 @@ class Trusted(TrustedWorstCase):
         return HELD
 
 
-def test_one_party_answers_for_all_runs_in_so_many_draws_which_are_what_is_seen():
+def test_one_party_answers_for_all_runs_and_sides_are_told_apart_by_their_likelihood_ratio():
     worst, question = Private("one party", PUBLIC, 100), moment()
     assert worst.parties(question, 50) == 1
     [asked] = worst.asked(question, 50)
@@ -32,9 +32,6 @@ def test_one_party_answers_for_all_runs_in_so_many_draws_which_are_what_is_seen(
     worst, sums = Private("one party", PUBLIC, 100), np.arange(24.0).reshape(2, 4, 3)
     seen = worst.seen([Submission("mean_operator", np.array([0, 1]), {"sums": sums})])
     np.testing.assert_array_equal(seen["sums"], sums[0])
-
-
-def test_sides_are_told_apart_by_the_likelihood_ratio_of_their_exact_responses():
     worst, sides = Private("one party", PUBLIC, 100), np.array([[[-1.0, 0.0]], [[1.0, 0.0]]])
     question = moment(noise="laplace")
     ratio = worst.statistic(question, lambda there: {"sums": sides[int(there)]})

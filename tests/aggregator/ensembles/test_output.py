@@ -134,7 +134,7 @@ def test_public_features_scale_with_the_reach_of_the_rows():
     assert any("computed from the auxiliary rows" in text for text in texts)
 
 
-def test_a_protected_auxiliary_row_is_named_in_the_unit_and_the_assumptions():
+def test_a_protected_auxiliary_row_is_named_in_the_unit_and_what_cannot_protect_it_is_refused():
     votes, rows = instance(1)
     both, party = (perturb_output(ensemble(votes, rows, 3), "soft", "tight", 1e-2, who) for who in (BOTH, "party"))
     assert (both.unit, party.unit) == (Unit.PARTY_AND_AUXILIARY_ROW, Unit.PARTY)
@@ -144,6 +144,15 @@ def test_a_protected_auxiliary_row_is_named_in_the_unit_and_the_assumptions():
     assert "auxiliary rows are public" not in texts
     assert both.scores is None  # a diagnostic over the rows would tell about them
     assert any("auxiliary rows are public" in assumption.text for assumption in party.assumptions)
+    votes, rows = instance(1)
+    feature_map = fit(["unit_norm"], np.rint(rows), text_columns=(0,))
+    texts = Ensemble(PublicRows(feature_map, rows, ["unit_norm"]), ensemble(votes, rows, 3).tally)
+    with pytest.raises(InputError):
+        perturb_output(texts, "soft", "tight", 1e-2, BOTH)
+    with pytest.raises(InputError):
+        perturb_output(ensemble(votes, rows, 3), "soft", "public_features", 1e-2, BOTH)
+    with pytest.raises(InputError, match="unit_norm"):  # the proof needs short ones
+        perturb_output(ensemble(votes, 2 * rows, 3), "soft", "published", 1e-2)
 
 
 @pytest.mark.parametrize(("stages", "words"), [
@@ -155,18 +164,6 @@ def test_a_protected_auxiliary_row_allows_nothing_fitted_on_it(stages, words):
     world = Ensemble(PublicRows(fit(stages or [], rows), rows, stages), ensemble(votes, rows, 3).tally)
     with pytest.raises(InputError, match=words):
         perturb_output(world, "soft", "tight", 1e-2, BOTH)
-
-
-def test_a_vocabulary_sensitivities_of_a_protected_row_and_long_rows_are_refused():
-    votes, rows = instance(1)
-    feature_map = fit(["unit_norm"], np.rint(rows), text_columns=(0,))
-    texts = Ensemble(PublicRows(feature_map, rows, ["unit_norm"]), ensemble(votes, rows, 3).tally)
-    with pytest.raises(InputError):
-        perturb_output(texts, "soft", "tight", 1e-2, BOTH)
-    with pytest.raises(InputError):
-        perturb_output(ensemble(votes, rows, 3), "soft", "public_features", 1e-2, BOTH)
-    with pytest.raises(InputError, match="unit_norm"):  # the proof needs short ones
-        perturb_output(ensemble(votes, 2 * rows, 3), "soft", "published", 1e-2)
 
 
 @pytest.fixture
@@ -233,7 +230,7 @@ def test_many_votes_for_one_class_do_not_overflow(monkeypatch, classes, parties)
     np.testing.assert_array_equal(tally.counts, expected)
 
 
-def test_a_missing_party_is_a_uniform_vote_and_ties_go_to_the_smallest_class():
+def test_a_missing_party_is_a_uniform_vote_a_malformed_ballot_costs_its_own_and_memory_a_byte_per_party():
     tally = VoteTally(question(), 4)
     tally.add(submission(np.zeros((3, 50)), [0, 1, 2]))
     np.testing.assert_allclose(tally.shares()[0], [3 / 4 + 1 / 12, 1 / 12, 1 / 12])
@@ -243,9 +240,6 @@ def test_a_missing_party_is_a_uniform_vote_and_ties_go_to_the_smallest_class():
     assert (tally.majority().argmax(axis=1) == 1).all()
     with pytest.raises(InputError):
         VoteTally(question(), 4).majority()
-
-
-def test_a_malformed_ballot_costs_its_own_party_only():
     tally, votes = VoteTally(question(), 4), np.zeros((2, 50))
     votes[1, 7] = 3
     assert "outside 0..2" in tally.add(submission(votes, [0, 1]))[1]
@@ -256,6 +250,8 @@ def test_a_malformed_ballot_costs_its_own_party_only():
     assert list(refused) == [2]
     assert "more than 255 parts" in refused[2]
     assert tally.counts.tolist() == [[0, 0, BALLOT_PARTS]] * 50
+    small, large = peak_of_counting(1000), peak_of_counting(100_000)
+    assert large - small < 2 * 99_000  # votes of one party alone are 2,000 bytes
 
 
 def peak_of_counting(parties):
@@ -268,11 +264,6 @@ def peak_of_counting(parties):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return peak
-
-
-def test_memory_grows_by_a_byte_per_party_not_by_its_votes():
-    small, large = peak_of_counting(1000), peak_of_counting(100_000)
-    assert large - small < 2 * 99_000  # votes of one party alone are 2,000 bytes
 
 
 def probability_tally(parties, classes=3, rows=50):

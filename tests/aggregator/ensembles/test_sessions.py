@@ -111,7 +111,7 @@ def test_sessions_have_noise_of_their_own_and_the_vectors_of_one_question(make_p
     assert refined.feature_map is refined._refinement.feature_map
 
 
-def test_the_norms_are_those_of_the_trusted_aggregator(make_plan):
+def test_norms_are_the_trusted_aggregators_and_the_guarantee_says_who_makes_the_noise(make_plan):
     question = begun(make_plan, ParameterAverage(trust="secure", average="clipped", clip=0.7)).questions()[0].question
     assert isinstance(question, ParameterSumQuestion)
     assert (question.ball.norm, question.ball.scaled) == (0.7, False)
@@ -120,9 +120,6 @@ def test_the_norms_are_those_of_the_trusted_aggregator(make_plan):
         question = begun(make_plan, chosen).questions()[0].question
         [asked] = begun(make_plan, trusted).questions()
         assert question.ball == asked.collector.recipe[0]
-
-
-def test_the_guarantee_says_who_makes_the_noise_and_how_many_may_collude(make_plan):
     texts = {one.text: one.check for one in begun(make_plan, SoftVote(trust="secure")).guarantee.assumptions}
     [collusion] = [text for text in texts if "at most 4 of them collude" in text]
     assert "at least 36 of 40 answer" in collusion
@@ -132,9 +129,6 @@ def test_the_guarantee_says_who_makes_the_noise_and_how_many_may_collude(make_pl
     large = [begun(make_plan, SoftVote(trust="secure", noise=noise), delta=0.1) for noise in ("pure", "gaussian")]
     said = [any("although it exceeds parties^-1.1" in one.text for one in s.guarantee.assumptions) for s in large]
     assert said == [False, True]
-
-
-def test_noise_that_is_louder_is_foretold(make_plan):
     trusted, secure = (begun(make_plan, SoftVote(trust=trust), 0.1).outlook() for trust in ("aggregator", "secure"))
     assert secure.signal_to_noise == pytest.approx(trusted.signal_to_noise * (32 / 40) ** 0.5)
     assert secure.parties_needed > trusted.parties_needed

@@ -144,13 +144,21 @@ def test_one_party_changes_and_tips_every_majority(chosen):
     np.testing.assert_array_equal(before.public.rows, after.public.rows)
 
 
-def test_with_a_protected_row_one_row_changes_and_no_more_than_all_votes_on_it():
+def test_one_row_or_one_party_changes_and_no_more():
     (before, held), (after, there) = ensembles(variant("soft_vote", perturb="output", protect=BOTH))
     assert (before.public.rows != after.public.rows).all(axis=1).sum() == 1
     np.testing.assert_array_equal(held, there)
     np.testing.assert_array_equal(before.tally.counts, after.tally.counts)
     for side in (before, after):
         side.public.require_unfitted()
+    flat = flat_risk(1e-4)
+    assert flat is not None
+    here, there = (flat_votes(flat, 1).sent(side, asked(flat))["votes"] for side in (False, True))
+    assert here.shape == (flat.parties, len(flat.rows))
+    np.testing.assert_array_equal(here[1:], there[1:])
+    assert (here[0] != there[0]).tolist() == [True] * (len(flat.rows) - 1) + [False]
+    assert flat_risk(1.0) is None
+    assert flat_risk(100.0) is None
 
 
 def asked(flat: FlatRisk) -> VotesQuestion:
@@ -205,17 +213,6 @@ def test_rows_are_no_longer_than_1_and_the_minimiser_no_longer_than_any(log_lam:
     assert flat.norm <= radius(lam, 2)
     assert 0 < flat.attained < 1
     assert flat.score < flat.norm
-
-
-def test_one_party_changes_its_votes_and_one_row_is_better_for_strong_regularisation() -> None:
-    flat = flat_risk(1e-4)
-    assert flat is not None
-    here, there = (flat_votes(flat, 1).sent(side, asked(flat))["votes"] for side in (False, True))
-    assert here.shape == (flat.parties, len(flat.rows))
-    np.testing.assert_array_equal(here[1:], there[1:])
-    assert (here[0] != there[0]).tolist() == [True] * (len(flat.rows) - 1) + [False]
-    assert flat_risk(1.0) is None
-    assert flat_risk(100.0) is None
 
 
 PUBLIC = PublicNumbers(1e-6)

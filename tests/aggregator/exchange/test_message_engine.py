@@ -119,7 +119,7 @@ def test_a_site_where_somebody_has_yet_to_decide_is_waited_for_longer_than_other
 def test_who_is_silent_is_waited_for_once_and_takes_no_time_from_others(made, tmp_path):
     """Else one site could use up the time of all rounds, and no other would be heard in the last ones."""
     meeting = Meeting(made, tmp_path, south="silent")
-    found = meeting.ask(wait=0.3, rounds=5)
+    found = meeting.ask(wait=1.0, rounds=5)
     assert found["south"].has_error()
     assert not found["north"].has_error()
     assert not found["west"].has_error()

@@ -7,8 +7,14 @@ from aggregator.learners.weighted_erm import WeightedERM
 from federation.contract.errors import InputError
 
 
-def test_it_is_a_scikit_learn_classifier():
+def test_it_is_a_scikit_learn_classifier_and_refuses_shares_off_the_simplex_and_no_regularisation(rng):
     check_estimator(WeightedERM(regularisation=1e-3))
+    for shares, words in (([[100, -99], [1, 0], [1, 0]], "1"), ([[1, 0], [1, 0]], "shape")):
+        with pytest.raises(InputError, match=words):
+            WeightedERM().fit_shares(rng.normal(size=(3, 2)), shares, ["a", "b"])
+    for regularisation in (0.0, -1.0, float("nan")):
+        with pytest.raises(InputError, match="regularisation"):
+            WeightedERM(regularisation=regularisation).fit(rng.normal(size=(6, 2)), [0, 1] * 3)
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -38,12 +44,3 @@ def test_weighted_rows_are_those_of_scikit_learn(rng, classes):
     np.testing.assert_array_equal(shared.weights_, ours.weights_)
     with pytest.raises(ValueError, match="weight"):
         WeightedERM().fit(rows, labels, sample_weight=-weights)
-
-
-def test_shares_off_the_simplex_and_a_regularisation_that_is_not_positive_are_refused(rng):
-    for shares, words in (([[100, -99], [1, 0], [1, 0]], "1"), ([[1, 0], [1, 0]], "shape")):
-        with pytest.raises(InputError, match=words):
-            WeightedERM().fit_shares(rng.normal(size=(3, 2)), shares, ["a", "b"])
-    for regularisation in (0.0, -1.0, float("nan")):
-        with pytest.raises(InputError, match="regularisation"):
-            WeightedERM(regularisation=regularisation).fit(rng.normal(size=(6, 2)), [0, 1] * 3)

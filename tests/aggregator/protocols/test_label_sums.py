@@ -135,7 +135,7 @@ def test_the_excess_that_is_expected_is_what_noise_adds_to_least_squares(noise):
     assert found.error == pytest.approx(excess, rel=0.25)
 
 
-def test_parties_of_few_rows_are_not_louder_than_noise_on_each_of_their_labels():
+def test_parties_of_few_rows_are_not_louder_and_shares_of_one_noise_cost_less():
     """Each has a row: the noise is along it, as large as on its label, and no shape of noise has less."""
     random = np.random.default_rng(2)
     rows, labels = random.normal(size=(400, 6)), LabelRange(0.0, 1.0)
@@ -147,9 +147,6 @@ def test_parties_of_few_rows_are_not_louder_than_noise_on_each_of_their_labels()
     assert found.error == pytest.approx(measured, rel=1e-3)
     usual = replace(known, terms=TrustTerms(4))
     assert NoisyLabelSums(noise="gaussian", shrink=False).expected_error(usual, 1.0).error < found.error
-
-
-def test_shares_of_one_noise_are_expected_to_cost_less_and_shrinking_never_more():
     known = replace(KNOWN, terms=TrustTerms(50))
     alone, shared = (NoisyLabelSums(protect="row", trust=how).expected_error(known, 1.0) for how in ("none", "secure"))
     assert shared.error < alone.error

@@ -11,11 +11,16 @@ from aggregator.protocols.majority_vote import MajorityVote
 from federation.contract.errors import InputError
 
 
-def test_regularisations_that_are_not_positive_and_sensitivities_of_protected_rows_are_refused():
+def test_what_makes_no_guarantee_is_refused_and_more_parties_make_no_party_matter_less():
     with pytest.raises(InputError, match="regularisation"):
         MajorityVote(regularisation=0.0)
     with pytest.raises(InputError):
         MajorityVote(sensitivity="public_features", protect="party_and_auxiliary_row")
+    # One may tip every label, however many there are.
+    few, many = (
+        MajorityVote(regularisation=0.1).prepare(ensemble(*instance(5, parties=parties), 3)) for parties in (3, 300)
+    )
+    assert few.sensitivity == pytest.approx(many.sensitivity, rel=1e-4)
 
 
 @pytest.mark.parametrize("sensitivity", ["published", "tight", "diameter", "public_features"])
@@ -29,11 +34,3 @@ def test_the_minimiser_of_the_majoritys_labels_gets_the_noise(sensitivity):
     weights = found.decode(found.value[None], None)[0]
     minimiser = world.minimiser("majority", 0.1)
     np.testing.assert_allclose(weights - weights.mean(axis=0), minimiser - minimiser.mean(axis=0), atol=1e-6)
-
-
-def test_more_parties_make_no_party_matter_less():
-    """One may tip every label, however many there are."""
-    few, many = (
-        MajorityVote(regularisation=0.1).prepare(ensemble(*instance(5, parties=parties), 3)) for parties in (3, 300)
-    )
-    assert few.sensitivity == pytest.approx(many.sensitivity, rel=1e-4)

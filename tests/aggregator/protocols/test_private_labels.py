@@ -15,13 +15,16 @@ from federation.contract.randomness import NoiseBits
 from federation.mechanisms.labels.calibration import calibrate
 
 
-def test_only_bins_can_be_debiased_and_only_linear_models_are_shrunk():
+def test_only_bins_can_be_debiased_and_rows_leave_a_party_as_they_are_and_labels_with_noise():
     with pytest.raises(InputError, match="bins"):
         PrivateLabels(debiased=True)
     with pytest.raises(InputError, match=r"learner.*linear"):
         PrivateLabels(learner="network", shrink=False)
     assert PrivateLabels(noise="bins", debiased=True).asked() == (True,)
     assert PrivateLabels(noise="laplace").asked() == ()
+    rows, labels = PrivateLabels().sends(PublicNumbers(1e-6, features=3, largest_bag=10))
+    assert ((rows.numbers, rows.private), (labels.numbers, labels.private)) == ((30, False), (10, True))
+    assert not PrivateLabels(noise="off").sends(PublicNumbers(1e-6))[1].private
 
 
 @pytest.mark.parametrize(
@@ -89,12 +92,6 @@ def test_every_draw_is_learned_from_its_own_labels_and_binned_ones_are_not_shrun
     answers = collected(PrivateLabels(noise="bins"))
     found = [PrivateLabels(noise="bins", shrink=asked).learn(answers, 0, 0)[1]["weights"] for asked in (True, False)]
     np.testing.assert_array_equal(*found)
-
-
-def test_rows_leave_a_party_as_they_are_and_labels_with_noise():
-    rows, labels = PrivateLabels().sends(PublicNumbers(1e-6, features=3, largest_bag=10))
-    assert ((rows.numbers, rows.private), (labels.numbers, labels.private)) == ((30, False), (10, True))
-    assert not PrivateLabels(noise="off").sends(PublicNumbers(1e-6))[1].private
 
 
 def test_the_excess_that_is_expected_is_what_noise_on_labels_adds_or_nothing_without_a_formula():

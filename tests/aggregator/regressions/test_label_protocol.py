@@ -117,16 +117,13 @@ def test_all_bags_of_all_parties_count(plan, name, fewest):
     assert error(chosen, name) < 0.02
 
 
-def test_equal_answers_are_asked_for_once(plan):
+def test_equal_answers_are_asked_for_once_a_budget_holds_and_classes_are_not_real_labels(plan):
     _, summary = run(open_grid("inline"), plan("labels", "sums"), 6, LINEAR)
     assert summary["ledger"]["published_together"][0]["releases"] == 4
     twins = [VariantPlan(name, "private_labels", {"learner": name}) for name in ("linear", "network")]
     _, summary = run(open_grid("inline"), plan(variants=tuple(twins), epsilons=(2.0,)), 6, LINEAR)
     [total] = summary["ledger"]["published_together"]
     assert (total["releases"], total["epsilon"]) == (2, 2.0)
-
-
-def test_a_budget_holds_and_classes_are_not_real_labels(plan):
     with pytest.raises(BudgetExceededError):
         run(open_grid("inline"), plan("labels", budget={"epsilon": 1.0, "delta": 0.0}), 6, LINEAR)
     with pytest.raises(InputError, match="range"):

@@ -61,7 +61,7 @@ def weights_of(described):
     return arrays["weights"]
 
 
-def test_all_sources_give_least_squares(rng):
+def test_all_sources_give_least_squares_and_noise_without_a_bound_the_middle_of_the_range(rng):
     np.testing.assert_allclose(weights_of(from_labels("linear", ROWS, LABELS, RANGE, 0)), EXPECTED, atol=1e-9)
     np.testing.assert_allclose(weights_of(from_moments(ROWS.T @ ROWS, ROWS.T @ LABELS, RANGE)), EXPECTED, atol=1e-9)
     alone = ROWS[:, None, :], np.ones((200, 1))
@@ -72,6 +72,11 @@ def test_all_sources_give_least_squares(rng):
     found = weights_of(from_bags("linear", rows, weights, sums, RANGE, 0))
     np.testing.assert_allclose(found, np.linalg.lstsq(row_sums, sums)[0], atol=1e-9)
     np.testing.assert_array_equal(found, weights_of(from_sums(row_sums, sums, RANGE)))
+    noise = calibrate("estimated_bins", epsilon=2.0, delta=0.0, label_range=(0.0, 4.0), debiased=True)
+    rows = np.column_stack([ROWS[:5], np.ones(5)])
+    description, arrays = from_labels("linear", rows, LABELS[:5], (0.0, 4.0), 0, noise)
+    assert description["range"] == [0.0, 4.0]
+    np.testing.assert_allclose(rows @ arrays["weights"], 2.0, atol=1e-3)
 
 
 @pytest.mark.parametrize(("count", "few"), [(200, False), (10, True), (3, True), (2, True)])
@@ -87,14 +92,6 @@ def test_private_labels_are_shrunk_by_how_they_vary_or_where_they_are_few_by_the
     expected = shrink(gram, rows.T @ labels, variance * gram, **known)
     found = weights_of(from_labels("linear", rows, labels, RANGE, 0, noise))
     np.testing.assert_allclose(found, expected.weights, rtol=1e-6, atol=1e-9)
-
-
-def test_noise_without_a_bound_leaves_the_middle_of_the_range():
-    noise = calibrate("estimated_bins", epsilon=2.0, delta=0.0, label_range=(0.0, 4.0), debiased=True)
-    rows = np.column_stack([ROWS[:5], np.ones(5)])
-    description, arrays = from_labels("linear", rows, LABELS[:5], (0.0, 4.0), 0, noise)
-    assert description["range"] == [0.0, 4.0]
-    np.testing.assert_allclose(rows @ arrays["weights"], 2.0, atol=1e-3)
 
 
 @pytest.mark.parametrize("count", [0, 1])

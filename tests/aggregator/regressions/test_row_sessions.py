@@ -143,13 +143,21 @@ def test_x_x_is_asked_for_where_public_numbers_say_that_it_is_worth_it(world, ep
     assert asked.question.second == second
 
 
-def test_what_is_asked_names_the_release_and_equal_variants_share_their_map(world):
+def test_what_is_asked_names_the_release_and_shares_count_on_a_quorum_less_those_that_may_collude(world):
     names = {begun(world(options), epsilon).source for options in ({}, {"trust": "secure"}) for epsilon in (0.1, 30.0)}
     assert len(names) == 4
     assert begun(world({})).source == begun(world({"shrink": False})).source
     made = world({})
     first, second = (begun(made, epsilon).questions()[0].question.rows.feature_map for epsilon in (1.0, 2.0))
     assert first is second
+    for colluding, enough, most in ((0.1, 3, 1), (0.0, 4, 0), (0.4, 1, 3)):
+        session = begun(world({"trust": "secure"}, colluding=colluding))
+        [asked] = session.questions()
+        assert asked.question.contributors == enough
+        said = f"at least 4 of 6 answer, and at most {most} of them collude"
+        assert any(said in assumption.text for assumption in session.guarantee.assumptions)
+    with pytest.raises(InputError):
+        begun(world({"trust": "secure"}, colluding=0.6))
 
 
 def test_its_guarantee_is_for_one_replaced_row_and_its_noise_that_of_the_parties_that_answered(world):
@@ -165,17 +173,6 @@ def test_its_guarantee_is_for_one_replaced_row_and_its_noise_that_of_the_parties
     shared = begun(world({"trust": "secure"}))
     learned(shared)
     assert shared.answers[0].variance == pytest.approx(6 / 3 * shared.answers[0].question.mechanism().variance())
-
-
-def test_shares_count_on_a_quorum_less_those_that_may_collude(world):
-    for colluding, enough, most in ((0.1, 3, 1), (0.0, 4, 0), (0.4, 1, 3)):
-        session = begun(world({"trust": "secure"}, colluding=colluding))
-        [asked] = session.questions()
-        assert asked.question.contributors == enough
-        said = f"at least 4 of 6 answer, and at most {most} of them collude"
-        assert any(said in assumption.text for assumption in session.guarantee.assumptions)
-    with pytest.raises(InputError):
-        begun(world({"trust": "secure"}, colluding=0.6))
 
 
 @pytest.mark.parametrize(("changes", "words"), [
@@ -294,13 +291,16 @@ def test_the_sum_of_squares_tells_how_far_predictions_may_go():
     assert found[True] < found[False] / 1.5
 
 
-def test_the_constant_answer_needs_no_column_and_one_row_of_one_feature_is_enough():
+def test_the_constant_answer_needs_no_column_and_public_rows_that_tell_nothing_are_refused():
     rows = row_estimate_world(5, 500)[0][:, :2] + 0.5
     assert np.square(rows @ PublicMoment(rows).constant - 1).mean() < 1
     np.testing.assert_allclose(PUBLIC.constant, np.linalg.lstsq(PUBLIC.rows, np.ones(100), rcond=None)[0], atol=1e-9)
     statistic = RowStatistic(1)
     found = estimate(statistic, PublicMoment(np.ones((10, 1))), statistic.of(np.ones((1, 1)), np.ones(1)), 1.0, 50.0)
     assert 0 < found[0] < 1
+    for rows, words in ((UNBOUNDED[: LEAST_PUBLIC_ROWS - 1], r"10.*9.*data\.auxiliary"), (np.ones((50, 4)), "50")):
+        with pytest.raises(InputError, match=words):
+            unit_rows(FeatureMap(4, ()), rows)
 
 
 @settings(max_examples=examples(20))
@@ -345,9 +345,3 @@ def test_no_row_is_longer_than_one_however_far_it_is(count, columns, seed):
     found = unit_rows(FeatureMap(columns, ()), random.standard_t(2, size=(count, columns)))
     far = found.transform(10.0 ** random.uniform(-3, 9, size=(50, columns)))
     assert np.linalg.norm(far, axis=1).max() <= 1 + 1e-12
-
-
-def test_public_rows_that_tell_nothing_are_refused():
-    for rows, words in ((UNBOUNDED[: LEAST_PUBLIC_ROWS - 1], r"10.*9.*data\.auxiliary"), (np.ones((50, 4)), "50")):
-        with pytest.raises(InputError, match=words):
-            unit_rows(FeatureMap(4, ()), rows)

@@ -78,19 +78,12 @@ def test_what_it_reckons_with_is_what_a_party_answers_without_noise(name, units,
         assert len(np.unique(sums, axis=0)) > 1  # weights are fresh in each run
 
 
-def test_questions_about_anything_else_are_refused():
+def test_one_label_moves_the_sum_as_far_as_a_label_can_and_of_shares_the_sum_is_seen():
     sums = pair_of("mean_operator", {}, PublicNumbers(1e-3)).question
     with pytest.raises(InputError, match="mean_operator"):
         WorstBagSums("", np.eye(2), 1).parties(sums, 1)
     with pytest.raises(InputError, match="mean_operator"):
         worst_rows(1, PublicNumbers(0.01, label_range=RANGE), shared=False).side(False, moment(), 1)
-
-
-PUBLIC = PublicNumbers(0.01, label_range=(-3.0, 7.0))
-SECURE = {"trust": "secure"}
-
-
-def test_one_label_moves_the_sum_as_far_as_a_label_can():
     pair = pair_of("label_sums", SECURE, PUBLIC)
     sums = []
     for there in (False, True):
@@ -103,6 +96,14 @@ def test_one_label_moves_the_sum_as_far_as_a_label_can():
     assert len(pairs) == 3  # of a quorum of 4 of 6, one of whom may collude
     assert all((one.rows == other.rows).all() for one, other in pairs)
     assert [(one.labels != other.labels).sum() for one, other in pairs] == [1, 0, 0]
+    whole, half = (pair_of("label_sums", {"protect": "row", "trust": "secure"}, PUBLIC, units) for units in (1, 2))
+    assert [len(pair.held(False)) for pair in (whole, half)] == [3, 1]
+    assert whole.question.contributors == 3  # of a quorum of 4, one of whom may collude
+    assert whole.seen(False, "shares", 3)["sums"].shape == (3, 6)
+
+
+PUBLIC = PublicNumbers(0.01, label_range=(-3.0, 7.0))
+SECURE = {"trust": "secure"}
 
 
 @pytest.mark.parametrize("units", [1, 2])
@@ -118,10 +119,3 @@ def test_one_row_that_turns_moves_the_sums_by_their_sensitivity(units):
     ratio = pair.worst.statistic(pair.question, lambda there: {"sums": np.full((1, 6), float(there))})
     low, high = ratio({"sums": np.array([[0.0] * 6, [1.0] * 6])})
     assert low == -high < 0
-
-
-def test_of_shares_what_is_seen_is_the_sum_of_as_many_as_hide_a_row():
-    whole, half = (pair_of("label_sums", {"protect": "row", "trust": "secure"}, PUBLIC, units) for units in (1, 2))
-    assert [len(pair.held(False)) for pair in (whole, half)] == [3, 1]
-    assert whole.question.contributors == 3  # of a quorum of 4, one of whom may collude
-    assert whole.seen(False, "shares", 3)["sums"].shape == (3, 6)

@@ -186,7 +186,7 @@ def test_draws_of_every_release_come_back_also_without_arrays(tmp_path):
     assert Sums.gathered(draws) == tuple(draws)
 
 
-def test_equal_arrays_are_kept_once_whatever_they_are_called(tmp_path):
+def test_equal_arrays_are_kept_once_and_a_file_that_lacks_one_is_refused(tmp_path):
     twins = {"first": np.ones(3), "second": np.ones(3), "other": np.ones((3, 1))}
     path = released_estimators_stored(tmp_path / "v.npz", (described(1), described(1)), (({}, twins),))
     with np.load(path) as file:
@@ -194,9 +194,6 @@ def test_equal_arrays_are_kept_once_whatever_they_are_called(tmp_path):
         [first, second], [third] = json.loads(str(file["description"]))["releases"]
     assert first["arrays"] == second["arrays"] == {"offset": 0, "rows": 1}
     assert third["arrays"] == {"first": 2, "second": 2, "other": 3}
-
-
-def test_a_file_that_lacks_an_array_of_an_estimator_is_refused(tmp_path):
     path = released_estimators_stored(tmp_path / "v.npz", (described(1),))
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files if name != "array_1"}

@@ -104,7 +104,7 @@ def scores(parties, values):
     return Submission("individual", np.array(parties), arrays)
 
 
-def test_the_mean_does_not_depend_on_arrival_and_the_baseline_is_the_best_one(question):
+def test_the_baseline_is_the_best_party_of_the_sample_in_any_order_of_arrival(question):
     values = [0.1, 0.2, 0.7]
     orders = []
     for order in ([0, 1, 2], [2, 0, 1]):
@@ -118,9 +118,6 @@ def test_the_mean_does_not_depend_on_arrival_and_the_baseline_is_the_best_one(qu
     good.add(scores([1, 0], [0.8, 0.6]))
     assert best_means([poor, good, IndividualScores(question, 10)]) == good.means()
     assert best_means([]) is None
-
-
-def test_parties_outside_the_sample_and_impossible_scores_do_not_count(question):
     collected = IndividualScores(question, 10)
     assert list(collected.add(scores([3, 4], [0.5, 1.0]))) == [4]
     assert (collected.answered, collected.means()["accuracy"]) == (1, 0.5)

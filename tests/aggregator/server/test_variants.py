@@ -207,11 +207,16 @@ def test_what_claims_a_guarantee_and_misses_it_is_refused_wherever_there_is_a_bu
         run(open_grid("inline"), make_plan(budget=BUDGET, **known), 6, NOBODY)
 
 
-def test_one_release_beyond_the_budget_is_refused_in_a_simulation_too(make_plan):
+def test_one_release_beyond_the_budget_is_refused_and_one_within_it_charged_as_it_was_foretold(make_plan):
     for changes in ({}, DEPLOYED):
         plan = make_plan(variants=variants(("soft_vote", {})), epsilons=(1.0, 1.6), budget=BUDGET, **changes)
         with pytest.raises(BudgetExceededError, match=r"'v0'.*epsilon.*1\.6"):
             run(open_grid("inline"), plan, 40, NOBODY)
+    kinds = (("soft_vote", {}), ("majority_vote", {}))
+    plan = make_plan(variants=variants(*kinds), epsilons=(0.5,), budget={"epsilon": 1.0, "delta": 0.0}, **DEPLOYED)
+    _, summary = run(open_grid("inline"), plan, 40)
+    [total] = summary["ledger"]["published_together"]
+    assert (total["epsilon"], total["releases"]) == (1.0, 2)
 
 
 TOGETHER = {
@@ -236,14 +241,6 @@ def test_a_deployment_refuses_releases_that_only_together_exceed_the_budget(make
             alone = {**known, **DEPLOYED, "variants": variants(kind), "epsilons": (epsilon,)}
             assert begun(make_plan(**alone))[1].questions()
     assert begun(make_plan(**{**known, **DEPLOYED, "budget": {"epsilon": 2.0, "delta": 1e-3}}))[1].questions()
-
-
-def test_what_was_released_within_the_budget_is_charged_as_it_was_foretold(make_plan):
-    kinds = (("soft_vote", {}), ("majority_vote", {}))
-    plan = make_plan(variants=variants(*kinds), epsilons=(0.5,), budget={"epsilon": 1.0, "delta": 0.0}, **DEPLOYED)
-    _, summary = run(open_grid("inline"), plan, 40)
-    [total] = summary["ledger"]["published_together"]
-    assert (total["epsilon"], total["releases"]) == (1.0, 2)
 
 
 SENT = {"noise": "gaussian", "submit": "embedding"}
@@ -281,7 +278,7 @@ def test_a_variant_that_cannot_begin_costs_a_sparing_plan_itself_alone(make_plan
     assert [question.kind for question, _ in inquiry.questions()] == ["statistic"]
 
 
-def test_a_reference_stands_in_no_ledger_and_moves_nothing_beside_it(make_plan):
+def test_a_reference_stands_in_no_ledger_fails_alone_and_a_deployment_has_none(make_plan):
     plain = make_plan(individual=5, features=({"whiten": "auto"}, "unit_norm"))
     run(open_grid("inline"), plain, 40)
     folder = Path(plain.run.directory)
@@ -293,9 +290,6 @@ def test_a_reference_stands_in_no_ledger_and_moves_nothing_beside_it(make_plan):
     assert (beside["ledger"], beside["individual"]) == (known["ledger"], known["individual"])
     exact = ReleasedModels.load(folder / "noise_free.npz")
     assert [one["non_private"] for one in exact.guarantees] == [True]
-
-
-def test_a_reference_that_cannot_begin_fails_alone_and_a_deployment_has_none(make_plan):
     reference = VariantPlan("noise_free", "mean_operator", {"noise": "off"}, reference=True)
     going, _ = begun(make_plan(variants=(*variants(("soft_vote", {})), reference)))
     assert going.failed == {}

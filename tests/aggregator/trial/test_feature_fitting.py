@@ -210,7 +210,7 @@ def test_max_norm_clips_and_negligible_directions_are_dropped():
     assert fit([{"pca": 12}], rows).dimension == 6
 
 
-def test_waves_approximate_the_gaussian_kernel_at_the_median_distance_of_the_public_rows():
+def test_waves_approximate_the_gaussian_kernel_at_the_median_distance_and_can_follow_a_fitted_map():
     features = fit(["standardise", {"fourier": 4096}], TALL)
     out = features.transform(TALL)
     squares = pdist(fit(["standardise"], TALL).transform(TALL), "sqeuclidean")
@@ -218,9 +218,6 @@ def test_waves_approximate_the_gaussian_kernel_at_the_median_distance_of_the_pub
     np.testing.assert_allclose(out @ out.T, expected, atol=5 / np.sqrt(4096))
     np.testing.assert_allclose([math.fsum(row * row) for row in out], 1, rtol=0, atol=1e-15)
     np.testing.assert_array_equal(fit(["standardise", {"fourier": 4096}], TALL).transform(TALL), out)
-
-
-def test_waves_can_follow_a_fitted_map():
     before = fit(["standardise"], TALL)
     after = with_fourier(before, 0.5, 64, 3)
     assert repr(after) == "FeatureMap(6 -> 64: affine, fourier)"
@@ -236,7 +233,7 @@ def test_waves_can_follow_a_fitted_map():
         with_fourier(before, 1.0, 65, 3)
 
 
-def test_text_columns_become_indicators_of_public_texts_only():
+def test_texts_become_indicators_of_public_texts_unless_they_are_constant_or_nearly_unique():
     red, blue, green = map(text_code, ("red", "blue", "green"))
     public = np.array([[red, 1.0, blue], [blue, 2.0, blue], [blue, 2.0, green]])
     features = fit([], public, text_columns=[2, 0])
@@ -245,6 +242,19 @@ def test_text_columns_become_indicators_of_public_texts_only():
     np.testing.assert_array_equal(out[:, 0], [5, 6, 7])
     np.testing.assert_array_equal(out[:, 1:3], [[text == cell for text in first] for cell in (blue, green, red)])
     np.testing.assert_array_equal(out[:, 3:], [[text == cell for text in last] for cell in (red, green, blue)])
+    count = 60
+    keys, same, colours, ages = np.arange(count), np.full(count, 7), np.arange(count) % 3, np.linspace(1, 9, count)
+    public = text_columns_table(
+        np.column_stack([keys, same, colours, ages]), ("key", "site", "colour", "age"), (0, 1, 2)
+    )
+    said = list(text_column_remarks(public))
+    assert len(said) == 2
+    assert said[0].startswith("the text column 'key' is left out: it has 60 different texts in 60 public rows; to keep")
+    assert said[1].startswith("the text column 'site' is left out: its texts are the same in all 60 public rows;")
+    features = fit(["standardise"], public.rows, public.text_columns)
+    assert features.dimension == 4  # the age and three colours
+    private = features.transform(np.array([[99.0, 8.0, 1.0, 5.0], [3.0, 7.0, 1.0, 5.0]]))
+    np.testing.assert_array_equal(private[0], private[1])  # whatever a row says in the columns that are left out
 
 
 @pytest.mark.parametrize(("stage", "part"), [
@@ -334,22 +344,6 @@ def test_names_of_identifiers(name, named):
 
 def text_columns_table(rows, names, text):
     return SimpleNamespace(rows=np.array(rows, dtype=float), columns=names, text_columns=text)
-
-
-def test_constant_and_nearly_unique_texts_get_no_indicators_and_a_remark():
-    count = 60
-    keys, same, colours, ages = np.arange(count), np.full(count, 7), np.arange(count) % 3, np.linspace(1, 9, count)
-    public = text_columns_table(
-        np.column_stack([keys, same, colours, ages]), ("key", "site", "colour", "age"), (0, 1, 2)
-    )
-    said = list(text_column_remarks(public))
-    assert len(said) == 2
-    assert said[0].startswith("the text column 'key' is left out: it has 60 different texts in 60 public rows; to keep")
-    assert said[1].startswith("the text column 'site' is left out: its texts are the same in all 60 public rows;")
-    features = fit(["standardise"], public.rows, public.text_columns)
-    assert features.dimension == 4  # the age and three colours
-    private = features.transform(np.array([[99.0, 8.0, 1.0, 5.0], [3.0, 7.0, 1.0, 5.0]]))
-    np.testing.assert_array_equal(private[0], private[1])  # whatever a row says in the columns that are left out
 
 
 @pytest.mark.parametrize(

@@ -54,13 +54,23 @@ def test_the_spectrum_is_that_of_the_singular_values(seed, rows, columns):
     np.testing.assert_allclose(spectrum.omitted(), left, atol=1e-9)
 
 
-def test_faint_directions_are_left_out_unless_they_are_few():
+def test_directions_are_left_out_as_the_stated_law_says():
     faint, loud = np.full(100, 0.01), np.ones(40)
     assert Spectrum(10**4, np.append(loud, faint)).usable() == 40
     assert Spectrum(10**4, np.append(loud[:5], faint)).usable() == FEW
     assert Spectrum(10**4, np.append(loud[:5], faint[:9])).usable() == 14
     assert Spectrum(100, np.append(loud, faint)).usable() == 25
     assert Spectrum(3, loud).usable() == 0
+    _, by_omission = errors("pure", FLAT, classes=2, parties=10, epsilon=1.0, delta=0.0)
+    for d in (1, 40, 300):
+        assert by_omission[d - 1] == pytest.approx(OMITTED * (1 - d / 300) / d**1.5)
+    world = {"classes": 2, "parties": 10**6, "epsilon": 10.0, "delta": 1e-6}
+    assert affordable("pure", Spectrum(1000, np.ones(7)), **world) == 7
+    assert affordable("pure", Spectrum(1000, np.ones(2)), **world) == 2
+    assert affordable("pure", Spectrum(7 * ROWS_PER_DIMENSION - 1, np.ones(7)), **world) == 6
+    for rows, expected in ((1, 3), (12, 3), (16, 4), (100, 24), (10**6, SIZES[-1])):
+        spectrum = Spectrum(rows, np.ones(200))
+        assert affordable("off", spectrum, classes=3, parties=1, epsilon=np.inf, delta=0.0) == expected
 
 
 @pytest.mark.parametrize("noise", ["pure", "gaussian"])
@@ -77,12 +87,6 @@ def test_the_error_by_noise_is_that_of_the_mechanism_itself(noise, classes, part
         found = mechanism.expected_noise_norm() ** 2 / classes
         # The norm of a Gaussian is a little below sigma sqrt(dimension).
         np.testing.assert_allclose(found, by_noise[d - 1], rtol=0.6 / dimension + 2e-3)
-
-
-def test_the_error_by_omission_is_the_stated_law():
-    _, by_omission = errors("pure", FLAT, classes=2, parties=10, epsilon=1.0, delta=0.0)
-    for d in (1, 40, 300):
-        assert by_omission[d - 1] == pytest.approx(OMITTED * (1 - d / 300) / d**1.5)
 
 
 @settings(derandomize=True)
@@ -107,17 +111,7 @@ def test_the_size_next_above_is_beyond_the_least_error_or_what_is_usable(noise, 
     assert not following or following[0] > min(best, spectrum.usable())
 
 
-def test_all_directions_are_taken_where_noise_is_no_matter_though_they_are_between_sizes():
-    world = {"classes": 2, "parties": 10**6, "epsilon": 10.0, "delta": 1e-6}
-    assert affordable("pure", Spectrum(1000, np.ones(7)), **world) == 7
-    assert affordable("pure", Spectrum(1000, np.ones(2)), **world) == 2
-    assert affordable("pure", Spectrum(7 * ROWS_PER_DIMENSION - 1, np.ones(7)), **world) == 6
-    for rows, expected in ((1, 3), (12, 3), (16, 4), (100, 24), (10**6, SIZES[-1])):
-        spectrum = Spectrum(rows, np.ones(200))
-        assert affordable("off", spectrum, classes=3, parties=1, epsilon=np.inf, delta=0.0) == expected
-
-
-def test_the_sizes_of_a_common_setting_and_of_steeper_spectra():
+def test_a_minimiser_affords_fewer_dimensions_and_the_sizes_are_those_of_the_spectrum():
     world = {"classes": 6, "parties": 1000, "delta": 1e-6}
     epsilons = (0.1, 0.3, 1, 3, 10)
     assert [affordable("pure", STEEP, epsilon=epsilon, **world) for epsilon in epsilons] == [4, 8, 10, 24, 40]
@@ -128,6 +122,14 @@ def test_the_sizes_of_a_common_setting_and_of_steeper_spectra():
     ]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > sizes[-1]
+    world = {"classes": 6, "parties": 1000, "delta": 1e-6}
+    for noise in ("pure", "gaussian"):
+        sizes = [
+            [affordable(noise, STEEP, epsilon=epsilon, minimiser=minimiser, **world) for epsilon in (0.1, 1.0, 10.0)]
+            for minimiser in (False, True)
+        ]
+        assert sizes[1] == sorted(sizes[1])
+        assert all(few < many for many, few in zip(*sizes, strict=True) if many > SIZES[0])
 
 
 @pytest.mark.parametrize("changes", [
@@ -143,18 +145,7 @@ def test_numbers_out_of_range_and_rows_that_do_not_differ_are_refused(changes):
             Spectrum.of(rows)
 
 
-def test_a_minimiser_affords_fewer_dimensions_and_no_fewer_for_a_larger_epsilon():
-    world = {"classes": 6, "parties": 1000, "delta": 1e-6}
-    for noise in ("pure", "gaussian"):
-        sizes = [
-            [affordable(noise, STEEP, epsilon=epsilon, minimiser=minimiser, **world) for epsilon in (0.1, 1.0, 10.0)]
-            for minimiser in (False, True)
-        ]
-        assert sizes[1] == sorted(sizes[1])
-        assert all(few < many for many, few in zip(*sizes, strict=True) if many > SIZES[0])
-
-
-def test_equal_maps_are_one_view_and_need_no_private_number(make_plan, public):
+def test_equal_maps_are_one_view_and_the_spectrum_is_that_of_the_rows_behind_the_earlier_stages(make_plan, public):
     plan = make_plan()
     views = Views(plan)
     assert views.at("pure", 1.0) is views.at("gaussian", 10.0) is views.at("off", np.inf)  # nothing is automatic
@@ -167,6 +158,13 @@ def test_equal_maps_are_one_view_and_need_no_private_number(make_plan, public):
     found = Views(plan.changed(noise_seed=7)).at("pure", 1.0).public.rows
     np.testing.assert_array_equal(found, expected.transform(public.rows))  # of any number of rows at a time
     np.testing.assert_array_equal(found, rows)
+    # Standardised columns have variance 1 each, whatever their units; principal variances sum to their number.
+    features = ("standardise", {"whiten": "auto"}, "unit_norm")
+    scaled = replace(public, rows=public.rows * [1.0, 10.0, 100.0, 1e3])
+    spectrum = spectrum_to_whiten(features, scaled)
+    assert spectrum.rows == len(public.rows)
+    np.testing.assert_allclose(spectrum.variances.sum(), 4)
+    np.testing.assert_allclose(spectrum.variances, spectrum_to_whiten(features, public).variances)
 
 
 def test_dimensions_follow_the_release_and_are_fitted_once_where_they_are_equal(make_plan, public, monkeypatch):
@@ -185,16 +183,6 @@ def test_dimensions_follow_the_release_and_are_fitted_once_where_they_are_equal(
     found = {views.at("pure", epsilon) for epsilon in (0.01, 0.011, 0.012)}
     assert len(found) == 1
     assert asked == [(), [{"whiten": 3}, "unit_norm"]]  # the spectrum's, and the view's
-
-
-def test_the_spectrum_is_that_of_the_rows_behind_the_earlier_stages(make_plan, public):
-    """Standardised columns have variance 1 each, whatever their units; principal variances sum to their number."""
-    features = ("standardise", {"whiten": "auto"}, "unit_norm")
-    scaled = replace(public, rows=public.rows * [1.0, 10.0, 100.0, 1e3])
-    spectrum = spectrum_to_whiten(features, scaled)
-    assert spectrum.rows == len(public.rows)
-    np.testing.assert_allclose(spectrum.variances.sum(), 4)
-    np.testing.assert_allclose(spectrum.variances, spectrum_to_whiten(features, public).variances)
 
 
 def test_a_world_knows_the_numbers_of_its_plan(make_plan, public):

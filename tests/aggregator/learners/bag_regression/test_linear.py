@@ -130,12 +130,23 @@ def test_the_error_on_new_rows_is_the_expected_one_whatever_the_size_of_bags(bag
     assert np.mean(errors) == pytest.approx(expected_error(variance, rank, bags), abs=4 * error)
 
 
-def test_the_published_setting():
+def test_the_published_setting_is_least_squares_with_enough_steps_and_larger_bags_get_more():
     """Census weeks worked: rank 113, 124.1 by rows."""
     assert expected_error(124.1, 113, 1024) == pytest.approx(139.5, abs=0.05)
     assert expected_error(124.1, 113, 2048) == pytest.approx(131.4, abs=0.05)
     assert expected_error(1.0, 5, 6) == np.inf
     assert expected_error(1.0, 5, 7) == 6.0
+    draws = [sums(seed, 4) for seed in range(3)]
+    found = reached(draws, 4, batch_rows=32, epochs=400)
+    for weights, (rows, labels) in zip(found, draws, strict=True):
+        assert weights == pytest.approx(BagLeastSquares().fit(rows, labels).weights_, abs=1e-3)
+    np.testing.assert_allclose(reached(draws, 4, epochs=5)[1:2], reached(draws[1:2], 4, epochs=5), rtol=1e-12)
+    left = {size: np.abs(reached([sums(1, size)], size, batch_rows=256, epochs=100) - LAW).max() for size in (4, 64)}
+    assert left[64] < 0.1 < left[4]
+    # (1 - beta1) / sqrt(1 - beta2) times the rate at most in any step (Kingma and Ba 2015, Section 2.1)
+    [weights] = reached([sums(1, 4)], 4, batch_rows=64, epochs=2, learning_rate=1e-2)
+    steps = 2 * 64 * 4 // 64
+    assert 0 < np.abs(weights).max() <= steps * 1e-2 * 0.1 / np.sqrt(0.001)
 
 
 def test_numbers_without_meaning_and_sums_that_are_not_finite_are_refused():
@@ -166,20 +177,3 @@ def sums(seed, size):
 def reached(draws, size, **options):
     rows, labels = (np.stack(part) for part in zip(*draws, strict=True))
     return trained(rows, labels, size, generator(1, "order"), **options)
-
-
-def test_with_enough_steps_it_is_least_squares_for_every_draw_as_if_it_were_alone():
-    draws = [sums(seed, 4) for seed in range(3)]
-    found = reached(draws, 4, batch_rows=32, epochs=400)
-    for weights, (rows, labels) in zip(found, draws, strict=True):
-        assert weights == pytest.approx(BagLeastSquares().fit(rows, labels).weights_, abs=1e-3)
-    np.testing.assert_allclose(reached(draws, 4, epochs=5)[1:2], reached(draws[1:2], 4, epochs=5), rtol=1e-12)
-
-
-def test_larger_bags_get_more_steps_and_no_weight_moves_by_more_than_their_rates():
-    left = {size: np.abs(reached([sums(1, size)], size, batch_rows=256, epochs=100) - LAW).max() for size in (4, 64)}
-    assert left[64] < 0.1 < left[4]
-    # (1 - beta1) / sqrt(1 - beta2) times the rate at most in any step (Kingma and Ba 2015, Section 2.1)
-    [weights] = reached([sums(1, 4)], 4, batch_rows=64, epochs=2, learning_rate=1e-2)
-    steps = 2 * 64 * 4 // 64
-    assert 0 < np.abs(weights).max() <= steps * 1e-2 * 0.1 / np.sqrt(0.001)

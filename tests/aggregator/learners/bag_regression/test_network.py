@@ -91,13 +91,10 @@ def test_labels_of_rows_are_bags_of_one():
     assert np.mean((network.predict(test_rows) - test_labels) ** 2) < 0.25
 
 
-def test_equal_seeds_give_equal_bits_and_others_do_not():
+def test_equal_seeds_and_a_memory_map_give_equal_bits_and_others_do_not(tmp_path, monkeypatch):
     data = released()
     np.testing.assert_array_equal(quick().fit(*data).parameters_, quick().fit(*data).parameters_)
     assert (quick(seed=1).fit(*data).parameters_ != quick().fit(*data).parameters_).any()
-
-
-def test_a_memory_map_and_rows_in_another_order_give_the_bits_of_an_array(tmp_path, monkeypatch):
     rows, bags, *others = released()
     rows.tofile(tmp_path / "rows")
     mapped = np.memmap(tmp_path / "rows", np.float64, "r", shape=rows.shape)
@@ -257,7 +254,7 @@ def test_the_gradient_is_that_of_finite_differences_and_is_added(hidden, rows, s
     assert gradient @ direction == pytest.approx(expected, abs=1e-5 * (1 + size))
 
 
-def test_outputs_are_those_of_scikit_learn_and_layers_are_views_that_fill_the_vector():
+def test_outputs_are_those_of_scikit_learn_and_initial_parameters_keep_the_scale_of_their_inputs():
     network, parameters, x, rng = drawn((7, 12, 5, 1), 50)
     model = MLPRegressor(hidden_layer_sizes=(12, 5)).partial_fit(x, rng.normal(size=50))
     model.coefs_, model.intercepts_ = (list(part) for part in zip(*network.layers(parameters), strict=True))
@@ -268,9 +265,6 @@ def test_outputs_are_those_of_scikit_learn_and_layers_are_views_that_fill_the_ve
     assert not parameters.any()
     assert network.size == 3 * 4 + 4 + 4 * 2 + 2 + 2 + 1
     assert Perceptron((121, 128, 64, 1)).size == 122 * 128 + 129 * 64 + 65  # as published
-
-
-def test_initial_parameters_keep_the_scale_of_their_inputs_and_single_precision_stays_single():
     network = Perceptron((500, 300, 200, 1))
     parameters = network.initial(np.random.default_rng(0))
     for (matrix, bias), total in zip(network.layers(parameters), (800, 500, 201), strict=True):

@@ -155,7 +155,7 @@ def test_one_bag_and_equal_bags_are_refused_and_single_rows_are_checked_by_what_
     assert f"error_{MEAN}" in found.diagnostics_
 
 
-def test_bags_of_equal_rows_in_different_ratios_drift_if_anything():
+def test_bags_of_equal_rows_in_different_ratios_drift_if_anything_and_evidence_is_that_of_its_bags():
     """The rows say nothing of the ratios; what estimators make of rounding errors is mixed with a warning."""
     rows = np.random.default_rng(5).normal(size=(60, 3))
     shares = np.array([[0.1, 0.9], [0.3, 0.7], [0.5, 0.5], [0.7, 0.3], [0.9, 0.1]])
@@ -164,6 +164,13 @@ def test_bags_of_equal_rows_in_different_ratios_drift_if_anything():
     predicted = found.predict(rows)
     assert predicted.min() >= 0
     assert predicted.sum() == pytest.approx(1)
+    evidence = Evidence(np.array([10.0, 30.0]), np.array([[1.2, -0.2], [0.0, 1.0]]), None)
+    np.testing.assert_allclose(evidence.mean, [0.3, 0.7])
+    assert evidence.noise_floor == 0
+    some = EVIDENCE.of(KEPT)
+    np.testing.assert_array_equal(some.proportions, SHARES[KEPT])
+    assert some.noise.shape == (3, 2, 2)
+    assert some.noise_floor == pytest.approx(2 * np.sqrt(2 / np.pi) * 0.1)
 
 
 @pytest.mark.slow
@@ -206,16 +213,6 @@ SHARES = np.array([[0.1, 0.9], [0.3, 0.7], [0.6, 0.4], [0.9, 0.1], [0.5, 0.5]])
 BAGS = [WORLD_CANDIDATES.rows(shares, 60, RANDOM) for shares in SHARES]
 EVIDENCE = Evidence(np.full(5, 60.0), SHARES, np.tile([[0.01, -0.01], [-0.01, 0.01]], (5, 1, 1)))
 KEPT, LEFT = np.array([0, 1, 3]), 2
-
-
-def test_evidence_of_some_bags_is_theirs():
-    evidence = Evidence(np.array([10.0, 30.0]), np.array([[1.2, -0.2], [0.0, 1.0]]), None)
-    np.testing.assert_allclose(evidence.mean, [0.3, 0.7])
-    assert evidence.noise_floor == 0
-    some = EVIDENCE.of(KEPT)
-    np.testing.assert_array_equal(some.proportions, SHARES[KEPT])
-    assert some.noise.shape == (3, 2, 2)
-    assert some.noise_floor == pytest.approx(2 * np.sqrt(2 / np.pi) * 0.1)
 
 
 @pytest.mark.parametrize("own", [WhitenedMeans(seed=4), DistributionRegression("linear", seed=4)])

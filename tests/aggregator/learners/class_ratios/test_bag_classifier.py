@@ -191,11 +191,17 @@ def test_there_are_as_many_classifiers_as_folds(kind, three):
         BagClassifier().estimate(np.array([0.5, 0.5]))
 
 
-def test_single_rows_are_bags():
+def test_single_rows_are_bags_and_without_weights_every_row_has_the_priors():
     world, rng = Mixtures(2, distance=4.0), np.random.default_rng(0)
     shares = np.eye(2)[rng.integers(0, 2, 200)]
     model = BagClassifier().fit(world.bags(shares, 1, rng), shares)
     assert l1(model.predict(world.rows(np.array([0.25, 0.75]), 400, rng)), [0.25, 0.75]) < 0.05
+    transition, likelihoods, rows, _ = problem(3, 4, seed=0)
+    found = posteriors(np.zeros((3, rows.shape[1] + 1)), rows, transition.priors)
+    assert found == pytest.approx(np.broadcast_to(transition.priors, found.shape))
+    shares = (found * likelihoods).sum(axis=1)
+    assert surprise(found, likelihoods)[0] == pytest.approx(-np.log(shares).mean())
+    assert found @ transition.matrix.T == pytest.approx(np.broadcast_to(transition.matrix @ transition.priors, (60, 4)))
 
 
 def test_probabilities_taken_for_true_come_with_a_warning_and_a_check_that_shows_wrong_proportions(three):
@@ -279,15 +285,6 @@ def test_the_gradient_is_that_of_the_risk(classes, bags):
         assert check_grad(lambda w: at(w)[0], lambda w: at(w)[1].ravel(), point, epsilon=1e-6) < 1e-5
 
 
-def test_without_weights_every_row_has_the_priors_and_bags_their_sizes():
-    transition, likelihoods, rows, _ = problem(3, 4, seed=0)
-    found = posteriors(np.zeros((3, rows.shape[1] + 1)), rows, transition.priors)
-    assert found == pytest.approx(np.broadcast_to(transition.priors, found.shape))
-    shares = (found * likelihoods).sum(axis=1)
-    assert surprise(found, likelihoods)[0] == pytest.approx(-np.log(shares).mean())
-    assert found @ transition.matrix.T == pytest.approx(np.broadcast_to(transition.matrix @ transition.priors, (60, 4)))
-
-
 @pytest.mark.parametrize("classes", [2, 3])
 def test_with_pure_bags_it_is_logistic_regression(classes):
     rng, lam = np.random.default_rng(3), 0.02
@@ -330,12 +327,19 @@ def test_calibration_undoes_a_known_distortion(temperature):
     assert surprise(recalibrated(wrong, found), likelihoods)[0] <= surprise(right, likelihoods)[0]
 
 
-def test_sure_posteriors_stay_finite():
+def test_sure_posteriors_stay_finite_and_right_ones_give_the_ratios_of_a_shifted_set():
     sure = np.array([[1.0, 0.0], [0.0, 1.0]])
     assert np.isfinite(recalibrated(sure, np.array([2.0, 0.1, -0.1]))).all()
     value, residuals = surprise(sure, Transition.of(np.eye(2), np.array([1, 1])).matrix[[1, 0]])
     assert np.isfinite(value)
     assert np.isfinite(residuals).all()
+    world, rng = Mixtures(3), np.random.default_rng(0)
+    priors, ratios = np.array([0.2, 0.5, 0.3]), np.array([0.6, 0.1, 0.3])
+    rows = world.rows(ratios, 20_000, rng)
+    assert most_likely_ratios(world.posteriors(rows, priors), priors) == pytest.approx(ratios, abs=0.02)
+    assert most_likely_ratios(np.eye(3)[[0, 0, 1, 2]], np.array([0.2, 0.3, 0.5])) == pytest.approx([0.5, 0.25, 0.25])
+    priors = np.array([0.3, 0.7])
+    assert most_likely_ratios(np.tile(priors, (5, 1)), priors) == pytest.approx(priors)
 
 
 @pytest.fixture(scope="module")
@@ -421,16 +425,6 @@ def test_they_agree_with_a_constrained_solver(classes):
     )
     assert likelihood(found, posteriors, priors) >= -solver.fun - (1e-7 if classes == 2 else 1e-6)
     assert found == pytest.approx(solver.x, abs=1e-3 if classes == 2 else 5e-3)
-
-
-def test_right_posteriors_give_the_ratios_of_a_shifted_set_sure_ones_are_counted_and_others_leave_the_priors():
-    world, rng = Mixtures(3), np.random.default_rng(0)
-    priors, ratios = np.array([0.2, 0.5, 0.3]), np.array([0.6, 0.1, 0.3])
-    rows = world.rows(ratios, 20_000, rng)
-    assert most_likely_ratios(world.posteriors(rows, priors), priors) == pytest.approx(ratios, abs=0.02)
-    assert most_likely_ratios(np.eye(3)[[0, 0, 1, 2]], np.array([0.2, 0.3, 0.5])) == pytest.approx([0.5, 0.25, 0.25])
-    priors = np.array([0.3, 0.7])
-    assert most_likely_ratios(np.tile(priors, (5, 1)), priors) == pytest.approx(priors)
 
 
 @dataclass(eq=False, repr=False)

@@ -26,7 +26,7 @@ def test_every_name_has_its_class_with_defaults(name):
     assert kind().get_params() == kind(**kind().get_params()).get_params()
 
 
-def test_names_import_no_estimator_and_unknown_ones_and_strange_descriptions_are_refused():
+def test_names_import_no_estimator_strange_descriptions_are_refused_and_a_mixture_is_told_with_its_parts():
     with pytest.raises(InputError, match=r"whitend.*allowed.*auto.*whitened"):
         estimator_class("whitend")
     strange = {"estimator": "mmd", "parameters": {"kernels": 1}, "values": {}}
@@ -37,6 +37,15 @@ def test_names_import_no_estimator_and_unknown_ones_and_strange_descriptions_are
     code = f"import sys, {module}; print({{'sklearn', 'scipy', 'numpy'}} & {{*sys.modules}})"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "set()"
+    errors = {"error_mean_of_bags": 0.4, "error_auto": 0.25}
+    told = {"bags": 7.0, **errors, "weight_whitened": 0.3, "weight_regression": 0.7}
+    mixed = (
+        "so estimators are mixed by how well they predict bags that they have not seen (30 % whitened, 70 % "
+        "regression): L1 error 0.25 there, where the mean of the other bags has 0.40"
+    )
+    assert said({**told, "drift_p_value": 0.001}) == f"these bags differ in more than their ratios, {mixed}"
+    assert said({**told, "drift_p_value": 0.1}).startswith("the usual estimator predicts")
+    assert said({**told, "weight_regression": 0.0}).count("%") == 1
 
 
 RNG = np.random.default_rng(4)
@@ -79,15 +88,3 @@ def test_sets_that_are_no_arrays_of_numbers_are_refused(name):
 def test_the_verdict_follows_from_what_was_tried(diagnostics, found):
     assert verdict(diagnostics) == found
     assert (said({"bags": 7.0, **diagnostics}) is None) == (found == "ratios alone")
-
-
-def test_a_mixture_is_told_with_its_parts():
-    errors = {"error_mean_of_bags": 0.4, "error_auto": 0.25}
-    told = {"bags": 7.0, **errors, "weight_whitened": 0.3, "weight_regression": 0.7}
-    mixed = (
-        "so estimators are mixed by how well they predict bags that they have not seen (30 % whitened, 70 % "
-        "regression): L1 error 0.25 there, where the mean of the other bags has 0.40"
-    )
-    assert said({**told, "drift_p_value": 0.001}) == f"these bags differ in more than their ratios, {mixed}"
-    assert said({**told, "drift_p_value": 0.1}).startswith("the usual estimator predicts")
-    assert said({**told, "weight_regression": 0.0}).count("%") == 1

@@ -149,7 +149,7 @@ def test_nine_of_ten_hold_the_truth(estimator, deviation):
     assert 0.85 <= coverage(estimator, deviation) <= 0.96
 
 
-def test_released_means_with_known_noise_are_covered_too():
+def test_intervals_cover_released_means_and_every_source_of_error_widens_them():
     world, rng, inside = Mixtures(3, distance=1.2), np.random.default_rng(1), []
     known = {"covariance": np.eye(6), "mean_noise": 0.01}
     for repetition in range(20):
@@ -159,6 +159,12 @@ def test_released_means_with_known_noise_are_covered_too():
             low, high = intervals(estimator, world.rows(ratios, 400, rng), draws=100, seed=repetition).T
             inside.append((low <= ratios) & (ratios <= high))
     assert 0.85 <= np.mean(inside) <= 0.96
+    base = width(2000, 2000, 0.0)
+    assert width(100, 2000, 0.0) > 1.5 * base
+    assert width(2000, 100, 0.0) > 1.5 * base
+    assert width(2000, 2000, 0.1) > 1.5 * base
+    assert width(2000, 2000, 0.0, level=0.5) < 0.6 * base
+    assert width(20_000, 20_000, 0.0) < 0.5 * base
 
 
 def width(size, target_size, deviation, level=0.9):
@@ -167,15 +173,6 @@ def width(size, target_size, deviation, level=0.9):
     estimator = WhitenedMeans(features=32).fit(world.bags(SHARES, size, rng), shares, noise if deviation else None)
     low, high = intervals(estimator, world.rows([0.3, 0.3, 0.4], target_size, rng), level).T
     return float(np.mean(high - low))
-
-
-def test_every_source_of_error_widens_them():
-    base = width(2000, 2000, 0.0)
-    assert width(100, 2000, 0.0) > 1.5 * base
-    assert width(2000, 100, 0.0) > 1.5 * base
-    assert width(2000, 2000, 0.1) > 1.5 * base
-    assert width(2000, 2000, 0.0, level=0.5) < 0.6 * base
-    assert width(20_000, 20_000, 0.0) < 0.5 * base
 
 
 def test_they_are_inside_the_simplex_hold_the_estimate_and_depend_on_the_seed_alone():

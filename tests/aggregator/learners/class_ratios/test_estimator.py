@@ -31,7 +31,7 @@ def model(request, world):
     return request.param().fit(world.bags(shares, 100, np.random.default_rng(0)), shares)
 
 
-def test_samples_go_in_one_by_one_and_prevalences_come_out(model, world):
+def test_samples_go_in_one_by_one_and_it_is_fitted_on_what_was_checked(model, world):
     """QuaPy iterates over a protocol's (instances, prevalence) and stacks what `predict` gives for the instances."""
     rng = np.random.default_rng(1)
     prevalences = rng.dirichlet(np.ones(3), 5)
@@ -41,6 +41,11 @@ def test_samples_go_in_one_by_one_and_prevalences_come_out(model, world):
     assert stacked.sum(axis=1) == pytest.approx(1)
     assert np.abs(stacked - prevalences).mean() < 0.1
     assert not hasattr(model, "classify")  # which QuaPy would call once for all samples
+    found = Constant()
+    assert found.fit([[[1, 2], [3, 4]], [[5, 6]]], [[1, 0], [0, 1]]) is found
+    assert (found.bags_, found.noise) == (2, None)
+    np.testing.assert_array_equal(found.predict([[1, 2]]), [0.5, 0.5])
+    assert found.embedded.dtype == np.float64
 
 
 def test_quapy_evaluates_them_under_both_of_its_protocols(model, world):
@@ -83,14 +88,6 @@ class Constant(RatioEstimator):
 
 
 BAGS, SHARES = [np.ones((3, 2)), np.zeros((4, 2))], np.array([[0.75, 0.25], [0.25, 0.75]])
-
-
-def test_it_is_fitted_on_what_was_checked():
-    found = Constant()
-    assert found.fit([[[1, 2], [3, 4]], [[5, 6]]], [[1, 0], [0, 1]]) is found
-    assert (found.bags_, found.noise) == (2, None)
-    np.testing.assert_array_equal(found.predict([[1, 2]]), [0.5, 0.5])
-    assert found.embedded.dtype == np.float64
 
 
 @pytest.mark.parametrize(("bags", "shares", "options", "words"), [

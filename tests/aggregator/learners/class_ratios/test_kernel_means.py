@@ -226,8 +226,14 @@ def test_few_rows_are_all_kept_and_many_are_thinned_evenly(sizes):
         assert abs(len(kept) / total - len(bag) / sum(sizes)) < 0.01
 
 
-def test_of_very_many_small_bags_some_are_kept_whole():
+def test_many_examples_take_memory_in_proportion_and_of_very_many_small_bags_some_are_kept_whole():
     assert [len(bag) for bag in thinned([np.zeros((5, 1))] * 30_000)] == [5] * 1000
+    rows = np.random.default_rng(2).normal(size=(8000, 3))
+    tracemalloc.start()
+    found = ridge_regression(rows - rows.mean(axis=0), rows[:, :2])
+    assert tracemalloc.get_traced_memory()[1] < 2**23  # a number for each pair of examples would take 2^29
+    tracemalloc.stop()
+    np.testing.assert_allclose(found.slope, np.eye(3)[:, :2], atol=1e-3)
 
 
 @settings(derandomize=True)
@@ -253,11 +259,17 @@ def test_without_two_groups_there_is_none(shares):
     assert selected_bandwidth(MMD("fourier", features=16), bags, shares, None) == 1.0
 
 
-def test_noisy_proportions_are_compared_on_the_simplex():
+def test_noisy_proportions_are_compared_on_the_simplex_and_projected():
     shares = np.concatenate([np.eye(2)] * 2) + np.outer([0.1, -0.1, -0.2, 0.2], [1, -1])
     noise = np.tile(0.01 * (np.eye(2) - 0.5), (4, 1, 1))
     bags = Mixtures(2).bags(np.concatenate([np.eye(2)] * 2), 30, np.random.default_rng(3))
     assert selected_bandwidth(MMD("fourier", features=16), bags, shares, noise) in CANDIDATES
+    released = np.array([[1.2, -0.1, -0.1], [0.0, 0.7, 0.3], [-0.2, 0.1, 1.1]])
+    bags = WORLD.bags(np.eye(3), 30, np.random.default_rng(7))
+    known = np.tile(0.04 * (np.eye(3) - 1 / 3), (3, 1, 1))
+    one = MMD("linear").fit(bags, released, known)
+    other = MMD("linear").fit(bags, simplex.project(released))
+    assert one.operator_ == pytest.approx(other.operator_)
 
 
 @pytest.mark.parametrize("estimator", [MMD("exact"), MMD("fourier", features=32), ClassMeans(features=32)])
@@ -327,15 +339,6 @@ def test_the_slope_is_that_of_an_independent_solver_and_the_ridge_follows_the_no
     equal = ridge_regression(np.zeros((4, 2)), np.arange(4.0)[:, None])  # equal examples say nothing
     np.testing.assert_array_equal(equal.slope, 0.0)
     np.testing.assert_allclose(equal.left_out[0], 0.0 - np.mean([1, 2, 3]))
-
-
-def test_many_examples_take_memory_in_proportion():
-    rows = np.random.default_rng(2).normal(size=(8000, 3))
-    tracemalloc.start()
-    found = ridge_regression(rows - rows.mean(axis=0), rows[:, :2])
-    assert tracemalloc.get_traced_memory()[1] < 2**23  # a number for each pair of examples would take 2^29
-    tracemalloc.stop()
-    np.testing.assert_allclose(found.slope, np.eye(3)[:, :2], atol=1e-3)
 
 
 RANDOM = np.random.default_rng(2)
@@ -434,12 +437,3 @@ def test_with_more_bags_than_classes_it_follows_sampling_errors_that_class_means
         for estimator in (MMD("fourier", 1.0), ClassMeans("fourier", 1.0)):
             errors[estimator.name].append(np.abs(estimator.fit(bags, shares).predict(rows) - ratios).sum())
     assert np.mean(errors["class_means"]) < 0.8 * np.mean(errors["mmd"])
-
-
-def test_noisy_proportions_are_projected():
-    released = np.array([[1.2, -0.1, -0.1], [0.0, 0.7, 0.3], [-0.2, 0.1, 1.1]])
-    bags = WORLD.bags(np.eye(3), 30, np.random.default_rng(7))
-    known = np.tile(0.04 * (np.eye(3) - 1 / 3), (3, 1, 1))
-    one = MMD("linear").fit(bags, released, known)
-    other = MMD("linear").fit(bags, simplex.project(released))
-    assert one.operator_ == pytest.approx(other.operator_)

@@ -68,7 +68,7 @@ def test_errors_are_those_of_generalised_least_squares():
     np.testing.assert_allclose(shares, (solved[:, :-1] / solved[:, -1:]).T, rtol=1e-10)
 
 
-def test_known_totals_halve_the_variance_of_errors():
+def test_known_totals_halve_the_variance_and_expected_ones_vary_as_two_samples_of_one_distribution():
     rng, deviation = np.random.default_rng(2), 10.0
     errors = 200 + rng.normal(0, deviation, (6_000, 1))
     totals = errors + 300 + rng.normal(0, deviation, errors.shape)
@@ -76,16 +76,10 @@ def test_known_totals_halve_the_variance_of_errors():
     one = np.zeros(1, dtype=int)
     shares = [error_shares(u[None], n[None], one, **known) for u, n in zip(errors, totals, strict=True)]
     assert np.var(500 * np.concatenate(shares)) == pytest.approx(deviation**2 / 2, rel=0.05)
-
-
-def test_every_feature_has_all_rows():
     totals = np.array([[10.0, 20.0, 30.0, 5.0, 15.0]])
     expected = expected_totals(np.array([0.2, 0.3, 0.5, 0.4, 0.6]), 50, 70, 0.0)
     shares = error_shares(totals / 2, totals, FEATURES, rows=50.0, deviation=1e9, expected=expected)
     np.testing.assert_allclose(shares, 0.5, rtol=1e-12)  # no error less a correct: half the rows of any bin
-
-
-def test_expected_totals_vary_as_two_samples_of_one_distribution():
     rng = np.random.default_rng(3)
     source, target = rng.binomial(60, 0.3, 100_000), rng.binomial(200, 0.3, 100_000)
     expected = expected_totals(np.array([0.3]), 200, 60, 2.0)
@@ -141,11 +135,21 @@ def test_a_line_is_learned_in_units_of_each_feature_and_one_class_is_a_constant(
     assert np.array_equal(with_it.parameters, trained(rows, labels, weights, settings).parameters)
 
 
-def test_the_network_learns_what_no_line_tells():
+def test_the_network_learns_what_no_line_tells_and_equal_seeds_give_equal_bits():
     rows = np.random.default_rng(1).uniform(-1, 1, (600, 2))
     labels = (rows[:, 0] * rows[:, 1] > 0).astype(float)
     hypothesis = trained(rows, labels, np.ones(600), NETWORK)
     assert (hypothesis.predict(rows) == labels).mean() > 0.95
+    rows, labels, weights = world()
+    shares = 0.6 + 0.3 * labels  # class 1 is the likelier of every row
+    hard = ExchangeSettings(learner="linear", rounding="hard")
+    assert np.all(trained(rows, shares, weights, hard).predict(rows) == 1)
+    assert trained(rows, shares, weights, LINEAR).scores(rows).std() > 0.1
+    assert trained(rows, shares, weights, hard).sizes.tolist() == [2, 1]
+    rows, labels, weights = world(80)
+    one, two, other = (trained(rows, labels, weights, NETWORK, seed).parameters for seed in (3, 3, 4))
+    assert np.array_equal(one, two)
+    assert not np.array_equal(one, other)
 
 
 def test_soft_labels_minimise_the_weighted_cross_entropy():
@@ -162,22 +166,6 @@ def test_soft_labels_minimise_the_weighted_cross_entropy():
 
     best = minimize(risk, np.zeros(3)).x
     np.testing.assert_allclose(hypothesis.scores(rows), inputs @ best, atol=0.01)
-
-
-def test_only_hard_labels_are_of_the_nearest_class():
-    rows, labels, weights = world()
-    shares = 0.6 + 0.3 * labels  # class 1 is the likelier of every row
-    hard = ExchangeSettings(learner="linear", rounding="hard")
-    assert np.all(trained(rows, shares, weights, hard).predict(rows) == 1)
-    assert trained(rows, shares, weights, LINEAR).scores(rows).std() > 0.1
-    assert trained(rows, shares, weights, hard).sizes.tolist() == [2, 1]
-
-
-def test_equal_seeds_give_equal_bits():
-    rows, labels, weights = world(80)
-    one, two, other = (trained(rows, labels, weights, NETWORK, seed).parameters for seed in (3, 3, 4))
-    assert np.array_equal(one, two)
-    assert not np.array_equal(one, other)
 
 
 BOTH = pytest.mark.parametrize("estimate", ["entropy", "least_squares"])

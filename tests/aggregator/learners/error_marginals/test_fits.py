@@ -220,15 +220,12 @@ def test_one_row_in_one_bin_has_a_closed_form(share, strength):
     assert found == pytest.approx(expit(score), abs=1e-12)
 
 
-def test_single_bins_spread_the_weights_evenly():
+def test_single_bins_spread_the_weights_evenly_and_rows_of_no_weight_get_the_label_of_a_little():
     indicators = csr_array(np.ones((3, 8)))  # three features of one bin each
     found = importance_weights(indicators, np.array([0.5, 1.0, 0.3]), 2.0)
     np.testing.assert_allclose(found, (1.8 + 2 * 2.0 / 8) / (3 * 8 + 2 * 2.0), atol=1e-14)
     np.testing.assert_array_equal(importance_weights(indicators, np.full(3, -1.0), 1e-3), 0)
     assert importance_weights(indicators, np.zeros(3), 1e-3).max() < 1e-4
-
-
-def test_rows_of_no_weight_get_the_label_of_a_little_weight():
     system, weights, target = signed(10, 40)
     weights[::3] = 0
     kept = weights > 0
@@ -305,16 +302,13 @@ def test_the_residual_is_the_gradient_of_the_dual(penalty):
     np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
-def test_unknowns_of_weight_0_are_left_out():
+def test_multipliers_of_weight_0_are_left_out_and_singular_systems_nearly_solved():
     fit = draw(5, 30)
     part = fit.of_positive_weight()
     assert 0 < len(part.weights) < 30
     np.testing.assert_array_equal(part.system.toarray(), fit.system.toarray()[:, fit.weights > 0])
     assert part.scale == pytest.approx(fit.scale)
     assert part.of_positive_weight() is part
-
-
-def test_definite_systems_are_solved_and_singular_ones_nearly():
     factor = np.random.default_rng(2).normal(size=(6, 4))
     solution = definite_solver(factor @ factor.T, 0.5)(np.arange(6.0))
     np.testing.assert_allclose(factor @ (factor.T @ solution) + 0.5 * solution, np.arange(6.0), atol=1e-12)
@@ -323,6 +317,9 @@ def test_definite_systems_are_solved_and_singular_ones_nearly():
     np.testing.assert_allclose(factor @ (factor.T @ solution), vector, rtol=1e-6)
     for endless in (np.full((2, 2), np.inf), np.array([[1.0, np.nan], [np.nan, 1.0]])):
         assert np.isnan(definite_solver(endless, 1.0)(np.ones(2))).all()
+    below, above = np.array([1e-200, 1.0]), np.array([1.0, 1e-200])
+    np.testing.assert_allclose(Entropy().gradient(below, above), [-200 * np.log(10), 200 * np.log(10)])
+    assert (Entropy().slopes(np.array([-460.0, 460.0])) > 0).all()
 
 
 PENALTIES = [Quadratic(0.5, high=1.0), Quadratic(1.0), Quadratic(-2.0, -3.0, 5.0), Entropy()]
@@ -341,12 +338,6 @@ def test_the_conjugate_slope_inverts_the_gradient_and_slopes_and_curvatures_are_
     found = penalty.unknowns(np.array([-1e9, -50.0, 50.0, 1e9]))
     assert penalty.low <= found.min() < found.max() <= penalty.high
     assert penalty.slopes(np.array([-1e9, 1e9])).tolist() == [0, np.isinf(penalty.high)]
-
-
-def test_entropy_is_accurate_next_to_its_bounds():
-    below, above = np.array([1e-200, 1.0]), np.array([1.0, 1e-200])
-    np.testing.assert_allclose(Entropy().gradient(below, above), [-200 * np.log(10), 200 * np.log(10)])
-    assert (Entropy().slopes(np.array([-460.0, 460.0])) > 0).all()
 
 
 def dual_newton_draw(seed, penalty, strength, noise=0.1):
@@ -368,7 +359,7 @@ def test_steps_end_at_the_same_point_from_anywhere(penalty, strength):
         np.testing.assert_allclose(penalty.unknowns(here.arguments), penalty.unknowns(far.arguments), atol=1e-10)
 
 
-def test_no_steps_report_the_residual_of_the_start():
+def test_newton_steps_tell_what_they_did_not_settle():
     fit = dual_newton_draw(0, Entropy(), 0.1)
     start = np.arange(12.0)
     found = ascend(fit, start, 0)
@@ -376,10 +367,7 @@ def test_no_steps_report_the_residual_of_the_start():
     assert found.residual == pytest.approx(
         np.linalg.norm(fit.residual(start, Entropy().unknowns(fit.system.T @ start)))
     )
-
-
-def test_arguments_are_accurate_where_large_multipliers_cancel():
-    """Two equal equations with targets that differ: their multipliers are near plus and minus 0.5 / rho."""
+    # Two equal equations with targets that differ: their multipliers are near plus and minus 0.5 / rho.
     weights, strength = np.array([0.25, 0.75]), 1e-9
     system = csc_array(np.array([[1.0, 1.0], [1.0, 1.0]]))
     fit = BoundedFit(system, np.array([0.9, -0.1]), strength, weights, Quadratic(0.5, high=1.0))
@@ -387,6 +375,8 @@ def test_arguments_are_accurate_where_large_multipliers_cancel():
     # Both unknowns are y with 2 y - 0.8 + rho (y - 1/2) = 0.
     expected = (0.8 + strength / 2) / (2 + strength)
     np.testing.assert_allclose(fit.penalty.unknowns(found.arguments), expected, atol=1e-14)
+    fits = [interior_point_draw(seed, Quadratic(0.5, high=1.0), 1e-9) for seed in range(4)]
+    assert max(ascend(fit, np.zeros(10), 15).residual / fit.scale for fit in fits) > 1e-6
 
 
 BOUNDED = [Quadratic(0.5, high=1.0), Quadratic(1.0), Entropy()]
@@ -418,8 +408,3 @@ def test_newton_steps_from_them_settle_at_tiny_strengths(penalty, strength):
     for seed in range(4):
         fit = interior_point_draw(seed, penalty, strength)
         assert ascend(fit, multipliers(fit), 20).residual <= 1e-12 * fit.scale
-
-
-def test_newton_steps_alone_do_not():
-    fits = [interior_point_draw(seed, Quadratic(0.5, high=1.0), 1e-9) for seed in range(4)]
-    assert max(ascend(fit, np.zeros(10), 15).residual / fit.scale for fit in fits) > 1e-6

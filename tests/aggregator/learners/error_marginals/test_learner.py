@@ -105,7 +105,7 @@ def test_a_second_round_learns_what_marginals_do_not_tell():
     assert found[-1] > 0.85
 
 
-def test_weights_move_the_source_to_the_target():
+def test_weights_move_the_source_to_the_target_and_equal_answers_give_equal_bits():
     """Labels depend on the target: under the source's distribution the marginals would be misread."""
     source, target = line(2000), line(2000, seed=1, shift=0.8)
     learner = started(source[0], importance=True, rows=2000)
@@ -115,6 +115,12 @@ def test_weights_move_the_source_to_the_target():
     assert np.all(np.abs(middles[1] - wanted) < 0.1)
     assert np.all(np.abs(middles[0] - wanted) > 0.5)
     assert accuracy(learner.chosen, line(2000, seed=2, shift=0.8)) > 0.93
+    pairs = [started(line()[0], deviation=3.0, rows=400, seed=seed, epochs=20) for seed in (5, 5, 6)]
+    for learner in pairs:
+        exchanged(learner, Oracle(*line(seed=1), deviation=3.0, seed=9))
+    one, two, other = ([h.parameters for h in learner.hypotheses] for learner in pairs)
+    assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+    assert not np.array_equal(one[0], other[0])
 
 
 @pytest.mark.parametrize("label", [0, 1])
@@ -149,15 +155,6 @@ def test_a_rare_class_is_asked_about_at_its_share_when_noise_hides_it():
     assert accuracy(learner.hypotheses[0], rare(2)) < 0.87
 
 
-def test_equal_answers_give_equal_bits():
-    pairs = [started(line()[0], deviation=3.0, rows=400, seed=seed, epochs=20) for seed in (5, 5, 6)]
-    for learner in pairs:
-        exchanged(learner, Oracle(*line(seed=1), deviation=3.0, seed=9))
-    one, two, other = ([h.parameters for h in learner.hypotheses] for learner in pairs)
-    assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
-    assert not np.array_equal(one[0], other[0])
-
-
 @pytest.mark.parametrize("deviation", [0.5, 1e4])
 @pytest.mark.parametrize("answer", [-1e6, -1.0, 0.0, 1e6])
 @pytest.mark.parametrize("rows", [None, 50])
@@ -187,7 +184,7 @@ def test_the_guard_takes_the_better_of_two_constants_where_it_errs_less(first, s
         assert (learner.chosen.predict(source) == constant).all()
 
 
-def test_bins_of_private_rows_come_from_the_source_and_then_from_answers():
+def test_bins_of_private_rows_come_from_the_source_and_are_four_deviations_of_noise():
     source = np.random.default_rng(0).normal(size=(400, 2))
     learner = started(source, importance=True, deviation=10.0, bins="four_deviations")
     assert learner.query().bins.sizes.tolist() == [10, 10]
@@ -199,6 +196,12 @@ def test_bins_of_private_rows_come_from_the_source_and_then_from_answers():
     assert started(source, deviation=10.0).query().bins.sizes.tolist() == [4, 4]
     assert started(source, deviation=0.0).query().bins.sizes.tolist() == [30, 30]
     assert started(source, deviation=10.0, bins=7).query().bins.sizes.tolist() == [7, 7]
+    for rows, features, scale, bins in (
+        (700, 22, 44, 3), (700, 22, 66, 2), (5000, 10, 30, 20), (2500, 2, 4, 30), (40, 3, 1e9, 2), (5000, 9, 30, 29),
+    ):  # fmt: skip
+        assert published_bins(rows, features, 2**0.5 * scale) == bins
+    for rule in (bins_per_feature, published_bins):
+        assert [rule(10, d, 0.0) for d in (2, 9, 10, 25)] == [30, 30, 20, 20]
 
 
 @pytest.mark.parametrize(("errors", "totals", "words"), [
@@ -225,15 +228,6 @@ def test_what_a_learner_cannot_start_from_is_refused(source, options, words):
         started(source, **options)
 
 
-def test_four_deviations_of_laplace_noise_are_a_bin_and_without_noise_there_are_as_many_as_there_may_be():
-    for rows, features, scale, bins in (
-        (700, 22, 44, 3), (700, 22, 66, 2), (5000, 10, 30, 20), (2500, 2, 4, 30), (40, 3, 1e9, 2), (5000, 9, 30, 29),
-    ):  # fmt: skip
-        assert published_bins(rows, features, 2**0.5 * scale) == bins
-    for rule in (bins_per_feature, published_bins):
-        assert [rule(10, d, 0.0) for d in (2, 9, 10, 25)] == [30, 30, 20, 20]
-
-
 @given(st.integers(10, 100_000), st.integers(1, 200), st.floats(0.01, 1e4))
 def test_bins_are_those_beside_the_greatest_ratio_of_signal_to_noise(rows, features, deviation):
     noise, most = deviation**2 / rows, published_bins(rows, features, deviation)
@@ -256,16 +250,13 @@ def test_bins_tell_most_of_errors_that_rise_and_fall(rows, deviation):
     assert abs(bins_per_feature(rows, 10, deviation) - best) <= 1
 
 
-def test_the_label_strength_is_half_the_squared_error_of_an_answer():
+def test_strengths_follow_the_noise_of_the_answers():
     rng, rows, features, bins, share, deviation = np.random.default_rng(0), 400, 3, 5, 0.276, 6.0
     assert share * (1 - share) == pytest.approx(0.2, rel=1e-2)
     cells = features * bins
     errors = rng.binomial(rows // bins, share, (20_000, cells)) + rng.normal(0, deviation, (20_000, cells))
     squared = np.square((errors - share * rows / bins) / rows).sum(axis=1).mean()
     assert label_strength(rows, cells, features, deviation) == pytest.approx(squared / 2, rel=0.02)
-
-
-def test_weights_are_held_the_more_the_noisier_their_marginals():
     quiet, loud = (importance_strength(1000, 30, 3, 500, deviation) for deviation in (0.0, 10.0))
     assert loud - quiet == pytest.approx(500 / 4 * 30 * (10 / 1000) ** 2)
     assert importance_strength(2000, 30, 3, 500, 0.0) == pytest.approx(quiet / 2)

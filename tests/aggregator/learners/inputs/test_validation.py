@@ -40,10 +40,20 @@ SHARES = np.array([[0.1, 0.9], [0.9, 0.1], [0.5, 0.5]])
 CENTRED = np.array([[0.5, -0.5], [-0.5, 0.5]])
 
 
-def test_what_can_be_used_comes_back_as_doubles():
+def test_what_can_be_used_comes_back_as_doubles_and_proportions_may_leave_the_simplex_but_not_its_plane():
     bags, shares, noise = checked([bag.astype("f4") for bag in BAGS], SHARES.tolist(), np.tile(CENTRED, (3, 1, 1)))
     assert {bag.dtype for bag in bags} == {shares.dtype, noise.dtype} == {np.dtype("f8")}
     assert checked(BAGS, SHARES)[2] is None
+    noise = np.tile(CENTRED, (3, 1, 1))
+    away = SHARES + np.outer([-0.5, 0, 0.7], [1, -1])
+    assert checked_proportions(away, noise, 3)[0] == pytest.approx(away)
+    with pytest.raises(InputError, match="1"):
+        checked_proportions(away + 0.1, noise, 3)
+    shares = np.random.default_rng(0).dirichlet(np.ones(2), 8000)
+    tracemalloc.start()
+    checked_proportions(shares, None, len(shares))
+    assert tracemalloc.get_traced_memory()[1] < 2**23  # a number for each pair of bags would take 2^29
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize(("bags", "message"), [
@@ -66,14 +76,6 @@ def test_bags_that_are_no_tables_of_numbers_are_refused(bags, message):
 def test_proportions_off_the_simplex_and_noise_that_is_no_covariance_are_refused(shares, noise, message):
     with pytest.raises(InputError, match=message):
         checked_proportions(shares, noise, 3)
-
-
-def test_noisy_proportions_may_leave_the_simplex_but_not_its_plane():
-    noise = np.tile(CENTRED, (3, 1, 1))
-    away = SHARES + np.outer([-0.5, 0, 0.7], [1, -1])
-    assert checked_proportions(away, noise, 3)[0] == pytest.approx(away)
-    with pytest.raises(InputError, match="1"):
-        checked_proportions(away + 0.1, noise, 3)
 
 
 def test_too_few_different_bags_are_refused_with_the_classes_that_they_confuse():
@@ -101,14 +103,6 @@ def test_classes_are_identified_exactly_when_the_rank_is_full(classes, bags, see
         assert not full
     else:
         assert full
-
-
-def test_many_bags_take_memory_in_proportion():
-    shares = np.random.default_rng(0).dirichlet(np.ones(2), 8000)
-    tracemalloc.start()
-    checked_proportions(shares, None, len(shares))
-    assert tracemalloc.get_traced_memory()[1] < 2**23  # a number for each pair of bags would take 2^29
-    tracemalloc.stop()
 
 
 def test_means_need_sizes_and_variances_and_covariances_must_be_covariances():

@@ -90,13 +90,10 @@ def test_gram_is_positive_semidefinite(sizes, seed, gamma):
     assert contrast @ EnergyKernel().support(bags).gram() @ contrast > -1e-10
 
 
-def test_equal_rows_have_no_distance_wherever_they_lie():
+def test_equal_rows_have_no_distance_and_order_matters_only_by_rounding():
     x = np.full((40, 3), 1e8) + np.arange(3)
     assert EnergyKernel().support([x]).gram() == 0
     assert GaussianKernel(1.0).support([x]).gram() == 1
-
-
-def test_order_of_rows_matters_only_by_rounding_and_equal_input_gives_equal_bits():
     bags, rows = bags_of(4, (300, 40)), bags_of(5, (700,))[0]
     support = GaussianKernel(0.3).support(bags)
     np.testing.assert_array_equal(support.embed(rows), GaussianKernel(0.3).support(bags).embed(rows.copy(order="F")))
@@ -131,7 +128,7 @@ def test_refuses_gammas_that_are_not_positive_and_rows_whose_squares_overflow():
 ROWS = np.random.default_rng(0).normal(size=(5000, 6))
 
 
-def test_few_rows_are_all_compared_and_many_are_sampled_with_a_public_seed():
+def test_many_rows_are_sampled_in_order_by_a_public_seed_and_purpose():
     expected = np.median(pdist(ROWS[:1000], "sqeuclidean"))
     assert median_squared_distance(ROWS[:1000]) == pytest.approx(expected, rel=1e-12)
     medians = [median_squared_distance(ROWS, seed) for seed in range(5)]
@@ -140,6 +137,13 @@ def test_few_rows_are_all_compared_and_many_are_sampled_with_a_public_seed():
     assert median_squared_distance(ROWS.copy(), 3) == medians[3]
     rows = np.vstack([np.zeros((90, 2)), [[3.0, 4.0]]])  # equal rows are no pair
     assert median_squared_distance(rows) == pytest.approx(25)
+    drawn = some_rows(ROWS, 100, 1, "a")
+    places = [int(np.flatnonzero((row == ROWS).all(axis=1))[0]) for row in drawn]
+    assert places == sorted(set(places))
+    assert len(places) == 100
+    np.testing.assert_array_equal(some_rows(ROWS.copy(), 100, 1, "a"), drawn)
+    assert not any(np.array_equal(some_rows(ROWS, 100, *other), drawn) for other in ((2, "a"), (1, "b")))
+    np.testing.assert_array_equal(some_rows(ROWS[:100], 100, 1, "a"), ROWS[:100])
 
 
 @given(st.integers(2, 40), st.floats(1e-120, 1e120), st.floats(-1e3, 1e3))
@@ -188,16 +192,6 @@ def test_negative_squares_are_scipys_wherever_the_rows_lie(count, scale, shift):
     np.testing.assert_allclose(part, found[:, count - 1 :], atol=1e-9 * scale)
 
 
-def test_some_rows_are_drawn_in_order_by_seed_and_purpose():
-    drawn = some_rows(ROWS, 100, 1, "a")
-    places = [int(np.flatnonzero((row == ROWS).all(axis=1))[0]) for row in drawn]
-    assert places == sorted(set(places))
-    assert len(places) == 100
-    np.testing.assert_array_equal(some_rows(ROWS.copy(), 100, 1, "a"), drawn)
-    assert not any(np.array_equal(some_rows(ROWS, 100, *other), drawn) for other in ((2, "a"), (1, "b")))
-    np.testing.assert_array_equal(some_rows(ROWS[:100], 100, 1, "a"), ROWS[:100])
-
-
 @dataclass(frozen=True, eq=False)
 class Inner(Stored):
     kind: ClassVar[str] = "inner"
@@ -213,15 +207,12 @@ class Outer(Stored):
     spread: float | None = None
 
 
-def test_fields_are_stored_by_name_those_of_a_field_behind_its_own():
+def test_fields_are_stored_by_name_and_digests_differ_with_any_content():
     points, sizes = np.eye(2), np.array([1, 2])
     description, arrays = Outer(Inner(0.5, points), sizes).to_arrays()
     assert description == {"kind": "outer", "inner": {"kind": "inner", "width": 0.5}, "spread": None}
     assert sorted(arrays) == ["inner_points", "sizes"]
     assert arrays["inner_points"] is points
-
-
-def test_digests_differ_with_any_content():
     usual, again = (Outer(Inner(0.5, np.eye(2)), np.array([1, 2])) for _ in range(2))
     others = (
         Outer(Inner(0.25, np.eye(2)), np.array([1, 2])),

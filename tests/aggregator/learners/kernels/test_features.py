@@ -69,10 +69,15 @@ def test_memory_does_not_grow_with_the_rows(kernel, tmp_path):
     np.testing.assert_allclose(support.means[0], kernel.features(np.asarray(file, dtype=float)).mean(axis=0), atol=1e-6)
 
 
-def test_covariance_far_from_zero_is_not_lost():
+def test_covariance_far_from_zero_is_not_lost_and_stored_where_there_is_one():
     rows = np.random.default_rng(5).normal(size=(2000, 3))
     far = LinearKernel().support([rows + 1e7], covariance=True)
     np.testing.assert_allclose(far.covariance(), np.cov(rows.T), atol=1e-7)
+    support = kernel("fourier", ROWS, 0.3, 16, 2).support(BAGS, covariance=True)
+    np.testing.assert_array_equal(from_arrays(*support.to_arrays()).covariance(), support.covariance())
+    for description in ({}, {"kind": "cubic"}, {"kind": "fourier"}, {"kind": "exact", "gamma": "x"}, []):
+        with pytest.raises(InputError):
+            from_arrays(description, {})
 
 
 def test_features_of_waves_have_norm_one_and_one_seed_draws_the_same_ones_for_every_gamma():
@@ -100,7 +105,7 @@ def test_waves_converge_to_the_gaussian_kernel_as_one_over_the_root_of_their_num
     assert 3 < errors[64] / errors[1024] < 5.3
 
 
-def test_landmarks_reproduce_the_kernel_on_themselves_and_approach_it_elsewhere():
+def test_landmarks_reproduce_the_kernel_on_themselves_and_as_scikit_learn_does():
     rows = PUBLIC[:80] + 0.1
     exact = np.exp(-GAMMA * cdist(rows, rows) ** 2)
     errors = []
@@ -113,9 +118,6 @@ def test_landmarks_reproduce_the_kernel_on_themselves_and_approach_it_elsewhere(
         assert np.linalg.norm(features, axis=1).max() < 1 + 1e-9
         errors.append(np.abs(features @ features.T - exact).max())
     assert errors[0] > 2 * errors[1] > 10 * errors[2]
-
-
-def test_nystrom_is_scikit_learns_on_the_same_landmarks_and_equal_ones_count_once():
     ours = NystromKernel.fit(PUBLIC, 0.5, 30, 0)
     oracle = Nystroem(gamma=0.5, n_components=30, random_state=0).fit(ours.landmarks)
     theirs, mine = oracle.transform(PUBLIC), ours.features(PUBLIC)
@@ -181,11 +183,3 @@ def test_round_trip_through_json_and_npz(kind, stored):
     np.testing.assert_array_equal(restored.gram(), support.gram())
     pair = [one.embed if isinstance(one, ExactSupport) else one.kernel.mean for one in (restored, support)]
     np.testing.assert_array_equal(*(embed(ROWS[:7]) for embed in pair))
-
-
-def test_covariance_is_stored_where_there_is_one_and_other_descriptions_are_refused():
-    support = kernel("fourier", ROWS, 0.3, 16, 2).support(BAGS, covariance=True)
-    np.testing.assert_array_equal(from_arrays(*support.to_arrays()).covariance(), support.covariance())
-    for description in ({}, {"kind": "cubic"}, {"kind": "fourier"}, {"kind": "exact", "gamma": "x"}, []):
-        with pytest.raises(InputError):
-            from_arrays(description, {})

@@ -256,13 +256,17 @@ def test_gradients_and_hessians_are_those_of_finite_differences(seed, rows, colu
             np.testing.assert_allclose(hessian[j], (above - below) / 2e-5, atol=1e-7)
 
 
-def test_scores_and_pulls_of_many_weights_are_those_one_by_one():
+def test_scores_pulls_and_lengths_of_many_weights_are_those_one_by_one():
     given_, weights = problem(2), np.random.default_rng(2).normal(size=(5, 4, 3))
     scores = given_.scores(weights)
     assert scores.shape == (5, 4, 12)
     np.testing.assert_allclose(scores[3, 1], given_.rows @ weights[3, 1])
     np.testing.assert_allclose(given_.pulled(scores)[3, 1], (scores[3, 1] * given_.shares) @ given_.rows)
     np.testing.assert_allclose(given_.row_norms, np.linalg.norm(given_.rows, axis=1))
+    np.testing.assert_array_equal(lengths(np.array([[3.0, 4.0], [0.0, 0.0]])), [5.0, 0.0])
+    assert rounding(0.0) == 0
+    assert 2**-52 < rounding(1.0) < 1e-14
+    assert rounding(8.0) == 8 * rounding(1.0)
 
 
 @given(st.integers(0, 2**32), st.sampled_from([1e-8, 1.0, 1e8]))
@@ -288,10 +292,3 @@ def test_gradients_of_quadratics_are_no_further_from_exact_ones_than_is_said(see
         off = sum((Fraction(x) - y) ** 2 for x, y in zip(found[k].tolist(), exact, strict=True))
         assert off <= Fraction(float(allowed[k])) ** 2
     assert (allowed <= 1e-12 * (1 + scale) * 100).all()
-
-
-def test_lengths_are_euclidean_and_rounding_grows_with_what_is_added():
-    np.testing.assert_array_equal(lengths(np.array([[3.0, 4.0], [0.0, 0.0]])), [5.0, 0.0])
-    assert rounding(0.0) == 0
-    assert 2**-52 < rounding(1.0) < 1e-14
-    assert rounding(8.0) == 8 * rounding(1.0)

@@ -140,7 +140,7 @@ def test_regularisation_must_be_positive(name):
             minimise_linear_odd(loss(name), rows, mu, lam)
 
 
-def test_square_without_regularisation_needs_full_rank_and_no_tolerance_is_below_rounding():
+def test_square_without_regularisation_needs_full_rank_and_is_certified_by_its_least_curvature():
     rows, _, mu = instance(8)
     with pytest.raises(InputError, match="rank"):
         minimise_linear_odd(loss("square"), np.column_stack([rows, rows[:, 0]]), np.append(mu, mu[0]), 0.0)
@@ -149,6 +149,19 @@ def test_square_without_regularisation_needs_full_rank_and_no_tolerance_is_below
     for name in ("logistic", "square", "double_hinge"):
         with pytest.raises(FederationError, match="1e-16"):
             minimise_linear_odd(loss(name), rows, mu, 1e-4, tolerance=1e-16)
+    # Two rows with a condition number of 10^3, which enters squared.
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        (a, b), (c, d) = rows = np.array([[1.0, 0.0], [1.0, 1e-3]]) + random.uniform(-1e-4, 1e-4, (2, 2))
+        moment = random.uniform(0.5, 1.0, 2)
+        found = minimise_linear_odd(loss("square"), rows, moment, 0.0, tolerance=1e-3)
+        a, b, c, d, e, f = map(Fraction, (a, b, c, d, *moment))
+        p, q, r = a * a + c * c, a * b + c * d, b * b + d * d
+        least = [2 * (e * r - f * q) / (p * r - q * q), 2 * (f * p - e * q) / (p * r - q * q)]
+        v, w = map(Fraction, found.weights)
+        off = math.hypot(v - least[0], w - least[1])
+        gradient = math.hypot(p * v + q * w - 2 * e, q * v + r * w - 2 * f)
+        assert off <= gradient / np.linalg.eigvalsh(rows.T @ rows)[0] <= found.distance
 
 
 @pytest.mark.parametrize(("changes", "message"), [
@@ -206,19 +219,3 @@ def test_smooth_certificates_hold_far_away_and_where_rounding_decides(name, tole
             x = mpmath.mpf(row)
             least = mpmath.findroot(lambda w, x=x, b=pull, lam=lam: even_slope(w * x) * x - b + 2 * lam * w, weight)
             assert abs(least - weight) <= distance
-
-
-def test_square_without_regularisation_is_certified_by_its_least_curvature():
-    """Two rows with a condition number of 10^3, which enters squared."""
-    for seed in range(20):
-        random = np.random.default_rng(seed)
-        (a, b), (c, d) = rows = np.array([[1.0, 0.0], [1.0, 1e-3]]) + random.uniform(-1e-4, 1e-4, (2, 2))
-        moment = random.uniform(0.5, 1.0, 2)
-        found = minimise_linear_odd(loss("square"), rows, moment, 0.0, tolerance=1e-3)
-        a, b, c, d, e, f = map(Fraction, (a, b, c, d, *moment))
-        p, q, r = a * a + c * c, a * b + c * d, b * b + d * d
-        least = [2 * (e * r - f * q) / (p * r - q * q), 2 * (f * p - e * q) / (p * r - q * q)]
-        v, w = map(Fraction, found.weights)
-        off = math.hypot(v - least[0], w - least[1])
-        gradient = math.hypot(p * v + q * w - 2 * e, q * v + r * w - 2 * f)
-        assert off <= gradient / np.linalg.eigvalsh(rows.T @ rows)[0] <= found.distance

@@ -75,7 +75,7 @@ def test_more_noise_never_makes_accuracy_better(one, other, exact, responses, sh
     assert (less <= exact).all()
 
 
-def test_without_noise_nothing_is_lost_and_a_known_majority_is_what_is_left_at_most():
+def test_without_noise_nothing_is_lost_half_is_at_a_norm_of_two_fifths_and_noise_has_a_word():
     for majority in (0.5, 0.7, 1.0):
         found = noisy_accuracies(SPECTRUM, 0.0, 0.9, majority, responses=False, shrunk=True)
         np.testing.assert_allclose(found, 0.9, atol=1e-6)
@@ -88,6 +88,10 @@ def test_without_noise_nothing_is_lost_and_a_known_majority_is_what_is_left_at_m
     np.testing.assert_allclose(wide, uneven)
     summed = noisy_accuracies(SPECTRUM, 0.3, 0.9, responses=False, shrunk=True)
     assert (np.diff(summed) > 0).all()
+    assert predicted_accuracy(0.42) == pytest.approx(0.7)
+    assert predicted_accuracy(0.0) == 0.9
+    words = {0.0: "little", 0.05: "little", 0.06: "visible", 0.21: "large", 0.9: "very large"}
+    assert {norm: loss_in_words(norm) for norm in words} == words
 
 
 @pytest.mark.parametrize("norm", [-1.0, np.nan, np.inf])
@@ -144,10 +148,3 @@ def test_more_noise_never_makes_accuracy_better_bounds(one, other, exact):
     less, more = sorted((one, other))
     low, high = predicted_accuracy(more, exact), predicted_accuracy(less, exact)
     assert 0.5 <= low <= high <= exact
-
-
-def test_half_of_what_can_be_learned_is_lost_at_a_norm_of_two_fifths_and_noise_has_a_word():
-    assert predicted_accuracy(0.42) == pytest.approx(0.7)
-    assert predicted_accuracy(0.0) == 0.9
-    words = {0.0: "little", 0.05: "little", 0.06: "visible", 0.21: "large", 0.9: "very large"}
-    assert {norm: loss_in_words(norm) for norm in words} == words

@@ -157,8 +157,17 @@ def tumours() -> tuple[np.ndarray, np.ndarray]:
     return fit(["scale", "constant", "unit_norm"], rows).transform(rows[order]), labels[order]
 
 
-def test_noisy_label_classifiers_are_scikit_learns():
+def test_noisy_label_classifiers_are_scikit_learns_and_parameters_are_handed_on(tumours):
     check_estimator(NoisyLabelClassifier(flipped_positive=0.05, flipped_negative=0.01, regularisation=1e-3))
+    rows, _ = tumours
+    bags, shares = [rows[:200], rows[200:400], rows[400:]], np.array([0.2, 0.5, 0.9])
+    parameters = {"method": "laplacian", "gamma": 7.0, "bandwidth": 0.3, "loss": "square", "regularisation": 0.1}
+    estimator = clone(ProportionClassifier(**parameters))
+    assert parameters.items() <= estimator.get_params().items()
+    found = estimator.fit(bags, np.column_stack([1 - shares, shares]))
+    moment = laplacian_mean_map(bags, np.column_stack([1 - shares, shares]), 7.0, 0.3).moment
+    expected = MeanOperatorClassifier("square", regularisation=0.1).fit_moment(rows, moment)
+    np.testing.assert_allclose(found.weights_, expected.weights_, rtol=1e-9)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -221,15 +230,3 @@ def test_proportions_teach_nearly_as_much_as_labels(tumours, method, estimate):
     direct = MeanOperatorClassifier().fit_moment(np.concatenate(bags), expected.moment, expected.noise_variance)
     np.testing.assert_array_equal(found.weights_, direct.weights_)
     assert found.predict_proba(rows[:3]).shape == (3, 2)
-
-
-def test_parameters_are_handed_on(tumours):
-    rows, _ = tumours
-    bags, shares = [rows[:200], rows[200:400], rows[400:]], np.array([0.2, 0.5, 0.9])
-    parameters = {"method": "laplacian", "gamma": 7.0, "bandwidth": 0.3, "loss": "square", "regularisation": 0.1}
-    estimator = clone(ProportionClassifier(**parameters))
-    assert parameters.items() <= estimator.get_params().items()
-    found = estimator.fit(bags, np.column_stack([1 - shares, shares]))
-    moment = laplacian_mean_map(bags, np.column_stack([1 - shares, shares]), 7.0, 0.3).moment
-    expected = MeanOperatorClassifier("square", regularisation=0.1).fit_moment(rows, moment)
-    np.testing.assert_allclose(found.weights_, expected.weights_, rtol=1e-9)

@@ -99,12 +99,9 @@ def test_only_options_that_make_a_difference_are_shown(entry, shown):
     assert Protocol.parse(protocol.shown()) == protocol
 
 
-def test_options_are_values():
+def test_options_are_values_and_what_is_expected_is_the_noise_of_a_bag_and_the_chance_in_its_rows():
     assert replace(ClassRatio(), noise="pure") == ClassRatio(noise="pure")
     assert ClassRatio().check_setting([{"whiten": 3}], {"name": "GaussianNB"}) is None
-
-
-def test_what_is_expected_is_the_noise_of_a_bag_and_the_chance_in_its_rows():
     known = PublicNumbers(1e-6, classes=2, bags=4, largest_bag=218)
     found = ClassRatio().expected_error(known, 1.0)
     assert found.noise == pytest.approx(0.008, abs=0.002)

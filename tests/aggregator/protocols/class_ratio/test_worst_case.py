@@ -72,13 +72,18 @@ def test_floors_are_reached_and_pseudo_counts_stand_alone(options, least):
     assert counts(pair, True).tolist() == [[least, least + 1, least]]
 
 
-def test_rows_of_the_pair_are_as_far_apart_as_rows_can_be_and_their_counts_are_those_of_the_party():
+def test_rows_of_the_pair_are_as_far_apart_as_can_be_and_half_of_the_shares_may_be_missing_instead():
     pair = bags(ROW, classes=3)
     before, after = (pair.question.feature_map.transform(pair.held(there)[0].rows) for there in (False, True))
     assert (before != after).any(axis=1).sum() == 1
     assert 1.999 < np.linalg.norm(before.sum(axis=0) - after.sum(axis=0)) <= 2
     for there in (False, True):
         np.testing.assert_array_equal(expected_counts(pair.worst, there), counts(pair, there))
+    pair = worst_common_bags(units=2)
+    assert (pair.worst.units, pair.worst.shared) == (2, True)
+    assert len(pair.held(False)) == 1
+    with pytest.raises(InputError, match="counts"):
+        replace(worst_common_bags(), question=QUESTIONS["counts"]).held(False)
 
 
 @pytest.mark.parametrize("there", [False, True])
@@ -146,11 +151,3 @@ def test_a_person_changes_in_every_bag_that_counts(persons, moved):
     pair = worst_common_bags(persons=persons, noise="pure")
     here, there = (without_noise(pair, 1, side)["counts"] for side in (False, True))
     assert np.abs(here - there).sum() == moved == pair.question.mechanism().additive.sensitivity
-
-
-def test_in_place_of_a_second_change_half_of_the_shares_are_missing_and_it_is_for_totals_only():
-    pair = worst_common_bags(units=2)
-    assert (pair.worst.units, pair.worst.shared) == (2, True)
-    assert len(pair.held(False)) == 1
-    with pytest.raises(InputError, match="counts"):
-        replace(worst_common_bags(), question=QUESTIONS["counts"]).held(False)

@@ -43,7 +43,7 @@ def test_neighbours_of_an_exchange_differ_in_one_unit_for_each_run(change, gone,
     assert after.labels.sum() == classes * units
 
 
-def test_as_many_queries_are_audited_as_the_scenario_agrees_on():
+def test_as_many_queries_are_audited_as_the_scenario_agrees_on_and_no_others_are_asked():
     for options, queries in (({"rounds": 3}, 3), ({"rounds": 3, "importance": "always"}, 4)):
         pair = exchange("add_remove", **options)
         assert pair.question.release.queries == queries
@@ -52,6 +52,9 @@ def test_as_many_queries_are_audited_as_the_scenario_agrees_on():
         assert {one.asks for one in asked} == {"errors"}
         classes = [one.hypothesis.predict(np.zeros((1, 2))).tolist() for one in asked]
         assert classes == [[1 - query % 2] for query in range(queries)]
+    sums = pair_of("mean_operator", {}, PUBLIC).question
+    with pytest.raises(InputError, match="mean_operator"):
+        WorstExchange("", np.eye(2), 1).side(False, sums, 1)
 
 
 def exact_counts(pair, there):
@@ -82,12 +85,6 @@ def test_every_query_asks_about_what_changes(name):
     before, after = (exact_counts(pair, there) for there in (False, True))
     moved = sum(np.abs(before[part] - after[part]) for part in ("errors", "rows"))
     assert (moved.sum(axis=-1) >= 1).all()  # in every column
-
-
-def test_questions_about_anything_else_are_refused():
-    sums = pair_of("mean_operator", {}, PUBLIC).question
-    with pytest.raises(InputError, match="mean_operator"):
-        WorstExchange("", np.eye(2), 1).side(False, sums, 1)
 
 
 plan = plan_fixture("error_marginals", {"constant": {"learner": "linear", "rounds": 1}})

@@ -83,13 +83,22 @@ def test_the_expected_noise_is_the_least_that_parties_may_choose_and_a_shared_on
     assert MomentOptions(noise="off").expected_noise(KNOWN, 1.0, 51, shared=False) == (0.0, False)
 
 
-def test_public_rows_tell_where_parties_take_the_louder_noise_that_harms_less():
+def test_noise_harms_where_rows_are_and_parties_take_the_louder_one_that_harms_less():
     """At 600 rows of a party responses are less loud than a sum; along one direction that has all rows they are not."""
     even = replace(KNOWN, rows=100 * 600, spectrum=(1 / 51,) * 51)
     along_one = replace(even, spectrum=(1 - 50e-6, *[1e-6] * 50))
     found = [MomentOptions().expected_noise(known, 0.1, 51, shared=False) for known in (even, along_one)]
     assert [one.responses for one in found] == [True, False]
     assert found[0].norm < found[1].norm
+    spectrum = np.linalg.eigvalsh(ROWS.T @ ROWS)
+    assert response_weight(ROWS, 1e6) == pytest.approx(5 * (spectrum**2).sum() / spectrum.sum() ** 2, rel=1e-3)
+    weights = [response_weight(ROWS, variance) for variance in (1e-4, 1e-2, 1.0)]
+    assert weights == sorted(weights)
+    assert weights[0] < 1 < weights[-1]
+    wide = np.column_stack([ROWS, np.zeros((300, 3))])
+    assert response_weight(wide, 0.1) == pytest.approx(response_weight(ROWS, 0.1) * 8 / 5)
+    assert response_weight(np.zeros((4, 2)), 0.1) == 1.0  # rows without length say nothing
+    assert response_weight(np.repeat(ROWS, 7, axis=0), 0.1) == pytest.approx(response_weight(ROWS, 0.1), rel=0.1)
 
 
 ROWS = np.random.default_rng(3).normal(size=(300, 5)) * [0.4, 0.3, 0.1, 0.05, 0.01]
@@ -103,21 +112,6 @@ def test_it_is_the_ratio_of_what_both_errors_do_to_scores(variance):
     assert response_weight(ROWS, variance) == pytest.approx(harm[0] / harm[1])
 
 
-def test_large_noise_harms_most_where_the_rows_are_and_small_noise_least():
-    spectrum = np.linalg.eigvalsh(ROWS.T @ ROWS)
-    assert response_weight(ROWS, 1e6) == pytest.approx(5 * (spectrum**2).sum() / spectrum.sum() ** 2, rel=1e-3)
-    weights = [response_weight(ROWS, variance) for variance in (1e-4, 1e-2, 1.0)]
-    assert weights == sorted(weights)
-    assert weights[0] < 1 < weights[-1]
-
-
 @given(st.floats(0.0, 100.0), st.integers(1, 6))
 def test_rows_in_all_directions_alike_have_a_weight_of_one(variance, width):
     assert response_weight(np.eye(width) / 2, variance) == pytest.approx(1.0)
-
-
-def test_directions_without_rows_count_and_of_many_rows_some_are_enough():
-    wide = np.column_stack([ROWS, np.zeros((300, 3))])
-    assert response_weight(wide, 0.1) == pytest.approx(response_weight(ROWS, 0.1) * 8 / 5)
-    assert response_weight(np.zeros((4, 2)), 0.1) == 1.0  # rows without length say nothing
-    assert response_weight(np.repeat(ROWS, 7, axis=0), 0.1) == pytest.approx(response_weight(ROWS, 0.1), rel=0.1)

@@ -182,7 +182,7 @@ def test_estimates_are_right_on_average_and_as_far_off_as_is_said(noise, epsilon
     assert (labels, answers.noise_variance > 0) == (below > 60, below <= 67)
 
 
-def test_shorter_rows_have_smaller_errors_where_labels_have_noise_and_hardly_any_leaves_the_mean_as_it_is():
+def test_shorter_rows_have_smaller_errors_and_questions_about_anything_else_are_refused():
     answers, _, _ = collected("auto", 5.0)
     whole, half = of_sums(answers), of_sums(answers, 0.5)
     np.testing.assert_array_equal(whole.estimates, half.estimates)
@@ -191,6 +191,9 @@ def test_shorter_rows_have_smaller_errors_where_labels_have_noise_and_hardly_any
     found = denoised(answers, rows)
     np.testing.assert_allclose(found.estimates, np.tile(signs @ rows / len(rows), (RUNS, 1)), atol=1e-3)
     assert 0 <= found.errors.max() < 1e-5
+    labels = pair_of("private_labels", {}, PublicNumbers(1e-3, label_range=(0.0, 1.0))).question
+    with pytest.raises(InputError, match="private_labels"):
+        WorstSums("", np.eye(2), 1).side(False, labels, 1)
 
 
 @pytest.mark.parametrize(("noise", "epsilon"), [("auto", 0.3), ("auto", 4.0), ("randomised_response", 0.2)])
@@ -295,9 +298,3 @@ def test_its_sums_are_those_that_parties_answer_without_noise(options, units, th
     seen = without_noise(pair, 2, there)["sums"]
     np.testing.assert_allclose(seen, np.tile(exact, (2, 1)), atol=len(pair.held(there)) * 2.0**-26)  # of the grid
     assert np.linalg.norm(exact - sum(exact_sum(pair.question, held) for held in pair.held(not there))) > 1
-
-
-def test_questions_about_anything_else_are_refused():
-    labels = pair_of("private_labels", {}, PublicNumbers(1e-3, label_range=(0.0, 1.0))).question
-    with pytest.raises(InputError, match="private_labels"):
-        WorstSums("", np.eye(2), 1).side(False, labels, 1)

@@ -54,10 +54,16 @@ def test_without_noise_the_erm_decoder_is_the_weighted_erm(shape, classes):
     np.testing.assert_allclose(weights, expected, atol=1e-4)
 
 
-def test_the_erm_decoder_is_regularised_by_public_numbers():
+def test_the_erm_decoder_is_regularised_by_public_numbers_and_the_noise_is_worth_sigma_root_n_per_row():
     _, perturbable = world_and(decoders.erm, seed=2, regularisation=None)
     weights = perturbable.decode(np.zeros((1, 8)), mechanism_for(perturbable))
     assert np.linalg.norm(weights) < 1e-3  # no votes: nothing but the uniform class
+    # One release of N rows with sensitivity sqrt(2 N)/M: the chance that a unanimous row is relabelled.
+    votes, rows = np.zeros((50, 400), dtype=int), np.ones((400, 1))
+    perturbable = perturb_votes(ensemble(votes, rows, 2), 0.1)
+    noise = np.random.default_rng(1).normal(scale=perturbable.sensitivity, size=400)
+    flipped = (((perturbable.value + noise)[:, None] @ contrasts(2).T).argmax(axis=1) == 1).mean()
+    assert flipped == pytest.approx(norm.cdf(-np.sqrt(0.5) / (np.sqrt(800) / 50)), abs=0.07)
 
 
 @pytest.mark.parametrize("what", ["statistic", "votes"])
@@ -135,15 +141,6 @@ def test_equal_labels_share_one_fit_and_draws_are_decoded_in_pieces(rng, monkeyp
     monkeypatch.setattr(decoders, "_ENTRIES", 12)  # two draws at a time
     pieces = perturb_votes(ensemble(votes, rows, 2), 0.1).decode(noisy, None)
     np.testing.assert_array_equal(whole, pieces)
-
-
-def test_the_noise_is_worth_sigma_times_root_n_per_row():
-    """One release of N rows with sensitivity sqrt(2 N)/M: the chance that a unanimous row is relabelled."""
-    votes, rows = np.zeros((50, 400), dtype=int), np.ones((400, 1))
-    perturbable = perturb_votes(ensemble(votes, rows, 2), 0.1)
-    noise = np.random.default_rng(1).normal(scale=perturbable.sensitivity, size=400)
-    flipped = (((perturbable.value + noise)[:, None] @ contrasts(2).T).argmax(axis=1) == 1).mean()
-    assert flipped == pytest.approx(norm.cdf(-np.sqrt(0.5) / (np.sqrt(800) / 50)), abs=0.07)
 
 
 def perturbed(votes, rows, classes, shape="whitened"):

@@ -126,11 +126,21 @@ def session(make_plan, features=DEFAULT, classes=("a", "b", "c"), **options):
     return SoftVote(**options).begin(world, plan.releases.epsilons[0], 1)
 
 
-def test_only_releases_of_unit_shares_of_three_classes_have_a_student(make_plan):
+def test_releases_of_unit_shares_of_three_classes_have_a_student_and_their_map_the_first_dimensions(
+    make_plan,
+):
     assert isinstance(session(make_plan)._refinement, Student)
     for options in ({"student": False}, {"share": "raw"}, {"submit": "votes"}, {"noise": "off"}):
         assert not isinstance(session(make_plan, **options)._refinement, Student)
     assert not isinstance(session(make_plan, classes=("a", "b"))._refinement, Student)
+    plan = make_plan(features=DEFAULT, epsilons=(0.5,))
+    views = Views(plan)
+    asked = views.at("pure", 0.5).public
+    found = student_of(views, asked, "whitened")
+    size = asked.rows.shape[1] - 1
+    assert found.released.rows.shape[1] >= asked.rows.shape[1]
+    few, many = (rows[:, :size] / rows[:, -1:] for rows in (asked.rows, found.released.rows))
+    np.testing.assert_allclose(few, many, atol=1e-9)
 
 
 @pytest.mark.parametrize("features", [("unit_norm",), ({"whiten": 2}, "unit_norm"), ("constant", "unit_norm")])
@@ -141,17 +151,6 @@ def test_features_that_do_not_end_in_whitened_dimensions_have_none(make_plan, fe
     assert student_of(views, asked, "whitened") is None
     found = session(make_plan, features)
     assert found.feature_map is asked.feature_map or found.feature_map.dimension == asked.feature_map.dimension
-
-
-def test_the_released_map_has_the_dimensions_asked_about_first(make_plan):
-    plan = make_plan(features=DEFAULT, epsilons=(0.5,))
-    views = Views(plan)
-    asked = views.at("pure", 0.5).public
-    found = student_of(views, asked, "whitened")
-    size = asked.rows.shape[1] - 1
-    assert found.released.rows.shape[1] >= asked.rows.shape[1]
-    few, many = (rows[:, :size] / rows[:, -1:] for rows in (asked.rows, found.released.rows))
-    np.testing.assert_allclose(few, many, atol=1e-9)
 
 
 def test_a_release_with_a_student_is_written_and_read(make_plan, tmp_path, public):

@@ -44,55 +44,42 @@ HAS, SEES, TRUSTED = Relation.HAS, Relation.SEES, Relation.TRUSTED
 SENT = (Sent("its noisy sums", 9, private=True), Sent("its public rows", 90, private=False))
 EXACT = tuple(Sent(one.what, one.numbers, private=False) for one in SENT)
 
-ALWAYS: Told = {
-    (Role.PARTY, HAS, Statement.OWN_ROWS),
-    (Role.PARTY, SEES, Statement.OWN_VIEW),
-    (Role.PARTY, TRUSTED, Statement.OWN_DATA),
-    (Role.EVERYBODY, HAS, Statement.MODEL),
-    (Role.EVERYBODY, SEES, Statement.NO_PARTY),
-    (Role.EVERYBODY, TRUSTED, Statement.NOTHING),
-}
-CENTRAL: Told = ALWAYS | {
-    (Role.AGGREGATOR, HAS, Statement.RESPONSES_BEFORE_NOISE),
-    (Role.AGGREGATOR, SEES, Statement.EXACT),
-    (Role.AGGREGATOR, TRUSTED, Statement.ADDING_NOISE),
-}
-LOCAL: Told = ALWAYS | {
-    (Role.PARTY, TRUSTED, Statement.OWN_NOISE),
-    (Role.AGGREGATOR, HAS, Statement.RESPONSES),
-    (Role.AGGREGATOR, SEES, Statement.NOISY),
-    (Role.AGGREGATOR, SEES, Statement.EXACT),
-    (Role.AGGREGATOR, TRUSTED, Statement.NOTHING_PROTECTED),
-    (Role.EVERYBODY, SEES, Statement.DECLARED_PUBLIC),
-}
-NON_PRIVATE: Told = ALWAYS | {
-    (Role.AGGREGATOR, HAS, Statement.RESPONSES),
-    (Role.AGGREGATOR, SEES, Statement.EXACT),
-    (Role.AGGREGATOR, TRUSTED, Statement.EVERYTHING),
-}
-SUMMED: Told = ALWAYS | {
-    (Role.PARTY, TRUSTED, Statement.NOISE_SHARE),
-    (Role.AGGREGATOR, HAS, Statement.MASKED_RESPONSES),
-    (Role.AGGREGATOR, SEES, Statement.ONLY_SUM),
-    (Role.AGGREGATOR, SEES, Statement.EXACT),
-    (Role.AGGREGATOR, TRUSTED, Statement.NO_COLLUSION),
-    (Role.COORDINATOR, TRUSTED, Statement.KEY_LIST),
-    (Role.EVERYBODY, SEES, Statement.DECLARED_PUBLIC),
-}
-SEMI_HONEST: Told = SUMMED | {(Role.AGGREGATOR, TRUSTED, Statement.FOLLOWING)}
-ONE_SERVER: Told = SUMMED | {
-    (Role.AGGREGATOR, SEES, Statement.NO_SINGLE_RESPONSE),
-    (Role.ADMINISTRATOR, TRUSTED, Statement.COMPARING_DIGEST),
-}
-TWO_SERVERS: Told = ONE_SERVER | {
-    (Role.AGGREGATOR, TRUSTED, Statement.NOT_WITH_HELPER),
-    (Role.HELPER, HAS, Statement.MASK_KEYS),
-    (Role.HELPER, SEES, Statement.WHO_RESPONDS),
-    (Role.HELPER, TRUSTED, Statement.ONLY_MASKS),
-    (Role.HELPER, TRUSTED, Statement.NO_COLLUSION),
-    (Role.HELPER, TRUSTED, Statement.COMPARING_DIGEST),
-    (Role.ADMINISTRATOR, TRUSTED, Statement.COMPARING_MASKS),
-}
+
+def of_role(role: Role, has: str = "", sees: str = "", trusted: str = "") -> Told:
+    """What a role has, sees and is trusted with, by the names of statements."""
+    named = ((HAS, has), (SEES, sees), (TRUSTED, trusted))
+    return {(role, relation, Statement[name]) for relation, names in named for name in names.split()}
+
+
+ALWAYS = of_role(Role.PARTY, "OWN_ROWS", "OWN_VIEW", "OWN_DATA")
+ALWAYS |= of_role(Role.EVERYBODY, "MODEL", "NO_PARTY", "NOTHING")
+CENTRAL = ALWAYS | of_role(Role.AGGREGATOR, "RESPONSES_BEFORE_NOISE", "EXACT", "ADDING_NOISE")
+LOCAL = (
+    ALWAYS
+    | of_role(Role.PARTY, trusted="OWN_NOISE")
+    | of_role(Role.AGGREGATOR, "RESPONSES", "NOISY EXACT", "NOTHING_PROTECTED")
+    | of_role(Role.EVERYBODY, sees="DECLARED_PUBLIC")
+)
+NON_PRIVATE = ALWAYS | of_role(Role.AGGREGATOR, "RESPONSES", "EXACT", "EVERYTHING")
+SUMMED = (
+    ALWAYS
+    | of_role(Role.PARTY, trusted="NOISE_SHARE")
+    | of_role(Role.AGGREGATOR, "MASKED_RESPONSES", "ONLY_SUM EXACT", "NO_COLLUSION")
+    | of_role(Role.COORDINATOR, trusted="KEY_LIST")
+    | of_role(Role.EVERYBODY, sees="DECLARED_PUBLIC")
+)
+SEMI_HONEST = SUMMED | of_role(Role.AGGREGATOR, trusted="FOLLOWING")
+ONE_SERVER = (
+    SUMMED
+    | of_role(Role.AGGREGATOR, sees="NO_SINGLE_RESPONSE")
+    | of_role(Role.ADMINISTRATOR, trusted="COMPARING_DIGEST")
+)
+TWO_SERVERS = (
+    ONE_SERVER
+    | of_role(Role.AGGREGATOR, trusted="NOT_WITH_HELPER")
+    | of_role(Role.HELPER, "MASK_KEYS", "WHO_RESPONDS", "ONLY_MASKS NO_COLLUSION COMPARING_DIGEST")
+    | of_role(Role.ADMINISTRATOR, trusted="COMPARING_MASKS")
+)
 TABLE: dict[tuple[Place, Servers], Told] = {
     (Place.AGGREGATOR, "one"): CENTRAL,
     (Place.PARTY, "one"): LOCAL,

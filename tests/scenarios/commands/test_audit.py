@@ -56,19 +56,12 @@ def test_audit_fails_when_a_claim_is_refuted_and_without_power_with_an_exit_code
         assert words in result.output
 
 
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
-        ("gaussian", ["discrete_gaussian_1d", "discrete_gaussian_3d"]),
-        ("discrete-gaussian", ["discrete_gaussian_1d", "discrete_gaussian_3d"]),
-        ("l2-gamma", ["l2_gamma_2d", "l2_gamma_3d"]),
-        ("l2-gamma-3d", ["l2_gamma_3d"]),
-        ("discrete-laplace", ["discrete_laplace"]),
-    ],
-)
-def test_audit_takes_the_names_of_the_privacy_commands(name: str, found: list[str]) -> None:
-    result = CliRunner().invoke(app, ["audit", name, "--runs", "1000", "--json"], catch_exceptions=False)
-    assert [row["mechanism"] for row in json.loads(result.output)] == found
+def test_audit_takes_the_names_of_the_privacy_commands() -> None:
+    gaussian, l2_gamma = ["discrete_gaussian_1d", "discrete_gaussian_3d"], ["l2_gamma_2d", "l2_gamma_3d"]
+    families = {"gaussian": gaussian, "discrete-gaussian": gaussian, "l2-gamma": l2_gamma, "l2-gamma-3d": l2_gamma[1:]}
+    for name, found in (families | {"discrete-laplace": ["discrete_laplace"]}).items():
+        result = CliRunner().invoke(app, ["audit", name, "--runs", "1000", "--json"], catch_exceptions=False)
+        assert [row["mechanism"] for row in json.loads(result.output)] == found
 
 
 @pytest.mark.parametrize(

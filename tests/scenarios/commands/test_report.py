@@ -18,12 +18,22 @@ from scenarios.scores.results import read_results
 
 
 @pytest.mark.slow
-def test_the_command_reads_the_results_once(make_run, monkeypatch, capsys):
+def test_command_compares_several_here_or_elsewhere_and_reads_the_results_once(make_run, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     directories, asked = [make_run(), make_run("again")], []
     for module in ("scenarios.scores.results", "scenarios.reports.report"):
         monkeypatch.setattr(f"{module}.read_results", lambda path: asked.append(path) or read_results(path))
-    report_command(directories, directories[0] / "both.html", True)
+    report_command(directories, None, True)
     assert asked == [directory / "results.csv" for directory in directories]
+    record = json.loads(capsys.readouterr().out)
+    assert record["report"] == "report.html"
+    assert [run["directory"] for run in record["runs"]] == [str(directory) for directory in directories]
+    first = record["runs"][0]["variants"][0]
+    assert (first["variant"], first["default"]) == ("soft_vote", True)
+    assert first["values"][1]["mean"] == pytest.approx(0.7)
+    assert (tmp_path / "report.html").exists()
+    with pytest.raises(InputError, match="--out"):
+        report_command(directories, tmp_path / "no" / "report.html", False)
 
 
 def test_the_command_draws_again_and_prints_the_table_and_the_path(make_run, capsys):
@@ -37,22 +47,6 @@ def test_the_command_draws_again_and_prints_the_table_and_the_path(make_run, cap
     assert (directory / "report.html").exists()
     assert {path.name for path in (directory / "figures").iterdir()} == {"accuracy.png", "accuracy.svg"}
     assert "</svg>" in (directory / "figures/accuracy.svg").read_text()
-
-
-@pytest.mark.slow
-def test_command_compares_several_here_or_elsewhere(make_run, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    directories = [make_run(), make_run("again")]
-    report_command(directories, None, True)
-    record = json.loads(capsys.readouterr().out)
-    assert record["report"] == "report.html"
-    assert [run["directory"] for run in record["runs"]] == [str(directory) for directory in directories]
-    first = record["runs"][0]["variants"][0]
-    assert (first["variant"], first["default"]) == ("soft_vote", True)
-    assert first["values"][1]["mean"] == pytest.approx(0.7)
-    assert (tmp_path / "report.html").exists()
-    with pytest.raises(InputError, match="--out"):
-        report_command(directories, tmp_path / "no" / "report.html", False)
 
 
 def test_the_command_prints_errors_as_such(make_run, capsys, monkeypatch):

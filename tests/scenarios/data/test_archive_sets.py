@@ -17,12 +17,8 @@ def _no_data_directory(monkeypatch):
 def housing(**changes):
     rows = np.arange(12, dtype=np.float32).reshape(4, 3)
     rows[2, 1] = np.nan
-    arrays = {
-        "X": rows,
-        "y": np.array([14999, 250000, 300000, 500001], dtype=np.float32),
-        "feature_names": np.array(["age", "bedrooms", "income"]),
-    }
-    return {**arrays, **changes}
+    labels = np.array([14999, 250000, 300000, 500001], dtype=np.float32)
+    return {"X": rows, "y": labels, "feature_names": np.array(["age", "bedrooms", "income"]), **changes}
 
 
 def numbers(**changes):
@@ -56,8 +52,7 @@ def test_protein_and_census_weeks(tmp_path):
     protein, weeks = load("protein", data_dir=tmp_path), load("census_weeks", data_dir=tmp_path)
     assert (protein.columns, protein.label_range) == (("F1", "F2"), (0.0, 21.0))
     assert (weeks.columns, weeks.label_range) == (("x0", "x1"), (0.0, 52.0))
-    assert weeks.labels.dtype == np.float64
-    assert weeks.labels.tolist() == [0.0, 52.0, 26.0]
+    assert (weeks.labels.dtype, weeks.labels.tolist()) == (np.float64, [0.0, 52.0, 26.0])
 
 
 @pytest.mark.parametrize(

@@ -67,21 +67,20 @@ def test_every_data_set_has_one_line_and_says_where_it_comes_from_and_what_its_o
 
 
 def test_digits_are_whole_compact_and_loaded_once():
+    from sklearn.datasets import load_digits
+
     table = load("digits")
     assert repr(table) == "Table('digits': 1797 rows, 64 columns, 10 classes)"
     assert table.blocks[0].dtype == np.uint8
     assert table.classes == tuple("0123456789")
     assert load("digits") is table
-    from sklearn.datasets import load_digits
-
     np.testing.assert_array_equal(table.rows(np.arange(1797)), load_digits().data)
     np.testing.assert_array_equal(table.labels, load_digits().target)
 
 
 def test_breast_cancer_names_its_classes_and_columns():
     table = load("breast_cancer")
-    assert table.classes == ("malignant", "benign")
-    assert (len(table), table.columns[0]) == (569, "mean radius")
+    assert (table.classes, len(table), table.columns[0]) == (("malignant", "benign"), 569, "mean radius")
     assert np.bincount(table.labels).tolist() == [212, 357]
     declared = load("breast_cancer", classes=["benign", "malignant"])
     assert np.bincount(declared.labels).tolist() == [357, 212]

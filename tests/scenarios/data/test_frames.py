@@ -1,7 +1,5 @@
 """New rows in blocks are the rows that are read at once, and there may be more of them where they are hashed."""
 
-import io
-
 import duckdb
 import numpy as np
 import pandas
@@ -126,18 +124,11 @@ def test_what_cannot_be_used_is_told_of_the_frame_and_its_column(tmp_path, frame
 
 
 @pytest.mark.parametrize("made", [pandas.DataFrame, polars.DataFrame, lambda cells: duckdb.from_arrow(FRAME)])
-def test_frames_of_libraries(made):
+def test_files_of_equal_frames_of_all_libraries_are_equal(made):
     frame = made({name: column.to_pylist() for name, column in COLUMNS.items()})
-    with as_file(frame) as (of_library, _), as_file(FRAME) as (of_arrow, _):
-        assert of_library == of_arrow
-
-
-def test_files_of_equal_frames_are_equal():
-    buffer = io.BytesIO()
-    write_table(FRAME, buffer)
     batches = pyarrow.Table.from_batches(FRAME.to_batches(max_chunksize=100))
-    with as_file(FRAME) as (one, folder), as_file(batches) as (other, _):
-        assert one == other
+    with as_file(frame) as (of_library, folder), as_file(FRAME) as (of_arrow, _), as_file(batches) as (of_batches, _):
+        assert of_library == of_arrow == of_batches
         assert folder.stat().st_mode & 0o077 == 0  # nobody else may read it
 
 

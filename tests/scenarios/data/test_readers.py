@@ -405,25 +405,20 @@ def saved(tmp_path):
     return path, rows, labels
 
 
-def test_rows_and_labels_are_those_that_were_written(saved):
+def test_rows_and_labels_are_those_that_were_written(saved, tmp_path):
     path, rows, labels = saved
     table = read_table(path, None)
     assert (table.columns, table.classes) == (("x1", "x2", "x3", "x4"), ("-1", "1"))
     np.testing.assert_allclose(table.rows(np.arange(30)), rows, rtol=1e-15)
     np.testing.assert_array_equal(table.labels, labels == 1)
     assert read_table(path, "y", real=True).labels.tolist() == labels.tolist()
-    assert [(column.name, column.kind) for column in profile(path).columns][-2:] == [
-        ("x4", "numbers"), ("y", "whole numbers"),
-    ]  # fmt: skip
-
-
-def test_columns_that_are_all_zero_in_other_rows_are_there(saved, tmp_path):
-    path, _, _ = saved
+    kinds = [(column.name, column.kind) for column in profile(path).columns]
+    assert kinds[-2:] == [("x4", "numbers"), ("y", "whole numbers")]
     other = tmp_path / "new.svmlight"
-    other.write_text("0 2:5\n0 1:-1\n")
+    other.write_text("0 2:5\n0 1:-1\n")  # columns that are all zero here are there
     expected = [[0, 5, 0, 0], [-1, 0, 0, 0]]
     assert read_rows(other, ("x1", "x2", "x3", "x4")).tolist() == expected
-    assert read_public(other, read_table(path, None), "own.svmlight").tolist() == expected
+    assert read_public(other, table, "own.svmlight").tolist() == expected
     assert read_rows(other, ("x4", "x2")).tolist() == [[0, 5], [0, 0]]
 
 

@@ -29,15 +29,11 @@ def test_urls_of_the_first_ten_days_are_for_training(tmp_path):
     assert found.labels.tolist() == [1, 0] * 3
     assert found.groups["day"].tolist() == [0, 0, 9, 9, 10, 10]
     assert [part.tolist() for part in found.official] == [[0, 1, 2, 3], [4, 5]]
-
-
-@pytest.mark.parametrize(
-    ("numbers", "labels", "words"), [((10, 11), ("+1", "-1"), r"0.*9"), ((0, 10), ("1", "2"), "Day0")]
-)
-def test_other_days_and_labels_are_refused(tmp_path, numbers, labels, words):
-    days(tmp_path, *numbers, labels=labels)
-    with pytest.raises(InputError, match=words):
-        load("malicious_url", data_dir=tmp_path, hashes=[6])
+    for name, numbers, labels, words in (("late", (10, 11), ("+1", "-1"), r"0.*9"), ("own", (0, 10), "12", "Day0")):
+        (tmp_path / name).mkdir()
+        days(tmp_path / name, *numbers, labels=labels)
+        with pytest.raises(InputError, match=words):
+            load("malicious_url", data_dir=tmp_path / name, hashes=[6])
 
 
 def test_they_must_be_hashed_and_columns_of_numbers_are_not(tmp_path):

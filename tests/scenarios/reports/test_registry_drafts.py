@@ -100,6 +100,14 @@ def test_a_simulation_is_not_to_be_submitted(reality):
     assert made["status"] == "Draft"
 
 
+def test_nothing_is_drafted_without_a_guarantee(tmp_path):
+    nothing = replace(found(NoGuarantee("noise is off")), leading=None)
+    for folder, known in ((tmp_path, nothing), (tmp_path / "none", found(label(1.0)))):
+        with pytest.raises(InputError):
+            write_drafts(folder, known)
+        assert list(tmp_path.iterdir()) == []
+
+
 def test_lines_are_written_as_blocks_that_the_registry_takes_and_texts_of_a_run_as_texts(tmp_path):
     text = write_drafts(tmp_path, found(label(1.0)))[0].read_text()
     styles = {token.style for token in yaml.scan(text) if isinstance(token, yaml.ScalarToken)}
@@ -108,14 +116,6 @@ def test_lines_are_written_as_blocks_that_the_registry_takes_and_texts_of_a_run_
     hostile = "a: [b]\n- {{ 7 * 7 }} \"'# <b>"
     made = entry(replace(found(label(1.0), description=hostile), name=hostile))
     assert made["deployment"]["basic"]["name"] == made["deployment"]["basic"]["description"] == hostile
-
-
-def test_nothing_is_drafted_without_a_guarantee(tmp_path):
-    with pytest.raises(InputError):
-        write_drafts(tmp_path, replace(found(NoGuarantee("noise is off")), leading=None))
-    assert list(tmp_path.iterdir()) == []
-    with pytest.raises(InputError):
-        write_drafts(tmp_path / "none", found(label(1.0)))
 
 
 PREMISES = (

@@ -36,7 +36,7 @@ def page(*directories, to=None):
     return Page(path.read_text(encoding="utf-8"))
 
 
-def in_page(*directories, parts, absent=(), to=None):
+def in_page(*directories, parts=(), absent=(), to=None):
     """Assert that the page of these directories has these parts and none of the absent ones."""
     text = page(*directories, to=to).text
     assert [part for part in parts if part not in text] == []
@@ -73,6 +73,7 @@ def test_errors_of_any_magnitude_are_read_with_less_being_better(make_run):
     ):
         run = renamed(make_run(metric, values=values), metric, lambda line: "individual" not in line)
         in_page(run, parts=parts, absent=["accurac"])
+    in_page(renamed(make_run(), "auc"), parts=["AUC"], absent=["Auc"])
 
 
 def test_nothing_is_fetched_figures_are_inside_and_equal_artefacts_give_equal_pages(make_run, drawn):
@@ -133,11 +134,18 @@ def test_an_interrupted_run_and_one_with_a_failed_variant_say_so(make_run):
     assert "worlds are finished" not in text
 
 
-def test_settings_of_a_sweep_are_told_one_by_one(make_run):
+def test_settings_of_a_sweep_are_told_one_by_one_and_variants_tabulated_over_a_swept_text_in_percent(make_run):
     found = page(make_run(settings=({"parties.count": "10"}, {"parties.count": "100"})))
     assert "parties.count = 100, ε = 10" in found.text
     assert "parties.count = 10: ε = 22.2" in found.text
     assert found.charts == 2 + 1  # a panel for each, and one over both
+    names = ["soft_vote (default)", "gaussian", "pooled (NON-PRIVATE)", "individual (NON-PRIVATE)"]
+    row = "70.0 ± 1.467.5 to 72.5 70.0 ± 1.467.5 to 72.5 90.0 ± 0.090.0 to 90.0 50.0 ± 0.050.0 to 50.0 0.222"
+    in_page(make_run("texts", settings=({"data.source": "A"}, {"data.source": "B"})), parts=[
+        "".join(["data.source", *names, "ratio"]),
+        f"ratio A{row} B{row} ",  # (.9 - .7) / .9
+        "ε = 1: accuracy in percent, mean ± standard deviation over single releases. Ratio: by how much",
+    ])  # fmt: skip
 
 
 def test_a_run_without_guarantees_or_accuracies_is_named_in_a_comparison(make_run, tmp_path):
@@ -175,21 +183,20 @@ def test_one_release_is_singular_and_nothing_costs_nothing(make_run):
     edited(single / "ledger.json", lambda found: found["worlds"][0]["published_together"][0].update(releases=1))
     rewrite(single, lambda line: ",0,0,accuracy," in line and "soft_vote," in line)
     in_page(single, parts=["1 release;", "over 1 release at each ε (1 split of the data)", "would cost:"])
-    in_page(make_run("off", values={"soft_vote-off": (0.9, 0.9, 0.9)}), parts=[], absent=["would cost"])
+    in_page(make_run("off", values={"soft_vote-off": (0.9, 0.9, 0.9)}), absent=["would cost"])
 
 
 def test_a_total_says_which_releases_do_not_protect_its_unit(make_run):
-    directory, said = make_run(), "(without the 3 that give no guarantee for this unit)"
-    for others in (0, 3):
-        edited(
-            directory / "ledger.json",
-            lambda found, others=others: found["worlds"][0]["published_together"][0].update(others=others),
-        )
-        in_page(directory, parts=[said] if others else [], absent=[] if others else ["no guarantee for this unit"])
+    directory = make_run()
 
+    def with_others(number):
+        path = directory / "ledger.json"
+        edited(path, lambda found: found["worlds"][0]["published_together"][0].update(others=number))
 
-def test_auc_is_spelled_in_capitals(make_run):
-    in_page(renamed(make_run(), "auc"), parts=["AUC"], absent=["Auc"])
+    with_others(0)
+    in_page(directory, absent=["no guarantee for this unit"])
+    with_others(3)
+    in_page(directory, parts=["(without the 3 that give no guarantee for this unit)"])
 
 
 def test_several_runs_are_compared(make_run, tmp_path):
@@ -325,20 +332,11 @@ def test_what_keeps_another_epsilon_says_so_and_is_no_rival(make_run, tmp_path):
         "0.600 ± 0.0140.575 to 0.625ε = 0.46",
         "ε under a value: kept instead of the one aimed at.",
     ])  # fmt: skip
-    in_page(make_run("met"), parts=[], absent=["kept instead"])
+    in_page(make_run("met"), absent=["kept instead"])
     leading = missing(make_run("leading", values={"soft_vote": VALUES["soft_vote"]}), "soft_vote", 2)
     in_page(leading, parts=["0.400 ± 0.0140.375 to 0.425ε = 0.2", "7.39 at ε = 2"])  # e^2
     runs = [missing(make_run("a", scenario="a"), "soft_vote", 3), make_run("b", scenario="b")]
     in_page(*runs, to=tmp_path / "both.html", parts=["variantε = 0.1ε = 1ε = 10 a: soft_vote"])
-
-
-def test_variants_are_tabulated_over_a_swept_text_in_percent(make_run):
-    text = page(make_run(settings=({"data.source": "A"}, {"data.source": "B"}))).text
-    names = ["soft_vote (default)", "gaussian", "pooled (NON-PRIVATE)", "individual (NON-PRIVATE)"]
-    assert "".join(["data.source", *names, "ratio"]) in text
-    row = "70.0 ± 1.467.5 to 72.5 70.0 ± 1.467.5 to 72.5 90.0 ± 0.090.0 to 90.0 50.0 ± 0.050.0 to 50.0 0.222"
-    assert f"ratio A{row} B{row} " in text  # (.9 - .7) / .9
-    assert "ε = 1: accuracy in percent, mean ± standard deviation over single releases. Ratio: by how much" in text
 
 
 def test_learning_curves_are_on_the_page(make_run):

@@ -195,16 +195,13 @@ def test_table_fits_the_terminal_and_says_everything(width):
     assert text.count("± 0.007") == 10
 
 
-def test_few_epsilons_stand_on_one_line_and_nothing_is_said_of_intervals_which_are_not_shown():
+def test_few_epsilons_stand_on_one_line_names_are_text_and_nothing_is_said_of_intervals_which_are_not_shown():
     assert "0.815 ± 0.007" in terminal_shown(summarise([row(value=0.81), row(noise=1, value=0.82)]), 80)
     assert tables([], 100) == []
     text = terminal_shown(summarise([row(split=split, value=0.25 + 0.5 * split) for split in (0, 1)]), 80)
     assert "0.500 ± 0.354" in text
     assert "two splits" not in text
     assert "0.250" not in text
-
-
-def test_table_takes_names_as_text():
     text = terminal_shown(summarise([row("[red]x[/red]", **{"data.source": "[/]"})]), 100)
     assert "[red]x[/red]" in text
     assert "data.source = [/]" in text
@@ -248,23 +245,20 @@ def test_nine_variants_six_epsilons_and_two_references_fit_in_two_blocks_without
     assert text.count("soft_vote tight") == 2  # once in each block
 
 
-def test_what_is_claimed_is_explained():
+def test_what_is_claimed_is_explained_and_what_keeps_another_epsilon_has_no_column_of_its_own():
     claimed = row("x-published", unit="none", metric="l1", value=0.3)
     kept = [row("x-off", math.inf, metric="l1", value=0.1), row("x", metric="l1", value=0.2)]
     text = terminal_shown(summarise([claimed, *kept]), 80)
     assert "L1 error" in text
     assert "NON-PRIVATE under some ε: it is claimed, not kept" in text
     assert "claimed" not in terminal_shown(summarise(kept), 80)
-
-
-def test_what_keeps_another_epsilon_has_no_column_of_its_own():
     rows = [row("x", epsilon) for epsilon in (1.0, 2.0)]
     for aim, split in ((1.0, 0), (1.0, 1), (2.0, 0)):
         kept = 4.6 * aim + split / 10
         rows += [row("y", kept, split, metric=m, value=v) for m, v in (("aimed_epsilon", aim), ("accuracy", 0.75))]
-    header, *_ = (line for line in terminal_shown(summarise(rows), 80).splitlines() if "variant" in line)
-    assert header.split() == ["variant", "ε", "=", "1", "ε", "=", "2"]
     text = terminal_shown(summarise(rows), 80)
+    header, *_ = (line for line in text.splitlines() if "variant" in line)
+    assert header.split() == ["variant", "ε", "=", "1", "ε", "=", "2"]
     assert re.search(r"ε = 4\.7 +ε = 9\.2", text)
     assert "kept instead of the one aimed at" in text
     assert "aimed" not in terminal_shown(summarise(rows[:2]), 80)

@@ -67,19 +67,6 @@ def test_no_figure_of_the_rows_is_in_the_file_but_in_the_remarks(own):
     )
 
 
-@pytest.mark.parametrize(("rows", "step", "told"), [(60, 7, True), (19, 7, False), (60, 0, False)])
-def test_whole_numbers_that_no_two_rows_share_are_told_on_the_terminal_and_in_the_file(tmp_path, rows, step, told):
-    path = tmp_path / "serial.csv"
-    lines = (f"{1000 + step * i},{i % 5},{'yes' if i % 3 else 'no'}\n" for i in range(rows))
-    path.write_text("serial,age,y\n" + "".join(lines))
-    made = draft(profile(path), wish(label="y", parties=2))
-    words = "whole numbers that no two rows share: serial. One that is an identifier belongs in drop, or in person"
-    assert any(words in remark for remark in made.remarks) is told
-    text = " ".join(made.to_yaml("x.yaml", "init").replace("# ", "").split())
-    assert (words in text) is told
-    assert "serial" not in made.plain["data"].get("drop", ()) or not told
-
-
 def test_the_public_numbers_of_a_file_are_those_that_protocols_are_ranked_by(own):
     changes = {"label": "dose", "label_range": (-9.0, 9.0), "protect": "label", "trust": "none"}
     found = [numbers(own, wish(**changes, group="site")), numbers(own, wish(**changes, parties=7))]
@@ -101,9 +88,21 @@ def test_it_has_the_protocols_that_it_is_given_and_says_why_these(own):
 def test_rare_classes_are_told(tmp_path):
     path = tmp_path / "rare.csv"
     path.write_text("x,y\n" + "".join(f"{i / 7},{'odd' if i % 50 == 0 else 'usual'}\n" for i in range(200)))
-    assert draft(profile(path), wish(label="y")).remarks[1] == (
-        "rare: odd; compare every accuracy with that of `constant`"
-    )
+    told = draft(profile(path), wish(label="y")).remarks[1]
+    assert told == "rare: odd; compare every accuracy with that of `constant`"
+
+
+def test_whole_numbers_that_no_two_rows_share_are_told_on_the_terminal_and_in_the_file(tmp_path):
+    path = tmp_path / "serial.csv"
+    words = "whole numbers that no two rows share: serial. One that is an identifier belongs in drop, or in person"
+    for rows, step, told in ((60, 7, True), (19, 7, False), (60, 0, False)):
+        lines = (f"{1000 + step * i},{i % 5},{'yes' if i % 3 else 'no'}\n" for i in range(rows))
+        path.write_text("serial,age,y\n" + "".join(lines))
+        made = draft(profile(path), wish(label="y", parties=2))
+        assert any(words in remark for remark in made.remarks) is told
+        text = " ".join(made.to_yaml("x.yaml", "init").replace("# ", "").split())
+        assert (words in text) is told
+        assert "serial" not in made.plain["data"].get("drop", ()) or not told
 
 
 def test_impute_goes_before_the_features_of_a_protocol_that_lacks_it(own, monkeypatch):
@@ -148,7 +147,7 @@ def comments(path, *more):
     return profile(path)
 
 
-def test_the_words_of_free_text_are_hashed_where_there_is_nothing_else(tmp_path):
+def test_the_words_of_free_text_are_hashed_where_there_is_nothing_else_and_left_out_elsewhere(tmp_path):
     alone = comments(tmp_path / "alone.csv")
     made = draft(alone, wish(label="y", source="alone.csv"))
     usual = ["impute", "scale", {"whiten": "auto"}, "constant", "unit_norm"]
@@ -158,9 +157,6 @@ def test_the_words_of_free_text_are_hashed_where_there_is_nothing_else(tmp_path)
     assert "# The words of each text, hashed into columns of numbers" in (tmp_path / "first.yaml").read_text()
     assert resolve(tmp_path / "first.yaml").data.features[0] == {"hash": {"column": "said", "bits": 10}}
     assert numbers(alone, wish(label="y")).features == 1024
-
-
-def test_free_text_beside_other_columns_is_left_out_and_the_file_says_what_could_use_it(tmp_path):
     made = draft(comments(tmp_path / "more.csv", "age"), wish(label="y"))
     assert made.plain["data"]["drop"] == ["said"]
     text = " ".join(made.to_yaml("first.yaml", "init").replace("#", "").split())

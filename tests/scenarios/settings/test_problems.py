@@ -19,15 +19,9 @@ from scenarios.settings.schema import resolve
     ],
 )
 def test_what_fits_no_alternative_of_an_option_is_told_once(value, text):
+    given = {"data": {"source": "breast_cancer"}, "parties": {"count": 2}, "privacy": {"epsilon": 1}}
     with pytest.raises(InputError) as refused:
-        resolve(
-            {
-                "data": {"source": "breast_cancer"},
-                "parties": {"count": 2},
-                "protocols": [{"kind": "error_marginals", "bins": value}],
-                "privacy": {"epsilon": 1},
-            }
-        )
+        resolve({**given, "protocols": [{"kind": "error_marginals", "bins": value}]})
     [line] = str(refused.value).splitlines()
     assert line.endswith(f"protocols.0.bins: must be a whole number or four_deviations, {text}")
 

@@ -51,9 +51,7 @@ def test_a_minimal_file_is_enough(tmp_path: Path) -> None:
     assert scenario.engine.workers is scenario.engine.parties_per_node is scenario.engine.timeout is None
 
 
-def test_sources_are_found_beside_the_file_or_where_the_command_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sources_are_found_beside_the_file_or_where_the_command_runs(tmp_path: Path, monkeypatch) -> None:
     there, here = tmp_path / "there", tmp_path / "here"
     for folder in (there, here):
         folder.mkdir()
@@ -236,9 +234,7 @@ def test_baselines_stand_beside_protocols_unless_they_are_switched_off(entries, 
         ({}, "soft_vote"),
     ],
 )
-def test_without_protocols_parties_who_see_few_classes_average_parameters(
-    parties: dict[str, Any], kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_protocols_parties_who_see_few_classes_average_parameters(parties, kind, monkeypatch) -> None:
     monkeypatch.setitem(KINDS, "parameter_average", KINDS["soft_vote"])
     plain = {**MINIMAL, "parties": {"count": 20, **parties}, "baselines": False}
     assert [protocol.kind for protocol in resolve(plain).protocols] == [kind]
@@ -267,9 +263,8 @@ def test_a_random_projection_has_the_scenarios_seed_and_hashing_is_no_stage_that
     assert resolve(own.to_plain()).data.features == own.data.features
 
 
-@pytest.mark.parametrize(
-    ("features", "words"),
-    [
+def test_other_hashes_and_projections_are_refused():
+    for features, words in (
         ("[unit_norm, {hash: 6}]", r"data\.features.*hash"),
         ("[{hash: 6}, {hash: 7}]", None),
         ("[{hash: 17}]", r"1.*16.*NAME.*bits.*1.*16"),
@@ -277,11 +272,9 @@ def test_a_random_projection_has_the_scenarios_seed_and_hashing_is_no_stage_that
         ("[{hash: {column: said}}]", None),
         ("[{project: 0}]", r"1.*100000"),
         ("[{project: {dimensions: 3, sead: 2}}]", r"NUMBER.*seed.*NUMBER"),
-    ],
-)
-def test_other_hashes_and_projections_are_refused(features, words):
-    with pytest.raises(InputError, match=words):
-        resolve(MINIMAL, [f"data.features={features}"])
+    ):
+        with pytest.raises(InputError, match=words):
+            resolve(MINIMAL, [f"data.features={features}"])
 
 
 GAUSSIAN = {"kind": "soft_vote", "noise": "gaussian"}

@@ -69,12 +69,11 @@ def test_what_is_said_names_the_threshold_and_who_must_be_honest() -> None:
     assert "at least 7 parties add their shares and tell nobody: a quorum of 10 parties" in " ".join(text)
 
 
-VOTES = {"majority": False, "parties": 1000, "classes": 6, "regularisation": 1e-4, "epsilon": 1.0, "delta": 1e-6}
-VOTES |= {"dimension": 5}
+VOTES = {"parties": 1000, "classes": 6, "regularisation": 1e-4, "epsilon": 1.0, "delta": 1e-6, "dimension": 5}
 
 
 def test_shares_of_noise_are_louder_by_those_that_are_not_counted_on():
-    record, text = vote_noises(**VOTES, contributors=800)
+    record, text = vote_noises(majority=False, **VOTES, contributors=800)
     trusted, secure = record["rows"][-2:]
     shares = [f"shares of norm 1, trust: {trust}" for trust in ("aggregator", "secure")]
     assert [trusted["what"], secure["what"]] == shares
@@ -84,12 +83,12 @@ def test_shares_of_noise_are_louder_by_those_that_are_not_counted_on():
         assert secure[noise] == pytest.approx(trusted[noise] * (1000 / 800) ** 0.5, rel=1e-3)
     assert text[-1] == "Of the shares of noise 800 are whole, and all 1000 parties add theirs."
     with pytest.raises(InputError, match="epsilon"):
-        vote_noises(**{**VOTES, "epsilon": 0.0}, contributors=800)
+        vote_noises(majority=False, **{**VOTES, "epsilon": 0.0}, contributors=800)
 
 
 def test_without_contributors_nothing_is_said_of_shares_and_the_majority_has_sensitivities_of_its_own():
-    record, text = vote_noises(**VOTES)
+    record, text = vote_noises(majority=False, **VOTES)
     assert [row["what"] for row in record["rows"]][-1] == "soft vote statistic"
     assert len(text) == 1
-    majority, _ = vote_noises(**{**VOTES, "majority": True})
+    majority, _ = vote_noises(majority=True, **VOTES)
     assert majority["rows"][0]["sensitivity"] == pytest.approx(1000 * record["rows"][0]["sensitivity"])

@@ -86,12 +86,19 @@ def test_declared_classes_recode_the_labels_and_are_checked():
         refused(words, made.with_classes, classes)
 
 
-def test_classes_are_sorted_by_value_and_then_by_alphabet():
+def test_classes_are_sorted_by_value_and_then_by_alphabet_and_equal_numbers_are_one_class():
     classes, codes = encode_labels(np.array(["10", "b", "9", "a", "10", "-1"]))
     assert classes == ("-1", "9", "10", "a", "b")
     np.testing.assert_array_equal(codes, [2, 4, 1, 3, 2, 0])
+    classes, codes = encode_labels(np.array(["1.0", "+2", "1", "02", "2e0"]))
+    assert classes == ("1", "+2")  # the first of the shortest spellings
+    np.testing.assert_array_equal(codes, [0, 1, 0, 1, 1])
     assert encode_labels(np.array([2.0, 10.0, 0.5]))[0] == ("0.5", "2", "10")
     assert encode_labels(np.array([True, False]))[0] == ("False", "True")
+    identifiers = ("9007199254740992", "9007199254740993")  # the same as floats
+    assert encode_labels(np.array(identifiers))[0] == identifiers
+    assert encode_labels(np.array(["1_0", "10"]))[0] == ("10", "1_0")
+    assert encode_labels(np.array(["nan", "inf", "1", "NaN", "1e99999999999999999999"]))[0][0] == "1"
 
 
 @settings(derandomize=True)
@@ -102,16 +109,6 @@ def test_codes_point_at_their_own_class(labels):
     spelled = [classes[code] for code in codes]
     assert all(a == b or Decimal(a) == Decimal(b) for a, b in zip(spelled, labels, strict=True))
     assert len(set(classes)) == len(classes)
-
-
-def test_equal_numbers_are_one_class_and_nearly_equal_ones_are_not():
-    classes, codes = encode_labels(np.array(["1.0", "+2", "1", "02", "2e0"]))
-    assert classes == ("1", "+2")  # the first of the shortest spellings
-    np.testing.assert_array_equal(codes, [0, 1, 0, 1, 1])
-    identifiers = ("9007199254740992", "9007199254740993")  # the same as floats
-    assert encode_labels(np.array(identifiers))[0] == identifiers
-    assert encode_labels(np.array(["1_0", "10"]))[0] == ("10", "1_0")
-    assert encode_labels(np.array(["nan", "inf", "1", "NaN", "1e99999999999999999999"]))[0][0] == "1"
 
 
 def real(**changes) -> Table:
@@ -233,23 +230,19 @@ def test_rows_that_are_drawn_or_too_many_are_taken_to_be_different(monkeypatch):
     assert [part.tolist() for part in table.different(np.arange(4))] == everyone
 
 
-def data_sets_table(name):
-    return Table(name, ("x",), ("a", "b"), np.array([0, 1]), (np.zeros((2, 1)),))
+def test_a_data_set_is_bundled_or_made_anew_for_every_instance_or_read_or_refused_by_its_reader():
+    def named(name):
+        return Table(name, ("x",), ("a", "b"), np.array([0, 1]), (np.zeros((2, 1)),))
 
-
-def test_a_data_set_is_bundled_or_made_anew_for_every_instance():
-    bundled = DataSet("own", "two rows", lambda: data_sets_table("bundled"))
-    assert bundled.read(None).name == bundled.read(None, instance=3).name == "bundled"
-    made = DataSet("own", "two rows", lambda instance: data_sets_table(f"number {instance}"), generated=True)
-    assert [made.read(None).name, made.read(None, 2).name] == ["number 0", "number 2"]
-
-
-def test_a_file_is_read_or_refused_by_a_reader_that_knows_the_data_set():
     def reader(data_set, path):
         if path.name == "other.npz":
             raise data_set.refusal(path, "3 columns")
-        return data_sets_table(f"{data_set.name} from {path.name}")
+        return named(f"{data_set.name} from {path.name}")
 
+    bundled = DataSet("own", "two rows", lambda: named("bundled"))
+    assert bundled.read(None).name == bundled.read(None, instance=3).name == "bundled"
+    made = DataSet("own", "two rows", lambda instance: named(f"number {instance}"), generated=True)
+    assert [made.read(None).name, made.read(None, 2).name] == ["number 0", "number 2"]
     known = DataSet("own", "two rows", reader, file="own.npz", holds="an array X of 2 columns")
     assert known.read(Path("folder") / "own.npz").name == "own from own.npz"
     refused(r"other\.npz.*2.*3", known.read, Path("other.npz"))

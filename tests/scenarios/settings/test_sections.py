@@ -44,9 +44,14 @@ def test_all_that_clashes_in_a_section_is_told_at_once() -> None:
 def test_groups_make_the_count_optional_and_take_bags_that_do_not_divide_their_rows() -> None:
     scenario = resolve(MINIMAL, ["parties.count=null", "parties.partition={by: subject}"])
     assert (scenario.parties.count, scenario.parties.partition) == (None, {"by": "subject"})
-    given = ["parties={partition: {by: subject}, rows: 10, bags: 3}", RATIOS]
-    scenario = resolve(MINIMAL, given)
+    scenario = resolve(MINIMAL, ["parties={partition: {by: subject}, rows: 10, bags: 3}", RATIOS])
     assert (scenario.parties.rows, scenario.parties.bags) == (10, 3)
+
+
+def test_a_workers_address_is_for_ray() -> None:
+    assert resolve(MINIMAL, ["engine={kind: ray, ray: {address: auto}}"]).engine.kind == "ray"
+    with pytest.raises(InputError, match=r"engine\.ray\.address.*kind.*ray"):
+        resolve(MINIMAL, ["engine.ray.address=auto"])
 
 
 def test_persons_bags_and_targets() -> None:
@@ -60,12 +65,6 @@ def test_persons_bags_and_targets() -> None:
     assert scenario.data.targets.shares == (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
     plain = resolve(MINIMAL)
     assert (plain.data.person, plain.data.rows_per_person, plain.data.targets, plain.parties.bags) == (None, 1, None, 1)
-
-
-def test_a_workers_address_is_for_ray() -> None:
-    assert resolve(MINIMAL, ["engine={kind: ray, ray: {address: auto}}"]).engine.kind == "ray"
-    with pytest.raises(InputError, match=r"engine\.ray\.address.*kind.*ray"):
-        resolve(MINIMAL, ["engine.ray.address=auto"])
 
 
 SELECTION = {"by": "private selection", "unit": "row"}

@@ -17,7 +17,7 @@ def test_all_own_protocols_are_looked_at() -> None:
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_every_automatic_option_has_its_rule_and_no_rule_is_of_other_values(name: str) -> None:
+def test_every_automatic_option_has_its_rule_and_its_figure_and_no_rule_is_of_other_values(name: str) -> None:
     """A rule that names an option by `option: value` names the default that it has."""
     options = {option.name: option.default for option in dataclasses.fields(protocol(name))}
     rules = protocol(name).why_default
@@ -25,10 +25,6 @@ def test_every_automatic_option_has_its_rule_and_no_rule_is_of_other_values(name
     named = {found for rule in rules for found in re.findall(r"(\w+): (\w+)", rule.default) if found[0] in options}
     assert {(option, "auto") for option, default in options.items() if default == "auto"} <= named
     assert all(value == str(options[option]).lower() for option, value in named)
-
-
-@pytest.mark.parametrize("name", OWN)
-def test_what_was_validated_has_a_figure_or_says_that_there_is_none(name: str) -> None:
     for rule in protocol(name).why_default:
         assert re.search(r"\.\d", rule.validated) or "no data" in rule.validated
         assert not rule.validated.endswith(".")

@@ -140,8 +140,9 @@ def test_attackers_end_no_run(predicted, kind, honest):
 
 
 @pytest.mark.slow
-def test_dropouts_end_no_run_above_the_quorum(predicted):
+def test_dropouts_end_no_run_above_the_quorum(predicted, ratios):
     require_quorum(partial(attacked, predicted), require_numbers)
+    require_quorum(partial(attacked_bags, ratios), require_ratios)
 
 
 @pytest.mark.parametrize("hostile", [pytest.param([0], marks=pytest.mark.slow), [0, 1, 2]])
@@ -274,11 +275,6 @@ def attacked_bags(ratios, conduct, **fields):
 )
 def test_attackers_end_no_run_about_bags(ratios, kind, honest):
     require_harmless(partial(attacked_bags, ratios), require_ratios, kind, honest["bags"])
-
-
-@pytest.mark.slow
-def test_dropouts_end_no_run_about_bags_above_the_quorum(ratios):
-    require_quorum(partial(attacked_bags, ratios), require_ratios)
 
 
 EXTREMES = [  # of a field, and whether they are refused

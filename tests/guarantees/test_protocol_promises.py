@@ -91,12 +91,19 @@ def test_the_tables_have_all_protocols() -> None:
 
 
 @pytest.mark.parametrize("kind", KNOWN)
-def test_what_a_protocol_requires_and_is_for(kind: str) -> None:
+def test_what_a_protocol_requires_and_is_for_and_with_noise_off_it_promises_nothing(kind: str) -> None:
     needs, known_task, model = KNOWN[kind]
     assert requires(kind) == needs
     assert task([kind]).name == known_task
     assert protocol(kind).model == model
     assert task([kind]).labels == needs.labels
+    assert without_noise(kind, {"noise": "off"})
+    assert not without_noise(kind, {})
+    found = promise(kind, {"noise": "off"}, EPSILON, PUBLIC)
+    assert found is not None
+    assert found.spends == NoGuarantee("noise is off")
+    assert not any(one.private for one in found.sends)
+    assert spending(kind, {"noise": "off"}, EPSILON, DELTA) is None
 
 
 @pytest.mark.parametrize(("kind", "options", "promised", "sent"), PROMISED)
@@ -132,17 +139,6 @@ def test_a_persons_rows_are_promised_together() -> None:
     assert found is not None
     assert isinstance(found.spends, Guarantee)
     assert str(found.spends.unit) == "person"
-
-
-@pytest.mark.parametrize("kind", KNOWN)
-def test_with_noise_off_there_is_none_anywhere_and_nothing_is_promised(kind: str) -> None:
-    assert without_noise(kind, {"noise": "off"})
-    assert not without_noise(kind, {})
-    found = promise(kind, {"noise": "off"}, EPSILON, PUBLIC)
-    assert found is not None
-    assert found.spends == NoGuarantee("noise is off")
-    assert not any(one.private for one in found.sends)
-    assert spending(kind, {"noise": "off"}, EPSILON, DELTA) is None
 
 
 def test_noise_that_keeps_no_promise_is_noise() -> None:

@@ -74,12 +74,6 @@ def test_an_answer_must_have_been_paid_for_before_a_row_is_touched(question):
         answered(replace(node(limits=Limits(1)), seed=1), question)
 
 
-@by_kind(PRIVATE)
-def test_a_deployed_party_that_fails_says_no_more_and_in_a_simulation_nobody_need_have_paid(question):
-    assert answered(node("Unreadable", question), question).failures == {4: "the party could not answer"}
-    assert "is gone" in answered(replace(node("Unreadable", paid=False), seed=1), question).failures[4]
-
-
 def test_every_installed_question_is_among_them_and_named_by_its_answer():
     private, others = {question.kind for question in PRIVATE}, {question.kind for question in (*PUBLIC, *TRUSTED)}
     assert private | others == set(kinds())
@@ -132,12 +126,14 @@ def test_protecting_labels_alone_takes_features_to_be_public_and_protecting_rows
 
 
 @by_kind(PRIVATE)
-def test_what_only_a_simulation_may_ask_touches_no_row(question):
+def test_what_only_a_simulation_may_ask_touches_no_row_and_a_deployed_party_that_fails_says_no_more(question):
     with pytest.raises(InputError, match="seed"):
         answered(node(question=question), replace(question, seeded=True))
     if question.kind != "error_marginals":  # of which two draws cannot be asked for at all
         with pytest.raises(InputError):
             answered(node(question=question), replace(question, draws=2))
+    assert answered(node("Unreadable", question), question).failures == {4: "the party could not answer"}
+    assert "is gone" in answered(replace(node("Unreadable", paid=False), seed=1), question).failures[4]
 
 
 @pytest.mark.parametrize("noise", ["pure", "gaussian"])

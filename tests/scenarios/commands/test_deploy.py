@@ -47,11 +47,11 @@ def test_settings_of_the_scenario_and_the_closing_can_be_given_and_json_says_the
     assert 1.9 < (found.closing - now) / 86_400 <= 2.0
 
 
-@pytest.mark.parametrize(("protect", "told"), [("label", True), ("row", False)])
-def test_it_says_before_any_key_is_made_that_features_are_taken_as_public(place, protect, told, done):
-    kind = ("--set", "protocols.0.kind=mean_operator", "--set", f"protocols.0.protect={protect}")
-    out = done("deploy", "trial.yaml", "D", *OPTIONS, *kind)
-    assert ("a site must set public-features = true, or it answers nothing" in out) is told
+def test_it_says_before_any_key_is_made_that_features_are_taken_as_public(place, done):
+    for protect, told in (("label", True), ("row", False)):
+        kind = ("--set", "protocols.0.kind=mean_operator", "--set", f"protocols.0.protect={protect}")
+        out = done("deploy", "trial.yaml", protect, *OPTIONS, *kind)
+        assert ("a site must set public-features = true, or it answers nothing" in out) is told
 
 
 @pytest.mark.parametrize(

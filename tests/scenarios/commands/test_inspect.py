@@ -140,9 +140,7 @@ def test_schema_prints_a_json_schema_in_which_the_name_is_optional(done: Callabl
     assert {"soft_vote", "pooled"} <= set(kinds)
 
 
-def test_sets_are_listed_with_whether_they_are_there_and_say_where_their_originals_are(
-    done, refused, tmp_path, monkeypatch
-):
+def test_sets_say_whether_they_are_there_and_where_their_originals_are(done, refused, tmp_path, monkeypatch):
     monkeypatch.delenv("FEDERATION_DATA", raising=False)
     (tmp_path / "har.npz").touch()
     (tmp_path / "malicious_url").mkdir()

@@ -135,7 +135,7 @@ class Selection:
     def noise(self) -> AdditiveMechanism:
         """Of a score, the mean over held-out units of what lies between 0 and 1 for each."""
         units = len(self._held_out)
-        moved = (1 + summation_error(self._rows)) / units
+        moved = (1 + summation_error(len(self._worlds[0].split.cut.test))) / units
         return calibrate_laplace(l1_sensitivity=moved, dimension=1, epsilon=self.epsilon)
 
     @cached_property
@@ -165,10 +165,6 @@ class Selection:
             return list(test[:, None])
         owners = pieces.table.groups[self.column][test]
         return [test[owners == owner] for owner in np.unique(owners)]
-
-    @property
-    def _rows(self) -> int:
-        return len(self._worlds[0].split.cut.test)
 
     def _released(self, grid: SimulationGrid, world: World) -> ReleasedFile[Any]:
         """One model of a candidate. Raises `FederationError`, also where it is worth less than was counted on."""

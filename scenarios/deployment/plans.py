@@ -49,7 +49,7 @@ from scenarios.runs.trial import class_names, public_file_premise, release_plan
 from scenarios.settings.protocol_options import BASELINES, requires
 from scenarios.settings.schema import Scenario
 from scenarios.settings.sections import Data
-from scenarios.settings.sweep import Variant, expand, swept_columns
+from scenarios.settings.sweep import expand, swept_columns
 from scenarios.settings.sweep import variants as variants_of
 from scenarios.simulated.simulation import PublicRows
 
@@ -91,13 +91,14 @@ def deployment(scenario: Scenario, known: Arrangements, public: Path) -> Deploym
     """
     if problems := [*_problems(scenario, known)]:
         raise InputError("\n".join(problems))
-    variant = _released(scenario)[0]
+    variant = next(variant for variant in variants_of(scenario) if variant.kind not in BASELINES)
     data, parties = scenario.data, scenario.parties
-    bags = _bags(scenario, known)
+    column = _column(parties.bags)
+    bags = None if column is None or known.bags is None else Bags(column=column, most=known.bags)
     others = [data.label, data.person, *data.drop, bags and bags.column, _column(parties.partition)]
     hashes = [*map(Hashing.of, hashings(data.features))]
     columns = feature_columns(public, [name for name in others if name], hashes)
-    rows, missing = _rows(scenario, known), imputes(data.features)
+    rows, missing = known.rows or (parties.rows or 0, parties.rows or 0), imputes(data.features)
     file = {"file": public.name, "digest": sha256(public)}
     table = {"columns": [one.name for one in columns], "text": [i for i, one in enumerate(columns) if one.text]}
     numbers = KnownNumbers(
@@ -186,7 +187,7 @@ def begun(plan: TrialPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promi
     spends = started.spends()
     trusted = any(isinstance(question, TrustedQuestion) for question in questions)
     for question in questions:
-        if isinstance(question, PrivateQuestion) and (why := _refused(question)):
+        if isinstance(question, PrivateQuestion) and not question.shared and (why := question.simulated_only()):
             raise InputError(f"protocols: {why}")
     lengths: dict[str, int] = {}
     for question in started.longest():
@@ -225,33 +226,14 @@ def begun(plan: TrialPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promi
 
 
 def _reply(question: Question) -> int:
-    return (
-        part_length(question) if isinstance(question, PrivateQuestion) and question.shared else reply_length(question)
-    )
-
-
-def _refused(question: PrivateQuestion) -> str | None:
-    """Why a real site would refuse, in words for who wrote the scenario."""
-    return None if question.shared else question.simulated_only()
-
-
-def _released(scenario: Scenario) -> list[Variant]:
-    return [variant for variant in variants_of(scenario) if variant.kind not in BASELINES]
+    if isinstance(question, PrivateQuestion) and question.shared:
+        return part_length(question)
+    return reply_length(question)
 
 
 def _column(entry: object) -> str | None:
     """The column of an entry {by: COLUMN}."""
     return entry.get(_BY) if isinstance(entry, dict) else None
-
-
-def _bags(scenario: Scenario, known: Arrangements) -> Bags | None:
-    column = _column(scenario.parties.bags)
-    return None if column is None or known.bags is None else Bags(column=column, most=known.bags)
-
-
-def _rows(scenario: Scenario, known: Arrangements) -> tuple[int, int]:
-    rows = scenario.parties.rows or 0
-    return known.rows or (rows, rows)
 
 
 def _problems(scenario: Scenario, known: Arrangements) -> Iterator[str]:

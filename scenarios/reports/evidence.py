@@ -113,28 +113,6 @@ class Evidence:
         return self.first, releases[0], list(guarantees)
 
 
-def levels(guarantees: Iterable[Guarantee]) -> str:
-    """The epsilon and delta of each guarantee in words.
-
-    Examples:
-        >>> from federation.contract.guarantee import Adjacency, Unit
-        >>> levels([Guarantee(epsilon, 1e-6, Unit.ROW, Adjacency.REPLACE, "gaussian") for epsilon in (0.5, 1.0)])
-        'epsilon 0.5, delta 1e-06; epsilon 1, delta 1e-06'
-    """
-    return "; ".join(f"epsilon {one.epsilon:g}, delta {one.delta:g}" for one in guarantees)
-
-
-def numbers(guarantee: Guarantee) -> str:
-    """The public numbers of a guarantee's mechanism, by name.
-
-    Examples:
-        >>> from federation.contract.guarantee import Adjacency, Unit
-        >>> numbers(Guarantee(1.0, 0.0, Unit.ROW, Adjacency.REPLACE, "laplace", {"scale": 2.0, "dimension": 3}))
-        'scale 2.0, dimension 3'
-    """
-    return ", ".join(f"{name} {value}" for name, value in guarantee.parameters.items()) or "no parameters"
-
-
 def is_world(directory: Path) -> bool:
     """Whether a deployed aggregator has written a directory, and not a run."""
     return is_file(directory / WORLD) and not is_file(directory / "run.json")

@@ -14,7 +14,7 @@ import yaml
 from aggregator.contract.disclosure import Protection, noise, protection
 from federation.contract.errors import refusing, writing
 from federation.contract.guarantee import Check, Keeper
-from scenarios.reports.evidence import Evidence, levels, numbers
+from scenarios.reports.evidence import Evidence
 from scenarios.reports.guarantee_page import BANNERS, declared_public, example, template, total, who
 from scenarios.settings.guarantees import CHANGES, UNITS, in_lines
 
@@ -49,6 +49,7 @@ def drafts(found: Evidence) -> tuple[dict[str, Any], list[dict[str, str]]]:
     world, release, kept = found.required("draft")
     first = kept[0]
     software = [one for one in first.assumptions if one.keeper is Keeper.SOFTWARE]
+    numbers = ", ".join(f"{name} {value}" for name, value in first.parameters.items())
     text = template("drafts.yaml").render(
         found=found,
         guarantee=first,
@@ -60,7 +61,7 @@ def drafts(found: Evidence) -> tuple[dict[str, Any], list[dict[str, str]]]:
         change=CHANGES[first.adjacency],
         epsilons=sorted({one.epsilon for one in kept}),
         deltas=sorted({one.delta for one in kept}),
-        levels=levels(kept),
+        levels="; ".join(f"epsilon {one.epsilon:g}, delta {one.delta:g}" for one in kept),
         added="" if release.noise_at is None else noise(release.noise_at),
         roles=[line.strip() for line in in_lines(who(world, release))[1:]],
         totals=[
@@ -68,7 +69,7 @@ def drafts(found: Evidence) -> tuple[dict[str, Any], list[dict[str, str]]]:
             f"{one['unit']}."
             for one in map(total, world.totals)
         ],
-        mechanism=f"{first.mechanism} ({numbers(first)})",
+        mechanism=f"{first.mechanism} ({numbers or 'no parameters'})",
         software=[f"{one.text} ({one.check})" for one in software],
         kept=[one.text for one in first.assumptions if one.check is not Check.DECLARED],
         granted=[one.text for one in software if one.check is Check.DECLARED],

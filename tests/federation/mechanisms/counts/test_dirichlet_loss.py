@@ -84,7 +84,7 @@ def test_deltas_at_random_arguments_and_broadcast_as_in_many_digits() -> None:
 
 @pytest.mark.parametrize(
     ("epsilon", "a", "b", "sigma"),
-    [*(CASES[k] for k in (0, 5, 7)), *(pytest.param(*CASES[k], marks=pytest.mark.slow) for k in (1, 2, 6, 8))],
+    [CASES[0], *(pytest.param(*CASES[k], marks=pytest.mark.slow) for k in (1, 2, 5, 6, 7, 8))],
 )
 def test_exact_delta_equals_the_hockey_stick_integral(epsilon: float, a: int, b: int, sigma: float) -> None:
     """∫ max(0, f - e^epsilon f') over log odds t on a fine grid: no threshold, no incomplete beta function."""

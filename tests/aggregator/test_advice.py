@@ -57,7 +57,7 @@ def test_every_protocol_is_ranked_or_refused_and_what_is_ranked_keeps_the_wish(t
             assert public or one.place is Place.AGGREGATOR or all(sent.private for sent in one.promise.sends)
 
 
-def test_small_parties_that_trust_nobody_answer_with_random_labels_and_large_or_trusting_ones_with_sums():
+def test_small_parties_answer_with_random_labels_large_or_trusting_ones_with_sums_and_one_alone_too():
     first = rank(CLASSES).ranked[0]
     assert first.expected.noise == pytest.approx(1 / math.sinh(0.5) / math.sqrt(12_000), rel=1e-6)
     together = rank(replace(CLASSES, terms=TrustTerms(1))).ranked
@@ -68,6 +68,14 @@ def test_small_parties_that_trust_nobody_answer_with_random_labels_and_large_or_
     assert shared.ranked[0].options == {"protect": "row", "trust": "secure"}
     assert shared.ranked[0].place is Place.SHARES
     assert shared.ranked[0].expected.error < alone.ranked[0].expected.error
+    assert kinds(REAL)[0] == "label_sums"
+    many = replace(REAL, rows=79_809, features=112, terms=TrustTerms(100), label_range=(0.0, 52.0))
+    assert kinds(many)[:2] == ["private_labels", "private_labels"]
+    usual = {one.options.get("shape", "optimal"): one for one in rank(REAL).ranked if one.kind == "label_sums"}
+    worse = rank(replace(REAL, traces={"optimal": 9.0, "whitened": 0.1, "isotropic": 9.0})).ranked
+    assert usual["optimal"].expected.error < usual["whitened"].expected.error
+    assert worse[0].options == {"shape": "whitened"}
+    assert (worse[0].expected.basis, usual["whitened"].expected.basis) == ("exact", "guess")
 
 
 def test_examples_in_numbers_stay_true():
@@ -97,17 +105,6 @@ def test_a_known_majority_makes_what_falls_back_to_it_the_first_and_of_equal_one
     found = rank(replace(CLASSES, trust=Trust.SECURE, rows=300, terms=TrustTerms(150), epsilon=3.0)).ranked
     assert found[0].expected.error == found[1].expected.error
     assert [one.place for one in found[:2]] == [Place.SHARES, Place.PARTY]
-
-
-def test_one_party_with_many_rows_sends_sums_and_traces_that_are_known_take_the_place_of_assumed_ones():
-    assert kinds(REAL)[0] == "label_sums"
-    many = replace(REAL, rows=79_809, features=112, terms=TrustTerms(100), label_range=(0.0, 52.0))
-    assert kinds(many)[:2] == ["private_labels", "private_labels"]
-    usual = {one.options.get("shape", "optimal"): one for one in rank(REAL).ranked if one.kind == "label_sums"}
-    worse = rank(replace(REAL, traces={"optimal": 9.0, "whitened": 0.1, "isotropic": 9.0})).ranked
-    assert usual["optimal"].expected.error < usual["whitened"].expected.error
-    assert worse[0].options == {"shape": "whitened"}
-    assert (worse[0].expected.basis, usual["whitened"].expected.basis) == ("exact", "guess")
 
 
 @pytest.mark.parametrize(("changes", "kind", "part"), [

@@ -87,11 +87,22 @@ def test_answers_out_of_form_cost_their_own_party_only_and_others_are_kept_whate
     assert not found.array("counts")[1].any()
 
 
-def test_counts_out_of_a_bag_are_refused_without_noise():
+def test_bags_count_where_all_answers_agree_about_their_size_and_counts_out_of_a_bag_are_refused():
     exact = kept(COUNTS, PROMISE)
     assert exact.add(answer([1], [[4, 0]], [[[[0, 4, 0], [0, 0, 0]]] * 2])) == {}
     assert list(exact.add(good(0))) == [0]
     assert exact.add(answer([], np.zeros((0, 2)), np.zeros((0, 2, 2, 3)))) == {}
+    counts = collector()
+    counts.add(good(0))
+    counts.add(good(2))
+    question = EmbeddingsQuestion(BAGS, FeatureMap(2, (UnitNorm(),)))
+    means = kept(question, None)
+    arrays = {"sizes": np.array([[4.0, 0], [4, 0], [5, 0]]), "means": np.zeros((3, 2, 2))}
+    assert means.add(Submission("embeddings", np.arange(3), arrays)) == {}
+    party, number = shared_bags(counts, means)
+    assert (party.tolist(), number.tolist()) == ([0], [0])
+    assert [found.tolist() for found in shared_bags(counts, means, least=4)] == [[0], [0]]
+    assert [found.tolist() for found in shared_bags(counts, means, least=5)] == [[], []]
 
 
 @pytest.mark.parametrize("noisy", [False, True])
@@ -113,20 +124,6 @@ def test_means_longer_than_rows_can_be_are_refused(noisy):
         found = kept(question, None, 2.0, reach)
         assert list(found.add(Submission(question.kind, np.arange(2), arrays))) == refused
         assert found.add(Submission(question.kind, np.arange(0), {name: a[:0] for name, a in arrays.items()})) == {}
-
-
-def test_bags_count_where_all_answers_agree_about_their_size():
-    counts = collector()
-    counts.add(good(0))
-    counts.add(good(2))
-    question = EmbeddingsQuestion(BAGS, FeatureMap(2, (UnitNorm(),)))
-    means = kept(question, None)
-    arrays = {"sizes": np.array([[4.0, 0], [4, 0], [5, 0]]), "means": np.zeros((3, 2, 2))}
-    assert means.add(Submission("embeddings", np.arange(3), arrays)) == {}
-    party, number = shared_bags(counts, means)
-    assert (party.tolist(), number.tolist()) == ([0], [0])
-    assert [found.tolist() for found in shared_bags(counts, means, least=4)] == [[0], [0]]
-    assert [found.tolist() for found in shared_bags(counts, means, least=5)] == [[], []]
 
 
 KINDS = ("gaussian", "laplace", "pure", "independent_laplace")

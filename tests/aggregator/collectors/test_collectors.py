@@ -1,10 +1,8 @@
 """Who counts, and why an answer does not: of collectors in general, and of every one that there is.
 
-Answers that parties made private themselves: what each must carry, and what is kept of them.
-
-A sum of which nobody sees a part: by a simulation's summation, in clear, or as real parties' masked sum gives it.
-
-What a plan names to add shares with.
+Answers that parties made private themselves: what each must carry, and what is kept of them. A sum of which nobody sees
+a part: by a simulation's summation, in clear, or as real parties' masked sum gives it. What a plan names to add shares
+with.
 """
 
 from __future__ import annotations
@@ -79,7 +77,7 @@ def sent(parties, numbers):
     return Submission("numbers", np.array(parties, dtype=np.int64), {"number": np.array(numbers, dtype=np.float64)})
 
 
-def test_what_cannot_be_kept_does_not_count_as_answered():
+def test_what_cannot_be_kept_does_not_count_and_declared_parties_count_once():
     class Full(Kept):
         def _keep(self, parties, arrays):
             raise MemoryError
@@ -88,9 +86,6 @@ def test_what_cannot_be_kept_does_not_count_as_answered():
     with pytest.raises(MemoryError):
         answers.add(sent([0, 1], [0.5, 0.5]))
     assert answers.answered == 0
-
-
-def test_declared_parties_count_once_and_the_first_cause_is_told():
     answers = Kept(Numbers(), 4)
     assert answers.add(sent([], [])) == {}
     assert (answers.answered, answers.kept) == (0, [])
@@ -295,18 +290,6 @@ def test_the_total_is_that_of_the_masked_sum_over_who_answered() -> None:
         few.total("sums")
 
 
-def test_a_total_of_a_masked_sum_is_taken_as_it_is_unless_a_party_in_it_says_nonsense() -> None:
-    collector = Secure(QUESTION, plan())
-    opened = Submission("mean_operator", np.array([1, 2]), {"size": np.array([10.0, 10.0])}, QUESTION.promise())
-    whole = np.arange(QUESTION.draws * 4) - 3
-    collector.take_total(opened, whole)
-    np.testing.assert_array_equal(collector.total("sums"), (whole * STEP).reshape(QUESTION.draws, 4))
-    assert (collector.answered, collector.total("size")) == (2, 20)
-    assert "letters between real parties" in collector.told[1]
-    with pytest.raises(InputError):
-        Secure(QUESTION, plan()).take_total(replace(opened, arrays={"size": np.array([10.0, 1e9])}), whole)
-
-
 @pytest.mark.parametrize("name", ["", f"{__name__}:Recorded"])
 def test_a_hostile_party_moves_a_sum_without_honest_bounds_by_anything_that_a_masked_sum_takes(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -319,7 +302,7 @@ def test_a_hostile_party_moves_a_sum_without_honest_bounds_by_anything_that_a_ma
     np.testing.assert_array_equal(collector.total("sums")[0], moved * STEP)
 
 
-def test_who_says_nonsense_is_left_out_before_the_sum() -> None:
+def test_who_says_nonsense_is_left_out_before_the_sum_and_a_masked_total_is_taken_as_it_is():
     collector = Secure(QUESTION, plan())
     assert list(collector.add(shared_answers_sent([0, 1], [[np.nan, 0, 0, 0], [1, 0, 0, 0]]))) == [0]
     assert collector.total("sums")[0, 0] == STEP
@@ -329,6 +312,15 @@ def test_who_says_nonsense_is_left_out_before_the_sum() -> None:
     assert collector.answered == 0
     with pytest.raises(InputError):
         collector.refused(Submission("mean_operator", np.array([0]), {"size": np.array([1])}))
+    collector = Secure(QUESTION, plan())
+    opened = Submission("mean_operator", np.array([1, 2]), {"size": np.array([10.0, 10.0])}, QUESTION.promise())
+    whole = np.arange(QUESTION.draws * 4) - 3
+    collector.take_total(opened, whole)
+    np.testing.assert_array_equal(collector.total("sums"), (whole * STEP).reshape(QUESTION.draws, 4))
+    assert (collector.answered, collector.total("size")) == (2, 20)
+    assert "letters between real parties" in collector.told[1]
+    with pytest.raises(InputError):
+        Secure(QUESTION, plan()).take_total(replace(opened, arrays={"size": np.array([10.0, 1e9])}), whole)
 
 
 @dataclass(frozen=True)

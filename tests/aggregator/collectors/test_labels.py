@@ -1,10 +1,8 @@
 """What honest sums X'y with noise reach, in any shape of rows: against draws, directions, and what is sent instead.
 
-Sums that do not depend on the order: against rational arithmetic, in any groups and any order.
-
-Answers about labels of rows and of bags: honest ones are taken, and what no honest party can say is refused.
-
-Sums over public rows and real labels: what an honest party can say is taken, and added up in any order.
+Sums that do not depend on the order: against rational arithmetic, in any groups and any order. Answers about labels of
+rows and of bags: honest ones are taken, and what no honest party can say is refused. Sums over public rows and real
+labels: what an honest party can say is taken, and added up in any order.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What honest counts of an exchange with noise reach: against draws, and what is left of others.
 
-What is said in an exchange is taken in where an honest party could say it.
-
-Counts over all parties of which nobody sees a part.
+What is said in an exchange is taken in where an honest party could say it. Counts over all parties of which nobody sees
+a part.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Answers kept until all have come: what is added to their sum, in any order, and where nothing is kept.
 
-What honest answers reach: held against draws of the noise itself, and kept by whatever is sent.
-
-What is clipped among answers, and what is left alone: noise, and parties that differ.
+What honest answers reach: held against draws of the noise itself, and kept by whatever is sent. What is clipped among
+answers, and what is left alone: noise, and parties that differ.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def kept(sent, parts, **fields):
     return gate
 
 
-def test_only_the_draw_and_the_party_that_stand_out_are_corrected_in_any_order_and_cohorts():
+def test_only_the_draw_and_the_party_that_stand_out_are_corrected_and_alike_ones_differ_by_chance():
     sent, order = answers(50.0), np.random.default_rng(1).permutation(PARTIES)
     moved, clipped = kept(sent, [np.arange(PARTIES)]).correction(1.0, 1.0, alike=False)
     assert 7 in clipped
@@ -49,10 +48,7 @@ def test_only_the_draw_and_the_party_that_stand_out_are_corrected_in_any_order_a
     few = kept(sent, [np.arange(4, 11)])  # too few of many that answer are summed as they come
     assert few.kept
     assert not few.correction(1.0, 1.0, alike=False)[0].any()
-
-
-def test_alike_parties_differ_by_the_chance_of_their_rows_too():
-    """Noise of .1 and sums over 10 rows: a spread of sqrt 3 is chance, and a tenth of the parties far beyond is not."""
+    # Noise of .1 and sums over 10 rows: a spread of sqrt 3 is chance, and a tenth of the parties far beyond is not.
     sent = 1.7 * answers()
     gate = kept(sent, [np.arange(PARTIES)])
     assert not len(gate.correction(0.01, 1.0, alike=False)[1])  # so different that nothing can be told
@@ -154,7 +150,7 @@ def noise(key=0, parties=MANY, width=WIDE):
     return np.random.default_rng(key).normal(size=(parties, width))
 
 
-def test_noise_is_left_alone_whatever_it_is_added_to():
+def test_noise_is_left_alone_and_parties_that_differ_by_more_keep_their_answers():
     clipped = 0
     for key in range(40):
         weights = np.random.default_rng(key).uniform(0.5, 1.5, MANY)
@@ -164,21 +160,6 @@ def test_noise_is_left_alone_whatever_it_is_added_to():
         np.testing.assert_array_equal(found[~changed], sent[~changed])
         clipped += changed.sum()
     assert clipped <= 0.01 * 40 * MANY
-
-
-@pytest.mark.parametrize("hostile", [1, 10])
-def test_a_shift_of_the_sum_is_less_than_a_few_deviations_for_each_hostile_party(hostile):
-    sent = noise()
-    sent[:hostile] += 25 * HARM
-    found, changed = gated(sent, np.ones(MANY), 1.0)
-    assert changed[:hostile].all()
-    before, after = (sent.sum(axis=0) - noise().sum(axis=0), found.sum(axis=0) - noise().sum(axis=0))
-    assert before @ HARM == pytest.approx(25 * hostile)
-    assert abs(after @ HARM) < 2.5 * hostile + 3
-    assert np.linalg.norm(after - (after @ HARM) * HARM) < 2.5 * hostile + 3
-
-
-def test_parties_that_differ_by_more_than_noise_keep_their_answers_and_hide_no_other_direction():
     sent = noise() + np.outer(np.linspace(-10, 10, MANY), HARM)
     found, changed = gated(sent, np.ones(MANY), 1.0)
     assert not changed.any()
@@ -193,6 +174,18 @@ def test_parties_that_differ_by_more_than_noise_keep_their_answers_and_hide_no_o
     shift = found.sum(axis=0) - sent.sum(axis=0)
     assert shift @ other < -60
     assert abs(shift @ HARM) < 15
+
+
+@pytest.mark.parametrize("hostile", [1, 10])
+def test_a_shift_of_the_sum_is_less_than_a_few_deviations_for_each_hostile_party(hostile):
+    sent = noise()
+    sent[:hostile] += 25 * HARM
+    found, changed = gated(sent, np.ones(MANY), 1.0)
+    assert changed[:hostile].all()
+    before, after = (sent.sum(axis=0) - noise().sum(axis=0), found.sum(axis=0) - noise().sum(axis=0))
+    assert before @ HARM == pytest.approx(25 * hostile)
+    assert abs(after @ HARM) < 2.5 * hostile + 3
+    assert np.linalg.norm(after - (after @ HARM) * HARM) < 2.5 * hostile + 3
 
 
 @pytest.mark.parametrize("sizes", [[1] * 98 + [1000] * 2, [5] * 19 + [5000], [1] * 100 + [1000] * 5])

@@ -1,10 +1,8 @@
 """Sums of y x of all parties: their mean, its noise, and sums that no honest party can send.
 
-Who collects a noisy sum, and what it promises, follows from whether its noise is shared.
-
-The noisy X'y over parties that share its noise, and what each says openly of its rows.
-
-The noisy sum over all rows of parties that share its noise.
+Who collects a noisy sum, and what it promises, follows from whether its noise is shared. The noisy X'y over parties
+that share its noise, and what each says openly of its rows. The noisy sum over all rows of parties that share its
+noise.
 """
 
 from __future__ import annotations

@@ -152,17 +152,14 @@ def test_no_number_is_too_large_or_too_small_to_be_cut(norm, normalised):
         np.testing.assert_allclose(value, expected, rtol=1e-12, atol=1e-15 * norm)
 
 
-def test_a_zero_vector_stays_zero_and_a_full_house_of_equal_vectors_does_not_overflow():
+def test_a_zero_vector_stays_zero_and_rounding_that_exceeds_the_exact_sensitivity_is_charged():
     mean = mean_of(np.array([[0.0, 0.0], [1e-300, 0.0]]), 2, norm=1.0, normalised=True)
     np.testing.assert_array_equal(mean.value(), [0.5, 0.0])
     mean = ClippedMean(1, 1.0, 2**20)
     for _ in range(16):
         mean.add(np.ones((2**16, 1)))
     assert mean.value() == pytest.approx(1.0, rel=1e-12)
-
-
-def test_rounding_exceeds_the_exact_sensitivity_and_is_charged():
-    """Distances in exact arithmetic of means in which one party turns its vector round."""
+    # Distances in exact arithmetic of means in which one party turns its vector round.
     random = np.random.default_rng(0)
     longest = Fraction(0)
     for _ in range(400):
@@ -249,7 +246,7 @@ def test_the_radius_of_any_rows_is_reached_where_short_rows_cannot():
     assert reached > radius(lam, 3)
 
 
-def test_numbers_outside_their_ranges_are_refused():
+def test_numbers_outside_their_ranges_and_sums_that_no_honest_parties_have_are_refused():
     with pytest.raises(InputError, match="tight"):
         bound("tigth", 1.0)
     for wrong in ({"regularisation": 0.0}, {"classes": 1}, {"parties": 0}):
@@ -260,6 +257,13 @@ def test_numbers_outside_their_ranges_are_refused():
             clipped_mean(norm, 3)
     with pytest.raises(InputError, match="regularisation"):
         radius_of_any_rows(0.0, 2)
+    deviation = QUESTION.mechanism().additive.variance() ** 0.5
+    lie = np.zeros((4, WIDTH))
+    lie[0, 2] = 4 + 30 * (4 / 80) ** 0.5 * deviation
+    assert collected(lie).total("vectors")[0, 2] == pytest.approx(lie[0, 2], rel=1e-3)
+    lie[0, 2] = 4 + 50 * (4 / 80) ** 0.5 * deviation
+    with pytest.raises(FederationError):
+        collected(lie).total("vectors")
 
 
 QUESTION = QUESTIONS["parameter_sum"]
@@ -287,13 +291,3 @@ def test_the_total_and_the_noise_are_of_the_shares_that_came(answered):
     assert not total[0, 1:].any()
     assert found.wholes == answered / 80
     assert found.variance == pytest.approx(found.wholes * whole.variance(), rel=1e-6)
-
-
-def test_a_sum_that_no_honest_parties_have_is_refused_and_a_smaller_lie_is_not():
-    deviation = QUESTION.mechanism().additive.variance() ** 0.5
-    lie = np.zeros((4, WIDTH))
-    lie[0, 2] = 4 + 30 * (4 / 80) ** 0.5 * deviation
-    assert collected(lie).total("vectors")[0, 2] == pytest.approx(lie[0, 2], rel=1e-3)
-    lie[0, 2] = 4 + 50 * (4 / 80) ** 0.5 * deviation
-    with pytest.raises(FederationError):
-        collected(lie).total("vectors")

@@ -140,7 +140,7 @@ def test_the_noise_has_a_word(noise, word):
     assert Expected(0.1, noise, "guess", "it holds").loss == word
 
 
-def test_an_expectation_names_what_it_assumes_and_numbers_that_are_none_are_refused():
+def test_an_expectation_names_what_it_assumes_follows_the_rows_and_says_what_nobody_knows():
     known = PublicNumbers(1e-6, classes=4, attainable=0.85, majority=0.6)
     found = expected_accuracy(0.42, known, "guess", "parties agree")
     assert found.error == pytest.approx(1 - (0.25 + 0.6 / 2))
@@ -153,9 +153,6 @@ def test_an_expectation_names_what_it_assumes_and_numbers_that_are_none_are_refu
     for error, noise, constant in ((-1, None, None), (0.1, math.nan, None), (0.1, 0.1, -0.5)):
         with pytest.raises(InputError, match="0"):
             Expected(error, noise, "guess", "it holds", constant)
-
-
-def test_an_expectation_of_means_follows_the_rows_and_says_what_nobody_knows():
     known = PublicNumbers(1e-6, features=10, attainable=0.85)
     loud = {"responses": False, "shrunk": True}
     usual = expected_of_means(0.3, known, "measured", **loud)

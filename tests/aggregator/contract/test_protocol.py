@@ -1,10 +1,8 @@
 """What a protocol is unless it says otherwise.
 
-Rules of options: what clashes is refused, and the refusal says which option and what to do.
-
-What protocols promise by public numbers, before anything is asked.
-
-Metrics by which variants are compared, and what a task is unless it says otherwise.
+Rules of options: what clashes is refused, and the refusal says which option and what to do. What protocols promise by
+public numbers, before anything is asked. Metrics by which variants are compared, and what a task is unless it says
+otherwise.
 """
 
 from __future__ import annotations

@@ -47,9 +47,20 @@ def made(*left_out, bases=(Protocol,), frozen=True, options=None):
     return found if frozen is None else dataclass(frozen=frozen)(found)
 
 
-def test_what_holds_to_the_contract_lacks_nothing():
+def test_what_holds_to_the_contract_lacks_nothing_and_reasons_of_defaults_are_rules():
     assert lacks(made(options={"size": 3, "sizes": field(default_factory=list)})) == []
     assert [lacks(protocol(name)) for name in protocol_names()] == [[]] * len(protocol_names())
+    found = made()
+    for why in ("the default: it is good", ["rule"], ("rule",), None):
+        found.why_default = why
+        assert lacks(found) == ["a tuple of Rule of aggregator.contract.protocol as why_default"]
+    found.why_default = (Rule("size: 3", "it is odd", "digits: .29"),)
+    assert lacks(found) == []
+    for suggested in (({"noise": "pure"},), Refused("it is a reference")):
+        found.suggested = suggested
+        assert lacks(found) == []
+    found.suggested = ["noise"]
+    assert "as suggested" in lacks(found)[0]
 
 
 @pytest.mark.parametrize(("found", "missing"), [
@@ -64,20 +75,6 @@ def test_what_holds_to_the_contract_lacks_nothing():
 ])  # fmt: skip
 def test_all_that_is_missing_is_named_at_once(found, missing):
     assert lacks(found) == missing
-
-
-def test_reasons_of_defaults_are_rules_and_suggested_options_mappings_or_a_reason_why_there_are_none():
-    found = made()
-    for why in ("the default: it is good", ["rule"], ("rule",), None):
-        found.why_default = why
-        assert lacks(found) == ["a tuple of Rule of aggregator.contract.protocol as why_default"]
-    found.why_default = (Rule("size: 3", "it is odd", "digits: .29"),)
-    assert lacks(found) == []
-    for suggested in (({"noise": "pure"},), Refused("it is a reference")):
-        found.suggested = suggested
-        assert lacks(found) == []
-    found.suggested = ["noise"]
-    assert "as suggested" in lacks(found)[0]
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def asked(collector):
     return Asked(VotesQuestion(TRAINING, np.ones((3, 2))), TRAINING, collector)
 
 
-def test_what_a_session_does_not_say_is_missed_with_its_name():
+def test_what_a_session_does_not_say_is_missed_and_all_is_asked_in_the_first_round_only():
     silent = Silent()
     assert (silent.checks, silent.source, silent.diagnostics()) == ((), None, {})
     for use, words in (
@@ -44,9 +44,6 @@ def test_what_a_session_does_not_say_is_missed_with_its_name():
     ):
         with pytest.raises(InputError, match=words):
             use()
-
-
-def test_all_is_asked_in_the_first_round_only():
     questions = [asked("first"), asked("second")]
     session = OneRound(NO_STEPS, questions, NOTHING, ReleaseId("a release", 3, 1))
     assert session.answers == ["first", "second"]

@@ -291,7 +291,7 @@ def test_sums_of_distributions_do_not_depend_on_how_they_arrive(seed, parties, p
     np.testing.assert_allclose(tally.shares(), shares, rtol=1e-13)
 
 
-def test_certain_distributions_count_like_votes_and_counters_hold_all_parties():
+def test_certain_distributions_count_like_votes_and_a_ballot_moves_shares_by_the_diameter_of_the_simplex():
     votes = np.random.default_rng(1).integers(0, 3, (4, 50))
     by_labels, by_parts = VoteTally(question(), 6), probability_tally(6)
     by_labels.add(submission(votes, range(4)))
@@ -302,9 +302,6 @@ def test_certain_distributions_count_like_votes_and_counters_hold_all_parties():
     tally.add(ballot(np.tile([BALLOT_PARTS, 0, 0], (2**13, 2, 1)), range(2**13)))
     assert tally.counts.dtype == np.int64
     assert VoteTally(question(rows=2), 2**24).counts.dtype == np.int32
-
-
-def test_any_ballot_moves_a_row_of_shares_by_at_most_the_diameter_of_the_simplex():
     random = np.random.default_rng(4)
     everything = [random.integers(0, 256, (1, 50, 3)) for _ in range(20)] + [
         BALLOT_PARTS * np.eye(3, dtype=int)[np.full((1, 50), label)] for label in range(3)

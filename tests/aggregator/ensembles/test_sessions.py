@@ -1,8 +1,7 @@
 """Protocols whose parties add vectors up unseen: places, sessions, and releases from end to end.
 
-Protocols whose noise the aggregator makes: what they promise, and what the two apps make of their answers.
-
-Models are released as they are decoded unless a protocol refines them.
+Protocols whose noise the aggregator makes: what they promise, and what the two apps make of their answers. Models are
+released as they are decoded unless a protocol refines them.
 """
 
 from __future__ import annotations
@@ -192,13 +191,24 @@ def test_parties_train_and_vote_once_for_all_epsilons(make_plan, monkeypatch):
     assert counts == {"train": 2, "statistic": 2, "parameters": 2}  # of two nodes
 
 
-def test_too_few_parties_and_other_classifiers_release_nothing(make_plan):
+def test_too_few_parties_release_nothing_which_more_dimensions_can_make_them(make_plan):
     plan = make_plan(variants=PLANS[:1], quorum=0.9)
     with pytest.raises(QuorumError):
         run(open_grid("inline"), plan, 40, Reference("support.synthetic:Parties", {"broken": list(range(5))}))
     plan = make_plan(variants=PLANS_COLLECTED[:1], classifier={"name": "GaussianNB", "parameters": {}})
     with pytest.raises(InputError):  # before any party is asked
         run(open_grid("inline"), plan, 40, Reference("support.synthetic:NoSuchProvider"))
+    # The published example of a spectrum whose signal over noise is not monotone in the number of parties.
+    aim = Aim("pure", 1.0, 0.0)
+    now = affordable("pure", SPECTRUM, classes=10, parties=20, epsilon=1.0, delta=0.0)
+    needed = aim.parties_needed(10, now + 1, 20, SPECTRUM)
+    below = [parties for parties in range(2, needed) if rho(aim, 10, parties, SPECTRUM) >= USEFUL]
+    assert below
+    assert max(below) < needed - 1
+    assert Aim("pure", 2.0, 0.0).parties_needed(3, 10, 5, None) == 4 * 2 * 20 / 2
+    for epsilon in (5e-324, 1e-300, 1e-30):
+        for spectrum in (None, SPECTRUM):
+            assert Aim("pure", epsilon, 0.0).parties_needed(3, 10, 5, spectrum) == pytest.approx(1e18)
 
 
 SPECTRUM = Spectrum(5000, np.exp(-np.arange(60) / 12))
@@ -231,20 +241,6 @@ def test_from_there_on_there_are_always_enough_and_one_less_was_not(noise, epsil
     after = np.unique(np.geomspace(needed, 50 * needed, 60).astype(int))
     assert min(rho(aim, classes, int(more), SPECTRUM) for more in after) >= USEFUL * (1 - 1e-9)
     assert needed == 1 or rho(aim, classes, needed - 1, SPECTRUM) < USEFUL
-
-
-def test_more_dimensions_can_make_more_parties_too_few_and_without_a_choice_it_is_a_quotient():
-    """The published example of a spectrum whose signal over noise is not monotone in the number of parties."""
-    aim = Aim("pure", 1.0, 0.0)
-    now = affordable("pure", SPECTRUM, classes=10, parties=20, epsilon=1.0, delta=0.0)
-    needed = aim.parties_needed(10, now + 1, 20, SPECTRUM)
-    below = [parties for parties in range(2, needed) if rho(aim, 10, parties, SPECTRUM) >= USEFUL]
-    assert below
-    assert max(below) < needed - 1
-    assert Aim("pure", 2.0, 0.0).parties_needed(3, 10, 5, None) == 4 * 2 * 20 / 2
-    for epsilon in (5e-324, 1e-300, 1e-30):
-        for spectrum in (None, SPECTRUM):
-            assert Aim("pure", epsilon, 0.0).parties_needed(3, 10, 5, spectrum) == pytest.approx(1e18)
 
 
 VARIANTS_COLLECTED = {
@@ -308,7 +304,6 @@ def test_sessions_behind_one_map_share_their_question_and_what_is_perturbed(make
 
 
 def test_what_is_expected_falls_with_the_parties_and_noise_breaks_a_tie():
-
     known = PublicNumbers(1e-6, terms=TrustTerms(100), features=10, classes=2, public_rows=500)
     few, many = (SoftVote().expected_error(replace(known, terms=TrustTerms(count)), 1.0) for count in (100, 1000))
     assert many.error < few.error

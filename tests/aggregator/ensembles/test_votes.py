@@ -272,7 +272,7 @@ def test_no_votes_make_a_share_longer_than_the_public_norm_and_the_worst_ones_re
     assert np.linalg.norm(share) == pytest.approx(share_norm(constant.whitening, classes), rel=1e-9)
 
 
-def test_a_missing_party_is_the_uniform_vote_and_moves_unit_shares_half_as_far():
+def test_a_missing_party_is_the_uniform_vote_and_shares_are_of_the_statistic_only():
     chosen = SoftVote(share="raw")
     uniform = shares_of(chosen, 3, np.full((1, 40, 3), 1 / 3))
     there, _ = perturbed(chosen, 3, {"statistic": uniform}, [0])
@@ -284,9 +284,6 @@ def test_a_missing_party_is_the_uniform_vote_and_moves_unit_shares_half_as_far()
     missing, _ = perturbed(SoftVote(), 3, {"statistic": share[:0]}, np.empty(0, np.int64))
     assert np.linalg.norm(there.value - missing.value) == pytest.approx(1 / PARTIES, rel=1e-12)
     assert there.sensitivity == missing.sensitivity == pytest.approx(2 / PARTIES, rel=1e-12)
-
-
-def test_shares_are_of_the_statistic_only_and_minimisers_get_the_noise_of_outputs():
     for options in ({"perturb": "output"}, {"perturb": "votes", "noise": "gaussian"}):
         with pytest.raises(InputError, match=r"submit.*statistic"):
             SoftVote(share="scores", **options)

@@ -1,8 +1,7 @@
 """The worst pairs of votes, end to end: parties train and vote, and the aggregator's own code counts.
 
-Votes that leave a weakly regularised risk flat: how far they move its minimiser, by an independent solver.
-
-The worst pairs of vectors in a sum: one party's ends of the ball, as its own code computes them.
+Votes that leave a weakly regularised risk flat: how far they move its minimiser, by an independent solver. The worst
+pairs of vectors in a sum: one party's ends of the ball, as its own code computes them.
 """
 
 from __future__ import annotations
@@ -144,7 +143,7 @@ def test_one_party_changes_and_tips_every_majority(chosen):
     np.testing.assert_array_equal(before.public.rows, after.public.rows)
 
 
-def test_one_row_or_one_party_changes_and_no_more():
+def test_one_row_or_one_party_changes_and_half_of_the_shares_are_missing_in_the_twin():
     (before, held), (after, there) = ensembles(variant("soft_vote", perturb="output", protect=BOTH))
     assert (before.public.rows != after.public.rows).all(axis=1).sum() == 1
     np.testing.assert_array_equal(held, there)
@@ -159,6 +158,16 @@ def test_one_row_or_one_party_changes_and_no_more():
     assert (here[0] != there[0]).tolist() == [True] * (len(flat.rows) - 1) + [False]
     assert flat_risk(1.0) is None
     assert flat_risk(100.0) is None
+    question = replace(QUESTIONS["statistic_sum"], contributors=5)
+    assert [worst_shares(units).parties(question, 10) for units in (1, 2)] == [5, 2]
+    with pytest.raises(InputError):
+        worst_shares(1).parties(QUESTIONS["counts"], 1)
+    assert "with two classes no data move" in worst_parameters(1, clip=1000.0).loose
+    assert not worst_parameters(1, clip=50.0).loose
+    worst = worst_parameters(1, clip=None)
+    here, there = (worst.side(side, replace(QUESTIONS["parameter_sum"], contributors=4), 1) for side in (False, True))
+    assert [one.labels[0] for one in here] == [0, 1, 0, 1]
+    assert [one.labels[0] for one in there] == [1, 1, 0, 1]
 
 
 def asked(flat: FlatRisk) -> VotesQuestion:
@@ -239,16 +248,3 @@ def test_the_sides_are_as_far_apart_as_is_charged(name):
     here, there = (without_noise(pair, 1, side)["vectors"] for side in (False, True))
     assert np.linalg.norm(here - there) == pytest.approx(2 * pair.question.ball.norm, rel=1e-5)
     assert not pair.worst.loose
-
-
-def test_half_of_the_shares_are_missing_in_the_twin_and_only_one_party_changes():
-    question = replace(QUESTIONS["statistic_sum"], contributors=5)
-    assert [worst_shares(units).parties(question, 10) for units in (1, 2)] == [5, 2]
-    with pytest.raises(InputError):
-        worst_shares(1).parties(QUESTIONS["counts"], 1)
-    assert "with two classes no data move" in worst_parameters(1, clip=1000.0).loose
-    assert not worst_parameters(1, clip=50.0).loose
-    worst = worst_parameters(1, clip=None)
-    here, there = (worst.side(side, replace(QUESTIONS["parameter_sum"], contributors=4), 1) for side in (False, True))
-    assert [one.labels[0] for one in here] == [0, 1, 0, 1]
-    assert [one.labels[0] for one in there] == [1, 1, 0, 1]

@@ -96,7 +96,7 @@ def test_it_is_conditioning_for_any_world(seed, width, noise, grid):
     np.testing.assert_allclose(found.covariance, posterior, rtol=1e-4, atol=1e-6 * np.abs(posterior).max())
 
 
-def test_without_noise_it_is_least_squares_and_little_noise_is_all_that_is_not_known(rng):
+def test_without_noise_it_is_least_squares_and_noise_brings_predictions_closer_to_the_middle(rng):
     X, total, noise = world(rng)
     exact = np.linalg.lstsq(X, np.linalg.pinv(X.T) @ total, rcond=None)[0]
     for found in (shrunk(X, total, 0.0 * noise), shrunk(X, total, 1e-18 * noise)):
@@ -104,9 +104,6 @@ def test_without_noise_it_is_least_squares_and_little_noise_is_all_that_is_not_k
         assert np.abs(found.covariance).max() < 1e-10
     noise, inverse = 1e-6 * np.eye(X.shape[1]), np.linalg.inv(X.T @ X)
     np.testing.assert_allclose(shrunk(X, total, noise).covariance, inverse @ noise @ inverse, rtol=1e-4, atol=1e-12)
-
-
-def test_more_noise_brings_predictions_closer_to_the_middle_where_nothing_but_noise_leaves_them(rng):
     X, total, noise = world(rng)
     reach = [np.mean((X @ shrunk(X, total, factor * noise).weights - 6.0) ** 2) for factor in (1, 1e2, 1e4, 1e6)]
     assert reach == sorted(reach, reverse=True)

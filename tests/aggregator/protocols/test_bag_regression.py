@@ -1,8 +1,7 @@
 """Weighted sums of labels in bags: what is asked, what is learned from it, and which sigma is a guarantee.
 
-Sums of rows and labels with secret weights: what is asked and promised, and what is learned from it.
-
-How many bags of which rows a party forms, and options that leave it none.
+Sums of rows and labels with secret weights: what is asked and promised, and what is learned from it. How many bags of
+which rows a party forms, and options that leave it none.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ def test_sums_without_noise_give_the_law_of_the_labels(options):
     np.testing.assert_allclose(arrays["weights"], [*WEIGHTS, 0.0], atol=0.05)
 
 
-def test_what_leaves_a_party_is_counted_in_bags():
+def test_what_leaves_a_party_is_counted_in_bags_and_the_model_takes_account_of_noise():
     known = PublicNumbers(1e-6, features=5, largest_bag=42)
     for kind, row_numbers in ((NoisyWeightedLLP, 10 * 4 * 5), (WeightedLBA, 10 * 5)):  # rows, or only their sums
         rows, sums = kind(size=4).sends(known)
@@ -87,6 +86,16 @@ def test_what_leaves_a_party_is_counted_in_bags():
         assert (rows.private, sums.private) == (False, True)
     assert [sent.numbers for sent in NoisyWeightedLLP(size=4).sends(PublicNumbers(1e-6))] == [None, None]
     assert not WeightedLBA(size=4, noise="published").sends(PublicNumbers(1e-6))[1].private
+    answers = collected(WeightedLBA(size=4), epsilon=1.0)
+    shrunk, least = (WeightedLBA(size=4, shrink=asked).learn(answers, 0, 0)[1]["weights"] for asked in (True, False))
+    assert np.linalg.norm(shrunk) < np.linalg.norm(least)
+    exact = collected(WeightedLBA(size=4, noise="published"))
+    one, other = (WeightedLBA(size=4, noise="published", shrink=asked).learn(exact, 0, 0) for asked in (True, False))
+    np.testing.assert_array_equal(one[1]["weights"], other[1]["weights"])
+    assert question(WeightedLBA(size=LEAST // 2, bags=2)).design.bags == 2
+    with pytest.raises(InputError, match=r"3.*40.*120.*80"):
+        question(WeightedLBA(size=LEAST // 2, bags=3))
+    assert question(WeightedLBA(size=4)) == question(WeightedLBA(size=4, solver="adam", epochs=3))
 
 
 def test_a_sigma_is_a_guarantee_where_its_exact_delta_is_within_the_declared_one(plan):
@@ -119,19 +128,6 @@ def test_without_noise_nothing_is_promised_and_the_cause_is_told(noise, why):
     spends = WeightedLBA(noise=noise).promise(PublicNumbers(1e-6), 1.0, Trust.NONE).spends
     assert isinstance(spends, NoGuarantee)
     assert why in spends.reason
-
-
-def test_the_model_takes_account_of_noise_unless_there_is_none_and_too_few_rows_for_the_bags_are_refused():
-    answers = collected(WeightedLBA(size=4), epsilon=1.0)
-    shrunk, least = (WeightedLBA(size=4, shrink=asked).learn(answers, 0, 0)[1]["weights"] for asked in (True, False))
-    assert np.linalg.norm(shrunk) < np.linalg.norm(least)
-    exact = collected(WeightedLBA(size=4, noise="published"))
-    one, other = (WeightedLBA(size=4, noise="published", shrink=asked).learn(exact, 0, 0) for asked in (True, False))
-    np.testing.assert_array_equal(one[1]["weights"], other[1]["weights"])
-    assert question(WeightedLBA(size=LEAST // 2, bags=2)).design.bags == 2
-    with pytest.raises(InputError, match=r"3.*40.*120.*80"):
-        question(WeightedLBA(size=LEAST // 2, bags=3))
-    assert question(WeightedLBA(size=4)) == question(WeightedLBA(size=4, solver="adam", epochs=3))
 
 
 def test_adam_comes_near_least_squares_with_enough_steps_of_the_same_answers():

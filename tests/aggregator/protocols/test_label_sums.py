@@ -46,12 +46,25 @@ def test_delta_is_spent_by_all_but_pure_noise(noise, spends):
     assert (question(options).promise().delta > 0) <= spends
 
 
-def test_x_x_leaves_a_party_as_it_is_and_x_y_with_noise_of_the_shape_that_is_asked_for():
+def test_x_x_leaves_a_party_as_it_is_and_x_y_with_noise_that_is_used():
     sent = NoisyLabelSums().sends(PublicNumbers(1e-6, features=4))
     assert [(one.numbers, one.private) for one in sent] == [(16, False), (4, True), (4, False), (16, False)]
     assert [one.private for one in NoisyLabelSums(noise="off").sends(PublicNumbers(1e-6))] == [False, False]
     assert question(NoisyLabelSums(shape="isotropic")).shape == "isotropic"
     assert NoisyLabelSums(shape="isotropic").asked() != NoisyLabelSums().asked()
+    options = NoisyLabelSums()
+    answers = collected(options, broken=(3,))
+    total = {name: answers.total(name) for name in ("gram", "moment", "row_sum", "covariance")}
+    held = np.concatenate([draw(party, 80 + 7 * (party % 2))[0] for party in range(PARTIES) if party != 3])
+    np.testing.assert_allclose(total["row_sum"], [*held.sum(axis=0), len(held)])
+    known = {"ones": total["row_sum"], "rows": len(held), "label_range": RANGE}
+    expected = shrink(total["gram"], total["moment"][0], total["covariance"], **known)
+    np.testing.assert_allclose(options.learn(answers, 0, 0)[1]["weights"], expected.weights, rtol=1e-9)
+    answers = collected(NoisyLabelSums(), epsilon=2.0)
+    description, arrays = NoisyLabelSums(shrink=False).learn(answers, 0, 0)
+    gram, moment = answers.total("gram"), answers.total("moment")[0]
+    np.testing.assert_allclose(arrays["weights"], np.linalg.solve(gram, moment), rtol=1e-9)
+    assert description["range"] == list(RANGE)
 
 
 def excess(options, answers, draws, rows):
@@ -68,22 +81,6 @@ def test_the_model_takes_account_of_its_noise(shape):
     rows = np.column_stack([draw(50, 400)[0], np.ones(400)])
     least, shrunk = (excess(NoisyLabelSums(shape=shape, shrink=known), answers, 30, rows) for known in (False, True))
     assert shrunk < 0.4 * least
-
-
-def test_it_uses_the_noise_and_the_rows_of_those_that_answered_unless_least_squares_is_wanted():
-    options = NoisyLabelSums()
-    answers = collected(options, broken=(3,))
-    total = {name: answers.total(name) for name in ("gram", "moment", "row_sum", "covariance")}
-    held = np.concatenate([draw(party, 80 + 7 * (party % 2))[0] for party in range(PARTIES) if party != 3])
-    np.testing.assert_allclose(total["row_sum"], [*held.sum(axis=0), len(held)])
-    known = {"ones": total["row_sum"], "rows": len(held), "label_range": RANGE}
-    expected = shrink(total["gram"], total["moment"][0], total["covariance"], **known)
-    np.testing.assert_allclose(options.learn(answers, 0, 0)[1]["weights"], expected.weights, rtol=1e-9)
-    answers = collected(NoisyLabelSums(), epsilon=2.0)
-    description, arrays = NoisyLabelSums(shrink=False).learn(answers, 0, 0)
-    gram, moment = answers.total("gram"), answers.total("moment")[0]
-    np.testing.assert_allclose(arrays["weights"], np.linalg.solve(gram, moment), rtol=1e-9)
-    assert description["range"] == list(RANGE)
 
 
 class TestRows:

@@ -56,7 +56,7 @@ def test_only_gaussian_noise_spends_delta(noise):
     assert options.spends_delta == (noise == "gaussian") == (question(options).promise().delta > 0)
 
 
-def test_labels_without_noise_give_the_law_of_all_rows_and_no_other():
+def test_labels_without_noise_give_the_law_of_all_rows_and_every_draw_is_learned_from_its_own():
     options = PrivateLabels(noise="off")
     answers = collected(options)
     assert answers.array("size").tolist() == [80, 87] * (PARTIES // 2)  # the others are filled up with zeros
@@ -66,6 +66,16 @@ def test_labels_without_noise_give_the_law_of_all_rows_and_no_other():
     assert description == {"learner": "linear", "range": list(RANGE)}
     np.testing.assert_allclose(arrays["weights"], np.linalg.lstsq(rows, labels)[0], atol=1e-9)
     np.testing.assert_allclose(arrays["weights"], [*WEIGHTS, 0.0], atol=0.05)
+    options = PrivateLabels(noise="laplace")
+    answers = collected(options, epsilon=5.0, draws=2)
+    first, again, second = (options.learn(answers, number, 0)[1]["weights"] for number in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert (first != second).all()
+    for noise in ("bins", "estimated_bins"):
+        assert [PrivateLabels(noise=noise, debiased=debiased).shrinks for debiased in (0, 1)] == [False, True]
+    answers = collected(PrivateLabels(noise="bins"))
+    found = [PrivateLabels(noise="bins", shrink=asked).learn(answers, 0, 0)[1]["weights"] for asked in (True, False)]
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.parametrize("noise", ["one_bit", "laplace", "gaussian"])
@@ -79,19 +89,6 @@ def test_a_linear_model_takes_account_of_the_noise(noise):
         return np.mean((found - rows @ [*WEIGHTS, 0.0]) ** 2)
 
     assert excess(True) < 0.8 * excess(False)
-
-
-def test_every_draw_is_learned_from_its_own_labels_and_binned_ones_are_not_shrunk_once_more():
-    options = PrivateLabels(noise="laplace")
-    answers = collected(options, epsilon=5.0, draws=2)
-    first, again, second = (options.learn(answers, number, 0)[1]["weights"] for number in (0, 0, 1))
-    np.testing.assert_array_equal(first, again)
-    assert (first != second).all()
-    for noise in ("bins", "estimated_bins"):
-        assert [PrivateLabels(noise=noise, debiased=debiased).shrinks for debiased in (0, 1)] == [False, True]
-    answers = collected(PrivateLabels(noise="bins"))
-    found = [PrivateLabels(noise="bins", shrink=asked).learn(answers, 0, 0)[1]["weights"] for asked in (True, False)]
-    np.testing.assert_array_equal(*found)
 
 
 def test_the_excess_that_is_expected_is_what_noise_on_labels_adds_or_nothing_without_a_formula():

@@ -1,8 +1,7 @@
 """Regressions from what all parties answered: against least squares, whatever it is learned from.
 
-Shrunk regressions from sums over bags: against shrinkage of the sums as rows, and against least squares.
-
-Predicted excess risks against least squares on simulated labels and noise.
+Shrunk regressions from sums over bags: against shrinkage of the sums as rows, and against least squares. Predicted
+excess risks against least squares on simulated labels and noise.
 """
 
 from __future__ import annotations
@@ -102,7 +101,7 @@ def test_fewer_than_two_sums_are_no_regression(count):
         by_steps(ROWS[:count], LABELS[:count], RANGE, 1, 0)
 
 
-def test_dependent_and_far_columns_have_a_solution_of_least_norm_and_missing_bags_are_told_apart():
+def test_columns_may_depend_be_far_or_lack_a_constant_and_too_few_bags_leave_the_middle_of_the_range():
     rows = np.column_stack([ROWS, ROWS[:, 0], np.zeros(200), 1e9 * ROWS[:, 1]])
     found = weights_of(from_moments(rows.T @ rows, rows.T @ LABELS, RANGE))
     np.testing.assert_allclose(rows @ found, ROWS @ EXPECTED, atol=1e-6)
@@ -114,6 +113,19 @@ def test_dependent_and_far_columns_have_a_solution_of_least_norm_and_missing_bag
     assert formed.shape == (5, 87 // 4)
     assert formed.sum(axis=1).tolist() == [n // 4 for n in (80, 87, 87, 80, 87)]
     assert not (~formed[:, :-1] & formed[:, 1:]).any()  # those that there are come first
+    question = asked(ends=(100.0, 120.0), bags=2, epsilon=0.01)
+    row_sums, label_sums = summed(question, shift=110.0)
+    found = shrunk_sums(row_sums, label_sums, question)
+    norms = np.linalg.norm(row_sums, axis=0)
+    lacking = np.linalg.svd(row_sums / norms)[2][2:]  # directions in which there is no sum
+    np.testing.assert_allclose(lacking @ (norms * found), lacking @ (norms * [0, 0, 0, 110.0]), rtol=1e-9)
+    question = asked()
+    row_sums, label_sums = summed(question)
+    assert shrunk_sums(row_sums, label_sums, asked(steps=(Append(1.0), UnitNorm()))) is None
+    assert constant_answer(FeatureMap(3, ())) is None
+    assert constant_answer(FeatureMap(3, (Append(0.0),))) is None
+    rows = FeatureMap(3, (Append(4.0),)).transform(draw(0, 5)[0])
+    np.testing.assert_array_equal(rows @ constant_answer(FeatureMap(3, (Append(4.0),))), np.ones(5))
 
 
 def test_networks_are_described_with_their_seed_and_range(monkeypatch):
@@ -190,22 +202,6 @@ def test_it_is_closer_to_the_law_than_least_squares(epsilon):
     shrunk = [shrunk_sums(*world, question) for world in worlds]
     before, after = (np.mean((rows @ (np.array(found) - [*WEIGHTS, 0.0]).T) ** 2) for found in (least, shrunk))
     assert after < {0.1: 0.05, 1.0: 0.5, 10.0: 1.0}[epsilon] * before
-
-
-def test_features_without_a_constant_are_not_shrunk_and_too_few_bags_leave_the_middle_of_the_range():
-    question = asked(ends=(100.0, 120.0), bags=2, epsilon=0.01)
-    row_sums, label_sums = summed(question, shift=110.0)
-    found = shrunk_sums(row_sums, label_sums, question)
-    norms = np.linalg.norm(row_sums, axis=0)
-    lacking = np.linalg.svd(row_sums / norms)[2][2:]  # directions in which there is no sum
-    np.testing.assert_allclose(lacking @ (norms * found), lacking @ (norms * [0, 0, 0, 110.0]), rtol=1e-9)
-    question = asked()
-    row_sums, label_sums = summed(question)
-    assert shrunk_sums(row_sums, label_sums, asked(steps=(Append(1.0), UnitNorm()))) is None
-    assert constant_answer(FeatureMap(3, ())) is None
-    assert constant_answer(FeatureMap(3, (Append(0.0),))) is None
-    rows = FeatureMap(3, (Append(4.0),)).transform(draw(0, 5)[0])
-    np.testing.assert_array_equal(rows @ constant_answer(FeatureMap(3, (Append(4.0),))), np.ones(5))
 
 
 @pytest.mark.parametrize("beyond", [-1, 0])

@@ -1,10 +1,8 @@
 """Sessions of row-private regressions: what is asked, what is learned, and worlds that they cannot work in.
 
-Sessions that learn from one X'y over all parties, who share its noise: what is asked, learned, and promised.
-
-Weights from noisy sums over private rows: exact without noise, mixed by variances with it, and useful.
-
-The public map behind which private rows are summed: its norms, what it keeps, and what it cannot be fitted on.
+Sessions that learn from one X'y over all parties, who share its noise: what is asked, learned, and promised. Weights
+from noisy sums over private rows: exact without noise, mixed by variances with it, and useful. The public map behind
+which private rows are summed: its norms, what it keeps, and what it cannot be fitted on.
 """
 
 from __future__ import annotations
@@ -107,7 +105,7 @@ def errors(session, described):
     return float(np.square(predicted - labels).mean())
 
 
-def test_without_noise_it_is_least_squares_on_all_rows_behind_its_map(world):
+def test_with_noise_it_learns_what_is_least_squares_without(world):
     session = begun(world({"noise": "off"}))
     description, arrays = learned(session)
     assert (description["learner"], description["range"]) == ("linear", [-10.0, 10.0])
@@ -120,9 +118,6 @@ def test_without_noise_it_is_least_squares_on_all_rows_behind_its_map(world):
     assert isinstance(session.guarantee, NoGuarantee)
     shifted = learned(begun(world({}, label_range=(-10.0, 30.0))))
     assert shifted[1]["weights"][-1] == 10.0  # the middle of the range is an intercept
-
-
-def test_with_noise_it_learns_shares_of_one_noise_learn_more_and_shrinkage_can_be_turned_off(world):
     found = {}
     for trust in ("none", "secure"):
         session = begun(world({"trust": trust}, draws=20), 30.0)
@@ -247,7 +242,7 @@ ROWS, LABELS = row_estimate_world()
 PUBLIC = PublicMoment(row_estimate_world(1, 100)[0])
 
 
-def test_without_noise_it_is_least_squares_and_without_x_x_that_of_public_rows():
+def test_without_noise_it_is_least_squares_and_the_mixture_is_by_variances():
     statistic = RowStatistic(3)
     found = estimate(statistic, PUBLIC, statistic.of(ROWS, LABELS), len(ROWS), 0.0)
     np.testing.assert_allclose(found, np.linalg.lstsq(ROWS, LABELS, rcond=None)[0], atol=1e-9)
@@ -255,17 +250,6 @@ def test_without_noise_it_is_least_squares_and_without_x_x_that_of_public_rows()
     found = estimate(statistic, PUBLIC, statistic.of(ROWS, LABELS), 2000, 1.0, shrunk=False)
     expected = np.linalg.solve(20 * PUBLIC.rows.T @ PUBLIC.rows, LABELS @ ROWS)
     np.testing.assert_allclose(found, expected, atol=1e-9)
-
-
-@pytest.mark.parametrize("second", [True, False])
-def test_noise_alone_gives_the_middle_of_the_range(second):
-    statistic = RowStatistic(3, second)
-    noise = 1e6 * np.random.default_rng(3).normal(size=statistic.dimension)
-    found = estimate(statistic, PUBLIC, noise, len(ROWS), 1e12)
-    assert np.abs(ROWS @ found).max() < 0.02
-
-
-def test_the_mixture_is_by_variances_and_public_rows_that_never_vary_are_believed():
     random, statistic = np.random.default_rng(4), RowStatistic(3)
     shares = [public_share(statistic, PUBLIC, 2000, variance) for variance in (0.0, 1.0, 1e4, 1e12)]
     assert shares == sorted(shares)
@@ -280,7 +264,15 @@ def test_the_mixture_is_by_variances_and_public_rows_that_never_vary_are_believe
     assert public_share(RowStatistic(2, second=False), PUBLIC, 2000, 1.0) == 1
 
 
-def test_the_sum_of_squares_tells_how_far_predictions_may_go():
+@pytest.mark.parametrize("second", [True, False])
+def test_noise_alone_gives_the_middle_of_the_range(second):
+    statistic = RowStatistic(3, second)
+    noise = 1e6 * np.random.default_rng(3).normal(size=statistic.dimension)
+    found = estimate(statistic, PUBLIC, noise, len(ROWS), 1e12)
+    assert np.abs(ROWS @ found).max() < 0.02
+
+
+def test_the_sum_of_squares_tells_how_far_predictions_may_go_and_the_constant_answer_needs_no_column():
     """Labels of a tenth of the range, and noise in X'y that would take predictions ten times further."""
     statistic, random = RowStatistic(3), np.random.default_rng(6)
     total, found = statistic.of(ROWS, 0.1 * LABELS), {}
@@ -289,9 +281,6 @@ def test_the_sum_of_squares_tells_how_far_predictions_may_go():
         noisy[-1] = total[-1] if known else 4000.0  # as of labels at both ends
         found[known] = np.abs(ROWS @ estimate(statistic, PUBLIC, noisy, 2000, 300.0**2)).mean()
     assert found[True] < found[False] / 1.5
-
-
-def test_the_constant_answer_needs_no_column_and_public_rows_that_tell_nothing_are_refused():
     rows = row_estimate_world(5, 500)[0][:, :2] + 0.5
     assert np.square(rows @ PublicMoment(rows).constant - 1).mean() < 1
     np.testing.assert_allclose(PUBLIC.constant, np.linalg.lstsq(PUBLIC.rows, np.ones(100), rcond=None)[0], atol=1e-9)

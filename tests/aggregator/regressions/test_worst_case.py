@@ -1,8 +1,7 @@
 """The worst pair of labels: one moves through the whole range, and nothing beside the noise could hide that.
 
-The worst pair of neighbours of one X'y over public rows: as far apart as a label moves the sum at most.
-
-The worst pair of neighbours of X'X and X'y: as far apart as the sensitivity says, and both moments are asked for.
+The worst pair of neighbours of one X'y over public rows: as far apart as a label moves the sum at most. The worst pair
+of neighbours of X'X and X'y: as far apart as the sensitivity says, and both moments are asked for.
 """
 
 from __future__ import annotations

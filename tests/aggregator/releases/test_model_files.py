@@ -35,7 +35,7 @@ def linear(epsilons=(1.0, np.inf), maps=(NO_STEPS, NO_STEPS)):
     return ReleasedModels("v", ("a", "b", "c"), ("p", "q"), (1,), np.array(epsilons), weights, tuple(maps), guarantees)
 
 
-def test_all_that_is_said_of_the_releases_comes_back(tmp_path):
+def test_all_that_is_said_of_releases_comes_back_and_maps_of_several_are_kept_once(tmp_path, public, rng):
     given_ = linear()
     given_.save(tmp_path / "v.npz")
     found = ReleasedModels.load(tmp_path / "v.npz")
@@ -45,6 +45,19 @@ def test_all_that_is_said_of_the_releases_comes_back(tmp_path):
     assert [found.draws(release) for release in (0, 1)] == [1, 2]
     assert found.intervals(0, 0, np.ones((3, 2)), 0.9) is None
     assert head(tmp_path / "v.npz") == ("linear", [1.0, np.inf])
+    maps = [fit([{"whiten": 2}], public.rows), fit([{"whiten": 3}], public.rows), fit([{"whiten": 3}], public.rows)]
+    weights = tuple(rng.normal(size=(4, 3, one.dimension)) for one in maps)
+    epsilons = np.array([0.1, 1.0, 10.0])
+    stored = ReleasedModels("v", ("a", "b", "c"), public.columns, (), epsilons, weights, tuple(maps), ({}, {}, {}))
+    stored.save(tmp_path / "v.npz")
+    with np.load(tmp_path / "v.npz") as file:
+        np.testing.assert_array_equal(file["map"], [0, 1, 1])
+        assert {name.split(".")[0] for name in file.files if name.startswith("map_")} == {"map_0", "map_1"}
+        assert len(json.loads(str(file["description"]))["feature_maps"]) == 2
+    models = ReleasedModels.load(tmp_path / "v.npz")
+    for index, one in enumerate(maps):
+        expected = one.transform(public.rows) @ weights[index][3].T
+        np.testing.assert_array_equal(models.scores(public.rows, index, 3), expected)
 
 
 @given(st.lists(st.sampled_from("abcd"), max_size=12))
@@ -101,19 +114,3 @@ def test_other_kinds_of_files_are_told_apart(tmp_path):
     (tmp_path / "no.npz").write_text("no")
     with pytest.raises(InputError):
         head(tmp_path / "no.npz")
-
-
-def test_releases_behind_several_maps_keep_each_map_once(tmp_path, public, rng):
-    maps = [fit([{"whiten": 2}], public.rows), fit([{"whiten": 3}], public.rows), fit([{"whiten": 3}], public.rows)]
-    weights = tuple(rng.normal(size=(4, 3, one.dimension)) for one in maps)
-    epsilons = np.array([0.1, 1.0, 10.0])
-    stored = ReleasedModels("v", ("a", "b", "c"), public.columns, (), epsilons, weights, tuple(maps), ({}, {}, {}))
-    stored.save(tmp_path / "v.npz")
-    with np.load(tmp_path / "v.npz") as file:
-        np.testing.assert_array_equal(file["map"], [0, 1, 1])
-        assert {name.split(".")[0] for name in file.files if name.startswith("map_")} == {"map_0", "map_1"}
-        assert len(json.loads(str(file["description"]))["feature_maps"]) == 2
-    models = ReleasedModels.load(tmp_path / "v.npz")
-    for index, one in enumerate(maps):
-        expected = one.transform(public.rows) @ weights[index][3].T
-        np.testing.assert_array_equal(models.scores(public.rows, index, 3), expected)

@@ -1,8 +1,6 @@
 """The server of a masked sum beside hostile, false and late parties.
 
-The first of two servers.
-
-Secrets recovered from shares, some of them false, and what masks are left.
+The first of two servers. Secrets recovered from shares, some of them false, and what masks are left.
 """
 
 from __future__ import annotations
@@ -89,7 +87,7 @@ def test_answers_of_other_sizes_leave_their_party_out(size: int) -> None:
         assert server.total().values.tolist() == without_bad(world)
 
 
-def test_false_shares_are_noticed_and_their_giver_is_named() -> None:
+def test_false_shares_are_noticed_and_one_who_lied_to_a_neighbour_is_believed_by_no_other():
     world = World(11)
 
     def lie(query: int, answer: bytes) -> bytes:
@@ -103,6 +101,17 @@ def test_false_shares_are_noticed_and_their_giver_is_named() -> None:
     server = summed(world, lie)
     assert server.total().values.tolist() == world.parts.sum(axis=0).tolist()
     assert server.refused == {BAD: "it revealed false shares of its neighbours' secrets"}
+    # One share to spare is enough to find a liar; those of the next party are then taken from the others alone.
+    two, givers = np.isin(np.arange(PARTIES_RECOVERY), [0, 1]), [2, 3, 4, 5, 6, 7]
+    found = revealed(SELF, liars=[3], givers=givers, owners=[0, 1])
+    assert found.recovered(two, NOBODY, CHECKS, PUBLIC)[0] == {0: SECRETS[0], 1: SECRETS[1]}
+    assert found.liars == {3}
+    checks = CHECKS.copy()
+    checks[3] ^= 1
+    with pytest.raises(QuorumError, match="3"):
+        revealed(SELF).recovered(ALL, NOBODY, checks, PUBLIC)
+    with pytest.raises(InputError):
+        Revealed(PLAN_RECOVERY, AROUND).take(3, Table(np.array([3]), as_cells([bytes(37)], 37)).packed())
 
 
 def letters(answer: bytes, world: World) -> Table:
@@ -184,7 +193,7 @@ def test_second_answers_are_unread_and_there_is_no_total_before_the_end_and_no_q
         server.close()
 
 
-def test_below_the_quorum_the_sum_is_over_and_nothing_was_revealed_by_too_few_helpers():
+def test_below_the_quorum_or_without_a_share_to_spare_for_a_false_one_the_sum_is_over():
     world = World(11)
     server = MaskedSum(world.plan, world.roster)
     for number, question in list(server.questions())[:8]:
@@ -197,6 +206,18 @@ def test_below_the_quorum_the_sum_is_over_and_nothing_was_revealed_by_too_few_he
     with pytest.raises(QuorumError, match="7"):
         summed(world, late=late)
     assert asked == {KEYS, MESSAGES_SHARES, MASKED, AGREE}
+    enough = revealed(SELF, givers=range(1, 6), owners=[0])
+    assert enough.recovered(ONLY, NOBODY, CHECKS, PUBLIC)[0] == {0: SECRETS[0]}
+    found = revealed(SELF, liars=[1], givers=range(1, 6), owners=[0])
+    with pytest.raises(QuorumError):
+        found.recovered(ONLY, NOBODY, CHECKS, PUBLIC)
+    assert found.liars == set()
+    with pytest.raises(QuorumError):
+        revealed(SELF, givers=range(1, 5), owners=[0]).recovered(ONLY, NOBODY, CHECKS, PUBLIC)
+    with pytest.raises(QuorumError):  # shares of the other kind
+        revealed(PAIR, owners=[0]).recovered(ONLY, NOBODY, CHECKS, PUBLIC)
+    with pytest.raises(QuorumError):
+        revealed(PAIR, givers=range(1, 5), owners=[0]).recovered(NOBODY, ONLY, CHECKS, PUBLIC)
 
 
 HELD, ROSTER = enrolled(5)
@@ -279,41 +300,12 @@ def test_one_liar_is_found(liar: int) -> None:
     assert found.recovered(NOBODY, ALL, CHECKS, PUBLIC)[1] == dict(enumerate(SECRETS))
 
 
-def test_without_a_share_to_spare_a_false_one_ends_the_sum() -> None:
-    enough = revealed(SELF, givers=range(1, 6), owners=[0])
-    assert enough.recovered(ONLY, NOBODY, CHECKS, PUBLIC)[0] == {0: SECRETS[0]}
-    found = revealed(SELF, liars=[1], givers=range(1, 6), owners=[0])
-    with pytest.raises(QuorumError):
-        found.recovered(ONLY, NOBODY, CHECKS, PUBLIC)
-    assert found.liars == set()
-    with pytest.raises(QuorumError):
-        revealed(SELF, givers=range(1, 5), owners=[0]).recovered(ONLY, NOBODY, CHECKS, PUBLIC)
-    with pytest.raises(QuorumError):  # shares of the other kind
-        revealed(PAIR, owners=[0]).recovered(ONLY, NOBODY, CHECKS, PUBLIC)
-    with pytest.raises(QuorumError):
-        revealed(PAIR, givers=range(1, 5), owners=[0]).recovered(NOBODY, ONLY, CHECKS, PUBLIC)
-
-
 @pytest.mark.parametrize("liars", [[1, 2], [2, 7, 4], [AROUND[0][1], AROUND[0][PLAN_RECOVERY.threshold + 1]]])
 def test_several_liars_are_found(liars: list[int]) -> None:
     """Three of eight are false at most, and five must be true; of the last two, one share is not needed."""
     found = revealed(SELF, liars=liars, owners=[0])
     assert found.recovered(ONLY, NOBODY, CHECKS, PUBLIC)[0] == {0: SECRETS[0]}
     assert found.liars == set(liars)
-
-
-def test_one_who_lied_to_a_neighbour_is_believed_by_no_other_and_a_false_check_names_its_party():
-    """One share to spare is enough to find a liar; those of the next party are then taken from the others alone."""
-    two, givers = np.isin(np.arange(PARTIES_RECOVERY), [0, 1]), [2, 3, 4, 5, 6, 7]
-    found = revealed(SELF, liars=[3], givers=givers, owners=[0, 1])
-    assert found.recovered(two, NOBODY, CHECKS, PUBLIC)[0] == {0: SECRETS[0], 1: SECRETS[1]}
-    assert found.liars == {3}
-    checks = CHECKS.copy()
-    checks[3] ^= 1
-    with pytest.raises(QuorumError, match="3"):
-        revealed(SELF).recovered(ALL, NOBODY, checks, PUBLIC)
-    with pytest.raises(InputError):
-        Revealed(PLAN_RECOVERY, AROUND).take(3, Table(np.array([3]), as_cells([bytes(37)], 37)).packed())
 
 
 def test_masks_of_one_absent_party_and_of_a_key_that_gives_nothing_secret():

@@ -35,16 +35,13 @@ def released(plan, name="v", noise="pure", epsilon=1.0, ledger=None):
     return release(plan, name, epsilon, perturbable(noise), ledger or Ledger())
 
 
-def test_a_release_has_its_draws_and_its_guarantee(make_plan):
+def test_a_release_has_its_draws_and_its_guarantee_and_a_seeded_run_says_that_it_is_a_simulation(make_plan):
     ledger = Ledger()
     few, many = (released(make_plan(), epsilon=epsilon, ledger=ledger) for epsilon in (1.0, 10.0))
     assert (few.guarantee.epsilon, few.guarantee.delta) == (1.0, 0.0)
     assert few.weights.shape == many.weights.shape == (3, 2, 1)
     assert np.abs(few.weights).mean() > np.abs(many.weights).mean()
     assert len(ledger.entries) == 2
-
-
-def test_a_seeded_run_says_that_it_is_a_simulation_and_without_a_seed_no_two_releases_share_noise(make_plan):
     for seed, expected in ((1, True), (None, False)):
         first = released(make_plan(noise_seed=seed), noise="gaussian")
         assert any("keyed by a seed" in a.text for a in first.guarantee.assumptions) is expected
@@ -64,7 +61,7 @@ def test_outside_a_simulation_nothing_is_seeded_or_repeated(make_plan, change):
         make_plan(**{**sound, **change})
 
 
-def test_equal_plans_draw_equal_noise_and_other_variants_epsilons_and_deltas_other(make_plan):
+def test_equal_plans_draw_equal_noise_and_no_vote_is_written(make_plan):
     draw = [released(make_plan(), name).weights for name in ("a", "a", "b")]
     np.testing.assert_array_equal(draw[0], draw[1])
     assert not (draw[0] == draw[2]).any()
@@ -72,20 +69,6 @@ def test_equal_plans_draw_equal_noise_and_other_variants_epsilons_and_deltas_oth
     drawn = [released(make_plan(delta=d), noise="gaussian", epsilon=e).weights.ravel() for e, d in settings]
     correlations = [abs(np.corrcoef(drawn[0], other)[0, 1]) for other in drawn[1:]]
     assert max(correlations) < 0.99
-
-
-def test_the_budget_stops_a_release_and_each_needs_a_guarantee(make_plan):
-    ledger = Ledger(Budget(5.0, 1e-6))
-    released(make_plan(), epsilon=1.0, ledger=ledger)
-    with pytest.raises(BudgetExceededError):
-        released(make_plan(), epsilon=10.0, ledger=ledger)
-    assert len(ledger.entries) == 1  # epsilon 1 fitted, epsilon 10 did not
-    with pytest.raises(InputError, match="guarantee"):
-        Release("v", np.zeros((1, 2, 3)), None)
-    assert Release("v", np.zeros((1, 2, 3)), NoGuarantee("noise is off")).guarantee.to_dict()["non_private"]
-
-
-def test_no_vote_is_written(make_plan):
     plan = make_plan(variants=(VariantPlan("soft_vote", "soft_vote", {}),))
     grid = open_grid("inline")
     grid.assign(Placement(plan.terms.parties, 40, Reference("support.synthetic:Parties"), 1))
@@ -98,6 +81,17 @@ def test_no_vote_is_written(make_plan):
         "ledger", "diagnostics", "outlooks", "remarks", "bytes_per_party", "individual", "failures", "failed_variants",
         "seconds", "answered", "disclosure",
     }  # fmt: skip
+
+
+def test_the_budget_stops_a_release_and_each_needs_a_guarantee(make_plan):
+    ledger = Ledger(Budget(5.0, 1e-6))
+    released(make_plan(), epsilon=1.0, ledger=ledger)
+    with pytest.raises(BudgetExceededError):
+        released(make_plan(), epsilon=10.0, ledger=ledger)
+    assert len(ledger.entries) == 1  # epsilon 1 fitted, epsilon 10 did not
+    with pytest.raises(InputError, match="guarantee"):
+        Release("v", np.zeros((1, 2, 3)), None)
+    assert Release("v", np.zeros((1, 2, 3)), NoGuarantee("noise is off")).guarantee.to_dict()["non_private"]
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]"])

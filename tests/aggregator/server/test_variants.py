@@ -258,7 +258,7 @@ def test_releases_of_one_source_count_once(make_plan, fields, kind, twins, other
         begun(make_plan(variants=variants(*same, (kind, other)), **known))
 
 
-def test_two_adjacencies_have_no_total(make_plan):
+def test_a_variant_that_cannot_begin_costs_itself_alone_and_two_adjacencies_have_no_total(make_plan):
     known = {**TWO_CLASSES, **DEPLOYED, "epsilons": (0.5,), "budget": {"epsilon": 100.0, "delta": 0.5}}
     exchange, moments = ("error_marginals", {"learner": "linear"}), ("mean_operator", {})
     replaced = ("error_marginals", {"learner": "linear", "adjacency": "replace"})
@@ -266,9 +266,6 @@ def test_two_adjacencies_have_no_total(make_plan):
         run(open_grid("inline"), make_plan(variants=variants(exchange, moments), **known), 6, NOBODY)
     for kinds in ([exchange, exchange], [replaced, moments]):
         assert begun(make_plan(variants=variants(*kinds), **known))[1].questions()
-
-
-def test_a_variant_that_cannot_begin_costs_a_sparing_plan_itself_alone(make_plan):
     kinds = variants(("soft_vote", {}), ("mean_operator", {}))
     with pytest.raises(InputError, match="'v1'"):
         begun(make_plan(variants=kinds))

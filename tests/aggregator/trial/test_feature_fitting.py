@@ -1,8 +1,7 @@
 """Feature maps fitted on public rows: each stage beside scikit-learn or a closed form, and what is refused.
 
-Columns of numbers that say nothing, by their names and public rows alone.
-
-Texts as indicators, and the columns that say nothing, by public rows alone.
+Columns of numbers that say nothing, by their names and public rows alone. Texts as indicators, and the columns that say
+nothing, by public rows alone.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def test_whitened_public_rows_have_unit_covariance_and_the_rank(rows):
     np.testing.assert_allclose(out.mean(axis=0), 0, atol=1e-9)
 
 
-def test_standardise_is_scikit_learns_and_constant_columns_become_zero():
+def test_standardise_is_scikit_learns_and_scale_is_for_columns_that_share_no_unit():
     rows = np.hstack([TALL * [1, 10, 100, 1000, 0.1, 0.01], np.full((80, 1), 0.1)])
     features = fit(["standardise"], rows)
     out = features.transform(rows)
@@ -81,9 +80,6 @@ def test_standardise_is_scikit_learns_and_constant_columns_become_zero():
     assert features.columns == 7
     close = np.array([[0.0, 1.0], [5e-324, 2.0]])
     assert np.isfinite(fit(["standardise"], close).transform(close)).all()
-
-
-def test_scale_standardises_only_columns_that_share_no_unit():
     digits, tumours = load_digits().data, load_breast_cancer().data
     counts = np.random.default_rng(1).gamma(0.05, 4.0, size=(300, 54)).clip(0, 30)
     spam = np.hstack([counts, np.random.default_rng(2).pareto(1.0, size=(300, 3)).clip(0, 300) * [3, 30, 50]])

@@ -75,7 +75,7 @@ def test_a_variant_has_a_name_that_a_file_in_the_directory_can_have(make_plan, n
         make_plan(variants=(VariantPlan(name, "soft_vote", {}),))
 
 
-def test_no_two_variants_share_a_file_or_their_noise_and_a_name_may_be_the_key_of_another(make_plan):
+def test_no_two_variants_share_a_file_or_their_noise_and_before_any_data_is_read_only_delta_is_known(make_plan):
     """As where names are swapped: noise follows from keys alone, and a reference has none."""
     for name, key in (("mine", ""), ("MINE", ""), ("another", "mine")):
         with pytest.raises(InputError):
@@ -83,17 +83,6 @@ def test_no_two_variants_share_a_file_or_their_noise_and_a_name_may_be_the_key_o
     swapped = VariantPlan("a", "soft_vote", {}, "b"), VariantPlan("b", "majority_vote", {}, "a")
     reference = VariantPlan("noise_free", "soft_vote", {}, "a", reference=True)
     assert len(make_plan(variants=(*swapped, reference)).variants) == 3
-
-
-@pytest.mark.parametrize(("sizes", "expected"), [
-    ((), 1), ((7,), 7), ((2, 3, 4), 24), ((5, 0), 0), ((2**40, 2**40), 2**80), ((None,), None), ((2, None, 3), None),
-    ((0, None), None),
-])  # fmt: skip
-def test_a_product_is_known_where_all_its_sizes_are(sizes, expected):
-    assert product(*sizes) == expected
-
-
-def test_before_any_data_is_read_only_delta_is_known():
     numbers = PublicNumbers(1e-6)
     unknown = {one.name for one in fields(numbers) if getattr(numbers, one.name) is None}
     assert unknown == {
@@ -103,3 +92,11 @@ def test_before_any_data_is_read_only_delta_is_known():
     assert (numbers.delta, numbers.draws, numbers.rows_per_person) == (1e-6, 1, 0)
     with pytest.raises(FrozenInstanceError):
         numbers.delta = 0.5
+
+
+@pytest.mark.parametrize(("sizes", "expected"), [
+    ((), 1), ((7,), 7), ((2, 3, 4), 24), ((5, 0), 0), ((2**40, 2**40), 2**80), ((None,), None), ((2, None, 3), None),
+    ((0, None), None),
+])  # fmt: skip
+def test_a_product_is_known_where_all_its_sizes_are(sizes, expected):
+    assert product(*sizes) == expected

@@ -145,7 +145,7 @@ def test_numbers_out_of_range_and_rows_that_do_not_differ_are_refused(changes):
             Spectrum.of(rows)
 
 
-def test_equal_maps_are_one_view_and_the_spectrum_is_that_of_the_rows_behind_the_earlier_stages(make_plan, public):
+def test_a_world_knows_the_numbers_of_its_plan_and_equal_maps_are_one_view(make_plan, public):
     plan = make_plan()
     views = Views(plan)
     assert views.at("pure", 1.0) is views.at("gaussian", 10.0) is views.at("off", np.inf)  # nothing is automatic
@@ -165,6 +165,15 @@ def test_equal_maps_are_one_view_and_the_spectrum_is_that_of_the_rows_behind_the
     assert spectrum.rows == len(public.rows)
     np.testing.assert_allclose(spectrum.variances.sum(), 4)
     np.testing.assert_allclose(spectrum.variances, spectrum_to_whiten(features, public).variances)
+    terms = {"quorum": 0.7, "colluding": 0.2, "servers": "two"}
+    numbers = {"rows": 500, "bags": 4, "smallest_bag": 2, "largest_bag": 9, "rows_per_person": 3, "common_bags": True}
+    plan = make_plan(**terms, **numbers)
+    world = World(plan, Views(plan))
+    known = {"draws": 3, "classes": 3, "features": 7, "public_rows": len(public.rows)}
+    assert world.numbers(7) == KnownNumbers(1e-6, terms=TrustTerms(40, **terms), **numbers, **known)
+    assert world.numbers().features is None
+    real = make_plan(classes=(), label_range=(-1.0, 2.0))
+    assert World(real, Views(real)).numbers().label_range == (-1.0, 2.0)
 
 
 def test_dimensions_follow_the_release_and_are_fitted_once_where_they_are_equal(make_plan, public, monkeypatch):
@@ -183,18 +192,6 @@ def test_dimensions_follow_the_release_and_are_fitted_once_where_they_are_equal(
     found = {views.at("pure", epsilon) for epsilon in (0.01, 0.011, 0.012)}
     assert len(found) == 1
     assert asked == [(), [{"whiten": 3}, "unit_norm"]]  # the spectrum's, and the view's
-
-
-def test_a_world_knows_the_numbers_of_its_plan(make_plan, public):
-    terms = {"quorum": 0.7, "colluding": 0.2, "servers": "two"}
-    numbers = {"rows": 500, "bags": 4, "smallest_bag": 2, "largest_bag": 9, "rows_per_person": 3, "common_bags": True}
-    plan = make_plan(**terms, **numbers)
-    world = World(plan, Views(plan))
-    known = {"draws": 3, "classes": 3, "features": 7, "public_rows": len(public.rows)}
-    assert world.numbers(7) == KnownNumbers(1e-6, terms=TrustTerms(40, **terms), **numbers, **known)
-    assert world.numbers().features is None
-    real = make_plan(classes=(), label_range=(-1.0, 2.0))
-    assert World(real, Views(real)).numbers().label_range == (-1.0, 2.0)
 
 
 @pytest.fixture

@@ -1,10 +1,8 @@
 """The estimator: what it learns, what it takes, what it keeps, and what it refuses.
 
-The network's outputs and gradient: against its definition, finite differences and scikit-learn.
-
-Training on bags: the loss and its gradient, the steps, which bags decide when to stop, and what is kept.
-
-Scaling of columns: indicators keep their values, other columns get one scale.
+The network's outputs and gradient: against its definition, finite differences and scikit-learn. Training on bags: the
+loss and its gradient, the steps, which bags decide when to stop, and what is kept. Scaling of columns: indicators keep
+their values, other columns get one scale.
 """
 
 from __future__ import annotations
@@ -302,7 +300,7 @@ def held_out(count, validation, seed=1):
     return rng.permutation(count)[:validation]
 
 
-def test_the_best_parameters_are_those_of_the_smallest_validation_loss_and_that_of_training_bags_falls():
+def test_validation_bags_decide_when_to_stop_and_the_best_parameters_are_kept():
     bags = training_released()
     found, chosen = trained(bags), held_out(60, 12)
     assert bag_loss(NETWORK, found.parameters, bags, chosen) == found.losses[:, 1].min()
@@ -311,22 +309,7 @@ def test_the_best_parameters_are_those_of_the_smallest_validation_loss_and_that_
     last = trained(bags, restore_best=False)
     assert bag_loss(NETWORK, last.parameters, bags, chosen) == last.losses[-1, 1]
     np.testing.assert_array_equal(last.losses, found.losses)
-
-
-@pytest.mark.parametrize("patience", [1, 2, 5])
-def test_training_stops_when_patience_ends(patience):
-    without = trained(training_released(), epochs=100, learning_rate=0.03).losses[:, 1]
-    losses = trained(training_released(), epochs=100, learning_rate=0.03, patience=patience).losses[:, 1]
-    np.testing.assert_array_equal(losses, without[: len(losses)])
-    lower = np.minimum.accumulate(np.append(np.inf, losses))
-    waited = [0]
-    for loss, least in zip(losses, lower, strict=False):
-        waited.append(0 if loss < least else waited[-1] + 1)
-    assert max(waited) == waited[-1] == patience
-
-
-def test_validation_bags_decide_when_to_stop_and_without_them_all_bags_are_learned_from_to_the_end():
-    """Other sums of held out bags change their losses, and so where training stops, but no training loss before."""
+    # Other sums of held out bags change their losses, and so where training stops, but no training loss before.
     bags, chosen = training_released(), held_out(60, 12)
     sums = bags.sums.copy()
     sums[chosen] = sums[chosen][::-1] * 30
@@ -339,6 +322,18 @@ def test_validation_bags_decide_when_to_stop_and_without_them_all_bags_are_learn
     assert len(found.losses) == 30
     assert np.isnan(found.losses[:, 1]).all()
     assert (trained(training_released(), validation=0, restore_best=False).parameters == found.parameters).all()
+
+
+@pytest.mark.parametrize("patience", [1, 2, 5])
+def test_training_stops_when_patience_ends(patience):
+    without = trained(training_released(), epochs=100, learning_rate=0.03).losses[:, 1]
+    losses = trained(training_released(), epochs=100, learning_rate=0.03, patience=patience).losses[:, 1]
+    np.testing.assert_array_equal(losses, without[: len(losses)])
+    lower = np.minimum.accumulate(np.append(np.inf, losses))
+    waited = [0]
+    for loss, least in zip(losses, lower, strict=False):
+        waited.append(0 if loss < least else waited[-1] + 1)
+    assert max(waited) == waited[-1] == patience
 
 
 def test_every_training_bag_is_learned_from_once_an_epoch_and_held_out_bags_are_only_judged(monkeypatch):

@@ -1,8 +1,7 @@
 """The estimator that looks for drift: today's answer without it, none worse than the mean of bags with it.
 
-Estimators that are fitted to some of the bags: the same as fitting them oneself.
-
-Folds of bags, what is said of bags left out, and weights by it.
+Estimators that are fitted to some of the bags: the same as fitting them oneself. Folds of bags, what is said of bags
+left out, and weights by it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The bag classifiers on Gaussian classes, where the best classifier and its error are known.
 
-Bag likelihoods: transitions, the risk and its minimiser, folds and the regularisation, and most likely ratios.
-
-Rows as linear classifiers take them: centred, of unit mean square, and nothing lost between bags and sets.
+Bag likelihoods: transitions, the risk and its minimiser, folds and the regularisation, and most likely ratios. Rows as
+linear classifiers take them: centred, of unit mean square, and nothing lost between bags and sets.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ def test_errors_fall_with_the_number_of_rows():
     assert errors[1600] < errors[50] / 3
 
 
-def test_embeddings_are_means_over_the_rows_and_class_scores_those_of_pure_sets(three):
+def test_embeddings_and_class_scores_are_means_and_probabilities_taken_for_true_are_warned_of(three):
     world, bags, shares = three
     model = BagClassifier().fit(bags, shares)
     assert model.class_scores_.sum(axis=0) == pytest.approx(1)
@@ -112,6 +111,16 @@ def test_embeddings_are_means_over_the_rows_and_class_scores_those_of_pure_sets(
     halves = [model.embed(part) for part in (rows[:200], rows[200:])]
     assert model.embed(rows) == pytest.approx((200 * halves[0] + 500 * halves[1]) / 700)
     assert model.embed(rows).sum() == pytest.approx(1)
+    _, bags, shares = three
+    with pytest.warns(UserWarning, match="takes its classifier's probabilities for true"):
+        model = BagClassifierEM().fit(bags, shares)
+    assert 0 < model.held_out_error_ < 0.2
+    world, rng = Mixtures(2, distance=2.5), np.random.default_rng(4)
+    true = np.array([[0.9, 0.1], [0.1, 0.9], [0.9, 0.1], [0.1, 0.9]])
+    wrong = np.array([[0.9, 0.1], [0.1, 0.9], [0.3, 0.7], [0.7, 0.3]])
+    bags = world.bags(true, 400, rng)
+    right, misled = (BagClassifierEM().fit(bags, shares).held_out_error_ for shares in (true, wrong))
+    assert misled > 5 * right
 
 
 @pytest.mark.slow
@@ -202,19 +211,6 @@ def test_single_rows_are_bags_and_without_weights_every_row_has_the_priors():
     shares = (found * likelihoods).sum(axis=1)
     assert surprise(found, likelihoods)[0] == pytest.approx(-np.log(shares).mean())
     assert found @ transition.matrix.T == pytest.approx(np.broadcast_to(transition.matrix @ transition.priors, (60, 4)))
-
-
-def test_probabilities_taken_for_true_come_with_a_warning_and_a_check_that_shows_wrong_proportions(three):
-    _, bags, shares = three
-    with pytest.warns(UserWarning, match="takes its classifier's probabilities for true"):
-        model = BagClassifierEM().fit(bags, shares)
-    assert 0 < model.held_out_error_ < 0.2
-    world, rng = Mixtures(2, distance=2.5), np.random.default_rng(4)
-    true = np.array([[0.9, 0.1], [0.1, 0.9], [0.9, 0.1], [0.1, 0.9]])
-    wrong = np.array([[0.9, 0.1], [0.1, 0.9], [0.3, 0.7], [0.7, 0.3]])
-    bags = world.bags(true, 400, rng)
-    right, misled = (BagClassifierEM().fit(bags, shares).held_out_error_ for shares in (true, wrong))
-    assert misled > 5 * right
 
 
 @pytest.mark.parametrize(("changes", "message"), [

@@ -1,10 +1,8 @@
 """What estimators share: exact mixtures, shifted sets, storage, and which rows stand for all.
 
-The bandwidth that held-out bags choose, and the groups that are held out.
-
-Ridge regression of bags' proportions on their means: left-out errors against brute force, and what is learned.
-
-The published estimator against its formulas, written down naively.
+The bandwidth that held-out bags choose, and the groups that are held out. Ridge regression of bags' proportions on
+their means: left-out errors against brute force, and what is learned. The published estimator against its formulas,
+written down naively.
 """
 
 from __future__ import annotations
@@ -357,7 +355,7 @@ def test_ratios_of_a_set_are_found_from_many_bags(kernel):
     np.testing.assert_array_equal(again.predict(BAGS[0]), estimator.predict(BAGS[0]))
 
 
-def test_what_drifts_with_every_bag_is_learned_to_be_looked_past():
+def test_means_teach_what_their_rows_do_and_what_drifts_with_every_bag_is_looked_past():
     """Bags are moved along a direction of their own, further than classes are apart; a linear map can ignore it."""
     random = np.random.default_rng(4)
     away = np.linalg.svd(WORLD.means)[2][-1]  # at right angles to all class means
@@ -366,9 +364,6 @@ def test_what_drifts_with_every_bag_is_learned_to_be_looked_past():
     truth = np.array([0.1, 0.2, 0.7])
     rows = WORLD.rows(truth, 400, random) + 30 * away
     assert np.abs(estimator.predict(rows) - truth).sum() < 0.2
-
-
-def test_means_teach_what_their_rows_do():
     whole = DistributionRegression("linear").fit(BAGS, MANY_SHARES)
     means = np.stack([bag.mean(axis=0) for bag in BAGS])
     known = DistributionRegression("linear").fit_means(means, np.full(30, 80), MANY_SHARES, covariance=np.eye(6))

@@ -90,7 +90,7 @@ def test_parameters_that_cannot_be_used_are_refused(changes, message):
         ProportionSVM(**changes).fit(world.bags(skewed(2, 0.1), 20, rng), skewed(2, 0.1))
 
 
-def test_equal_guesses_and_a_cost_that_drowns_the_proportions_are_refused():
+def test_the_objective_is_the_published_one_and_equal_guesses_are_refused():
     """Bags of two rows of which a twentieth is in class 1: the nearest number of rows is none."""
     world, rng = Mixtures(2), np.random.default_rng(0)
     shares = np.array([[0.95, 0.05], [0.99, 0.01]])
@@ -99,6 +99,13 @@ def test_equal_guesses_and_a_cost_that_drowns_the_proportions_are_refused():
     bags, shares = [rng.normal(size=(200, 2)) for _ in range(2)], np.array([[0.9, 0.1], [0.95, 0.05]])
     with pytest.raises(InputError, match="proportion_cost"):
         ProportionSVM(cost=10.0, proportion_cost=1e-3).fit(bags, shares)
+    scores, labels = np.array([0.5, -2.0, 3.0]), np.array([1.0, 1.0, -1.0])
+    found = objective(np.array([3.0, 4.0]), scores, labels, np.array([2]), np.array([0.5, 0.5]), 0.1, 10.0)
+    assert found == pytest.approx(25 / 2 + 0.1 * (0.25 + 9 + 16) + 10 * (0.5 + 0.5))
+    bags = Mixtures(2, distance=6.0).bags(np.eye(2), 50, np.random.default_rng(1))
+    noise = np.tile(0.01 * (np.eye(2) - 0.5), (2, 1, 1))
+    noisy = ProportionSVM().fit(bags, np.array([[1.1, -0.1], [-0.2, 1.2]]), noise)
+    assert np.array_equal(noisy.coefficients_, ProportionSVM().fit(bags, np.eye(2)).coefficients_)
 
 
 def test_restarts_keep_the_smallest_objective():
@@ -116,13 +123,3 @@ def test_restarts_keep_the_smallest_objective():
 
     values = [value(restarts) for restarts in (2, 4, 6)]
     assert values == sorted(values, reverse=True)
-
-
-def test_the_objective_is_the_published_one_and_noisy_proportions_are_projected():
-    scores, labels = np.array([0.5, -2.0, 3.0]), np.array([1.0, 1.0, -1.0])
-    found = objective(np.array([3.0, 4.0]), scores, labels, np.array([2]), np.array([0.5, 0.5]), 0.1, 10.0)
-    assert found == pytest.approx(25 / 2 + 0.1 * (0.25 + 9 + 16) + 10 * (0.5 + 0.5))
-    bags = Mixtures(2, distance=6.0).bags(np.eye(2), 50, np.random.default_rng(1))
-    noise = np.tile(0.01 * (np.eye(2) - 0.5), (2, 1, 1))
-    noisy = ProportionSVM().fit(bags, np.array([[1.1, -0.1], [-0.2, 1.2]]), noise)
-    assert np.array_equal(noisy.coefficients_, ProportionSVM().fit(bags, np.eye(2)).coefficients_)

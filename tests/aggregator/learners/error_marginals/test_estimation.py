@@ -1,10 +1,7 @@
 """Shares of errors from noisy counts: against least squares, and whatever the noise makes of the counts.
 
-What a learner of error marginals may be told.
-
-Hypotheses from weighted rows with soft or hard labels.
-
-Labels from shares of errors: the identity they rest on, and recovery where they are determined.
+What a learner of error marginals may be told. Hypotheses from weighted rows with soft or hard labels. Labels from
+shares of errors: the identity they rest on, and recovery where they are determined.
 """
 
 from __future__ import annotations
@@ -177,7 +174,7 @@ def errors_in_bins(indicators, weights, labels, predictions):
 
 
 @BOTH
-def test_labels_of_rows_with_a_bin_of_their_own_are_recovered(estimate):
+def test_labels_are_recovered_where_rows_have_bins_or_hypotheses_determine_them(estimate):
     rng = np.random.default_rng(0)
     rows = np.arange(12.0)[:, None]
     indicators = Bins.fit(rows, 12).indicators(rows)
@@ -186,11 +183,7 @@ def test_labels_of_rows_with_a_bin_of_their_own_are_recovered(estimate):
     shares = errors_in_bins(indicators, weights, labels, predictions)
     found = estimate_labels(indicators, weights, [predictions], [shares], estimate, 1e-9)
     np.testing.assert_allclose(found, labels, atol=1e-3)
-
-
-@BOTH
-def test_a_second_hypothesis_determines_what_one_does_not(estimate):
-    """Exclusive or of two halves: no marginal tells it, that of a hypothesis that splits one feature does."""
+    # Exclusive or of two halves: no marginal tells it, that of a hypothesis that splits one feature does.
     rows = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     labels = np.array([0, 1, 1, 0])
     indicators, weights = Bins.fit(rows, 2).indicators(rows), np.full(4, 0.25)
@@ -203,7 +196,7 @@ def test_a_second_hypothesis_determines_what_one_does_not(estimate):
 
 
 @BOTH
-def test_a_hypothesis_and_its_opposite_tell_the_same(estimate):
+def test_estimates_fit_every_answer_and_a_hypothesis_and_its_opposite_tell_the_same(estimate):
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(40, 3))
     indicators, weights = Bins.fit(rows, 4).indicators(rows), rng.dirichlet(np.ones(40))
@@ -211,10 +204,6 @@ def test_a_hypothesis_and_its_opposite_tell_the_same(estimate):
     found = estimate_labels(indicators, weights, [predictions], [shares], estimate, 0.01)
     opposite = estimate_labels(indicators, weights, [1 - predictions], [1 - shares], estimate, 0.01)
     np.testing.assert_allclose(found, opposite, atol=1e-9)
-
-
-@BOTH
-def test_estimates_fit_every_answer_that_labels_can_explain(estimate):
     rng = np.random.default_rng(2)
     rows = rng.normal(size=(60, 2))
     indicators, weights = Bins.fit(rows, 5).indicators(rows), rng.dirichlet(np.ones(60))

@@ -1,10 +1,8 @@
 """Weights and labels against scipy's bounded solvers, exact rational conditions of optimality, and closed forms.
 
-Products of bounded fits against dense matrices, penalties against their conjugates, and nearly singular systems.
-
-Newton steps from far away, and multipliers that cancel.
-
-Interior points against the exact solution that Newton's method finds, and strengths at which it does not settle.
+Products of bounded fits against dense matrices, penalties against their conjugates, and nearly singular systems. Newton
+steps from far away, and multipliers that cancel. Interior points against the exact solution that Newton's method finds,
+and strengths at which it does not settle.
 """
 
 from __future__ import annotations
@@ -196,7 +194,7 @@ def test_a_repeated_hypothesis_counts_as_half_the_strength(fit, strength):
     np.testing.assert_allclose(twice, fit(system, target, strength, weights), atol=1e-9)
 
 
-def test_without_noise_a_small_strength_meets_the_marginals_and_a_large_one_gives_the_prior():
+def test_small_strengths_meet_the_marginals_large_ones_the_prior_and_single_bins_spread_evenly():
     system, weights, target = signed(8, 300, noise=0.0)
     indicators, _, marginal = marginals(8, 300, noise=0.0)
     for fit in (box_labels, entropy_labels):
@@ -204,23 +202,6 @@ def test_without_noise_a_small_strength_meets_the_marginals_and_a_large_one_give
         np.testing.assert_allclose(fit(system, target, 1e12, weights), 0.5, atol=1e-11)
     np.testing.assert_allclose(indicators @ importance_weights(indicators, marginal, 1e-9), marginal, atol=1e-8)
     np.testing.assert_allclose(importance_weights(indicators, marginal, 1e12), 1 / 300, atol=1e-11)
-
-
-@pytest.mark.parametrize("share", [-3.0, 0.0, 0.2, 1.0, 40.0])
-@pytest.mark.parametrize("strength", [1e-9, 0.5, 1e6])
-def test_one_row_in_one_bin_has_a_closed_form(share, strength):
-    one = np.ones((1, 1))
-    expected = max(0.0, (share + 2 * strength) / (1 + 2 * strength))
-    assert importance_weights(one, np.array([share]), strength)[0] == pytest.approx(expected, abs=1e-12)
-    weight = 0.25
-    expected = np.clip((share + strength / 2) / (weight + strength), 0, 1)
-    assert box_labels(one, np.array([share]), strength, np.array([weight]))[0] == pytest.approx(expected, abs=1e-12)
-    score = brentq(lambda t: strength * t - share + weight * expit(t), -1e12, 1e12, xtol=1e-14, rtol=1e-15)
-    found = entropy_labels(one, np.array([share]), strength, np.array([weight]))[0]
-    assert found == pytest.approx(expit(score), abs=1e-12)
-
-
-def test_single_bins_spread_the_weights_evenly_and_rows_of_no_weight_get_the_label_of_a_little():
     indicators = csr_array(np.ones((3, 8)))  # three features of one bin each
     found = importance_weights(indicators, np.array([0.5, 1.0, 0.3]), 2.0)
     np.testing.assert_allclose(found, (1.8 + 2 * 2.0 / 8) / (3 * 8 + 2 * 2.0), atol=1e-14)
@@ -235,6 +216,20 @@ def test_single_bins_spread_the_weights_evenly_and_rows_of_no_weight_get_the_lab
     for fit, strength in product((box_labels, entropy_labels), (1e-2, 1.0)):
         found, little = fit(system, target, strength, weights), np.where(kept, weights, 1e-13)
         np.testing.assert_allclose(found, fit(system, target, strength, little), atol=1e-8)
+
+
+@pytest.mark.parametrize("share", [-3.0, 0.0, 0.2, 1.0, 40.0])
+@pytest.mark.parametrize("strength", [1e-9, 0.5, 1e6])
+def test_one_row_in_one_bin_has_a_closed_form(share, strength):
+    one = np.ones((1, 1))
+    expected = max(0.0, (share + 2 * strength) / (1 + 2 * strength))
+    assert importance_weights(one, np.array([share]), strength)[0] == pytest.approx(expected, abs=1e-12)
+    weight = 0.25
+    expected = np.clip((share + strength / 2) / (weight + strength), 0, 1)
+    assert box_labels(one, np.array([share]), strength, np.array([weight]))[0] == pytest.approx(expected, abs=1e-12)
+    score = brentq(lambda t: strength * t - share + weight * expit(t), -1e12, 1e12, xtol=1e-14, rtol=1e-15)
+    found = entropy_labels(one, np.array([share]), strength, np.array([weight]))[0]
+    assert found == pytest.approx(expit(score), abs=1e-12)
 
 
 ONE, TWO = np.ones((1, 2)), np.ones(2)

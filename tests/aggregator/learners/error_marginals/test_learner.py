@@ -93,7 +93,7 @@ def test_without_noise_the_line_is_found(options):
     assert accuracy(learner.chosen, line(2000, seed=2)) > 0.93
 
 
-def test_a_second_round_learns_what_marginals_do_not_tell():
+def test_a_second_round_learns_what_marginals_do_not_tell_and_weights_move_the_source_to_the_target():
     def exclusive(seed):
         rows = np.random.default_rng(seed).uniform(-1, 1, (500, 2))
         return rows, ((rows[:, 0] > 0.3) ^ (rows[:, 1] > -0.3)).astype(int)
@@ -103,10 +103,7 @@ def test_a_second_round_learns_what_marginals_do_not_tell():
     found = [accuracy(hypothesis, exclusive(2)) for hypothesis in learner.hypotheses]
     assert found[-1] > found[0] + 0.05
     assert found[-1] > 0.85
-
-
-def test_weights_move_the_source_to_the_target_and_equal_answers_give_equal_bits():
-    """Labels depend on the target: under the source's distribution the marginals would be misread."""
+    # Labels depend on the target: under the source's distribution the marginals would be misread.
     source, target = line(2000), line(2000, seed=1, shift=0.8)
     learner = started(source[0], importance=True, rows=2000)
     first, second, *_ = exchanged(learner, Oracle(*target))

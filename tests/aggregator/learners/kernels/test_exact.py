@@ -1,8 +1,7 @@
 """Exact kernels against scipy's distances pair by pair, and their invariants.
 
-Rows in tiles, and squared distances against those of scipy.
-
-What every kernel and support offers by virtue of its fields: storage, digests, and debiased means.
+Rows in tiles, and squared distances against those of scipy. What every kernel and support offers by virtue of its
+fields: storage, digests, and debiased means.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The classifier from a mean operator: scikit-learn's contract, probabilities, ties, and objective perturbation.
 
-Classifiers learned from noisy labels against the one that sees the labels themselves.
-
-Classifiers learned from proportions of bags against those of the labels themselves.
+Classifiers learned from noisy labels against the one that sees the labels themselves. Classifiers learned from
+proportions of bags against those of the labels themselves.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def test_it_is_a_scikit_learn_classifier(loss):
     check_estimator(MeanOperatorClassifier(loss))
 
 
-def test_labels_and_their_mean_operator_give_the_same(table):
+def test_labels_and_their_mean_operator_give_the_same_and_square_probabilities_are_clipped_scores(table):
     rows, labels = table
     fitted = MeanOperatorClassifier(regularisation=0.01, tolerance=1e-9).fit(rows, labels)
     signs = np.where(labels == "yes", 1.0, -1.0)
@@ -56,6 +55,18 @@ def test_labels_and_their_mean_operator_give_the_same(table):
     np.testing.assert_allclose(fitted.predict_proba(rows), reference.predict_proba(rows), atol=1e-6)
     np.testing.assert_allclose(fitted.coef_, reference.coef_, atol=1e-6)
     assert fitted.intercept_.tolist() == [0.0]
+    rows, labels = table
+    fitted = MeanOperatorClassifier("square").fit(rows, labels)
+    scores = fitted.decision_function(rows)
+    np.testing.assert_allclose(fitted.predict_proba(rows)[:, 1], np.clip((1 + scores) / 2, 0, 1), atol=1e-15)
+    for loss in ("double_hinge", "unhinged"):
+        fitted = MeanOperatorClassifier(loss).fit(rows, labels)
+        assert not hasattr(fitted, "predict_proba")
+        with pytest.raises(AttributeError, match="predict_proba"):
+            fitted.predict_proba(rows)
+    assert MeanOperatorClassifier().fit_moment(rows, rows[0]).predict(np.zeros((1, 4))) == [1]  # a score of zero
+    fitted = MeanOperatorClassifier("matsushita").fit(rows, labels)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(rows), fitted.predict_proba(rows))
 
 
 @pytest.mark.parametrize("loss", ["logistic", "square", "double_hinge"])
@@ -73,21 +84,6 @@ def test_a_weight_counts_as_so_many_equal_rows(table, rng, loss):
     fitted = MeanOperatorClassifier(regularisation=0.01, tolerance=1e-9).fit(rows, labels, weights)
     reference = LogisticRegression(C=1 / (0.02 * weights.sum()), fit_intercept=False, tol=1e-12)
     np.testing.assert_allclose(fitted.weights_, reference.fit(rows, labels, weights).coef_[0], atol=1e-6)
-
-
-def test_square_probabilities_are_clipped_scores_and_those_of_other_losses_are_none(table):
-    rows, labels = table
-    fitted = MeanOperatorClassifier("square").fit(rows, labels)
-    scores = fitted.decision_function(rows)
-    np.testing.assert_allclose(fitted.predict_proba(rows)[:, 1], np.clip((1 + scores) / 2, 0, 1), atol=1e-15)
-    for loss in ("double_hinge", "unhinged"):
-        fitted = MeanOperatorClassifier(loss).fit(rows, labels)
-        assert not hasattr(fitted, "predict_proba")
-        with pytest.raises(AttributeError, match="predict_proba"):
-            fitted.predict_proba(rows)
-    assert MeanOperatorClassifier().fit_moment(rows, rows[0]).predict(np.zeros((1, 4))) == [1]  # a score of zero
-    fitted = MeanOperatorClassifier("matsushita").fit(rows, labels)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(rows), fitted.predict_proba(rows))
 
 
 def test_the_rule_for_regularisation_and_weights_of_zero_are_pointed_out_at_the_line_that_fits(table, tumours):

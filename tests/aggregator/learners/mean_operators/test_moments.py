@@ -88,7 +88,7 @@ def test_randomised_response_is_right_on_average_and_its_variance_is_exact(epsil
     np.testing.assert_allclose(symmetric.noise_variance, found.noise_variance, rtol=1e-9)
 
 
-def test_labels_that_are_linear_in_the_rows_need_but_a_few():
+def test_labels_that_are_linear_in_the_rows_need_but_a_few_and_the_bandwidth_is_the_median_distance():
     rng = np.random.default_rng(9)
     rows = np.column_stack([rng.choice([-1.0, 1.0], 500), rng.normal(size=(500, 2))])
     labels = (rows[:, 0] > 0).astype(int)
@@ -100,6 +100,11 @@ def test_labels_that_are_linear_in_the_rows_need_but_a_few():
     exact = semi_supervised(ROWS, LABELS, ROWS[:0])
     np.testing.assert_allclose(exact.moment, MOMENT, rtol=1e-13)
     assert exact.noise_variance == 0.0
+    bags, proportions = world(3)
+    means = [bag.mean(axis=0) for bag in bags]
+    middle = np.median([np.linalg.norm(means[i] - means[j]) for i in range(6) for j in range(i)])
+    found = laplacian_mean_map(bags, proportions, bandwidth=float(middle))
+    np.testing.assert_array_equal(found.moment, laplacian_mean_map(bags, proportions).moment)
 
 
 def test_other_rows_help_to_estimate_and_the_variance_says_how_much():
@@ -202,14 +207,6 @@ def test_laplacian_mean_map_minimises_its_objective(seed, gamma, bandwidth, ridg
     parameters = 10.0**gamma, 10.0**bandwidth, 10.0**ridge
     found = laplacian_mean_map(bags, proportions, *parameters)
     np.testing.assert_allclose(found.moment, minimised(bags, proportions, *parameters), rtol=1e-6, atol=1e-7)
-
-
-def test_the_bandwidth_is_the_median_distance_of_the_means():
-    bags, proportions = world(3)
-    means = [bag.mean(axis=0) for bag in bags]
-    middle = np.median([np.linalg.norm(means[i] - means[j]) for i in range(6) for j in range(i)])
-    found = laplacian_mean_map(bags, proportions, bandwidth=float(middle))
-    np.testing.assert_array_equal(found.moment, laplacian_mean_map(bags, proportions).moment)
 
 
 @settings(derandomize=True)

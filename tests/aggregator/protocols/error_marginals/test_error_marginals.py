@@ -73,11 +73,19 @@ def test_every_variant_learns_where_noise_leaves_something(plan):
         assert accuracy(chosen, name, len(models(chosen, name).epsilons) - 1) > 0.8, name
 
 
-def test_every_draw_is_an_exchange_of_its_own(plan):
+def test_every_draw_is_an_exchange_of_its_own_and_numbers_of_rows_are_used_only_where_they_are_public(plan):
     chosen = plan("default", epsilons=(1.0,))
     run(open_grid("inline"), chosen, 6, HONEST)
     first, second = (models(chosen, "default").hypotheses(0, draw) for draw in range(2))
     assert (first[0].parameters != second[0].parameters).any()
+
+    def released(**changes):
+        chosen = plan("default", "replace", epsilons=(1.0,), draws=1, **changes)
+        return run(open_grid("inline"), chosen, 6, HONEST)[0]
+
+    many, few = released(private_rows=381), released(private_rows=40)
+    assert many["default.npz"] == few["default.npz"]
+    assert many["replace.npz"] != few["replace.npz"]
 
 
 def test_a_guarantee_is_for_all_queries_together(plan):
@@ -105,27 +113,25 @@ def test_shifted_rows_are_weighted_unless_the_variant_says_otherwise(plan):
         assert queries == expected
 
 
-def test_only_the_published_form_takes_the_published_number_of_bins_unless_told():
+def test_only_the_published_form_takes_its_bins_and_what_is_expected_is_behind_the_mean_operator():
     published = {"noise": "published", "protect": "label"}
     assert ErrorMarginals(**published).settings(shifted=False).bins == "four_deviations"
     assert ErrorMarginals(**published, bins=5).settings(shifted=False).bins == 5
     assert ErrorMarginals().settings(shifted=False).bins is None
     assert ErrorMarginals(bins="four_deviations").settings(shifted=False).bins == "four_deviations"
-
-
-def test_numbers_of_rows_are_used_only_where_they_are_public(plan):
-    def released(**changes):
-        chosen = plan("default", "replace", epsilons=(1.0,), draws=1, **changes)
-        return run(open_grid("inline"), chosen, 6, HONEST)[0]
-
-    many, few = released(private_rows=381), released(private_rows=40)
-    assert many["default.npz"] == few["default.npz"]
-    assert many["replace.npz"] != few["replace.npz"]
+    known = PublicNumbers(1e-6, terms=TrustTerms(10), rows=2000, features=20, classes=2)
+    found, other = (kind.expected_error(known, 1.0) for kind in (ErrorMarginals(), MeanOperator(protect="row")))
+    assert found.error > other.error
+    drowned = ErrorMarginals().expected_error(replace(known, majority=0.9), 0.01)
+    assert drowned.error == pytest.approx(0.1)
+    assert ErrorMarginals(noise="off").expected_error(known, 1.0) is None
+    many = replace(known, terms=TrustTerms(50))
+    alone, shared = (ErrorMarginals(trust=how).expected_error(many, 1.0) for how in ("none", "secure"))
+    assert shared.error < alone.error
 
 
 def test_every_answer_has_noise_of_its_own(plan, monkeypatch):
     """Equal bits for two answers would let their difference tell the counts."""
-
     taken, honest = [], answering.NoiseBits
 
     def noted(seed, key, party):
@@ -236,16 +242,3 @@ def test_under_much_noise_the_guard_releases_a_constant_class(plan):
         features = released.feature_maps[0].transform(rows)
         kept.append(sum(len(np.unique(released.predict(0, each, features))) == 2 for each in range(8)))
     assert 0 < kept[1] < kept[0]
-
-
-def test_what_is_expected_is_behind_the_mean_operator_and_never_worse_than_a_known_majority():
-
-    known = PublicNumbers(1e-6, terms=TrustTerms(10), rows=2000, features=20, classes=2)
-    found, other = (kind.expected_error(known, 1.0) for kind in (ErrorMarginals(), MeanOperator(protect="row")))
-    assert found.error > other.error
-    drowned = ErrorMarginals().expected_error(replace(known, majority=0.9), 0.01)
-    assert drowned.error == pytest.approx(0.1)
-    assert ErrorMarginals(noise="off").expected_error(known, 1.0) is None
-    many = replace(known, terms=TrustTerms(50))
-    alone, shared = (ErrorMarginals(trust=how).expected_error(many, 1.0) for how in ("none", "secure"))
-    assert shared.error < alone.error

@@ -83,7 +83,7 @@ def test_every_variant_learns_where_noise_leaves_something_and_says_what_is_prot
     assert found["secure"]["parameters"]["contributors"] == 2  # a quorum of one half, less one that may collude
 
 
-def test_without_noise_it_is_the_classifier_on_all_rows_with_their_labels(plan):
+def test_without_noise_it_is_the_classifier_on_all_rows_and_a_budget_holds_before_anybody_is_asked(plan):
     chosen = plan("off", parties=4)
     run(open_grid("inline"), chosen, 4, HONEST)
     held = [draw(party, 60 + 7 * (party % 2)) for party in range(4)]
@@ -92,6 +92,11 @@ def test_without_noise_it_is_the_classifier_on_all_rows_with_their_labels(plan):
     expected = MeanOperatorClassifier(regularisation=1e-4).fit(feature_map.transform(rows), labels)
     weights = models(chosen, "off").weights[0][0]
     np.testing.assert_allclose(weights[1] - weights[0], expected.weights_, atol=1e-5)
+    absent = Reference("support.two_class_parties:NoSuchProvider")
+    with pytest.raises(BudgetExceededError, match="published"):
+        run(open_grid("inline"), plan("published", budget={"epsilon": 8.0, "delta": 1e-5}), 6, absent)
+    with pytest.raises(InputError, match=r"data\.positive"):
+        run(open_grid("inline"), plan("auto", classes=("a", "b", "c")), 6, HONEST)
 
 
 def test_what_is_called_idle_makes_no_difference(plan):
@@ -110,14 +115,6 @@ def test_what_is_called_idle_makes_no_difference(plan):
         np.testing.assert_array_equal(*weights)
         assert MeanOperator(**both[0]).idle().keys() == {name, "denoise"}
     assert MeanOperator().idle() == {}
-
-
-def test_a_budget_holds_before_anybody_is_asked_and_more_than_two_classes_are_refused(plan):
-    absent = Reference("support.two_class_parties:NoSuchProvider")
-    with pytest.raises(BudgetExceededError, match="published"):
-        run(open_grid("inline"), plan("published", budget={"epsilon": 8.0, "delta": 1e-5}), 6, absent)
-    with pytest.raises(InputError, match=r"data\.positive"):
-        run(open_grid("inline"), plan("auto", classes=("a", "b", "c")), 6, HONEST)
 
 
 def test_what_is_expected_follows_from_the_noise_and_is_nothing_without_numbers():

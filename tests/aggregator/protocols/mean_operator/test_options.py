@@ -42,15 +42,12 @@ def test_own_rows_are_used_where_they_are_public_and_of_use(options, whose):
     assert MomentOptions(**options).unlabelled_rows == whose
 
 
-def test_delta_is_for_gaussian_noise_and_where_it_may_be_chosen_and_the_loss_has_its_parameter():
+def test_delta_is_for_gaussian_noise_and_parties_take_the_louder_noise_that_harms_less():
     for noise in ("auto", "sums", "laplace", "pure", "gaussian", "published_laplace", "off"):
         spent = MomentOptions(noise=noise).spent_delta(1e-6)
         assert spent == (1e-6 if noise in ("auto", "sums", "gaussian") else 0.0)
     assert MomentOptions(loss="rho", rho=3.0).chosen_loss().slope == 6.0
     assert MomentOptions(loss="square").chosen_loss().slope == 4.0
-
-
-def test_what_is_only_learned_with_is_not_asked():
     usual = MomentOptions().asked(shared=False)
     for options in ({"loss": "square"}, {"regularisation": 0.1}, {"unlabelled": "auxiliary"}):
         assert MomentOptions(**options).asked(shared=False) == usual
@@ -61,6 +58,21 @@ def test_what_is_only_learned_with_is_not_asked():
     ]  # fmt: skip
     asked = [MomentOptions(**options).asked(shared=False) for options in others]
     assert len({usual, MomentOptions().asked(shared=True), *asked}) == len(others) + 2
+    # At 600 rows of a party responses are less loud than a sum; along one direction that has all rows they are not.
+    even = replace(KNOWN, rows=100 * 600, spectrum=(1 / 51,) * 51)
+    along_one = replace(even, spectrum=(1 - 50e-6, *[1e-6] * 50))
+    found = [MomentOptions().expected_noise(known, 0.1, 51, shared=False) for known in (even, along_one)]
+    assert [one.responses for one in found] == [True, False]
+    assert found[0].norm < found[1].norm
+    spectrum = np.linalg.eigvalsh(ROWS.T @ ROWS)
+    assert response_weight(ROWS, 1e6) == pytest.approx(5 * (spectrum**2).sum() / spectrum.sum() ** 2, rel=1e-3)
+    weights = [response_weight(ROWS, variance) for variance in (1e-4, 1e-2, 1.0)]
+    assert weights == sorted(weights)
+    assert weights[0] < 1 < weights[-1]
+    wide = np.column_stack([ROWS, np.zeros((300, 3))])
+    assert response_weight(wide, 0.1) == pytest.approx(response_weight(ROWS, 0.1) * 8 / 5)
+    assert response_weight(np.zeros((4, 2)), 0.1) == 1.0  # rows without length say nothing
+    assert response_weight(np.repeat(ROWS, 7, axis=0), 0.1) == pytest.approx(response_weight(ROWS, 0.1), rel=0.1)
 
 
 KNOWN = PublicNumbers(1e-6, terms=TrustTerms(100), rows=12_000)
@@ -81,24 +93,6 @@ def test_the_expected_noise_is_the_least_that_parties_may_choose_and_a_shared_on
     shared = MomentOptions(protect="row").expected_noise(KNOWN, 1.0, 51, shared=True)
     assert shared.norm == pytest.approx(alone.norm / math.sqrt(40), rel=1e-6)  # 50 answer, of whom 10 may collude
     assert MomentOptions(noise="off").expected_noise(KNOWN, 1.0, 51, shared=False) == (0.0, False)
-
-
-def test_noise_harms_where_rows_are_and_parties_take_the_louder_one_that_harms_less():
-    """At 600 rows of a party responses are less loud than a sum; along one direction that has all rows they are not."""
-    even = replace(KNOWN, rows=100 * 600, spectrum=(1 / 51,) * 51)
-    along_one = replace(even, spectrum=(1 - 50e-6, *[1e-6] * 50))
-    found = [MomentOptions().expected_noise(known, 0.1, 51, shared=False) for known in (even, along_one)]
-    assert [one.responses for one in found] == [True, False]
-    assert found[0].norm < found[1].norm
-    spectrum = np.linalg.eigvalsh(ROWS.T @ ROWS)
-    assert response_weight(ROWS, 1e6) == pytest.approx(5 * (spectrum**2).sum() / spectrum.sum() ** 2, rel=1e-3)
-    weights = [response_weight(ROWS, variance) for variance in (1e-4, 1e-2, 1.0)]
-    assert weights == sorted(weights)
-    assert weights[0] < 1 < weights[-1]
-    wide = np.column_stack([ROWS, np.zeros((300, 3))])
-    assert response_weight(wide, 0.1) == pytest.approx(response_weight(ROWS, 0.1) * 8 / 5)
-    assert response_weight(np.zeros((4, 2)), 0.1) == 1.0  # rows without length say nothing
-    assert response_weight(np.repeat(ROWS, 7, axis=0), 0.1) == pytest.approx(response_weight(ROWS, 0.1), rel=0.1)
 
 
 ROWS = np.random.default_rng(3).normal(size=(300, 5)) * [0.4, 0.3, 0.1, 0.05, 0.01]

@@ -1,8 +1,7 @@
 """Sessions of `mean_operator`: how much noise there is, what it regularises, and which rows are asked for.
 
-Estimates of the mean of y x from noisy sums and from randomised response, against what parties hold.
-
-The worst pair of sums of y x: as long a row as there is turns round, and sums are those that parties answer.
+Estimates of the mean of y x from noisy sums and from randomised response, against what parties hold. The worst pair of
+sums of y x: as long a row as there is turns round, and sums are those that parties answer.
 """
 
 from __future__ import annotations

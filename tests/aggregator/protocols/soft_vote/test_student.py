@@ -77,7 +77,7 @@ def test_clusters_are_found_from_wrong_labels_and_are_near_those_of_an_independe
     assert (other.predict(points) == shares.argmax(axis=1)).mean() > 0.99
 
 
-def test_lifted_weights_decide_as_they_did():
+def test_lifted_weights_decide_as_they_did_and_clusters_that_explain_the_release_replace_its_model():
     points, truth = clusters()
     student, value = prepared(points, truth, 3, 2)
     weights = decoded(student, value[None], 3)
@@ -88,9 +88,6 @@ def test_lifted_weights_decide_as_they_did():
     ratios = before / after
     np.testing.assert_allclose(ratios, ratios[:, :1] @ np.ones((1, 3)), rtol=1e-9)  # one positive factor per row
     assert (ratios > 0).all()
-
-
-def test_clusters_that_explain_the_release_replace_its_model():
     points, truth = clusters(apart=8.0)
     student, value = prepared(points, truth, 3, 3)
     mechanism = calibrate("pure", sensitivity=0.001, dimension=len(value), epsilon=0.3, delta=0.0)

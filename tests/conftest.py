@@ -1,8 +1,6 @@
 """Shared pieces: a small synthetic world that needs no files."""
 
 # ruff: noqa: E402 - numerical libraries read the number of their threads when they are first imported
-from __future__ import annotations
-
 import gc
 import os
 from collections.abc import Generator

@@ -3,8 +3,6 @@
 A wish: what it needs hidden, the public numbers that protocols are told, and what it refuses.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import get_args

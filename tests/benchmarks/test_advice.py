@@ -1,7 +1,5 @@
 """The arithmetic of the benchmark of advice, and one small run of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from aggregator.contract.protocol import Trust

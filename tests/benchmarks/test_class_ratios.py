@@ -1,7 +1,5 @@
 """Natural bags from rows, labels and groups, and errors on them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Errors of regressions before and after shrinkage: every cell is there, and the figures are of what they say."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

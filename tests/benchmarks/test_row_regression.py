@@ -1,7 +1,5 @@
 """Errors of regressions on private rows: every method is measured on the same splits, and tends to what it should."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

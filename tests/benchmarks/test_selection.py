@@ -1,7 +1,5 @@
 """What the benchmark of private selections says of values that are known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -38,6 +38,7 @@ def required() -> set[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folders", [PRODUCT, OTHERS], ids=["product", "others"])
 def test_every_import_is_required(folders: tuple[str, ...]) -> None:
     known, providers = required(), packages_distributions()

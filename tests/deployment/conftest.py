@@ -1,7 +1,5 @@
 """The page on three sites, followed as far as the collection."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Audits of the variants whose noise the aggregator adds, on the worst pair of neighbouring answers, and of twins."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support.voting import ensemble

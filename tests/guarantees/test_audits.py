@@ -5,8 +5,6 @@ the bound must come close to it. Its negative control must be refuted: the same 
 half of the parties add their share of the noise.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import Any

@@ -4,8 +4,6 @@ Of bags that are the same at all parties: six parties of whom four are a quorum,
 shares are the whole noise.
 """
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass, replace
 
@@ -23,6 +21,8 @@ from federation.mechanisms.sums.shared_sums import SharedBagNoise
 from parties.responses import bags as bag_responses
 from parties.responses.bags import bags_of
 from scenarios.audits.auditor import cohort
+
+pytestmark = pytest.mark.slow  # by default `test_audits` checks each claim, and that half of its noise is caught
 
 RUNS = 60_000
 CLASSES = 3

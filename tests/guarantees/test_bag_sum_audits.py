@@ -4,8 +4,6 @@ Several releases side by side are drawn by a mechanism whose design has so many 
 and sums do not depend on how many there are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -105,6 +103,7 @@ def test_noisy_labels_stand_and_nearly_reach_their_delta(case: str) -> None:
     assert mechanism.delta / 2 < found <= mechanism.delta
 
 
+@pytest.mark.slow
 def test_a_delta_of_thousandths_is_nearly_reached() -> None:
     """Much noise, but one bag in 130 without any: what is left cannot be less."""
     design, sigma, runs = BagDesign(20, 1, 10, noisy=6, weights="signs"), 12.0, 120_000

@@ -3,8 +3,6 @@
 Never anything else: an unforeseen error is a bug here, and so is a model that is read after its bytes have changed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import random

@@ -1,7 +1,5 @@
 """Every protocol of this project says how its defaults were chosen, and on which data with which figures."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 

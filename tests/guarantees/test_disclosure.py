@@ -3,8 +3,6 @@
 The table below is written by hand. A text may neither omit one of its facts nor state one that does not hold.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -122,6 +122,7 @@ def test_all_else_is_kept_and_the_failed_variant_is_tried_again(
     assert again.failed_variants == json.loads((out / "run.json").read_text())["failed_variants"] == []
 
 
+@pytest.mark.slow
 def test_a_variant_that_cannot_begin_in_a_later_world_costs_the_others_nothing(whole, tmp_path, monkeypatch):
     begin, begun = ExchangeSession.__init__, []
 

@@ -1,7 +1,5 @@
 """Whatever an aggregator asks of a deployed party, only what is paid for tells of a label: no failure does."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math
@@ -239,7 +237,9 @@ def test_ordinary_questions_are_answered(tmp_path, first):
         assert all(np.isfinite(array).all() for array in sent.arrays.values())
 
 
-@pytest.mark.parametrize("received", [False, True], ids=["unchecked", "received"])
+@pytest.mark.parametrize(
+    "received", [pytest.param(False, marks=pytest.mark.slow, id="unchecked"), pytest.param(True, id="received")]
+)
 @pytest.mark.parametrize("name", CRAFTED)
 def test_no_label_decides_whether_a_question_is_answered_or_what_it_costs(name, received, tmp_path):
     seen = set()

@@ -1,7 +1,5 @@
 """Whatever some parties say about their labels or bags, a run ends with models that predict numbers or class ratios."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path

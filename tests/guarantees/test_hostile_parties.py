@@ -3,8 +3,6 @@
 The parties' own code answers, honestly or not; the answers cross the wire and reach the aggregator as they do in a run.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """Whatever a party of two classes sends: malformed answers cost that party its own, and opposite ones turn no model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

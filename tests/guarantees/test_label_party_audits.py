@@ -1,7 +1,5 @@
 """Audits of what parties send about real labels: claims of whole answers stand, and broken parties are refuted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +14,8 @@ from federation.mechanisms.labels.unbiased_response import TOTAL, UnbiasedRespon
 from federation.numerics.bag_weights import stratified_noise
 from parties.responses import labels as bag_sums
 from scenarios.audits.auditor import SEED
+
+pytestmark = pytest.mark.slow  # by default `test_audits` checks each claim, and that half of its noise is caught
 
 RANGE = (-3.0, 7.0)
 SUMS, LABELS, LLP, LBA = "label_sums", "private_labels", "noisy_weighted_llp", "weighted_lba"

@@ -1,7 +1,5 @@
 """What a server can try against a masked sum: each attack reads a naive party's part, and none of ours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256

@@ -4,8 +4,6 @@ That claims stand, and that half of the noise does not, is audited with the part
 `test_label_party_audits`.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from dataclasses import replace
@@ -173,6 +171,7 @@ def audited_sums(mechanism, name):
     return judged(samplers, EPSILON, mechanism.delta, ratio)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["gaussian", "pure"])
 @pytest.mark.parametrize("shape", ["optimal", "whitened", "isotropic"])
 def test_label_sums_are_as_private_as_claimed_and_noise_for_labels_from_the_middle_is_refuted(noise, shape):
@@ -415,6 +414,7 @@ def test_l2_noise_with_the_radius_of_one_dimension_less_is_refuted():
     assert not audit(sample(0), sample(1), ratio, epsilon=EPSILON, runs=RUNS, confidence=0.999).passed
 
 
+@pytest.mark.slow
 def test_the_published_scale_is_refuted_at_what_it_claims_and_stands_at_what_it_gives():
     """Patrini et al. (2015, Algorithm 2) at d = 25: rows of L2 norm 1 have L1 norms of up to 5."""
     mechanism = calibrated("published_laplace", 25)

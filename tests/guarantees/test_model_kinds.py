@@ -1,7 +1,5 @@
 """Kinds of released models by name, this project's own and those of other packages."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Whatever number a public mechanism is given, it says what is wrong with it, or what it returns are numbers."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Of all that a protocol hands over to be perturbed, nothing but the value depends on what parties answer."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Looking for installed packages takes long, so that a process does it once."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Two classes out of many: `data.positive` from the scenario file to the released model."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import asdict

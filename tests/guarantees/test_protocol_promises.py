@@ -1,7 +1,5 @@
 """What the ten protocols require and promise, by public numbers alone, against tables written by hand."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Scenarios of protocols from end to end, whatever parties do: scored releases, and equal files on every engine."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support.protocol_runs import finished_run, require_refusals, require_same_files
@@ -43,6 +41,7 @@ def values(run, variant, metric="accuracy"):
     return [row["value"] for row in run.rows if (row["variant"], row["metric"]) == (variant, metric)]
 
 
+@pytest.mark.slow
 def test_rows_are_scored_round_by_round(finished_classes):
     assert len(values(finished_classes, "mean_operator")) == 2
     assert len(values(finished_classes, "mean_operator-off")) == 1

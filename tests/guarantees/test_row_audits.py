@@ -4,8 +4,6 @@ Broken parties are refuted: with half the noise, with rows that are not cut, lab
 without noise, and shares of a noise that too few add.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 

@@ -3,8 +3,6 @@
 They are never exceeded by any votes, and reached where rows allow it.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -4,8 +4,6 @@ Six parties of whom four are a quorum, and one may collude: three shares are the
 all that answered knows the shares of colluders and takes them off, so what is left is the sum of the honest ones'.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from types import SimpleNamespace

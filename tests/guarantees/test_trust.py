@@ -1,7 +1,5 @@
 """Whom parties trust: said once for a scenario, or by a protocol for itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

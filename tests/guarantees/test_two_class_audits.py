@@ -1,7 +1,5 @@
 """Audits of what parties send about rows of two classes: claims of whole answers stand, broken parties are refuted."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +18,8 @@ from federation.mechanisms.sums.row_sums import SummedResponse
 from federation.queries.row_sums import MomentNoise, MomentQuestion
 from parties.responses import marginals as error_marginals
 from scenarios.audits.auditor import sampler
+
+pytestmark = pytest.mark.slow  # by default `test_audits` checks each claim, and that half of its noise is caught
 
 RUNS = {WorstSums: 60_000, WorstExchange: 40_000, WorstLabels: 4_000}
 PUBLIC = PublicNumbers(0.01)

@@ -1,7 +1,5 @@
 """Badanidiyuru et al. 2023: unbiased private labels of least variance, beside one bit on the labels of real data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support.measured import needed_data

@@ -1,7 +1,5 @@
 """Every kept table of a paper: what differs has a reason, pages show what is kept, and cells come out again."""
 
-from __future__ import annotations
-
 import csv
 import math
 import os

@@ -1,7 +1,5 @@
 """Rounds with noise at the aggregator: planned before the first query, charged once, and audited as a whole."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gc
 import json
 import os
@@ -193,6 +191,7 @@ def test_a_dry_run_says_what_would_be_done(monkeypatch: pytest.MonkeyPatch, caps
     assert set(said["seconds"]) == set(found["seconds"]) == {"all", *PHASES}
 
 
+@pytest.mark.slow
 def test_the_package_offers_run_without_loading_it() -> None:
     done = _python(
         "import sys, scenarios\n"

@@ -1,7 +1,5 @@
 """Parties with bags of Gaussian rows for tests: a provider and a public table, loadable by reference in any process."""
 
-from __future__ import annotations
-
 import numpy as np
 from support.synthetic import Table
 

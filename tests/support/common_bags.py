@@ -1,7 +1,5 @@
 """Bags of Gaussian rows that are dealt over parties for tests, each of whom has some rows of some of them."""
 
-from __future__ import annotations
-
 import numpy as np
 from support.bagged import draw
 

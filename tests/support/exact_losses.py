@@ -1,7 +1,5 @@
 """Exact losses of single numbers: oracles for mechanisms that are calibrated by bounds."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

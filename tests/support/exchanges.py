@@ -1,7 +1,5 @@
 """A site and an aggregator that asks it, with all keys and an agreement, for tests; rows by reference."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

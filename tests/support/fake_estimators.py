@@ -1,7 +1,5 @@
 """An estimator of two class ratios that is easy to check, for tests of what is made of released estimators."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +18,7 @@ class FirstColumn(RatioEstimator):
     def __init__(self, key: str = "mean") -> None:
         self.key = key
 
-    def fit(self, bags: Any, proportions: np.ndarray, noise: np.ndarray | None = None) -> FirstColumn:
+    def fit(self, bags: Any, proportions: np.ndarray, noise: np.ndarray | None = None) -> "FirstColumn":
         self.offset_ = np.array(float(proportions[0, 0]))
         return self
 

@@ -1,7 +1,5 @@
 """Small protocols for tests of scenario files, independent of the real ones; they hold to the contract of protocols."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NoReturn

@@ -1,7 +1,5 @@
 """Flower's nodes as an aggregator meets them, in this process: scattered ids, joining one by one."""
 
-from __future__ import annotations
-
 from flwr.app import Context, RecordDict
 from flwr.serverapp import Grid
 from flwr.supercore.run import Run

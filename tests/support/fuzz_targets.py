@@ -1,7 +1,5 @@
 """Targets of fuzzing that end in every way there is; processes of their own import them by name."""
 
-from __future__ import annotations
-
 import os
 import random
 import time

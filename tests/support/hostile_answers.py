@@ -1,7 +1,5 @@
 """Parties of which some send what no honest party would: extreme, opposite and malformed answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A page as a browser has it: its tags, where its links lead, its charts and the text that is seen."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 

@@ -1,7 +1,5 @@
 """What editors make of a JSON schema."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What parties with real labels of a linear law answer to a protocol for private labels, collected."""
 
-from __future__ import annotations
-
 from support import linear_labels
 
 from aggregator.collectors.collectors import Kept, Summed

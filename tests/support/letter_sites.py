@@ -1,7 +1,5 @@
 """Sites of a deployment in this process, behind a grid that carries letters: honest, slow, hostile and absent ones."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

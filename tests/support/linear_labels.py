@@ -1,7 +1,5 @@
 """Parties with rows and real labels of a linear law for tests: a provider and a public table, loadable by reference."""
 
-from __future__ import annotations
-
 import numpy as np
 from support.synthetic import Table
 

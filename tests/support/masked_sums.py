@@ -1,7 +1,5 @@
 """A server of masked sums that does what it likes, and what it can read from what parties tell it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np

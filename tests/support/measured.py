@@ -1,7 +1,5 @@
 """Runs scenarios for reproductions and averages what they measured."""
 
-from __future__ import annotations
-
 import os
 import statistics
 

@@ -10,8 +10,6 @@ so a test that moves to another file keeps them. Tests of hypothesis and tests m
 nothing.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import re

@@ -1,7 +1,5 @@
 """Bags and sets of rows from Gaussian classes whose best classifier is known."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import softmax
 

@@ -1,7 +1,5 @@
 """The protocol `noisy_steps` of `tests/plugins/complete`, installed in this process."""
 
-from __future__ import annotations
-
 import sys
 import tomllib
 from contextlib import suppress

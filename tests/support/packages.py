@@ -1,7 +1,5 @@
 """Packages that a test installs: a module beside the description that an installation leaves."""
 
-from __future__ import annotations
-
 CAUSE = (
     r"the package 'Broken-Pack' \(federation.{}: broken_pack:{}\) cannot be imported: RuntimeError: half installed; "
     "repair or remove that package"

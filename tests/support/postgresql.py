@@ -1,7 +1,5 @@
 """A PostgreSQL server of a test's own, at a port of this machine, where its programs and a driver are installed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Whole runs of a scenario, without their figures, and their files on another engine."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

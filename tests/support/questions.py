@@ -1,7 +1,5 @@
 """One question of each kind that this project installs, of small sizes: tests change parts of them by `replace`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from aggregator.trial.feature_fitting import fit

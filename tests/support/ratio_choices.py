@@ -1,7 +1,5 @@
 """The options of `class_ratio` that are words, and which of them go together."""
 
-from __future__ import annotations
-
 from typing import get_args, get_type_hints
 
 from aggregator.protocols.class_ratio.options import RatioOptions

@@ -1,7 +1,5 @@
 """Files as their publishers hand them out, written from arrays as this project keeps them."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 from collections.abc import Callable, Mapping

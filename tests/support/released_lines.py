@@ -1,7 +1,5 @@
 """Linear regressions that are easy to check: released ones, a file of such rows, and a scenario about it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Synthetic parties that are watched or come to harm; loadable by reference in any process."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -10,8 +10,6 @@ between (connecting the dots: Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022)
 what is found is an upper bound, but for rounding, and a tight one.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,7 +52,7 @@ class SampledGaussian:
         return float(brentq(lambda epsilon: self.delta(epsilon) - delta, 0.0, 1000.0, rtol=1e-7))
 
     @cached_property
-    def _composed(self) -> tuple[_Losses, _Losses]:
+    def _composed(self) -> "tuple[_Losses, _Losses]":
         """The losses of all rounds, where the unit is removed and where it is added."""
         return _composed(_Pair(self, removed=True), self.rounds), _composed(_Pair(self, removed=False), self.rounds)
 

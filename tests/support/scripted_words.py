@@ -1,7 +1,5 @@
 """Random words that were written down before: the law of a mechanism by running every case of them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from federation.mechanisms.labels.randomised_response import WORDS

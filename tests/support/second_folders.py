@@ -1,7 +1,5 @@
 """The folder of a second server as `federation party init` leaves it, with a sealed plan of three sites, for tests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from support.letter_sites import deployed

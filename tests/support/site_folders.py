@@ -1,7 +1,5 @@
 """The folder of a site as `federation party init` leaves it, with a table and a plan, for tests."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A small stream: rows of five months in a file, of which each release learns from the two months before its own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

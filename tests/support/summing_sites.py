@@ -1,7 +1,5 @@
 """Sites of a deployment in this process that have secure sums, with their folders, keys and accounts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -170,7 +168,7 @@ def town(folder, monkeypatch, sites=SITES, kind="mean_operator", **changed) -> T
 class LetterParty:
     """A site as a party of a masked sum: what it is asked goes to it in letters, and is signed by whoever asks."""
 
-    def __init__(self, world: LetterWorld, name: str) -> None:
+    def __init__(self, world: "LetterWorld", name: str) -> None:
         self._world, self._name = world, name
 
     def answer(self, digest: bytes, query: int, question: bytes, **changed) -> bytes:

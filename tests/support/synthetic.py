@@ -1,7 +1,5 @@
 """Gaussian classes for tests: a provider of parties and a public table, loadable by reference in any process."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A small paper of nobody, with values that were never measured, for tests of what is shown and kept."""
 
-from __future__ import annotations
-
 from scenarios.reproductions.paper import (
     Claim,
     Item,

@@ -1,7 +1,5 @@
 """A SuperLink with TLS and node authentication, and real sites, each a process of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Parties with rows of two classes for tests: a provider and a public table, loadable by reference."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Questions of the protocols for two classes, as tests ask them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows of results.csv with releases and baselines whose worth is known."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scenarios.scores.results import NOBODY

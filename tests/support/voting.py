@@ -1,7 +1,5 @@
 """Small ensembles of votes, and their neighbours, for tests."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from aggregator.ensembles.output import Ensemble, VoteTally

@@ -1,7 +1,5 @@
 """Pages followed as a reader would: files are written, commands and code are run, from top to bottom."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import shlex

@@ -1,7 +1,5 @@
 """Plans of worlds with variants by name, runs of a plan over a grid, as a simulation does, and what they left."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Worst pairs of neighbours for tests: what both sides answer, audits of it, and parties whose noise is mistaken."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace

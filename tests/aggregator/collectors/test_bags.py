@@ -3,8 +3,6 @@
 The noisy totals of bags that are the same at all parties: of all shares, and within what honest ones can have.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from dataclasses import replace

@@ -5,8 +5,6 @@ a part: by a simulation's summation, in clear, or as real parties' masked sum gi
 with.
 """
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace

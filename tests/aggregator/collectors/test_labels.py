@@ -5,8 +5,6 @@ rows and of bags: honest ones are taken, and what no honest party can say is ref
 labels: what an honest party can say is taken, and added up in any order.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

@@ -4,8 +4,6 @@ What is said in an exchange is taken in where an honest party could say it. Coun
 a part.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

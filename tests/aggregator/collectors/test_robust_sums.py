@@ -4,8 +4,6 @@ What honest answers reach: held against draws of the noise itself, and kept by w
 answers, and what is left alone: noise, and parties that differ.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

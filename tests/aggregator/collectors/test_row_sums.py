@@ -5,8 +5,6 @@ that share its noise, and what each says openly of its rows. The noisy sum over 
 noise.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

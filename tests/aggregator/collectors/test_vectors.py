@@ -3,8 +3,6 @@
 The mean of vectors that nobody saw, and the noise that is in it.
 """
 
-from __future__ import annotations
-
 import math
 import tracemalloc
 from fractions import Fraction

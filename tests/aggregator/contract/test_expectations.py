@@ -3,8 +3,6 @@
 The share of rows that is told wrongly, by the size of the noise.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Premises of guarantees: those of a world, and those of parties that make the noise themselves.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from aggregator.contract.ledger import (

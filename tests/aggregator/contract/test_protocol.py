@@ -5,8 +5,6 @@ public numbers, before anything is asked. Metrics by which variants are compared
 otherwise.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import FrozenInstanceError, dataclass
 

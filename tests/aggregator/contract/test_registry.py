@@ -1,7 +1,5 @@
 """Protocols and kinds of models by name: what one lacks is named at once; a broken one fails where it is used only."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What a session says where its protocol says nothing else, and sessions that ask all at once."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What a worst case says unless its protocol says otherwise."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support.two_class_questions import moment

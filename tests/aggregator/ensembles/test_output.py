@@ -1,7 +1,5 @@
 """What the aggregator knows after the votes are in: whose they are, and minimisers that are computed once."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -4,8 +4,6 @@ Protocols whose noise the aggregator makes: what they promise, and what the two 
 released as they are decoded unless a protocol refines them.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the protocols of votes ask, where answers go, and what every variant learns and charges."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

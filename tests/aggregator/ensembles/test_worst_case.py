@@ -4,8 +4,6 @@ Votes that leave a weakly regularised risk flat: how far they move its minimiser
 pairs of vectors in a sum: one party's ends of the ball, as its own code computes them.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

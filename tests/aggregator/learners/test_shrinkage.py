@@ -1,7 +1,5 @@
 """Shrinkage against conditioning of Gaussians in the space of weights, its limits, and what must not matter."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -4,8 +4,6 @@ Sums of rows and labels with secret weights: what is asked and promised, and wha
 which rows a party forms, and options that leave it none.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

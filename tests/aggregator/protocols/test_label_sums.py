@@ -1,7 +1,5 @@
 """Sums of rows and labels: what is asked, and that they give least squares on the rows of all parties."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

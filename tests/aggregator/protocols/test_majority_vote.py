@@ -1,7 +1,5 @@
 """The majority vote: its options, rows that are protected, and that the majority is what is learned from."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support.voting import ensemble, instance

@@ -1,7 +1,5 @@
 """Labels that are private by themselves: what is asked, and what is learned from them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support.label_answers import PARTIES, collected, question

@@ -1,7 +1,5 @@
 """Regressions from private labels through the two apps: what is asked, what is learned, and what is promised."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -70,6 +68,7 @@ def error(plan, name, release=0, noise=0):
     return np.mean((models.predict(release, noise, models.feature_maps[release].transform(rows)) - labels) ** 2)
 
 
+@pytest.mark.slow
 def test_releases_are_the_same_bytes_whatever_the_cohorts(plan):
     chosen = plan(epsilons=(1.0,))
     _, summary = run_in_cohorts(chosen, Reference("support.linear_labels:Parties", {"broken": [3]}))

@@ -4,8 +4,6 @@ Shrunk regressions from sums over bags: against shrinkage of the sums as rows, a
 excess risks against least squares on simulated labels and noise.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

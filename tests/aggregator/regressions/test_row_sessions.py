@@ -5,8 +5,6 @@ from noisy sums over private rows: exact without noise, mixed by variances with 
 which private rows are summed: its norms, what it keeps, and what it cannot be fitted on.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

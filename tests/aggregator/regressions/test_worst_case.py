@@ -4,8 +4,6 @@ The worst pair of neighbours of one X'y over public rows: as far apart as a labe
 of neighbours of X'X and X'y: as far apart as the sensitivity says, and both moments are asked for.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support.two_class_questions import moment

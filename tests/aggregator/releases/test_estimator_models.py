@@ -3,8 +3,6 @@
 Released regressions: linear ones and networks come back as they were, and others are refused.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support.mixtures import Mixtures, skewed

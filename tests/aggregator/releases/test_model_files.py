@@ -1,7 +1,5 @@
 """What files of all kinds of models have in common: there and back, feature maps, and other or damaged files."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 

@@ -3,8 +3,6 @@
 Estimators in files: descriptions and arrays come back draw by draw, and equal arrays are kept once.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

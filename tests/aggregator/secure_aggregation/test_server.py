@@ -3,8 +3,6 @@
 The first of two servers. Secrets recovered from shares, some of them false, and what masks are left.
 """
 
-from __future__ import annotations
-
 import secrets
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The aggregator's app: runs a plan or what makes plans, and leaves releases only where enough parties answered."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from flwr.app import Context, RecordDict

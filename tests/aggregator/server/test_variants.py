@@ -3,8 +3,6 @@
 A variant that fails costs its own releases: what is noted, what is raised, and what it is called.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import math

@@ -4,8 +4,6 @@ Columns of numbers that say nothing, by their names and public rows alone. Texts
 nothing, by public rows alone.
 """
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Arithmetic of the tables, on small cases that are counted by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Jobs through the product's own engine, and a benchmark that was interrupted."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command line of the benchmark: what it takes and refuses, and a small run through all of it."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is kept of a benchmark that was interrupted."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

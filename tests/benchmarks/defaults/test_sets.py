@@ -1,7 +1,5 @@
 """Sets of a folder and of the catalogue, as the benchmark writes them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What `benchmarks.digests` compares, and what it sees."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Docstrings as the markup of a site."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Hostile parties are accepted, do the harm that they are there for, and do not any more."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support.two_class_questions import marginals, moment

@@ -1,7 +1,5 @@
 """Errors: each kind has its own exit code, and is told in one sentence; what nobody foresaw says how to see more."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Files that numpy never wrote: each is refused in one sentence that names it, and none takes memory that it claims."""
 
-from __future__ import annotations
-
 import io
 import struct
 import tracemalloc

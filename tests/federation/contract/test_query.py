@@ -9,8 +9,6 @@ What a side declares of its data and roster stands against what a question takes
 No question is so large that a party runs out of memory: counted in exact integers, before anything is allocated.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Literal

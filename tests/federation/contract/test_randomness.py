@@ -1,7 +1,5 @@
 """Digests: equal contents have equal ones, wherever they lie; any other content has another."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

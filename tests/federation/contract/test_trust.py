@@ -1,7 +1,5 @@
 """How many parties are honest at least: by a quorum and a share of colluders, both of all that are enrolled."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """What is a number, how a refusal shows it, and how many digits tell two of them apart."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from fractions import Fraction

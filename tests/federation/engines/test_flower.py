@@ -93,6 +93,7 @@ def test_ray_of_somebody_else_is_not_shut_down(monkeypatch):
         open_grid("flower")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parties", [1, 3, 40, 1000, 10**6])
 @pytest.mark.parametrize("most", [16, 4096])
 def test_nodes_are_few(flower_grid, parties, most):

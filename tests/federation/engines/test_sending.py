@@ -151,6 +151,7 @@ def test_the_first_cause_of_a_party_counts_and_causes_that_name_parties_are_one_
     assert len(cause) <= 200
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.integers(0, 99), st.text(max_size=30)))
 def test_every_failed_party_is_counted_once_and_a_deployment_tells_numbers_only(causes):
     simulated, deployed = Failures(verbose=True), Failures(verbose=False)

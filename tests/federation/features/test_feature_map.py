@@ -3,8 +3,6 @@
 Vectors are brought into a ball, each by itself, and never leave it by more than what is charged.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

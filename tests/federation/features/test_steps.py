@@ -1,7 +1,5 @@
 """Steps of feature maps: monomials are those of the polynomial kernel, waves have norm 1; damaged ones are refused."""
 
-from __future__ import annotations
-
 import json
 import math
 import warnings

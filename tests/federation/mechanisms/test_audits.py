@@ -3,8 +3,6 @@
 Every mechanism's claim survives an audit that refutes the same claim of its broken twins.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Bags, weights and noisy rows: their laws, their exactness, and that equal keys give equal draws."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from decimal import ROUND_HALF_EVEN, Decimal

@@ -1,7 +1,5 @@
 """Bins against quantiles counted in rational numbers, counts of edges below a value, and repeated rows."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Certified minimisers against independent solvers, their certificate, and their refusals."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

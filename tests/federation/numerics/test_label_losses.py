@@ -3,8 +3,6 @@
 Class probabilities and curvature of the log-loss, by their definitions.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -9,8 +9,6 @@ Rows cut to norm 1: none is longer afterwards, none that was short is moved, and
 Whitening against the pseudo-inverse, and its rank in every unit.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -176,6 +174,7 @@ def faults(keep):
     return int(run.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="tunes the allocator of Linux")
 def test_memory_that_was_freed_is_not_fetched_again():
     assert faults(keep=True) < 100 < faults(keep=False)

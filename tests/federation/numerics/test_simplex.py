@@ -1,7 +1,5 @@
 """Points of the simplex against enumerated faces, scipy's general minimiser, and the conditions of optimality."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

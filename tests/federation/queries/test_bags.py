@@ -3,8 +3,6 @@
 Questions about bags that are the same at all parties: what is hidden in a sum, what is promised, what is refused.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -3,8 +3,6 @@
 Questions about one vector per party for a sum: their sizes, what they take for granted, and what they promise.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

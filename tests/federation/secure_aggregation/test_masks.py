@@ -5,8 +5,6 @@ Keys of a masked sum: everything is bound to the plan and to who talks to whom.
 Shares of secrets: as many as the threshold recover them, fewer say nothing.
 """
 
-from __future__ import annotations
-
 import secrets
 from types import SimpleNamespace
 

@@ -3,8 +3,6 @@
 What travels in a sum with two servers.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -7,8 +7,6 @@ Who may add up a sum: each kind has words for people and an adversary for partie
 Neighbours and thresholds: as counted with whole numbers, and as tables of them were computed elsewhere.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What a party's labels may be, what a node's configuration may say, and what many parties hold, as arrays."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a party adds to bags that are the same at all: shares for every bag, and sums that are exact without them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

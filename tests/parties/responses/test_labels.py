@@ -1,7 +1,5 @@
 """Weighted sums of bags: against sums in exact arithmetic, term by term in the order of the rows, and from files."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """What a party adds to a sum of vectors: the trusted answer in the ball, computed once, with a share of the noise."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

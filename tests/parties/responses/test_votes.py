@@ -1,7 +1,5 @@
 """Votes, ballots, shares and scores of each party's own classifier: the same bits in every company and block."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

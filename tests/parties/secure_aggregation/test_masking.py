@@ -1,7 +1,5 @@
 """What a party says in a masked sum, and where it stops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support.masked_sums import World

@@ -3,8 +3,6 @@
 The second of two servers: what it refuses to tell.
 """
 
-from __future__ import annotations
-
 import hashlib
 import stat
 from dataclasses import replace

@@ -188,6 +188,7 @@ def test_an_approval_is_of_one_exchange_whatever_others_have_its_id(tmp_path):
     assert approvals.asked(PLAN, shown).state == APPROVED
 
 
+@pytest.mark.slow
 def test_whoever_asks_cannot_fill_the_disk_with_what_waits(tmp_path):
     approvals = Approvals(tmp_path, "each")
     for number in range(100):

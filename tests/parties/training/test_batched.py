@@ -1,7 +1,5 @@
 """Many certified local regressions at once: against scikit-learn, their certificate, their bits, and their limits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -234,6 +232,7 @@ def test_small_systems_of_two_classes_are_eliminated(count, columns, solver, mon
     assert taken == [solver, "minimise_many", "minimise_small"]
 
 
+@pytest.mark.slow
 def test_regular_parties_need_no_single_solver(monkeypatch):
     monkeypatch.setattr(batched, "fit_labels", None)
     rng = np.random.default_rng(7)

@@ -1,7 +1,5 @@
 """Newton's method by elimination: its equations beside LAPACK, its minimisers by their gradients, bits and lengths."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Runs of other tools are judged by what they promise; sampled noise is compared with a second accountant."""
 
-from __future__ import annotations
-
 import math
 import sys
 from dataclasses import replace
@@ -85,6 +83,7 @@ def test_nearly_every_row_in_every_round_costs_as_much_as_every_row():
     assert nearly.get_epsilon_for_delta(1e-6) == pytest.approx(gaussian.epsilon(1e-6, 2 * 3 / 5), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_more_rounds_rows_and_rate_cost_more_and_more_noise_costs_less():
     def delta(noise=3.0, rate=0.1, rounds=5, rows=1):
         return sampled_losses(Run(noise, rate, rounds, 1e-5), rows).get_delta_for_epsilon(0.2)

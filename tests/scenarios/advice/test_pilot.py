@@ -1,7 +1,5 @@
 """The pilot says who goes on and when it ends, and marks what was made on private rows; measurements are played."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """How candidates stand, and measurements within a time: real runs that are kept at once and ended by the clock."""
 
-from __future__ import annotations
-
 import json
 import math
 import time

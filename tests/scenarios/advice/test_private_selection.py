@@ -1,7 +1,5 @@
 """The private selection scores on rows it did not learn from, pays for all tries, and tells no number of tries."""
 
-from __future__ import annotations
-
 import json
 import logging
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The scenario that follows from advice."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What is counted of a file, a scenario and a deployment, and the scenario that each of them writes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

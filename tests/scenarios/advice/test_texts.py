@@ -1,7 +1,5 @@
 """What is said of a ranked protocol is true of what it promises, and curves pass through what is expected."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -63,6 +61,7 @@ def test_the_same_that_leaves_a_party_is_told_once_and_a_verdict_needs_a_constan
     assert words.verdict(Advice((), ())) == "none"
 
 
+@pytest.mark.slow
 def test_an_epsilon_is_told_by_formula_within_a_factor_of_ten_only():
     found = words.reached(LABEL, 0.85)
     low, high = (float(found.split(before)[1].split()[0].rstrip(",")) for before in ("between epsilon ", "and "))

@@ -1,7 +1,5 @@
 """The one auditor: claims that stand are tight, broken ones fall, and it refuses what it cannot audit."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -81,6 +79,7 @@ def test_gaussian_noise_stands_and_half_of_it_is_caught(delta):
 DIAMETER = pytest.param({"sensitivity": "diameter"}, marks=pytest.mark.slow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, DIAMETER, {"noise": "gaussian"}])
 def test_output_perturbation_stands_by_default_and_half_of_its_noise_is_caught(options):
     finding = audit_variant(vote(perturb="output", **options), 1.0, TINY, 150_000)
@@ -245,6 +244,7 @@ def test_what_parties_add_at_a_tiny_delta_stands_and_half_of_it_is_caught(kind, 
     assert finding.result.point is not None
 
 
+@pytest.mark.slow
 def test_labels_of_one_person_in_several_bags_have_the_curve_of_all():
     public = PublicNumbers(1e-6, classes=2, rows_per_person=2)
     variant = variant_of("class_ratio", {"noise": "gaussian"})
@@ -348,6 +348,7 @@ def exposed(found):
     return {name for name, record in found.items() if record["verdict"] == "NON-PRIVATE"}
 
 
+@pytest.mark.slow
 def test_private_variants_of_class_ratios_are_audited_and_all_others_listed(audited):
     entries = [
         "{kind: class_ratio}",
@@ -401,6 +402,7 @@ def test_private_variants_of_regressions_are_audited_and_all_others_listed(audit
     assert (weak["delta"], weak["verdict"], weak["half_the_noise_caught"]) == (1e-6, "stands, no power here", False)
 
 
+@pytest.mark.slow
 def test_a_mixed_scenario_is_audited_by_what_each_variant_protects(audited):
     entries = [
         "{kind: mean_operator, noise: [laplace, gaussian, published_laplace, randomised_response, 'off']}",

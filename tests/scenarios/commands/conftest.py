@@ -1,7 +1,5 @@
 """The command line as a person meets it, in this process."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

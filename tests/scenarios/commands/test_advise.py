@@ -5,8 +5,6 @@ What `federation advise` makes of its flags: what is open, and how many parties 
 The pilot of `federation advise` from end to end: marked, kept, repeated, refused, and carried into every ledger.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

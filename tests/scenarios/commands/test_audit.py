@@ -3,8 +3,6 @@
 `federation check-claim` as a person meets it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

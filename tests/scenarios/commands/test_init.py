@@ -3,8 +3,6 @@
 What is asked on a terminal, and what holds elsewhere.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -3,8 +3,6 @@
 `federation data`: what is there, and where the rest comes from.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

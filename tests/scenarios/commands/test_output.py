@@ -5,8 +5,6 @@ CSV for spreadsheets: no text is left that one of them would run, and numbers ar
 Lines for people: whole words on a terminal, whole lines elsewhere.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

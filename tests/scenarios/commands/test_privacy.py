@@ -1,7 +1,5 @@
 """`federation privacy`: what each mechanism, and each protocol's noise, costs and promises, by public numbers alone."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -278,6 +276,7 @@ def test_the_choice_from_public_numbers_only() -> None:
     assert "dirichlet_floor" in {row["noise"] for row in recorded(*public, "--floor", "150")["rows"]}
 
 
+@pytest.mark.slow
 def test_tables_of_proportions_mark_the_choice_and_explain_what_is_missing() -> None:
     text = told("proportions", "--counts", "5,95", "--epsilon", ".05", "--delta", ".05")
     assert "recommended     │ gaussian" in text

@@ -5,8 +5,6 @@ Noises of the mean operator side by side: which of them `auto` takes, by sizes a
 Noise on shares of votes, with a trusted aggregator and without one.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from federation.contract.errors import InputError

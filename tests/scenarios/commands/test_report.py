@@ -59,6 +59,7 @@ def test_the_command_prints_errors_as_such(make_run, capsys, monkeypatch):
     assert (variant["metric"], variant["values"][1]["mean"]) == ("l1", pytest.approx(0.7))
 
 
+@pytest.mark.slow
 def test_guarantee_pages_are_made_again_and_entries_where_they_are_asked_for(make_run, capsys, monkeypatch):
     monkeypatch.setattr("scenarios.reports.figures.draw", lambda *_: None)
     directories = [make_run(), make_run("again")]
@@ -111,6 +112,7 @@ def test_three_commands_lead_from_a_table_to_the_officers_page(tmp_path, monkeyp
     assert f"{math.ceil(1000 * (math.exp(2) + known.get('delta', 0)) / (1 + math.exp(2))) / 10:.1f} %" in page
 
 
+@pytest.mark.slow
 def test_a_figure_of_a_run_with_its_caption(make_run, done, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = make_run()

@@ -1,7 +1,5 @@
 """The catalogue: bundled sets, files of the documented shape, and what is said when they are missing."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One's own CSV and npz files: what is read, and what every mistake is answered with."""
 
-from __future__ import annotations
-
 import csv
 
 import numpy as np

@@ -3,8 +3,6 @@
 Rows that are drawn when they are read: the same whoever reads them, of the law that the data set names.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """What columns seem to hold, before anybody has said what they are for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -7,8 +7,6 @@ Several files as one source.
 svmlight files as sheets.
 """
 
-from __future__ import annotations
-
 import csv
 import datetime
 import tempfile

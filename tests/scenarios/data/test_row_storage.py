@@ -49,6 +49,7 @@ def _asked(folder, told, together):
     together.wait(60)  # who ends removes the file
 
 
+@pytest.mark.slow
 def test_processes_that_ask_together_share_what_one_makes_and_leave_nothing_behind(folder):
     context = multiprocessing.get_context("spawn")
     told, together = context.Queue(), context.Barrier(2)

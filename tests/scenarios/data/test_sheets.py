@@ -5,8 +5,6 @@ Columns of Parquet files that are read when they are used, beside those of the w
 Moments as files write them.
 """
 
-from __future__ import annotations
-
 import csv
 import os
 from datetime import UTC, datetime

@@ -3,8 +3,6 @@
 A data set by name: what reads it, with what, and how a file of another content is refused.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from decimal import Decimal

@@ -354,6 +354,7 @@ def test_a_file_is_another_one_once_it_has_changed(watched):
     assert re.search(r"file.*rows\.csv", told[0])
 
 
+@pytest.mark.slow
 def test_a_server_that_goes_away_in_the_middle_of_reading_is_away_and_a_cell_that_fails_is_not(watched):
     def asked(cells):
         query = f"select {cells} as p, 1.5 as q, 2.5 as r, 'no' as ill from generate_series(1, 100) as n"

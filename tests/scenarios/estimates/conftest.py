@@ -1,7 +1,5 @@
 """A world that is quick to sample."""
 
-from __future__ import annotations
-
 import pytest
 
 from scenarios.runs.trial import worlds

@@ -58,6 +58,7 @@ def test_of_many_kinds_of_settings_some_stand_for_all(scenario, calibrations, mo
     assert "2 of 3 kinds of settings were tried" in found.found
 
 
+@pytest.mark.slow
 def test_the_record_is_json_and_names_what_is_left_out_and_a_cluster_is_not_asked(scenario, calibrations):
     found = estimate(scenario("parties.count=40", "engine={kind: ray, workers: 3}"), None, 0.1)
     plain = json.loads(json.dumps(found.to_dict()))

@@ -125,6 +125,7 @@ def test_heavy_releases_are_made_by_ones_and_twos(world, monkeypatch):
     assert short.release.at(3000)[1] == pytest.approx(5.0 * 15)
 
 
+@pytest.mark.slow
 def test_bytes_and_what_is_held_are_those_of_so_many_parties(world):
     whole = world()
     few, more = (sampled(whole, parties, 40, parties, individual=False) for parties in (20, 80))
@@ -140,6 +141,7 @@ def test_bytes_and_what_is_held_are_those_of_so_many_parties(world):
     assert alone.messages > beside.messages
 
 
+@pytest.mark.slow
 def test_no_turn_finds_what_the_last_has_trained(world, monkeypatch):
     seeds = []
     real = rates._with

@@ -3,8 +3,6 @@
 What would help, on curves whose answer is known.
 """
 
-from __future__ import annotations
-
 import math
 import re
 

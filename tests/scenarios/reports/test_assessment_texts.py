@@ -3,8 +3,6 @@
 What is said of the bags of a run, from the rows of results.csv.
 """
 
-from __future__ import annotations
-
 import re
 
 from support.verdict_rows import SPLITS, around, beside, rows

@@ -72,6 +72,7 @@ def test_swept_numbers_have_a_figure_of_squared_errors_and_none_without_the_midd
     assert list(figures(made + apart, "two runs")) == ["accuracy"]
 
 
+@pytest.mark.slow
 def test_files_are_deterministic_and_leave_no_global_state(tmp_path):
     made = round_rows((1, 2), VARIANTS[:1], metrics=("accuracy", "auc"))
     assert list(figures(rows(metrics=("accuracy", "balanced_accuracy", "auc")), "t")) == [

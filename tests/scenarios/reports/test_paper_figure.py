@@ -55,6 +55,7 @@ def shown(*arguments):
     return figure
 
 
+@pytest.mark.slow
 def test_files_have_embedded_fonts_no_title_and_the_size_that_was_asked_for_and_equal_plots_equal_files(tmp_path):
     labels = {"soft_vote": "Our method (ε)"}
     paths = write(FOUR, tmp_path / "fig.1", ["pdf", "svg", "png"], "3.5x2.5", labels)
@@ -82,6 +83,7 @@ def test_what_protects_nobody_says_so_under_any_name():
     assert hollow == [False, False, True, False]
 
 
+@pytest.mark.slow
 def test_the_legend_is_inside_the_figure_and_takes_nothing_from_the_axes():
     long = [curve("soft_vote-output-published-regularisation=0.0001-" + "gaussian-" * n) for n in range(5)]
     for size in ("column", "page"):

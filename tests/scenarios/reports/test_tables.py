@@ -5,8 +5,6 @@ A run in plain sentences: over how many releases its means are.
 The table as a person sees it in a terminal.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import re

@@ -60,6 +60,7 @@ def test_an_item_is_measured_kept_and_gone_on_with(tmp_path, monkeypatch):
     assert kept.by_split("one", "high", "published", "").keys() == {0, 1}
 
 
+@pytest.mark.slow
 def test_more_splits_are_added_and_shared_by_items_of_the_same_scenario(tmp_path):
     part = Part("one", "quickstart", SMALL)
     measured(toy_item(parts=(part,), series=SERIES), tmp_path)

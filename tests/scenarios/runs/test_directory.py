@@ -1,7 +1,5 @@
 """Files of finished worlds are told from what has become of them since."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -39,6 +39,7 @@ class Noted(TerminalProgress):
         self.worlds[-1].append((task.description, task.completed, task.total))
 
 
+@pytest.mark.slow
 def test_each_world_counts_the_answers_of_every_round_from_one(tmp_path, undrawn):
     noted = Noted()
     run(EXCHANGE, out=tmp_path / "out", progress=noted)

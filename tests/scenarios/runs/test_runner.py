@@ -1,7 +1,5 @@
 """A run leaves its artefacts and is the same every time; a dry run counts and refuses what a run would."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading
@@ -117,6 +115,7 @@ def test_a_failing_world_keeps_the_finished_ones_and_leaves_nothing_where_it_is_
 POOLED_FIRST = {"protocols": [{"kind": "pooled"}, {"kind": "soft_vote"}], "baselines": False}
 
 
+@pytest.mark.slow
 def test_releases_are_scored_while_the_pooled_baseline_is_trained(tmp_path, monkeypatch, undrawn):
     begun, train, score = threading.Event(), ClassificationScoring.pooled, ClassificationScoring.scored
 
@@ -188,6 +187,7 @@ def test_unusable_data_and_budgets_stop_a_run_before_it_writes(tmp_path, monkeyp
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_output_perturbation_on_long_rows_names_the_remedy(tmp_path):
     long = document(data={"source": "digits", "auxiliary": 200, "features": [{"whiten": 8}]})
     with pytest.raises(FederationError, match="unit_norm"):
@@ -287,6 +287,7 @@ def test_results_are_a_data_frame_where_pandas_is_installed(finished):
     assert isinstance(finished.results, pandas.DataFrame)
 
 
+@pytest.mark.slow
 def test_saying_that_nobody_drops_out_or_attacks_changes_nothing(finished, tmp_path, undrawn):
     parties = {"count": 60, "rows": 5, "dropout": 0, "hostile": {"fraction": 0}, "partition": "iid"}
     run = scenarios.run(document(parties=parties), out=tmp_path / "out")
@@ -331,6 +332,7 @@ def test_skewed_partitions_run_and_are_swept_by_their_number(tmp_path, undrawn):
     assert means["0.001"] < 0.15 < means["1000.0"]  # a party that knows one digit recognises one in ten
 
 
+@pytest.mark.slow
 def test_a_mixture_is_compared_with_its_leading_member_on_all_rows(finished, tmp_path, undrawn):
     tree = {"DecisionTreeClassifier": {"max_depth": 3}, "weight": 0.5}
     parties = {"count": 60, "rows": 5, "classifier": {"mixture": [tree, "logistic"]}}

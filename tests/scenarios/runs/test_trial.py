@@ -239,6 +239,7 @@ def spent(run, **wanted):
     return found
 
 
+@pytest.mark.slow
 def test_every_period_but_the_first_is_tested_on_and_periods_are_no_repetitions(streamed):
     rows = read_results(streamed.directory / "results.csv")
     accuracies = [row for row in rows if row["metric"] == "accuracy"]

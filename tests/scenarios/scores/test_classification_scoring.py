@@ -1,7 +1,5 @@
 """Linear models, networks and references are scored as by hand and as scikit-learn scores them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

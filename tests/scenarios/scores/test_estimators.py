@@ -279,6 +279,7 @@ def test_tools_of_scikit_learn_take_it(tmp_path, rng):
     assert "ReleasedClassifier" in model._repr_html_()
 
 
+@pytest.mark.slow
 def test_nothing_of_a_simulation_is_needed(run):
     code = (
         "import sys\n"

@@ -1,7 +1,5 @@
 """Every task's scoring puts rows behind each release's own map, and tasks of any package are found by their names."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A first scenario: what it says, that it is one, and that it holds no figure of the data."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -4,8 +4,6 @@ What is written out reads back as the same scenario, and every key is explained.
 """
 
 # ruff: noqa: E501
-from __future__ import annotations
-
 import re
 from typing import Any
 

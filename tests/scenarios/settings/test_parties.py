@@ -3,8 +3,6 @@
 Mixtures of classifiers in scenario files.
 """
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from typing import Any

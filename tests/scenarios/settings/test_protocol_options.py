@@ -1,6 +1,4 @@
 # ruff: noqa: E501
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal

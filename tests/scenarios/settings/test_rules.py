@@ -9,8 +9,6 @@ What does not go together with rows that arrive over time is refused by file and
 Settings without effect are refused where they stand; where they have one, they are not.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

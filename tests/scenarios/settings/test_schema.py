@@ -1,8 +1,6 @@
 """What variants are called: names of their own, all different, fit for files, and without effect on any result."""
 
 # ruff: noqa: E501
-from __future__ import annotations
-
 import json
 import os
 import re

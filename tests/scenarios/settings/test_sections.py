@@ -1,7 +1,5 @@
 """Sections of a scenario file: what keys of theirs may say, and what does not fit within one."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

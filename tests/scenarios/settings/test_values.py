@@ -1,7 +1,5 @@
 """Feature stages of scenario files that take a size."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import TypeAdapter, ValidationError
 from support.json_schemas import accepted

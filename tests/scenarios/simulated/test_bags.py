@@ -1,7 +1,5 @@
 """Bags of parties: even pieces, one per value, one party a person; prescribed class shares have exact counts."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 

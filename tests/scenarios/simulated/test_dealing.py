@@ -1,7 +1,5 @@
 """Public rows that are set apart, and rows that are dealt with a skew: probabilities and sizes are those declared."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Cuts of a table: disjoint, complete, repeatable, and errors that say what to change."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -195,6 +193,7 @@ def test_smaller_count_draws_among_the_groups_by_the_key():
     assert len({drawing(seed=seed).party_names for seed in range(5)}) == 5
 
 
+@pytest.mark.slow
 def test_a_million_parties():
     pieces = cut_of(table(1_300_000), auxiliary=1000, test=1000, parties=1_000_000, rows=1)
     assert pieces.parties == 1_000_000

@@ -3,8 +3,6 @@
 Shares of many parties are added in clear with the same totals, and costs are those of sums that are really run.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from itertools import product
@@ -187,7 +185,7 @@ def test_shares_of_every_noise_add_up_exactly_in_a_ring(kind: str) -> None:
 def test_beyond_the_planned_absences_nothing_is_released() -> None:
     held, terms, plan = begun(60, "one_semi_honest", 2, 0.8, absent=0.1)
     own = masked_parties(held, terms, lambda number, plan: np.ones(2, dtype=np.uint64))
-    with pytest.raises(QuorumError, match=r"47.*48.*60"):
+    with pytest.raises(QuorumError, match=r"47.*48.*60|neighbours left"):  # who is whose neighbour is drawn
         masked_total(plan, terms, own, {2: range(13)})
     assert all(party._memory.load(plan.digest).root == b"" for party in own)  # secrets are destroyed
     again = planned(QUESTION, terms.roster, 2, terms.trust, 0.1)

@@ -1,7 +1,5 @@
 """Simulated parties that drop out or attack: who they are, and what they send."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """Target sets have the exact shares of test rows, and declared floors are compared with the bags of a simulation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -3,8 +3,6 @@
 Adam on sums of bags: it reaches least squares if there are enough steps, whose number grows with the bags' size.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

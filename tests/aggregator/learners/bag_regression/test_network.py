@@ -5,8 +5,6 @@ loss and its gradient, the steps, which bags decide when to stop, and what is ke
 their values, other columns get one scale.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
@@ -300,6 +298,7 @@ def held_out(count, validation, seed=1):
     return rng.permutation(count)[:validation]
 
 
+@pytest.mark.slow
 def test_validation_bags_decide_when_to_stop_and_the_best_parameters_are_kept():
     bags = training_released()
     found, chosen = trained(bags), held_out(60, 12)

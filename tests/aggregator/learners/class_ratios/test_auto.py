@@ -4,8 +4,6 @@ Estimators that are fitted to some of the bags: the same as fitting them oneself
 left out, and weights by it.
 """
 
-from __future__ import annotations
-
 import json
 import warnings
 
@@ -64,6 +62,7 @@ def test_bags_that_differ_in_their_ratios_alone_keep_the_answer_of_the_bag_class
         assert found.diagnostics_["error_bag_classifier"] < found.diagnostics_["error_mean_of_bags"]
 
 
+@pytest.mark.slow
 def test_noisy_proportions_keep_the_bag_classifier_and_bags_with_nothing_in_common_their_mean():
     random, (bags, shares) = np.random.default_rng(1), bags_of(12, drift=0.0)
     centring = np.eye(3) - 1 / 3

@@ -4,8 +4,6 @@ Bag likelihoods: transitions, the risk and its minimiser, folds and the regulari
 linear classifiers take them: centred, of unit mean square, and nothing lost between bags and sets.
 """
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 
@@ -182,6 +180,7 @@ def test_every_estimate_is_on_the_simplex_and_units_and_names_do_not_matter(kind
     assert names[::-1] == pytest.approx(found, abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_equal_seeds_give_equal_fits_and_others_others(kind, three):
     world, bags, shares = three

@@ -3,8 +3,6 @@
 What is said of bags: each finding by the diagnostics that it follows from, in words that name its numbers.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -53,6 +51,7 @@ BAGS = [RNG.normal(loc, 1.0, size=(40, 3)) for loc in (0.0, 1.0, 2.0)]
 SHARES = np.array([[0.8, 0.2], [0.5, 0.5], [0.2, 0.8]])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 @pytest.mark.parametrize("name", NAMES)
 def test_numbers_of_numpy_serve_as_those_of_python(name):

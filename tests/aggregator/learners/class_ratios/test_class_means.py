@@ -3,8 +3,6 @@
 Least squares for class means against closed forms, and its errors against simulation.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -240,6 +238,7 @@ def test_known_noise_is_corrected_and_ignored_noise_shrinks():
     assert np.abs(Unmixing(released, np.ones(200), noise).matrix).max() < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bags", [6, *(pytest.param(bags, marks=pytest.mark.slow) for bags in (8, 20))])
 def test_few_noisy_bags_are_corrected_as_far_as_they_should_be(bags):
     """The bias is of fourth order in the noise; naive least squares has one of second order."""

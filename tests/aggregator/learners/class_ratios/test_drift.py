@@ -3,8 +3,6 @@
 Intervals hold the ratios of sets as often as they say, and are as wide as what they account for.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -146,6 +144,7 @@ def test_nine_of_ten_hold_the_truth(estimator, deviation):
     assert 0.85 <= coverage(estimator, deviation) <= 0.96
 
 
+@pytest.mark.slow
 def test_intervals_cover_released_means_and_every_source_of_error_widens_them():
     world, rng, inside = Mixtures(3, distance=1.2), np.random.default_rng(1), []
     known = {"covariance": np.eye(6), "mean_noise": 0.01}

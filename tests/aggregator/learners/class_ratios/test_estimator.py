@@ -1,7 +1,5 @@
 """What every estimator of class ratios is: fitted on checked bags, stored whole, and at home in quapy."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 

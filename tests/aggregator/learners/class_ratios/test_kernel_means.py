@@ -5,8 +5,6 @@ their means: left-out errors against brute force, and what is learned. The publi
 written down naively.
 """
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 

@@ -1,7 +1,5 @@
 """The proportion SVM: its label step against enumeration, separable classes, its bias, and the guess that fails."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -58,6 +56,7 @@ def test_overlapping_classes_bias_it_towards_the_bags_where_matching_is_not():
     assert l1(counted, ratios) > 2 * l1(matched, ratios)
 
 
+@pytest.mark.slow
 def test_a_kernel_counts_what_no_line_separates_and_held_out_bags_choose_its_bandwidth(monkeypatch):
     """A disc within a ring; the selection sees bags and the proportions that it is given, no label of a row."""
     monkeypatch.setattr("aggregator.learners.class_ratios.kernel_means.CANDIDATES", (64.0, 1.0))
@@ -108,6 +107,7 @@ def test_the_objective_is_the_published_one_and_equal_guesses_are_refused():
     assert np.array_equal(noisy.coefficients_, ProportionSVM().fit(bags, np.eye(2)).coefficients_)
 
 
+@pytest.mark.slow
 def test_restarts_keep_the_smallest_objective():
     world, rng = Mixtures(2, distance=1.0), np.random.default_rng(2)
     shares = skewed(2, 0.2)

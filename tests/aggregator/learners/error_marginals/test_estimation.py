@@ -4,8 +4,6 @@ What a learner of error marginals may be told. Hypotheses from weighted rows wit
 shares of errors: the identity they rest on, and recovery where they are determined.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -65,6 +63,7 @@ def test_errors_are_those_of_generalised_least_squares():
     np.testing.assert_allclose(shares, (solved[:, :-1] / solved[:, -1:]).T, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_known_totals_halve_the_variance_and_expected_ones_vary_as_two_samples_of_one_distribution():
     rng, deviation = np.random.default_rng(2), 10.0
     errors = 200 + rng.normal(0, deviation, (6_000, 1))

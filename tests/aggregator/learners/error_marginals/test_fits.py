@@ -5,8 +5,6 @@ steps from far away, and multipliers that cancel. Interior points against the ex
 and strengths at which it does not settle.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 
@@ -166,6 +164,7 @@ def test_weights_are_optimal(seed, rows, strength, noise):
     assert_optimal(slope, found, 0, np.inf, 1e-9 * (1 + np.abs(target).max() + strength / rows))
 
 
+@pytest.mark.slow
 @given(SEEDS, st.integers(2, 40), st.sampled_from([1e-4, 0.1, 1e3]))
 def test_solutions_follow_rows_units_and_names_of_classes(seed, rows, strength):
     system, weights, target = signed(seed, rows)

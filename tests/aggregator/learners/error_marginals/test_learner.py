@@ -3,8 +3,6 @@
 Bins and strengths from public numbers, against published bins and simulated noise.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -93,6 +91,7 @@ def test_without_noise_the_line_is_found(options):
     assert accuracy(learner.chosen, line(2000, seed=2)) > 0.93
 
 
+@pytest.mark.slow
 def test_a_second_round_learns_what_marginals_do_not_tell_and_weights_move_the_source_to_the_target():
     def exclusive(seed):
         rows = np.random.default_rng(seed).uniform(-1, 1, (500, 2))

@@ -3,8 +3,6 @@
 Data frames with other columns than an estimator was fitted with are refused, as scikit-learn refuses them.
 """
 
-from __future__ import annotations
-
 import tracemalloc
 import warnings
 

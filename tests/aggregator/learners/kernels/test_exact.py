@@ -4,8 +4,6 @@ Rows in tiles, and squared distances against those of scipy. What every kernel a
 fields: storage, digests, and debiased means.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

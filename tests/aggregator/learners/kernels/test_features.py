@@ -3,8 +3,6 @@
 Kernels and supports survive being written as arrays and JSON.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import math

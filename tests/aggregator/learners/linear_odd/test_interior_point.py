@@ -3,8 +3,6 @@
 The risk as its minimisers see it: gradients and Hessians by finite differences, and bounds on rounding.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import NamedTuple

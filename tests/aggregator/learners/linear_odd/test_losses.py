@@ -3,8 +3,6 @@
 Losses by name, what makes a loss linear-odd, and refusals that say why.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

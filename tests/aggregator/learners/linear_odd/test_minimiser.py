@@ -3,8 +3,6 @@
 Certificates of risks with a smooth even part, against minimisers to many digits.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

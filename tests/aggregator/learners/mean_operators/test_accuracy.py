@@ -3,8 +3,6 @@
 The repaired Theorems 6 and 10 of Patrini et al. 2015: never violated, attained, and where the printed ones fail.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

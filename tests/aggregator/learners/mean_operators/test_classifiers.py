@@ -4,8 +4,6 @@ Classifiers learned from noisy labels against the one that sees the labels thems
 proportions of bags against those of the labels themselves.
 """
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -3,8 +3,6 @@
 Mean Map and Laplacian Mean Map against direct minimisation of what they minimise, and their invariances.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

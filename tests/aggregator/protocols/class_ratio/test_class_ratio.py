@@ -1,7 +1,5 @@
 """All options of `class_ratio` that go together lead to an estimator, and no release is charged more than was told."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from pathlib import Path

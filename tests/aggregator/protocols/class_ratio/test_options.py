@@ -3,8 +3,6 @@
 Diagnostics against numpy's singular values and the spec's own arithmetic.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 

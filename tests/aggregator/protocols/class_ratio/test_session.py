@@ -4,8 +4,6 @@ Class ratios from bags that are the same at all parties: as of one party that ho
 Estimators from what is known of bags: proportions and their noise, and which parameters an estimator gets.
 """
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 from itertools import chain

@@ -3,8 +3,6 @@
 The worst pair of bags that are the same at all parties: neighbours at one of them, and totals told apart exactly.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

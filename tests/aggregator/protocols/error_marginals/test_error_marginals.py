@@ -1,7 +1,5 @@
 """Exchanges through the two apps, round after round: what is asked, what is learned, and what is promised."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -101,6 +99,7 @@ def test_a_guarantee_is_for_all_queries_together(plan):
         assert guarantee["adjacency"] == ("add_remove" if added else "replace")
 
 
+@pytest.mark.slow
 def test_shifted_rows_are_weighted_unless_the_variant_says_otherwise(plan):
     variants = tuple(
         VariantPlan(name, "error_marginals", {**SMALL, "noise": "pure", "importance": name})

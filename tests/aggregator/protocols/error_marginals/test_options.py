@@ -1,7 +1,5 @@
 """Options of `error_marginals`: which go together, and what the learner and the parties are told."""
 
-from __future__ import annotations
-
 import pytest
 
 from aggregator.protocols.error_marginals.options import ExchangeOptions

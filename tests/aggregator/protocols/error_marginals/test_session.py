@@ -3,8 +3,6 @@
 Exchanges of a world with parties that remember what they have answered.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support.two_class_parties import plan_fixture

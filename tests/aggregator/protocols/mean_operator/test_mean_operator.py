@@ -1,7 +1,5 @@
 """The mean operator through the two apps: what is asked, what is learned, and what is promised."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

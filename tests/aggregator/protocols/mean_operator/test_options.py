@@ -3,8 +3,6 @@
 How much errors of randomised response count: against the formula by matrices, and at both ends of the noise.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ Estimates of the mean of y x from noisy sums and from randomised response, again
 sums of y x: as long a row as there is turns round, and sums are those that parties answer.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -195,6 +193,7 @@ def test_shorter_rows_have_smaller_errors_and_questions_about_anything_else_are_
         WorstSums("", np.eye(2), 1).side(False, labels, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "epsilon"), [("auto", 0.3), ("auto", 4.0), ("randomised_response", 0.2)])
 def test_shrinking_leaves_less_of_large_noise_and_says_how_much(noise, epsilon):
     answers, rows, signs = collected(noise, epsilon)

@@ -1,7 +1,5 @@
 """Decoders of noisy statistics and votes against independent fits, and sensitivities against neighbours."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

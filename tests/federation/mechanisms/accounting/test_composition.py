@@ -9,8 +9,6 @@ Odds against the best test of the worst mechanism, found by a linear program, an
 What releases over periods spend on one unit, against compositions that are computed by hand.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

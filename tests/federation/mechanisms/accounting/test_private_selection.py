@@ -1,7 +1,5 @@
 """The best of a random number of tries: its law; its cost, enumerated, beside another accountant, and audited."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import cycle

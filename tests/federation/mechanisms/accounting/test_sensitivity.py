@@ -1,7 +1,5 @@
 """Sensitivities against searches over neighbouring votes: never exceeded, reached where they are tight."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

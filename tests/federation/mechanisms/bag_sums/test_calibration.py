@@ -5,8 +5,6 @@ The exact delta of noisy-wtd-LLP against known figures, Gauss-Legendre quadratur
 Calibration meets its target from the safe side, at the smallest noise that does.
 """
 
-from __future__ import annotations
-
 import math
 
 import mpmath

@@ -3,8 +3,6 @@
 Mean deltas over the ratio of a label's weight to its bag's noise, against quadrature of their laws.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Exact sums of rounded labels, their noise, and label ranges at which doubles end."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

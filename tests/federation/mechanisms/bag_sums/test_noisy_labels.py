@@ -7,8 +7,6 @@ What mechanisms for label sums have in common: the promise, its premises, and it
 The published theorem's value: the sizes it needs, what it is made of, and that it never undercuts the truth.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -5,8 +5,6 @@ The pair of normal laws that a changed label leaves: its exact delta against two
 Weighted label sums with noise on every sum: its law, its composition, and what is refused.
 """
 
-from __future__ import annotations
-
 import json
 import math
 
@@ -94,6 +92,7 @@ def test_a_value_that_occurs_once_exposes_its_record_and_indicators_of_all_value
     assert np.all((deltas(1.0, indicators, labels) > 0) & (deltas(1.0, indicators, labels) < 1))
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6))
 @settings(derandomize=True, max_examples=examples(3))
 def test_no_other_label_on_a_fine_grid_is_worse(seed: int) -> None:

@@ -5,8 +5,6 @@ Every mechanism for label counts keeps the same promises: sums stay public, mome
 The search for the smallest scale on its dyadic grid.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import pickle

@@ -5,8 +5,6 @@ The loose calibrations and the Laplace prior of the literature.
 Mechanisms by name and public numbers.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -119,6 +117,7 @@ def test_the_true_delta_of_two_classes_needs_no_draws(here: int, epsilon: float,
     assert measured.value == pytest.approx(expected, rel=0.01)
 
 
+@pytest.mark.slow
 def test_the_true_delta_of_five_classes() -> None:
     measured = true_delta(np.array([49, 50, 50, 50, 801]), SKEWED, 0.05, 0.05)
     assert abs(measured.value - 0.0769) < 4 * math.hypot(measured.standard_error, 2e-4)

@@ -5,8 +5,6 @@ Expected distortion: exact against sampled, and the figures of the literature's 
 Lemma 4, its better form and its publishable form: known figures, their order, and that they hold.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any
@@ -172,6 +170,7 @@ FIGURES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "extra", "counts", "privacy", "expected", "error"), FIGURES)
 def test_figures_agree_within_three_standard_errors(
     noise: str, extra: dict[str, Any], counts: np.ndarray, privacy: tuple[float, float], expected: float, error: float

@@ -5,8 +5,6 @@ The delta between two Dirichlet laws: exact for two classes against quadrature, 
 Dirichlet shares against their law, down to shapes at which ordinary gamma variables vanish, and on their grid.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -333,6 +331,7 @@ def _conditional(x: np.ndarray, shape: float) -> np.ndarray:
     return (law.cdf(x) - law.cdf(np.exp(-700))) / law.sf(np.exp(-700))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(2.0, 5.0), (0.5, 0.7, 3.0), (0.001, 0.002, 0.003), (300.0, 40.0, 2.0, 0.5)])
 def test_shares_have_the_moments_and_margins_of_the_dirichlet_law(shape: tuple[float, ...]) -> None:
     parameters = np.array(shape)

@@ -1,7 +1,5 @@
 """Deltas of scaled Dirichlet neighbours against many digits and brute force, their limits, and monotonicity."""
 
-from __future__ import annotations
-
 import math
 from itertools import permutations
 

@@ -5,8 +5,6 @@ Independent discrete Laplace counts: delta against enumeration, moments against 
 Discrete Laplace noise of sum zero: closed forms against enumeration of the lattice, the sampler against its law.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Label mechanisms by name: what each name stands for, and which arguments it refuses.
 """
 
-from __future__ import annotations
-
 import math
 from typing import get_args
 

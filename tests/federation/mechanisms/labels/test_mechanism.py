@@ -3,8 +3,6 @@
 Every mechanism for labels keeps the same promises: a value for each label, moments as stated, premises in order.
 """
 
-from __future__ import annotations
-
 from typing import get_args
 
 import numpy as np

@@ -9,8 +9,6 @@ Bins from a private histogram: both releases are charged, and delta is that of t
 Exact randomised response: its law by running every case of its random words, its delta by enumeration.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -3,8 +3,6 @@
 The ellipsoid of least trace: closed forms, an independent solver, certificates, and rows that do not fit at once.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 The table of least variance: private in exact numbers, unbiased, as good as another solver says, beside one bit.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from decimal import Decimal, localcontext

@@ -5,8 +5,6 @@ The exact delta of several noisy integers against convolutions, joint laws and p
 What a row or a label moves in the cells of binned errors, on random rows and hypotheses.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

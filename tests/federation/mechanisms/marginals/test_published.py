@@ -1,7 +1,5 @@
 """Rates as published: what they release, for whom, and their exact loss about a row against the densities."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Shares of one noise on counts: sums that are exact, the law of the whole noise, and what is promised."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

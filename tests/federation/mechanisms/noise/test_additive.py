@@ -1,7 +1,5 @@
 """Calibrated releases: the accountants confirm the claim, values stay on the grid, bad input is refused."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

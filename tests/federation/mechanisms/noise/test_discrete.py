@@ -3,8 +3,6 @@
 The discrete Laplace sampler against its law, and its accounting against brute-force sums.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The analytic Gaussian trade-off against 60-digit arithmetic, its inverses and dp-accounting."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath

@@ -1,7 +1,5 @@
 """L2-Gamma noise against its law; its exact delta against many-digit Bessel functions and Monte Carlo."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Decisions of lazily known uniforms against the same uniforms written out to hundreds of bits."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import mpmath

@@ -5,8 +5,6 @@ What cannot be calibrated is refused, and the refusal names the parameter, what 
 Scales that the samplers take, and the search for the smallest integer that is enough.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """How far noise reaches: against scipy, exact enumeration, other formulas and draws of the samplers themselves."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -7,8 +7,6 @@ X'X, X'y and y'y as one vector: its geometry, how far one replaced row moves it,
 Randomised response of labels in a sum: its law and variance against closed forms, and its threshold.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from contextlib import nullcontext

@@ -3,8 +3,6 @@
 Shares of the noise on a sum of vectors: what one party moves, what is charged, and what does not fit.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -7,8 +7,6 @@ Epsilon at a delta of fewer shares of L2-Gamma noise: beside the whole noise, ot
 Pólya shares: their exact law, their sum, and decisions in many digits that agree with those in double precision.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from fractions import Fraction

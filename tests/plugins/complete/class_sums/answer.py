@@ -1,7 +1,5 @@
 """How a party responds."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from class_sums.question import ClassSumsQuestion

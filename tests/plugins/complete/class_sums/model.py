@@ -1,7 +1,5 @@
 """The kind of model that it releases."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 import numpy as np

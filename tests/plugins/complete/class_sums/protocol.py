@@ -1,7 +1,5 @@
 """The protocol: what it needs, what it asks, and what it learns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """What parties are asked: counts and sums of the rows of each class, with noise that protects a row."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

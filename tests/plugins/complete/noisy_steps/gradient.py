@@ -1,7 +1,5 @@
 """The query of one round, and how a party responds to it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Noisy gradient steps: every round releases a noisy mean gradient, under one guarantee for all rounds."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """An answer that depends on who else is behind the node."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """A question that promises half of what its answers spend."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 

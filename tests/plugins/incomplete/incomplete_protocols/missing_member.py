@@ -1,7 +1,5 @@
 """A protocol that has only a task and some noise, as one might write it who saw no contract."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """A question whose size nothing bounds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

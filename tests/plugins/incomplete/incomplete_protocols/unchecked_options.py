@@ -1,7 +1,5 @@
 """A protocol that takes an option out of range, and fails over it when it is asked to begin."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

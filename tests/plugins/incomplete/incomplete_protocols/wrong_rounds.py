@@ -1,7 +1,5 @@
 """Protocols in rounds that depart from what they planned."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 

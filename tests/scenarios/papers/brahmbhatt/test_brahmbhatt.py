@@ -95,6 +95,7 @@ def test_both_learn_more_than_the_mean(curved, role):
     assert learned(curved, 256, 300, 8, 0.5, role, 1) < curved.labels.var() / 3
 
 
+@pytest.mark.slow
 def test_from_every_label_both_learn_the_curve_once_for_all_tables(curved):
     few = replace(curved, rows=curved.rows[:400], labels=curved.labels[:400])
     found = list(labelled_networks(CRITEO, few, 0))

@@ -91,6 +91,7 @@ def test_a_useless_classifier_has_the_risk_ln_2_and_soft_labels_count_by_their_s
     assert risk(np.array([2.0]), rows, shares) == pytest.approx(by_hand)
 
 
+@pytest.mark.slow
 def test_noise_of_soft_votes_falls_with_parties_and_that_of_majorities_does_not(monkeypatch):
     monkeypatch.setattr(theory, "RISK_SPLITS", 1)
     monkeypatch.setattr(theory, "OTHERS", 301)

@@ -140,6 +140,7 @@ def test_twins_with_too_little_noise_are_caught(mistake: str) -> None:
     assert bound(design, sigma, 0, 1.0, twin) > claimed
 
 
+@pytest.mark.slow
 def test_a_claim_that_forgets_bags_without_noise_is_caught() -> None:
     """The delta of an average bag, as if every bag had its share of noisy labels."""
     design = CASES["as published"][0]
@@ -150,6 +151,7 @@ def test_a_claim_that_forgets_bags_without_noise_is_caught() -> None:
     assert bound(design, 1.5, 0, 1.0, side_by_side(mechanism, RUNS)) > average
 
 
+@pytest.mark.slow
 def test_equal_labels_show_nothing() -> None:
     design, sigma, epsilon, _ = CASES["as published"]
     mechanism = noisy_labels.noisy_bag_sums(design, sigma=sigma, label_range=RANGE, epsilon=epsilon)
@@ -194,6 +196,7 @@ def repaired_samples(mechanism: repaired.RepairedBagSums, tau: float, copies: in
     return samples
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tau", "epsilon"), [(3.0, 1.0), (6.0, 0.3), (3.0, 3.0)])
 def test_repaired_sums_stand_and_nearly_reach_their_delta(tau: float, epsilon: float) -> None:
     mechanism = repaired.repaired_bag_sums(3, 1, 3, tau=tau, label_range=RANGE, epsilon=epsilon)

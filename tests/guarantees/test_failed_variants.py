@@ -69,6 +69,7 @@ def whole(tmp_path_factory):
         return scenarios.run(DOCUMENT, out=tmp_path_factory.mktemp("whole") / "out")
 
 
+@pytest.mark.slow
 def test_a_variant_that_cannot_be_scored_has_failed(whole, tmp_path, monkeypatch):
     score = World._rows
 

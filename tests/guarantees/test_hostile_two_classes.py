@@ -44,6 +44,7 @@ def checks(summary):
     return {entry["variant"]: entry["checks"] for entry in summary["ledger"]["releases"]}
 
 
+@pytest.mark.slow
 def test_one_hostile_party_is_scaled_or_clipped_and_costs_little(plan):
     chosen = plan(variants=VARIANTS, **SIZES)
     honest_files, honest = run(open_grid("inline"), chosen, 20, holdings([]))

@@ -246,6 +246,7 @@ def audited_marginals(kind, pair, release, claimed=EPSILON, statistic=None, runs
     return audit(sampler(0), sampler(1), ratio, epsilon=claimed, delta=delta, runs=runs, confidence=0.999)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pure", "gaussian"])
 @pytest.mark.parametrize("twin", ["one feature", "rows that are added only"])
 def test_too_little_noise_is_refuted(kind, twin):
@@ -359,6 +360,7 @@ def own_sigma_ratio(here, there, epsilon, delta):
     return lambda released: np.log(np.maximum(released, 1e-9)) @ (laws[0] - laws[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("here", "there", "epsilon", "delta"),
     [((13, 987), (14, 986), 1.0, 1e-6), ((41, 959), (42, 958), 0.05, 0.05), ((14, 986), (15, 985), 1.0, 1e-6)],

@@ -87,6 +87,7 @@ def test_a_hanging_party_does_not_keep_the_simulation_from_ending(make_plan, flo
     assert console_handler.level < logging.ERROR
 
 
+@pytest.mark.slow
 def test_ray_of_somebody_else_is_not_shut_down(monkeypatch):
     monkeypatch.setattr(ray, "is_initialized", lambda: True)
     with pytest.raises(InputError, match=r"ray\.shutdown.*--engine"):

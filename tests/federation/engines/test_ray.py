@@ -329,6 +329,7 @@ def test_where_everybody_is_lost_every_message_has_an_error(messages, parties):
     assert {reply.error.reason for reply in replies} == {DIED}
 
 
+@pytest.mark.slow
 def test_an_error_of_a_part_loses_the_parties_of_that_part(messages):
     recovery = Recovery(messages)
     first, second = recovery.divide(node(5))

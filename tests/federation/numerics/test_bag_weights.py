@@ -81,6 +81,7 @@ def test_draws_are_uniform_and_in_random_order(draw, outcomes):
     frequencies_fit(lambda _: tuple(draw(stream).tolist()), outcomes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [1, *(pytest.param(kept, marks=pytest.mark.slow) for kept in (2, 3))])
 def test_rows_with_equal_random_bits_are_put_in_uniform_order(kept):
     frequencies_fit(lambda seed: tuple(permutation(4, CoarseBits(seed, kept)).tolist()), math.factorial(4))

@@ -84,6 +84,7 @@ def test_agrees_with_scikit_learn(classes, counts, d, regularisation):
     require_agreement(rows, labels, counts, regularisation, tolerance, weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["duplicates", "zero rows", "constant columns", "separable", "mixed scales"])
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("d", [3, 40])
@@ -341,6 +342,7 @@ def test_packing_changes_no_bit(classes, share, monkeypatch):
     np.testing.assert_array_equal(solve(rows, members, link), expected)
 
 
+@pytest.mark.slow
 def test_double_precision_takes_over_where_single_precision_stalls(monkeypatch):
     rows, members, link = problem(4, n=30, d=10)
     rows[:, :, 0] = 1e5

@@ -56,6 +56,7 @@ def test_a_second_accountant_finds_the_same(noise, rate, rounds, rows, delta):
     assert found == pytest.approx(SampledGaussian(noise, rate, rounds, rows).epsilon(delta), rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accountant", ["ours", "dp-accounting"])
 def test_one_round_is_the_integral_of_what_one_law_exceeds_the_other_by(accountant):
     noise, rate, epsilon = 2.0, 0.3, 0.2

@@ -84,6 +84,7 @@ def test_the_nearest_are_told_with_the_flags_that_change():
 WISH = Wish("binary", "label", Trust.NONE, rows=900, features=20, terms=TrustTerms(9), majority=0.6)
 
 
+@pytest.mark.slow
 def test_curves_pass_through_what_is_expected_as_it_is_and_rise():
     panels = {panel.axis: panel for panel in prospects(WISH)}
     assert list(panels) == ["epsilon", "parties", "rows"]

@@ -102,6 +102,7 @@ def test_a_norm_that_nobody_keeps_to_is_refuted_at_a_tiny_delta(monkeypatch):
     assert finding.word == "REFUTED"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sensitivity", ["published", "tight"])
 def test_output_perturbation_stands(sensitivity):
     finding = audit_variant(vote(perturb="output", sensitivity=sensitivity, regularisation=100.0), 1.0, TINY)
@@ -156,6 +157,7 @@ def test_an_audit_has_power_where_it_refutes_half_of_the_noise_and_says_else_why
     assert replace(finding, loose="no pair shows it").blind == ("no pair shows it" if blind else "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BY_PARTIES)
 def test_draws_of_the_two_sides_are_independent_and_the_same_each_time(name):
     pair = pair_of(*BY_PARTIES[name][:3])
@@ -373,6 +375,7 @@ def test_private_variants_of_class_ratios_are_audited_and_all_others_listed(audi
         assert 0 <= found[name]["tested_epsilon"] <= 1
 
 
+@pytest.mark.slow
 def test_a_delta_that_can_be_tested_gives_power(audited):
     head = RATIOS_AUDIT_SCENARIO.replace("1.0e-6", "0.05")
     code, found = audited(head, ["{kind: class_ratio, noise: [gaussian, laplace]}", ROW], 10_000)

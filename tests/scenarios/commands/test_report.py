@@ -36,6 +36,7 @@ def test_command_compares_several_here_or_elsewhere_and_reads_the_results_once(m
         report_command(directories, tmp_path / "no" / "report.html", False)
 
 
+@pytest.mark.slow
 def test_the_command_draws_again_and_prints_the_table_and_the_path(make_run, capsys):
     directory = make_run()
     (directory / "figures").mkdir()

@@ -84,6 +84,7 @@ def test_breast_cancer_names_its_classes_and_columns():
     assert np.bincount(declared.labels).tolist() == [357, 212]
 
 
+@pytest.mark.slow
 def test_gaussians_are_as_difficult_as_documented():
     table = load("gaussians")
     rows = table.rows(np.arange(len(table)))

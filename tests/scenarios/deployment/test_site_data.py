@@ -126,6 +126,7 @@ def server():
         yield found
 
 
+@pytest.mark.slow
 def test_every_type_of_postgresql_is_numbers_or_texts_or_refused_where_it_is_used(server):
     sheet = selected(server.url(), "select * from patients where id < 3 order by id")
     nothing = pytest.approx(np.nan, nan_ok=True)

@@ -168,6 +168,7 @@ def test_parties_who_share_all_rows_hold_as_many_each_in_a_sample(world, bags):
     assert fewer.split.cut.parties == 10
 
 
+@pytest.mark.slow
 def test_what_a_variant_of_few_parties_has_to_say_is_not_said(world, caplog):
     before = logging.root.manager.disable
     sampled(world("privacy.epsilon=0.0001"), 10, 10, 0, individual=False)

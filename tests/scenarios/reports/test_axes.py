@@ -76,6 +76,7 @@ def test_two_splits_are_points_and_no_interval_and_one_has_neither(epsilons):
     assert not any("interval" in line or "splits" in line for line in explanations(plots(single)["accuracy"]))
 
 
+@pytest.mark.slow
 def test_names_above_their_rows_cover_no_dot_and_no_other_name():
     found = figures(rows((1.0,), [f"{'v' * 90}{i}" for i in range(12)], references=False), "t")["accuracy-all"]
     found.draw_without_rendering()
@@ -310,6 +311,7 @@ def test_references_alone_have_a_panel_to_stand_in_and_one_at_a_single_swept_val
     assert point.get_marker() == "s"
 
 
+@pytest.mark.slow
 def test_both_files_of_a_figure_are_arranged_alike(tmp_path):
     draw(rows(), tmp_path / "a", "t")
     figure = figures(rows(), "t")["accuracy"]
@@ -324,6 +326,7 @@ def test_both_files_of_a_figure_are_arranged_alike(tmp_path):
     assert panel(tmp_path / "a/accuracy.svg") == pytest.approx(panel(tmp_path / "alone.svg"), abs=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilons", [(0.1, 1.0, 10.0), (1.0,)])
 def test_squared_errors_of_several_magnitudes_are_told_apart(epsilons):
     far = [row for row in squared_errors(1.0, 1e6) if row["epsilon"] in epsilons]

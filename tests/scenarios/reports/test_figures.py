@@ -164,6 +164,7 @@ def test_accuracies_after_rounds_are_drawn_beside_the_baselines():
     assert levels == pytest.approx([0.901, 0.3, 0.2])
 
 
+@pytest.mark.slow
 def test_shares_and_rounds_have_a_panel_for_each_setting_and_a_single_one_has_no_figure():
     drawn = figures(ratio_rows(settings=[{"parties.rows": "10"}, {"parties.rows": "20"}]), "t")
     assert list(drawn) == ["l1", "l1-parties.rows", "l1-share"]
@@ -239,6 +240,7 @@ def test_a_panel_names_its_curves_and_its_axes_in_text():
     assert "bars: 95 % intervals of the mean (Student), with the splits as units" in found.caption
 
 
+@pytest.mark.slow
 def test_colours_that_the_page_sets_are_left_to_it():
     svg = made(rows()).drawings[0].svg
     styles = " ".join(re.findall('style="([^"]*)"', svg))
@@ -276,6 +278,7 @@ def test_identifiers_differ_between_charts_and_pages():
     assert again == one
 
 
+@pytest.mark.slow
 def test_groups_have_legends_of_their_own_and_settings_share_one():
     settings = made(rows(settings=[{"parties.count": "10"}, {"parties.count": "20"}]))
     assert [drawing.title for drawing in settings.drawings] == ["parties.count = 10", "parties.count = 20"]
@@ -287,6 +290,7 @@ def test_groups_have_legends_of_their_own_and_settings_share_one():
     assert all(2 < len(drawing.legend) <= 6 for drawing in groups.drawings)
 
 
+@pytest.mark.slow
 def test_at_one_epsilon_rows_have_names_only_references_a_legend_and_nothing_a_watermark():
     found = made(ratio_rows(epsilons=(1.0,)), "l1")
     assert {"x (default)", "published_a (NON-PRIVATE)"} <= set(texts(found.drawings[0].svg))

@@ -98,6 +98,7 @@ def test_the_legend_is_inside_the_figure_and_takes_nothing_from_the_axes():
         assert heights[0] > 1.2
 
 
+@pytest.mark.slow
 def test_a_size_without_room_is_refused_with_one_that_has_it():
     many = plot(*(curve(f"a-rather-long-name-of-number-{number}") for number in range(6)))
     with pytest.raises(InputError, match=r"--size.*x1\.6") as caught:
@@ -121,6 +122,7 @@ def test_curves_are_the_means_and_bars_their_intervals():
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("ε", "accuracy")
 
 
+@pytest.mark.slow
 def test_near_numbers_are_on_a_linear_axis_without_touching_labels_and_far_errors_on_a_logarithmic_one():
     axes = shown(plot(curve("a", tuple(map(float, range(100, 160, 2))))), 3.25, None, {}).axes[0]
     assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "linear")

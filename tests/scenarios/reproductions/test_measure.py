@@ -92,6 +92,7 @@ def test_where_nothing_can_be_measured_it_says_what_is_lacking(tmp_path, monkeyp
         measured(toy_item(parts=(Part("one", "har-soft-vote"),)), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_part_that_fails_is_named_with_its_item_and_costs_no_other(tmp_path):
     few = ("data.source=breast_cancer", "data.auxiliary=100", "parties.count=50", "parties.rows=200")
     item = toy_item(parts=(Part("bad", "quickstart", few), Part("one", "quickstart", SMALL)), series=SERIES)

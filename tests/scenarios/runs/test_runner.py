@@ -263,6 +263,7 @@ def test_the_ledger_admits_where_class_names_come_from(generated, finished, tmp_
     assert read == [True, False, False]
 
 
+@pytest.mark.slow
 def test_the_protocol_without_noise_stands_beside_it_and_moves_no_release(tmp_path, undrawn):
     changes = {
         "protocols": [{"kind": "soft_vote"}],

@@ -98,6 +98,7 @@ def test_errors_fall_with_the_number_of_rows():
     assert errors[1600] < errors[50] / 3
 
 
+@pytest.mark.slow
 def test_embeddings_and_class_scores_are_means_and_probabilities_taken_for_true_are_warned_of(three):
     world, bags, shares = three
     model = BagClassifier().fit(bags, shares)

@@ -106,6 +106,7 @@ def test_squares_in_a_metric_from_the_same_rows_are_those_of_the_classes_when_de
     assert np.mean(ratios[False]) > 1 + 8 * error
 
 
+@pytest.mark.slow
 def test_noise_in_the_proportions_is_corrected_or_projected_away():
     """Errors in variables: ignored noise pulls class means together, so that ratios are driven apart."""
     rng, shares = np.random.default_rng(3), np.concatenate([skewed(3, 0.1)] * 60)
@@ -254,6 +255,7 @@ def test_few_noisy_bags_are_corrected_as_far_as_they_should_be(bags):
     assert np.abs(bias[True]).max() < 0.2 * np.abs(bias[False]).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bags", [6, pytest.param(15, marks=pytest.mark.slow)])
 def test_distorted_products_are_mended(bags):
     """Exact means and noisy proportions: what is left of the noise's effect on mu'mu."""

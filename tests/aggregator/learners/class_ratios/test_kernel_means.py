@@ -287,6 +287,7 @@ def test_the_selected_bandwidth_predicts_held_out_bags_best_in_both_roles(estima
     assert fitted.get_params()["bandwidth"] == "auto"
 
 
+@pytest.mark.slow
 def test_a_structure_of_small_scale_is_found():
     """Two classes that differ in parity only: wide kernels see nothing."""
     rng = np.random.default_rng(2)

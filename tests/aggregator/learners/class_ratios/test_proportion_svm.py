@@ -45,6 +45,7 @@ def test_separable_classes_are_counted(classes):
         assert model.estimate(model.embed(rows)) == pytest.approx(model.predict(rows))
 
 
+@pytest.mark.slow
 def test_overlapping_classes_bias_it_towards_the_bags_where_matching_is_not():
     world, rng = Mixtures(2, distance=1.0), np.random.default_rng(0)
     shares = np.array([[0.1, 0.9], [0.9, 0.1]])

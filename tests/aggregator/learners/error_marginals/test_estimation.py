@@ -131,6 +131,7 @@ def test_a_line_is_learned_in_units_of_each_feature_and_one_class_is_a_constant(
     assert np.array_equal(with_it.parameters, trained(rows, labels, weights, settings).parameters)
 
 
+@pytest.mark.slow
 def test_the_network_learns_what_no_line_tells_and_equal_seeds_give_equal_bits():
     rows = np.random.default_rng(1).uniform(-1, 1, (600, 2))
     labels = (rows[:, 0] * rows[:, 1] > 0).astype(float)

@@ -93,6 +93,7 @@ def test_every_variant_estimates_the_shares_of_a_shifted_set(plan, name):
     assert np.abs(ratios(chosen, name) - SHARES).sum() < 0.15
 
 
+@pytest.mark.slow
 def test_what_the_default_found_about_the_bags_is_among_its_diagnostics(plan):
     """Six parties are enough for three classes to leave each party's bags out together."""
     _, summary = run(open_grid("inline"), plan("default", "off", epsilons=(8.0,)), 6, BAGGED)
@@ -298,6 +299,7 @@ def test_without_noise_it_learns_what_it_would_of_one_party_with_all_rows(common
     np.testing.assert_allclose(*found, atol=0 if exact else 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIONS)
 def test_every_variant_estimates_the_shares_of_a_shifted_set_common_session(common_session_plan, name):
     chosen = common_session_plan(name, epsilons=(8.0,))
@@ -435,6 +437,7 @@ def test_the_proportion_svm_has_a_kernel_where_its_bandwidth_is_said(chosen, kno
     assert (found["features"], found["bandwidth"]) == known
 
 
+@pytest.mark.slow
 def test_bags_of_a_group_are_left_out_together_and_the_linear_kernel_is_for_the_regression():
     """Of six bags in three groups each class is in one group alone, without which nothing can be fitted."""
     shares = np.repeat(PROPORTIONS.round(), 2, axis=0)

@@ -230,6 +230,7 @@ def test_what_is_called_idle_makes_no_difference(plan):
     assert ErrorMarginals().idle() == {}
 
 
+@pytest.mark.slow
 def test_under_much_noise_the_guard_releases_a_constant_class(plan):
     rows, _ = draw(7777, 500)
     kept = []

@@ -130,6 +130,7 @@ class _Fixed(RandomStopping):
         return round(self.mean)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [RandomStopping, _Fixed])
 def test_an_audit_finds_a_number_of_tries_that_is_not_random(kind):
     law, high = kind(5), 1 / (1 + math.exp(-1.0))

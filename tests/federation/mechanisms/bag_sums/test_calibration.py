@@ -256,6 +256,7 @@ def test_a_record_with_noise_of_its_own_can_be_the_worse_one() -> None:
     assert single(0.01, design, 0.1) == pytest.approx(inside, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "ratio", "size"), [(1.0, 1.0, 20), (4.0, 0.5, 30), (2.0, 0.2, 12), (0.0, 1.0, 9)])
 def test_many_digits(epsilon: float, ratio: float, size: int) -> None:
     """All labels noisy: one integral, here with 40 digits; delta goes down to 1e-40."""

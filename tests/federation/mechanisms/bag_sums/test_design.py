@@ -119,6 +119,7 @@ def test_signs_are_a_sum_over_the_counts_of_noisy_labels(own: bool) -> None:
     assert mean_delta(0.5, 2.0, part, "signs") == pytest.approx(float(expected), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("own", "charge"),
     [

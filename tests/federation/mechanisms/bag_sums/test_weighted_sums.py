@@ -225,6 +225,7 @@ def alternative(epsilon: float, a: float, b: float) -> float:
     return max(in_order(epsilon, a, b), in_order(epsilon, a / b, 1 / b))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("a", "b"),
     [

@@ -257,6 +257,7 @@ def test_the_prior_is_as_private_as_its_counts() -> None:
         prior.guarantee(adjacency=Adjacency.ADD_REMOVE)
 
 
+@pytest.mark.slow
 def test_the_prior_draws_around_its_noisy_counts() -> None:
     prior = LaplacePrior(published_laplace(3, 20.0))  # hardly any noise: a draw from Dir(counts)
     counts = np.array([10, 30, 60])
@@ -269,6 +270,7 @@ def test_the_prior_draws_around_its_noisy_counts() -> None:
     np.testing.assert_allclose(np.cov(released.T), expected, atol=0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("records", [20, 50, 500])
 def test_the_covariance_of_the_prior_is_that_of_its_releases(records: int) -> None:
     prior = LaplacePrior(published_laplace(4, 0.2))

@@ -60,6 +60,7 @@ def test_impossible_mechanisms_come_last_and_say_why() -> None:
     assert "delta must be above 0" in by_noise(np.array([5, 6]), 1.0, 0.0)["gaussian"].note
 
 
+@pytest.mark.slow
 def test_a_classic_gaussian_beyond_its_theorem_says_so() -> None:
     counts = np.array([50, 60])
     row = by_noise(counts, 20.0, 1e-6)["published_gaussian"]
@@ -220,6 +221,7 @@ def test_of_two_draws_the_standard_error_is_half_their_difference() -> None:
     assert (found.mean, found.standard_error) == (0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_it_is_reproducible_and_never_above_two() -> None:
     mechanism = calibrate("laplace_prior", classes=3, epsilon=1e-3, delta=0.0)
     counts = np.array([0, 0, 5])

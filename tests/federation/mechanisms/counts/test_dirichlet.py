@@ -287,6 +287,7 @@ def test_total_variation_has_no_direction_and_delta_stays_below_it(epsilon, a, b
     assert divergence(epsilon, p, q).value <= divergence(0, p, q).value + 1e-12
 
 
+@pytest.mark.slow
 def test_more_classes_are_sampled_around_the_exact_value() -> None:
     """A third class with the same parameter leaves the delta of the pair as it is."""
     sigma, epsilon = 0.4, 0.3
@@ -297,6 +298,7 @@ def test_more_classes_are_sampled_around_the_exact_value() -> None:
     assert divergence(epsilon, here, there, runs=1000, seed=2) != divergence(epsilon, here, there, runs=1000, seed=3)
 
 
+@pytest.mark.slow
 def test_more_classes_with_different_totals_agree_with_another_sampler() -> None:
     p, q = np.array([6.0, 4.0, 10.0]), np.array([5.0, 6.0, 10.0])
     measured = divergence(0.1, p, q)
@@ -307,6 +309,7 @@ def test_more_classes_with_different_totals_agree_with_another_sampler() -> None
     assert abs(measured.value - excess.mean()) < 4 * measured.standard_error + 4 * excess.std() / np.sqrt(4e5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [0.3, 1.0, 2.5, 40.0, 5e4])
 def test_gamma_variables_follow_their_law(shape: float) -> None:
     values = np.exp(log_gamma(NoiseBits(1, "gamma"), np.array([shape]), 100_000)).ravel()

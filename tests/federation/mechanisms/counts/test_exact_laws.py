@@ -229,6 +229,7 @@ def test_the_expected_l1_of_many_classes_is_that_of_releases() -> None:
     check_expected_l1(mechanism, mechanism.release(np.ones(20_000), NoiseBits(1, "wide"), 20) - 1)
 
 
+@pytest.mark.slow
 @given(st.floats(-1, 20), st.floats(0.7, 6))
 @settings(derandomize=True, max_examples=examples(15))
 def test_the_expected_l1_of_wide_noise_is_proportional_to_its_scale(log_scale: float, log_classes: float) -> None:

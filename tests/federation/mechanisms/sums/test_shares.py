@@ -190,6 +190,7 @@ def test_all_shares_are_the_whole_noise(dimension: int) -> None:
     assert epsilon(1e-9, 1.0, dimension, 1.0) <= 1.0 + 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", [0.45, 0.7, 0.9])
 def test_two_dimensions_beside_sums_over_the_plane(left: float) -> None:
     order, step, moved = (3 * left - 2) / 2, 0.03, 1.0

@@ -31,6 +31,7 @@ def exactly():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", THEOREMS)
 def test_worst_pairs_stay_within_the_default_bound_and_that_within_the_published_one(setting):
     for x in REGULARISATIONS:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import every_third
 
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise.lazy_uniform import below_exp, below_exp_square, collect, floor_exponential
@@ -35,7 +36,7 @@ def real_number(words: list[int], first_bits: int) -> mpmath.mpf:
 SCALES = [1, 7, 2**16, 2**26, 2**40, Fraction(1, 7), Fraction(22, 7), Fraction(2**40, 3), Fraction(3, 2**40)]
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", every_third(SCALES))
 def test_floor_exponential_equals_high_precision_arithmetic(scale: int | Fraction) -> None:
     words = NoiseBits(3, "test").words(3000)
     tail = [int(w) for w in NoiseBits(4, "test").words(3000)]

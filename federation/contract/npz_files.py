@@ -110,11 +110,14 @@ class NpzFile:
     def __iter__(self) -> Iterator[str]:
         return iter(self._members)
 
+    @property
+    def listed(self) -> str:
+        """The names of all arrays on one line, whatever characters a damaged file has in them."""
+        return ", ".join(map(_on_one_line, self)) or "none"
+
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self:
-            raise InputError(
-                f"{self.path} has no array '{name}'; it has {', '.join(self) or 'none'}" + nearest_name(name, self)
-            )
+            raise InputError(f"{self.path} has no array '{name}'; it has {self.listed}" + nearest_name(name, self))
         found = self._members[name]
         try:
             self._require_plausible(name, found)
@@ -128,10 +131,14 @@ class NpzFile:
         except InputError:
             raise
         except DAMAGED as error:
-            raise InputError(f"{self.path} is damaged: array '{name}' cannot be read; {self.remedy}") from error
+            raise InputError(
+                f"{self.path} is damaged: array '{_on_one_line(name)}' cannot be read; {self.remedy}"
+            ) from error
         except MemoryError as error:
             size = f"{found.file_size / 2**30:.3g} GiB"
-            raise InputError(f"{self.path}: there is no memory for array '{name}' of {size}; use fewer rows") from error
+            raise InputError(
+                f"{self.path}: there is no memory for array '{_on_one_line(name)}' of {size}; use fewer rows"
+            ) from error
 
     def mapped(self, name: str) -> NDArray[Any]:
         """The array, read when its numbers are used where it is large, was stored row by row and is not compressed.
@@ -157,7 +164,9 @@ class NpzFile:
                 return self[name]
             return np.memmap(self.path, dtype, "r", first, shape)
         except DAMAGED as error:
-            raise InputError(f"{self.path} is damaged: array '{name}' cannot be read; {self.remedy}") from error
+            raise InputError(
+                f"{self.path} is damaged: array '{_on_one_line(name)}' cannot be read; {self.remedy}"
+            ) from error
 
     def _require_plausible(self, name: str, member: ZipInfo) -> None:
         """Refuse a member that numpy writes none of, or that is larger than its bytes in the file can be."""
@@ -174,13 +183,20 @@ class NpzFile:
         shape, _, dtype = header(member)
         if dtype.hasobject:  # numpy's advice is to load them as pickles, which run code
             raise InputError(
-                f"{self.path}: array '{name}' holds Python objects; save it as numbers or as text, {name}.astype(str)"
+                f"{self.path}: array '{_on_one_line(name)}' holds Python objects; save it as numbers or as text, {name}.astype(str)"
             )
         if dtype.kind == "V":
-            raise InputError(f"{self.path}: array '{name}' holds {dtype!s:.80}; save its fields as arrays of their own")
+            raise InputError(
+                f"{self.path}: array '{_on_one_line(name)}' holds {dtype!s:.80}; save its fields as arrays of their own"
+            )
         there = size - member.tell()
         if not fills(shape, dtype, there):
             raise self._problem(name, f"claims the shape {shape!s:.80} of {dtype}, and has {there} bytes")
 
     def _problem(self, name: str, problem: str) -> InputError:
-        return InputError(f"{self.path}: array '{name}' {problem}; {self.remedy}")
+        return InputError(f"{self.path}: array '{_on_one_line(name)}' {problem}; {self.remedy}")
+
+
+def _on_one_line(name: str) -> str:
+    """Give the name of an array as it is, or with escapes where characters of it cannot be printed."""
+    return name if name.isprintable() else ascii(name)[1:-1]

@@ -314,8 +314,7 @@ def _from_npz(
     parts = ("",) if "X" in archive else ("_train", "_test")
     if f"X{parts[0]}" not in archive:
         raise InputError(
-            f"{path} must hold the arrays X and y, or X_train, X_test, y_train and y_test; "
-            f"it has {', '.join(archive) or 'none'}"
+            f"{path} must hold the arrays X and y, or X_train, X_test, y_train and y_test; it has {archive.listed}"
         )
     blocks = archive.tables(*(f"X{part}" for part in parts), missing=True)
     found = archive.joined(label or "y", parts, blocks)

@@ -94,6 +94,7 @@ def flwr(tmp_path):
     runtime, control = free_ports(2)
     environment = {
         **os.environ,
+        "RAY_ADDRESS": "local",  # a Ray of its own, and not the latest that runs on this machine
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "FLWR_HOME": str(home),
         "FLWR_LOCAL_SUPERLINK_HTTP_API_PORT": runtime,

@@ -168,6 +168,17 @@ def test_two_members_of_one_name_and_what_is_no_file_are_refused(zipped, second)
         NpzFile(path, "ask for another")
 
 
+def test_names_that_cannot_be_printed_are_told_on_one_line(zipped):
+    file = NpzFile(zipped(("a\nb\0.npy", npy(X)), ("c\x1b.npy", b"none")))
+    assert file.listed.count("\n") == 0
+    with pytest.raises(InputError, match=r"it has a\\nb") as caught:
+        file["X"]
+    assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match=r"'c\\x1b'") as caught:
+        file["c\x1b"]
+    assert str(caught.value).isprintable()
+
+
 @given(st.data(), st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]), st.booleans())
 def test_damage_is_told_or_changes_nothing(tmp_path_factory, data, method, inside):
     """Of the file, where a checksum finds it, or of the array before it is put in the file."""

@@ -183,7 +183,8 @@ class NpzFile:
         shape, _, dtype = header(member)
         if dtype.hasobject:  # numpy's advice is to load them as pickles, which run code
             raise InputError(
-                f"{self.path}: array '{_on_one_line(name)}' holds Python objects; save it as numbers or as text, {name}.astype(str)"
+                f"{self.path}: array '{_on_one_line(name)}' holds Python objects; save it as numbers or as text, "
+                f"{_on_one_line(name)}.astype(str)"
             )
         if dtype.kind == "V":
             raise InputError(

@@ -1,8 +1,10 @@
 """Shared pieces: a small synthetic world that needs no files."""
 
 # ruff: noqa: E402 - numerical libraries read the number of their threads when they are first imported
+import fcntl
 import gc
 import os
+import tempfile
 from collections.abc import Generator
 from pathlib import Path
 
@@ -160,3 +162,11 @@ def flower_process(monkeypatch, tmp_path):
         monkeypatch.setattr(TaskIdentity, name, RUN)
     monkeypatch.setenv("FLWR_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
+
+
+@pytest.fixture(scope="module")
+def alone_with_ray() -> Generator[None, None, None]:
+    """Let one process at a time run a module of tests that start Ray: a driver without an address joins the latest."""
+    with (Path(tempfile.gettempdir()) / "federation-tests-ray.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

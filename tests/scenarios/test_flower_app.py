@@ -21,6 +21,8 @@ import scenarios
 from aggregator.server.app import app
 from federation.contract.errors import BudgetExceededError, InputError
 
+pytestmark = pytest.mark.usefixtures("alone_with_ray")
+
 SMALL = ["data.auxiliary=60", "data.features=[{whiten: 4}, unit_norm]", "parties.count=20", "trials.splits=2"]
 ROOT = Path(__file__).resolve().parents[2]
 

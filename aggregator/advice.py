@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import Any, Literal, get_args
 
@@ -357,12 +357,22 @@ class Wish:
 
     def numbers(self, constant: bool) -> PublicNumbers:
         """The public numbers for a protocol; `constant` says whether its feature map appends a constant."""
-        known = {one.name: getattr(self, one.name) for one in fields(PublicNumbers) if hasattr(self, one.name)}
-        some = None if self.rows is None or self.parties is None else -(-self.rows // self.parties)
-        return replace(
-            PublicNumbers(**known),
+        rows_of_a_party = None if self.rows is None or self.parties is None else -(-self.rows // self.parties)
+        return PublicNumbers(
+            self.delta,
+            terms=self.terms,
+            classes=self.classes,
             features=None if self.features is None else self.features + constant,
-            largest_bag=self.bag_rows or some,
+            public_rows=self.public_rows,
+            bags=self.bags,
+            largest_bag=self.bag_rows or rows_of_a_party,
             common_bags=False,  # as nobody is asked about them
             rows_per_person=self.rows_per_person if self.protect == "person" and not self.person_is_party else 0,
+            label_range=self.label_range,
+            rows=self.rows,
+            attainable=self.attainable,
+            majority=self.majority,
+            residual=self.residual,
+            traces=self.traces,
+            spectrum=self.spectrum,
         )

@@ -1,10 +1,9 @@
-"""Collects what parties add to a sum of which nobody sees a part: shares of one noise, on whole grid steps.
+"""Collectors of responses: `Kept` keeps each, `Summed` keeps their total, `Secure` adds them by secure aggregation.
 
-What every collector of answers is: it knows which of the declared parties have answered, and counts each once.
+Every collector knows which of the declared parties have responded, and counts each once. It refuses responses that
+do not have the declared form, and those that no honest party can send.
 
-Collects answers that parties made private themselves, where all that a party says is of the declared form.
-
-How shares of one noise are added in a simulation: through a masked sum, or in clear where that would take long.
+`Summation` says how a simulation adds the shares of one noise: by a masked sum, or in clear where that takes too long.
 """
 
 import hashlib
@@ -269,9 +268,10 @@ class Summed(CheckedAnswers):
     def _correction(self) -> tuple[Mapping[str, np.ndarray], int]:
         """What clipping adds to the totals, and of how many parties something was clipped."""
         if self._found is None:
+            robustness, _ = self.recipe
             honest, moved, clipped = self._honest, {}, np.zeros(0, dtype=np.int64)
             for part, gate in self._gates.items():
-                moved[part], ids = gate.correction(honest.variance, honest.longest, alike=self.recipe[0].alike)
+                moved[part], ids = gate.correction(honest.variance, honest.longest, alike=robustness.alike)
                 clipped = np.union1d(clipped, ids)
             self._found = honest.joined(moved) if moved else {}, len(clipped)
         return self._found

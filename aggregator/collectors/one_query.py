@@ -55,7 +55,7 @@ class QuerySession(OneRound):
 
     @property
     def checks(self) -> tuple[str, ...]:
-        """How the responses were added up, or what was verified of them."""
+        """Statements for the ledger: how the responses were summed, and which checks they passed."""
         return tuple(self.collected.told)
 
     def learn(self, draw: int) -> Any:

@@ -107,7 +107,7 @@ class SummedWorstCase(PrivateWorstCase, Generic[Q]):
 
     @property
     def changed(self) -> int:
-        """How many units of the first party change."""
+        """The number of units that change at the first party."""
         return 1 if self.shared else self.units
 
     def own(self, question: Question) -> Q:

@@ -94,7 +94,7 @@ class LetterSums:
 
 
 class _Sum:
-    """One of them: it continues where it stopped, or begins."""
+    """One sum over the sites. It begins, or continues after an interruption from the files of its folder."""
 
     def __init__(
         self,

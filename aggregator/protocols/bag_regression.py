@@ -59,7 +59,7 @@ class BagProtocol(LabelProtocol):
             )
 
     def most_bags(self, public: PublicNumbers) -> int | None:
-        """How many bags a party forms at most; None where nobody knows how many rows it has."""
+        """The largest number of bags of one party, or None where its number of rows is not public."""
         return self.bags or (None if public.largest_bag is None else public.largest_bag // self.size)
 
 

@@ -43,9 +43,9 @@ class LabelProtocol(Protocol):
 
     @abstractmethod
     def question(self, rows: LabelledRows, least: int, noise: Any, **sent: Any) -> LabelQuestion:
-        """What parties are asked, of whom each has `least` rows or more; `sent` goes to its constructor.
+        """Make the query for parties that each have at least `least` rows; `sent` are further arguments of its class.
 
-        Raises `InputError`.
+        Raises `InputError` where parties have too few rows.
         """
 
     @abstractmethod

@@ -107,7 +107,7 @@ def from_labels(
     if noise is None:
         return from_sums(rows, labels, label_range)
     gram, moment = rows.T @ rows, rows.T @ labels
-    # Of a released label, over labels all along the range; of what has no bound, one that drowns every label.
+    # The mean noise variance of a label, over labels along the whole range. It is capped where it hides every label.
     ends = noise.labels
     known = float(np.mean(noise.variance(np.linspace(ends.low, ends.high, _PLACES))))
     covariance = variance(rows, labels, min(known, _DROWNED * ends.width**2)) * gram

@@ -236,7 +236,7 @@ class World:
         return "|".join(map(str, [self.plan.name, *parts, *fresh]))
 
     def drawn(self, draws: int) -> dict[str, Any]:
-        """How many noise draws a private query asks for, and whether they follow the seed: arguments of its class."""
+        """Return the arguments of a private query about its noise: the number of draws, and whether they are seeded."""
         return {"draws": draws, "seeded": self.plan.run.noise_seed is not None}
 
     def numbers(self, features: int | None = None) -> PublicNumbers:

@@ -112,7 +112,7 @@ class NpzFile:
 
     @property
     def listed(self) -> str:
-        """The names of all arrays on one line, whatever characters a damaged file has in them."""
+        """The names of all arrays on one line. Names in a damaged file may contain any character."""
         return ", ".join(map(_on_one_line, self)) or "none"
 
     def __getitem__(self, name: str) -> NDArray[Any]:
@@ -131,14 +131,10 @@ class NpzFile:
         except InputError:
             raise
         except DAMAGED as error:
-            raise InputError(
-                f"{self.path} is damaged: array '{_on_one_line(name)}' cannot be read; {self.remedy}"
-            ) from error
+            raise self._damaged(name) from error
         except MemoryError as error:
             size = f"{found.file_size / 2**30:.3g} GiB"
-            raise InputError(
-                f"{self.path}: there is no memory for array '{_on_one_line(name)}' of {size}; use fewer rows"
-            ) from error
+            raise InputError(f"{self.path}: there is no memory for {_array(name)} of {size}; use fewer rows") from error
 
     def mapped(self, name: str) -> NDArray[Any]:
         """The array, read when its numbers are used where it is large, was stored row by row and is not compressed.
@@ -164,9 +160,7 @@ class NpzFile:
                 return self[name]
             return np.memmap(self.path, dtype, "r", first, shape)
         except DAMAGED as error:
-            raise InputError(
-                f"{self.path} is damaged: array '{_on_one_line(name)}' cannot be read; {self.remedy}"
-            ) from error
+            raise self._damaged(name) from error
 
     def _require_plausible(self, name: str, member: ZipInfo) -> None:
         """Refuse a member that numpy writes none of, or that is larger than its bytes in the file can be."""
@@ -183,19 +177,24 @@ class NpzFile:
         shape, _, dtype = header(member)
         if dtype.hasobject:  # numpy's advice is to load them as pickles, which run code
             raise InputError(
-                f"{self.path}: array '{_on_one_line(name)}' holds Python objects; save it as numbers or as text, "
+                f"{self.path}: {_array(name)} holds Python objects; save it as numbers or as text, "
                 f"{_on_one_line(name)}.astype(str)"
             )
         if dtype.kind == "V":
-            raise InputError(
-                f"{self.path}: array '{_on_one_line(name)}' holds {dtype!s:.80}; save its fields as arrays of their own"
-            )
+            raise InputError(f"{self.path}: {_array(name)} holds {dtype!s:.80}; save its fields as arrays of their own")
         there = size - member.tell()
         if not fills(shape, dtype, there):
             raise self._problem(name, f"claims the shape {shape!s:.80} of {dtype}, and has {there} bytes")
 
     def _problem(self, name: str, problem: str) -> InputError:
-        return InputError(f"{self.path}: array '{_on_one_line(name)}' {problem}; {self.remedy}")
+        return InputError(f"{self.path}: {_array(name)} {problem}; {self.remedy}")
+
+    def _damaged(self, name: str) -> InputError:
+        return InputError(f"{self.path} is damaged: {_array(name)} cannot be read; {self.remedy}")
+
+
+def _array(name: str) -> str:
+    return f"array '{_on_one_line(name)}'"
 
 
 def _on_one_line(name: str) -> str:

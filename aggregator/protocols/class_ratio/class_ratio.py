@@ -109,14 +109,15 @@ class ClassRatio(RatioOptions, Protocol):
         return Promise.of(self, epsilon, delta, unit, *sends)
 
     def _sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
-        """What leaves a party; of shares nothing but sums is seen, beside rows that are sent as they are."""
+        """The values that leave a party. Where parties share the noise, only sums are seen, and rows without labels."""
         shared, hidden, sums = self.place is Place.SHARES, self.protect == "row", product(public.bags, self.dimensions)
         counted = "label counts of every bag" if shared else "label counts of its bags"
         counts = Sent(counted, product(public.bags, public.classes), self.noise != OFF)
         most = product(public.bags, public.largest_bag, public.features)
         rows = Sent("the rows of its bags without labels", most, False)
         if not shared:
-            return counts, rows if self.submit == "rows" else Sent("the mean of each bag", sums, hidden)
+            embedded = rows if self.submit == "rows" else Sent("the mean of each bag", sums, hidden)
+            return counts, embedded
         summed = Sent("sums of its rows in all bags", sums, hidden)
         if hidden:
             return counts, summed

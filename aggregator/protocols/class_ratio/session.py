@@ -69,7 +69,7 @@ class RatioSession(QuerySession):
             )
 
     def _open_questions(self) -> list[bags.RowsQuestion | bags.EmbeddingsQuestion]:
-        """What bags look like, without labels and noise; nothing where the noisy answers tell it."""
+        """Queries for bags without labels and noise. There are none where the noisy responses contain the means."""
         if self._options.submit == "rows":
             return [bags.RowsQuestion(self._bags, self._features, self._world.plan.public.largest_bag)]
         counted = isinstance(self._noised, bags.CountsQuestion)

@@ -85,9 +85,8 @@ class Student(Refinement):
             return None
         labels = (self.asked.rows @ weights.T).argmax(axis=1)
         released = self.released.rows
-        points = (released[:, :-1] / released[:, -1:])[
-            :, :DIMENSIONS
-        ]  # whitened: rows over their last entry, the norm's
+        whitened = released[:, :-1] / released[:, -1:]  # the last entry is the norm's
+        points = whitened[:, :DIMENSIONS]
         responsibilities, discriminant = gaussian_clusters(points, labels, len(weights))
         statistic = contrasts(len(weights)).T @ responsibilities.T @ self.coordinates.rows
         along = max(0.0, float(np.vdot(statistic, value)) / float(np.linalg.norm(statistic)))

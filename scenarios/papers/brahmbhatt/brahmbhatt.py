@@ -203,7 +203,7 @@ class Sums(NamedTuple):
 
 
 def gaussian_sums(of: World, count: int, size: int, random: np.random.Generator) -> Sums:
-    """What wtd-LBA releases of m = `count` bags of k = `size` rows that are drawn with replacement from all.
+    """Draw the release of wtd-LBA: m = `count` bags of k = `size` rows each, drawn with replacement from all rows.
 
     So bags hold no more of the others' rows than those of a set without end, which the paper's nearly is.
     """

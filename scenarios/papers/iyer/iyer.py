@@ -36,7 +36,7 @@ _RELEASES = {False: 1000, True: 100}  # of a repetition, by whether the run is q
 _SIZE = 1000  # records of a bag
 
 Noise = CountNoise | Literal["published_dirichlet"]
-# What stands for a series in both roles. Laplace noise keeps its epsilon with delta 0, so its default does, too.
+# The mechanism of each series in both roles. Laplace noise has delta 0, and so has its default.
 MECHANISMS: Mapping[str, Mapping[Role, Noise]] = {
     "Laplace": {"published": "published_laplace", "default": "pure"},
     "Gaussian": {"published": "published_gaussian", "default": "gaussian"},

@@ -123,10 +123,11 @@ def spoken(error: BaseException, folder: Path) -> str:
 def steady(text: str, folder: Path) -> str:
     """Put a name in angle brackets in place of every part that varies between runs and machines; give one line."""
     text = re.sub(rf"{re.escape(str(folder))}(/[^/\s'\"]+)?", "<folder>", text)
-    text = re.sub(rf"{re.escape(tempfile.gettempdir())}/[^/\s'\",;:]+", "<temporary>", text)
-    for place, name in ((ROOT, "<root>"), (Path(sys.prefix), "<python>"), (Path.home(), "<home>")):
+    # The checkout may have its Python inside, and may itself lie in the folder for temporary files.
+    for place, name in ((Path(sys.prefix), "<python>"), (ROOT, "<root>"), (Path.home(), "<home>")):
         if len(place.parts) > 1:
             text = text.replace(str(place), name)
+    text = re.sub(rf"{re.escape(tempfile.gettempdir())}/[^/\s'\",;:]+", "<temporary>", text)
     for pattern, name in _VOLATILE:
         text = pattern.sub(name, text)
     return text.replace("\n", "\\n").rstrip()

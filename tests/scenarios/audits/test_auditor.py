@@ -613,7 +613,8 @@ def test_the_public_numbers_are_the_scenarios_own(public, changes, expected):
     assert public(**changes) == expected
 
 
-def test_persons_are_the_scenarios_own_and_absent_data_are_refused(public, tmp_path):
+def test_persons_are_the_scenarios_own_and_absent_data_are_refused(public, tmp_path, monkeypatch):
+    monkeypatch.delenv("FEDERATION_DATA", raising=False)
     path = tmp_path / "own.csv"
     path.write_text("x,who,label\n" + "".join(f"{n},{n // 2},{n % 4}\n" for n in range(40)))
     data = {"source": str(path), "label": "label", "person": "who", "rows_per_person": [2, 3]}

@@ -164,9 +164,9 @@ def flower_process(monkeypatch, tmp_path):
     return tmp_path / "home"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def alone_with_ray() -> Generator[None, None, None]:
-    """Let one process at a time run a module of tests that start Ray: a driver without an address joins the latest."""
+    """Let one process at a time run a test of a Ray cluster: a driver without an address joins the latest."""
     with (Path(tempfile.gettempdir()) / "federation-tests-ray.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -39,6 +39,7 @@ _MOST_DEATHS = 200  # of workers in one world, before it is given up
 _LATE = 3  # times what bundles usually take, after which an idle worker gets a copy
 _WAIT = 1.0  # seconds, after which the aggregator may look at its own time limit
 _PATIENCE = 60.0  # seconds without any worker, before waiting for processors is given up
+_SLOW = 300.0  # the same where this process has started Ray: nobody else holds processors, so the machine is busy
 
 
 _Letters = tuple[Context, list[tuple[Any, int]]]  # a node, and for each of its messages metadata and contents' number
@@ -237,10 +238,11 @@ class RayGrid(QueueGrid):
                 self._welcome(future)
             else:
                 self._land(future)
-        if not self._load and time.monotonic() - self._alone_since > _PATIENCE:
+        patience = _SLOW if self._owns_ray else _PATIENCE
+        if not self._load and time.monotonic() - self._alone_since > patience:
             have, free = (int(found().get("CPU", 0)) for found in (ray.cluster_resources, ray.available_resources))
             raise InputError(
-                f"no worker could start within {_PATIENCE:g} seconds: Ray has {have} processors and {free} of them are "
+                f"no worker could start within {patience:g} seconds: Ray has {have} processors and {free} of them are "
                 "free; end what holds them, add nodes, or ask for fewer engine.workers"
             )
 

@@ -27,8 +27,8 @@ from scenarios.reports.summary import (
     is_number,
     labels,
     middle_of,
-    options_of,
     summarise,
+    without,
 )
 from scenarios.scores.results import AIMED, REMEDY, Row, metric_named, primary
 from scenarios.settings.loader import flattened, parse
@@ -173,9 +173,7 @@ class _Place:
         """Under the variant's name without its option `x`, if that is one, so that its values make one curve."""
         name = self.summary.variant
         if x in self.summary.swept and x.startswith(_OPTION):
-            for option in options_of(name):
-                if option.startswith(f"{x.removeprefix(_OPTION)}="):
-                    name = name.replace(f"-{option}", "", 1)
+            name = without(name, [x.removeprefix(_OPTION)])
         return replace(self, summary=replace(self.summary, variant=name))
 
 

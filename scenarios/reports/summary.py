@@ -299,14 +299,15 @@ _CALLED = {NOISE_FREE: "without noise"}  # baselines whose names are written oth
 _BEFORE_OPTION = re.compile(r"-(?=[^\W\d])")  # so that 1e-06 stays whole
 
 
-def options_of(name: str) -> list[str]:
-    """The options in an automatic name, as they stand there behind the protocol.
+def without(name: str, options: Iterable[str]) -> str:
+    """An automatic name without these options, so that variants which differ in them alone have the same name.
 
     Examples:
-        >>> options_of("soft_vote-output-regularisation=1e-06")
-        ['output', 'regularisation=1e-06']
+        >>> without("soft_vote-output-regularisation=1e-06-votes=3", ["regularisation"])
+        'soft_vote-output-votes=3'
     """
-    return _BEFORE_OPTION.split(name)[1:]
+    left_out = tuple(f"{option}=" for option in options)
+    return "-".join(part for part in _BEFORE_OPTION.split(name) if not part.startswith(left_out))
 
 
 def is_published(name: str) -> bool:
@@ -333,7 +334,7 @@ def labels(protocols: Mapping[str, str]) -> dict[str, str]:
     short = {}
     several = len(set(protocols.values()).difference(BASELINES)) > 1
     for kind in dict.fromkeys(automatic.values()):
-        told = _told_apart({name: options_of(name) for name, own in automatic.items() if own == kind})
+        told = _told_apart({name: _BEFORE_OPTION.split(name)[1:] for name, own in automatic.items() if own == kind})
         for name, options in told.items():
             short[name] = " ".join([_CALLED.get(kind, kind), *options] if several or not options else options)
     found = {name: short.get(name, name) for name in protocols}

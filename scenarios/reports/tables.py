@@ -26,6 +26,7 @@ from scenarios.reports.summary import (
     is_number,
     lines_of,
     name_width,
+    without,
 )
 from scenarios.scores.results import heading, in_percent, metric_named, shown
 from scenarios.settings.guarantees import CHANGES, UNITS
@@ -205,8 +206,7 @@ def _over_options(summaries: Sequence[VariantSummary]) -> Iterator[Table]:
     groups: dict[tuple[str, ...], list[VariantSummary]] = {}
     for summary in summaries:
         keys = [key for key, value in summary.swept.items() if key.startswith(_PREFIX) and is_number(value)]
-        swept_parts = tuple(f"{_option(key)}=" for key in keys)
-        rest = "-".join(part for part in summary.variant.split("-") if not part.startswith(swept_parts))
+        rest = without(summary.variant, map(_option, keys))
         groups.setdefault((summary.protocol, _joined(rest, summary.place), *keys), []).append(summary)
     for (_, name, *keys), members in groups.items():
         axes = [key for key in keys if len({member.swept[key] for member in members}) > 1]

@@ -21,8 +21,6 @@ import scenarios
 from aggregator.server.app import app
 from federation.contract.errors import BudgetExceededError, InputError
 
-pytestmark = pytest.mark.usefixtures("alone_with_ray")
-
 SMALL = ["data.auxiliary=60", "data.features=[{whiten: 4}, unit_norm]", "parties.count=20", "trials.splits=2"]
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -90,7 +88,7 @@ def free_ports(count):
 
 
 @pytest.fixture
-def flwr(tmp_path):
+def flwr(tmp_path, alone_with_ray):
     """Runs the command `flwr` with a home and ports of its own; ends the SuperLink that it starts."""
     home = tmp_path / "home"
     runtime, control = free_ports(2)

@@ -14,8 +14,6 @@ from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid
 from federation.engines.nodes import Placement
 
-pytestmark = pytest.mark.usefixtures("alone_with_ray")
-
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):

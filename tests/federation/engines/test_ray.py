@@ -28,8 +28,6 @@ from federation.engines.inline import InlineGrid, open_grid
 from federation.engines.nodes import Placement
 from federation.engines.ray import DIED, Recovery, _Bundle, _Shared, _Work
 
-pytestmark = pytest.mark.usefixtures("alone_with_ray")
-
 VARIANTS = (
     VariantPlan("soft_vote", "soft_vote", {}),
     VariantPlan("soft_vote-gaussian", "soft_vote", {"noise": "gaussian"}),

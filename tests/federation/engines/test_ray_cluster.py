@@ -20,11 +20,9 @@ from federation.engines.inline import open_grid
 from federation.engines.nodes import Placement
 from federation.engines.ray_cluster import hush
 
-pytestmark = pytest.mark.usefixtures("alone_with_ray")
-
 
 @pytest.fixture
-def cluster():
+def cluster(alone_with_ray):
     """Two nodes of one processor each, on this machine, for one test: some end a node, or hold a processor."""
     quiet = {"num_cpus": 1, "object_store_memory": 100 << 20}
     watchful = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 200, "health_check_failure_threshold": 10}

@@ -70,10 +70,10 @@ def test_what_was_found_about_bags_is_told_and_stands_in_the_report(tmp_path, ca
 
 
 @pytest.mark.slow
-def test_quiet_prints_the_path_of_the_report_alone(done, tmp_path, capsys):
+def test_quiet_prints_the_path_of_the_report_alone(typed, tmp_path):
     few = [text for setting in (*SMALL, "parties.dropout=0.3") for text in ("--set", setting)]
-    assert done("run", "quickstart", *few, "--quiet", "--out", str(tmp_path / "run")) == f"{tmp_path}/run/report.html\n"
-    assert capsys.readouterr().err == ""
+    told = typed("run", "quickstart", *few, "--quiet", "--out", str(tmp_path / "run"))
+    assert told == (0, f"{tmp_path}/run/report.html\n", "")
 
 
 def test_verbose_and_the_log_file_tell_versions_seed_phases_and_worlds(tmp_path, capsys, undrawn):

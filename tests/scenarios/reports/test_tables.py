@@ -44,6 +44,8 @@ def test_one_swept_number_stands_against_epsilon_in_the_order_of_numbers_and_two
     assert shown(pivot) == (
         "size", ["ε = 1", "ε = 2"], [("8", [1.0, 2.0]), ("16", [3.0, 6.0]), ("64", [5.0, 10.0])]
     )  # fmt: skip
+    [tiny] = pivots([summary(f"llp-ridge={text}", 1.0, ridge=text) for text in ("0.001", "1e-05", "1e-06")])
+    assert (tiny.title, [line.name for line in tiny.lines]) == ("llp", ["1e-06", "1e-05", "0.001"])
     cells = [(4, 10, 1.0), (4, 20, 2.0), (8, 10, 3.0)]
     found = pivots([summary(f"llp-size={k}-bags={m}", value, size=k, bags=m) for k, m, value in cells])
     assert [pivot.title for pivot in found] == ["llp, ε = 1", "llp, ε = 2"]

@@ -53,3 +53,18 @@ def published_loss(
         return math.inf if empty == "fixed" else (1 / scale if kind == "error" else 0.0)
     peak = errors if kind == "correct" else rows - errors
     return max(math.log1p(1 / rows) + peak / ((rows + 1) * scale), 1 / scale)
+
+
+def beta_divergence(epsilon: float, p: np.ndarray, q: np.ndarray) -> float:
+    """∫ max(0, f - e^epsilon f') over log odds of two Beta laws, on a grid that reaches the tails of both."""
+    centres = [np.log(law[0] / law[1]) for law in (p, q)]
+    reach = 40 / min(p.min(), q.min(), 1.0)
+    t = np.linspace(min(centres) - reach, max(centres) + reach, 4_000_001)
+    logs = [
+        -law[0] * np.logaddexp(0, -t)
+        - law[1] * np.logaddexp(0, t)
+        - (math.lgamma(law[0]) + math.lgamma(law[1]) - math.lgamma(law.sum()))
+        for law in (p, q)
+    ]
+    excess = np.maximum(0, np.exp(logs[0]) - np.exp(epsilon + logs[1]))
+    return float(excess.sum() * (t[1] - t[0]))

@@ -12,6 +12,7 @@ What releases over periods spend on one unit, against compositions that are comp
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from itertools import combinations_with_replacement, pairwise, product
 
 import numpy as np
@@ -21,6 +22,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq, linprog
 from scipy.stats import norm
+from support.discrete_laws import exact_delta, gaussian_law
+from support.refusals import refused
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
@@ -65,23 +68,15 @@ def on_integers(moves: int, scale: int, delta: float = 1e-6) -> Guarantee:
 
 def exact_delta_of_two(epsilon: float, releases: list[tuple[int, int]]) -> float:
     """The sum of (P - e^epsilon Q)+ over all pairs of integers, for two discrete Gaussians (moves, scale)."""
-    losses, masses = [], []
-    for moves, scale in releases:
-        k = np.arange(-20 * scale - moves, 20 * scale + moves + 1)
-        mass = np.exp(-0.5 * np.square(k / scale))
-        losses.append((2 * moves * k + moves**2) / (2 * scale**2))  # ln P[K = k] - ln P[K = k + moves]
-        masses.append(mass / mass.sum())
-    loss, mass = np.add.outer(*losses), np.multiply.outer(*masses)
-    return float((mass * -np.expm1(np.minimum(epsilon - loss, 0.0))).sum())
+    return exact_delta(epsilon, *((gaussian_law(scale)[1], moves) for moves, scale in releases))
 
 
 def test_pure_epsilons_add_and_the_pld_does_not_exceed_them() -> None:
     epsilons = [0.3, 0.5, 1.1]
     assert compose([], 1e-6) == (0.0, 0.0)
     assert compose([pure(e) for e in epsilons], 1e-6) == (pytest.approx(sum(epsilons)), 0.0)
-    oracle = pld.from_laplace_mechanism(1 / epsilons[0], value_discretization_interval=INTERVAL)
-    for epsilon in epsilons[1:]:
-        oracle = oracle.compose(pld.from_laplace_mechanism(1 / epsilon, value_discretization_interval=INTERVAL))
+    singles = [pld.from_laplace_mechanism(1 / e, value_discretization_interval=INTERVAL) for e in epsilons]
+    oracle = reduce(pld.PrivacyLossDistribution.compose, singles)
     total = oracle.get_epsilon_for_delta(1e-10)  # it moves a tail mass of about 1e-15 to infinity
     assert total == pytest.approx(sum(epsilons), abs=len(epsilons) * INTERVAL)
 
@@ -91,10 +86,9 @@ def test_gaussian_releases_compose_as_the_pld_says(claims: list[tuple[float, flo
     guarantees = [normal(*claim) for claim in claims]
     epsilon, delta = compose(guarantees, 1e-6)
     assert delta == 1e-6
-    oracle = None
-    for guarantee in guarantees:
-        single = pld.from_gaussian_mechanism(1 / guarantee.gaussian_mu, value_discretization_interval=INTERVAL)
-        oracle = single if oracle is None else oracle.compose(single)
+    mus = [guarantee.gaussian_mu for guarantee in guarantees]
+    singles = [pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=INTERVAL) for mu in mus]
+    oracle = reduce(pld.PrivacyLossDistribution.compose, singles)
     theirs = oracle.get_epsilon_for_delta(1e-6)
     assert -1e-6 <= theirs - epsilon <= INTERVAL * len(claims)
 
@@ -228,9 +222,8 @@ ROWS = [(0, 0), (0, 1), (1, 0), (1, 1)]  # a feature and a label
 PARTIES = [tuple(rows) for size in range(3) for rows in combinations_with_replacement(ROWS, size)]
 
 
-def tables(most):
-    """All of up to so many parties of up to two rows each, as multisets of multisets."""
-    return [tuple(sorted(found)) for size in range(most + 1) for found in combinations_with_replacement(PARTIES, size)]
+# All tables of up to two parties of up to two rows each, as multisets of multisets.
+TABLES = [tuple(sorted(found)) for size in range(3) for found in combinations_with_replacement(PARTIES, size)]
 
 
 def without(parties, i):
@@ -251,7 +244,7 @@ def row_changes(rows, relation):
         yield from ((*rows, other) for other in ROWS)
 
 
-def neighbours(table, relation, most):
+def neighbours(table, relation):
     for i, rows in enumerate(table):
         rest = without(table, i)
         if relation == (Unit.PARTY, REPLACE):
@@ -259,7 +252,7 @@ def neighbours(table, relation, most):
         if relation == (Unit.PARTY, ADD_REMOVE):
             yield rest
         yield from ((*rest, tuple(sorted(changed))) for changed in row_changes(rows, relation))
-    if relation == (Unit.PARTY, ADD_REMOVE) and len(table) < most:
+    if relation == (Unit.PARTY, ADD_REMOVE) and len(table) < 2:
         yield from ((*table, other) for other in PARTIES)
 
 
@@ -270,12 +263,10 @@ RELATIONS = [
 ]
 
 
-def graph(relation, most=2):
-    known = tables(most)
-    return {table: {tuple(sorted(other)) for other in neighbours(table, relation, most)} for table in known}
-
-
-GRAPHS = {relation: graph(relation) for relation in RELATIONS}
+GRAPHS = {
+    relation: {table: {tuple(sorted(other)) for other in neighbours(table, relation)} for table in TABLES}
+    for relation in RELATIONS
+}
 
 
 def furthest(held, wanted):
@@ -314,13 +305,11 @@ def test_steps_are_the_longest_walk_between_neighbours(held, wanted):
 def test_all_labels_of_a_person_are_so_many_changes(unit, adjacency, steps):
     promise = Guarantee(1.0, 0.0, unit, adjacency, "any")
     assert steps_between(promise, Unit.PERSON, REPLACE, rows_per_person=3) == steps
-    with pytest.raises(InputError, match="rows_per_person"):
-        steps_between(promise, Unit.PERSON, REPLACE)
+    refused("rows_per_person", steps_between, promise, Unit.PERSON, REPLACE)
     weak = Guarantee(7.0, 0.0, Unit.LABEL, REPLACE, "any")  # which protects nobody with three labels
     assert converted(weak, Unit.LABEL, REPLACE) == weak
     assert converted(weak, Unit.PERSON, REPLACE, 2).epsilon == 14.0
-    with pytest.raises(InputError, match=r"epsilon.*7.*label/replace.*21.*person/replace"):
-        converted(weak, Unit.PERSON, REPLACE, 3)
+    refused(r"epsilon.*7.*label/replace.*21.*person/replace", converted, weak, Unit.PERSON, REPLACE, 3)
 
 
 laws = st.lists(st.integers(1, 1000), min_size=3, max_size=3).map(lambda weights: np.array(weights) / sum(weights))

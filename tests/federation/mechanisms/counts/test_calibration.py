@@ -10,7 +10,7 @@ import math
 import re
 from fractions import Fraction
 from functools import partial
-from itertools import permutations, product
+from itertools import permutations
 from typing import Any
 
 import mpmath
@@ -195,20 +195,6 @@ def test_pairs_beyond_the_few_that_are_looked_at_first_count_too(monkeypatch: py
         if expected is not None:
             a, b = np.array([*permutations(counts, 2)]).T
             assert delta_eq9(0.5, a, b, expected).max() <= 1e-3 < delta_eq9(0.5, a, b, expected * (1 + 1e-8)).max()
-
-
-@given(st.lists(st.integers(2, 30), min_size=2, max_size=9), st.integers(1, 20), st.integers(1, 40))
-def test_pairs_are_all_of_two_classes_and_the_first_have_the_smallest_sums(counts, most, at_once) -> None:
-    pairs = module._Pairs(*np.unique(counts, return_counts=True))
-    every = sorted({*permutations(counts, 2)}, key=sum)
-    a, b = pairs.smallest(most)
-    assert (a + b).tolist() == [sum(pair) for pair in every[:most]]
-    assert {*zip(a.tolist(), b.tolist(), strict=True)} <= {*every}
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(module, "_AT_ONCE", at_once)
-        for pair in product(sorted(set(counts)), repeat=2):
-            here = partial(lambda pair, lost, gained: (lost == pair[0]) & (gained == pair[1]), pair)
-            assert pairs.some(here) == (pair in every)
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 0.3])

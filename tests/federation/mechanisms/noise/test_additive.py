@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from support.discrete_laws import exact_delta, laplace_law
+from support.refusals import refused
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Unit
@@ -119,15 +121,9 @@ def test_every_draw_may_have_a_value_of_its_own() -> None:
 
 def test_no_move_of_laplace_noise_leaks_more_than_one_of_a_single_coordinate() -> None:
     """Against the exact hockey-stick divergence of two coordinates that share the move, on a small grid."""
-    t, moves = 3, (2, 3)
-    reach = 60 * t
-    law = np.exp(-np.abs(np.arange(-reach, reach + 1)) / t)
-    law /= law.sum()
-    p = np.outer(law, law)
-    q = np.outer(np.roll(law, moves[0]), np.roll(law, moves[1]))
+    _, law = laplace_law(3)
     for epsilon in (0.0, 0.3, 1.0, 1.6):
-        shared = np.maximum(p - math.exp(epsilon) * q, 0).sum()
-        assert 0 < shared < discrete.delta(epsilon, sum(moves), t)
+        assert 0 < exact_delta(epsilon, (law, 2), (law, 3)) < discrete.delta(epsilon, 5, 3)
 
 
 def test_delta_at_agrees_with_the_accountants() -> None:
@@ -207,56 +203,46 @@ def test_the_guarantee_lists_every_assumption(noise: str, dimension: int, name: 
     assert guarantee.to_dict()["parameters"]["step"] == mechanism.step
 
 
+ANY = {"noise": "gaussian", "sensitivity": 1.0, "dimension": 3, "epsilon": 1.0, "delta": 1e-6}
+LAPLACE = {"l1_sensitivity": 1.0, "dimension": 3, "epsilon": 1.0}
+
+
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("made", "known", "change", "message"),
     [
-        ({"noise": "laplace"}, "noise"),
-        *(({"sensitivity": sensitivity}, "sensitivity") for sensitivity in (0.0, math.inf)),
-        *(({"epsilon": epsilon}, "epsilon") for epsilon in (0.0, -1.0, math.nan)),
-        ({"dimension": 0}, "dimension"),
-        *(({"delta": delta}, "delta") for delta in (0.0, 1.0)),
-        *(({"rounds": rounds}, "rounds") for rounds in (0, 1.5, True, -1)),
-        ({"epsilon": 1e-12, "delta": 1e-12}, None),
-        ({"noise": "pure", "epsilon": 1e-9}, None),
-        ({"sensitivity": 1e-280}, None),
+        (calibrate, ANY, {"noise": "laplace"}, "noise"),
+        *((calibrate, ANY, {"sensitivity": sensitivity}, "sensitivity") for sensitivity in (0.0, math.inf)),
+        *((calibrate, ANY, {"epsilon": epsilon}, "epsilon") for epsilon in (0.0, -1.0, math.nan)),
+        (calibrate, ANY, {"dimension": 0}, "dimension"),
+        *((calibrate, ANY, {"delta": delta}, "delta") for delta in (0.0, 1.0)),
+        *((calibrate, ANY, {"rounds": rounds}, "rounds") for rounds in (0, 1.5, True, -1)),
+        (calibrate, ANY, {"epsilon": 1e-12, "delta": 1e-12}, None),
+        (calibrate, ANY, {"noise": "pure", "epsilon": 1e-9}, None),
+        (calibrate, ANY, {"sensitivity": 1e-280}, None),
+        *((calibrate_laplace, LAPLACE, {"l1_sensitivity": one}, "sensitivity") for one in (-1.0, math.nan)),
+        *((calibrate_laplace, LAPLACE, {"dimension": dimension}, "dimension") for dimension in (0, 1.5)),
+        (calibrate_laplace, LAPLACE, {"epsilon": 0.0}, "epsilon"),
     ],
 )
-def test_impossible_parameters_are_refused(change: dict, message: str | None) -> None:
-    known = {"noise": "gaussian", "sensitivity": 1.0, "dimension": 3, "epsilon": 1.0, "delta": 1e-6}
+def test_impossible_parameters_are_refused(made, known: dict, change: dict, message: str | None) -> None:
     with pytest.raises(InputError, match=message):
-        calibrate(**known | change)
+        made(**known | change)
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("value", "message"),
     [
-        *(({"l1_sensitivity": sensitivity}, "sensitivity") for sensitivity in (-1.0, math.nan)),
-        *(({"dimension": dimension}, "dimension") for dimension in (0, 1.5)),
-        ({"epsilon": 0.0}, "epsilon"),
+        *((value, "finite") for value in ([0.0, math.nan], [math.inf, 0.0])),
+        ([0.0], "shape"),
+        *(([value, 0.0], None) for value in (1e13, 1e308)),
     ],
 )
-def test_impossible_parameters_of_laplace_noise_are_refused(change: dict, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        calibrate_laplace(**{"l1_sensitivity": 1.0, "dimension": 3, "epsilon": 1.0} | change)
-
-
-@pytest.mark.parametrize(
-    ("value", "draws", "message"),
-    [
-        *(([0.0, 0.0], draws, "draws") for draws in (-1, 1.5, 2**40 + 1)),
-        *((value, 1, "finite") for value in ([0.0, math.nan], [math.inf, 0.0])),
-        ([0.0], 1, "shape"),
-        *(([value, 0.0], 1, None) for value in (1e13, 1e308)),
-    ],
-)
-def test_values_that_the_grid_cannot_hold_are_refused(value: list[float], draws: float, message: str | None) -> None:
+def test_values_that_the_grid_cannot_hold_are_refused(value: list[float], message: str | None) -> None:
     mechanism = calibrate("gaussian", sensitivity=1.0, dimension=2, epsilon=1.0, delta=1e-6)
-    with pytest.raises(InputError, match=message):
-        mechanism.release(np.array(value), NoiseBits(1, "x"), draws)
+    refused(message, mechanism.release, np.array(value), NoiseBits(1, "x"))
     end = 2.0**52 * mechanism.step  # which values reach
     assert mechanism.rounded(np.array([-end, end])).tolist() == [-(2.0**52), 2.0**52]
-    with pytest.raises(InputError):
-        mechanism.rounded(np.array([end + mechanism.step, 0.0]))
+    refused(None, mechanism.rounded, np.array([end + mechanism.step, 0.0]))
 
 
 def test_parties_of_one_release_calibrate_once_and_are_refused_as_before(monkeypatch):

@@ -8,21 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import every_third
+from support.scripted_words import WordsThenBits
 
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise.lazy_uniform import below_exp, below_exp_square, collect, floor_exponential
-
-
-class Script:
-    """A bit source that replays given words, and counts how many were taken."""
-
-    def __init__(self, words: list[int]) -> None:
-        self.pending, self.taken = list(words), 0
-
-    def words(self, count: int) -> np.ndarray:
-        self.taken += count
-        served, self.pending = self.pending[:count], self.pending[count:]
-        return np.array(served, dtype=np.uint64)
 
 
 def real_number(words: list[int], first_bits: int) -> mpmath.mpf:
@@ -40,7 +29,7 @@ SCALES = [1, 7, 2**16, 2**26, 2**40, Fraction(1, 7), Fraction(22, 7), Fraction(2
 def test_floor_exponential_equals_high_precision_arithmetic(scale: int | Fraction) -> None:
     words = NoiseBits(3, "test").words(3000)
     tail = [int(w) for w in NoiseBits(4, "test").words(3000)]
-    source = Script(tail)
+    source = WordsThenBits(tail)
     values = floor_exponential(words, scale, source)
     # Consumed words belong to the open elements in order; replaying them reproduces each real number.
     unused = list(tail)
@@ -64,7 +53,7 @@ def test_an_element_on_the_boundary_is_settled_by_further_bits(scale: Fraction, 
     with mpmath.workprec(300):
         edge = mpmath.exp(-mpmath.mpf(scale.denominator) / scale.numerator)
         boundary = int(mpmath.floor(edge * mpmath.mpf(2) ** 63))
-    source = Script([further])
+    source = WordsThenBits([further])
     value = floor_exponential(np.array([boundary << 1], dtype=np.uint64), scale, source)
     assert source.taken == 1
     assert value[0] == (1 if further == 0 else 0)
@@ -76,17 +65,17 @@ def test_a_boundary_within_128_bits_is_settled_by_the_next_ones(further: int) ->
     with mpmath.workprec(400):
         edge = int(mpmath.floor(mpmath.exp(-1) * mpmath.mpf(2) ** 128))
     high, low = edge >> 64, edge & (2**64 - 1)
-    source = Script([high, low, further])
+    source = WordsThenBits([high, low, further])
     assert bool(below_exp(np.array([1]), 1, source)[0]) == (further == 0)
     assert source.taken == 3
     high, low = edge >> 65, (edge >> 1) & (2**64 - 1)  # with 63 bits in the first word
-    source = Script([low, further])
+    source = WordsThenBits([low, further])
     assert floor_exponential(np.array([high << 1], dtype=np.uint64), 1, source)[0] == (1 if further == 0 else 0)
     assert source.taken == 2
 
 
 def test_a_zero_prefix_draws_until_a_bit_is_set() -> None:
-    source = Script([0, 0, 5, 2**63])
+    source = WordsThenBits([0, 0, 5, 2**63])
     value = floor_exponential(np.zeros(1, dtype=np.uint64), 1000, source)
     with mpmath.workprec(300):
         # 5 alone leaves values between 1000 ln(2^255/6) and 1000 ln(2^255/5); the next word settles it.
@@ -100,7 +89,7 @@ def test_a_coin_on_the_boundary_is_settled_by_further_bits(distance: int, denomi
     with mpmath.workprec(300):
         p = mpmath.exp(-mpmath.mpf(distance**2) / denominator)
         first = int(mpmath.floor(p * mpmath.mpf(2) ** 64))
-        source = Script([first, further])
+        source = WordsThenBits([first, further])
         answer = below_exp_square(np.array([distance]), denominator, source)
         assert source.taken == 2
         assert bool(answer[0]) == bool(real_number([first, further], 64) < p)
@@ -110,7 +99,7 @@ def test_a_coin_on_the_boundary_is_settled_by_further_bits(distance: int, denomi
 @settings(derandomize=True)
 def test_coins_equal_high_precision_arithmetic(distance: int, denominator: int, word: int) -> None:
     further = 2**63 + 12345
-    answer = below_exp_square(np.array([distance]), denominator, Script([word, further, further]))
+    answer = below_exp_square(np.array([distance]), denominator, WordsThenBits([word, further, further]))
     with mpmath.workprec(400):
         p = mpmath.exp(-mpmath.mpf(distance**2) / denominator)
         assert bool(answer[0]) == bool(real_number([word, further, further], 64) < p)
@@ -126,7 +115,7 @@ def test_coins_of_a_rational_scale_equal_high_precision_arithmetic(
         p = mpmath.exp(-mpmath.mpf(distance) * denominator / numerator)
         if near:  # the word whose cell holds the boundary
             word = min(int(mpmath.floor(p * mpmath.mpf(2) ** 64)), 2**64 - 1)
-        source = Script([word, further, further])
+        source = WordsThenBits([word, further, further])
         answer = below_exp(np.array([distance]), Fraction(numerator, denominator), source)
         assert bool(answer[0]) == bool(real_number([word, further, further], 64) < p)
         assert source.taken > 1 or not near

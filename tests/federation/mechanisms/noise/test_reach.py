@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from support.discrete_laws import gaussian_law, laplace_law
 from support.examples import examples
 
 from federation.contract.errors import InputError
@@ -28,38 +29,30 @@ from federation.mechanisms.noise.reach import (
 RADII = np.array([0.0, 0.5, 1.0, 3.0, 7.9, 20.0])
 
 
-def law(kind, scale):
-    """Integers and their probabilities, by definition."""
-    k = np.arange(-400, 401)
-    mass = np.exp(-np.abs(k) / scale) if kind == "laplace" else np.exp(-(k**2) / (2 * scale**2))
-    return k, mass / mass.sum()
-
-
 @pytest.mark.parametrize("scale", [0.3, 1.0, 4.5])
-@pytest.mark.parametrize(("kind", "tail"), [("laplace", laplace_tail), ("gaussian", gaussian_tail)])
-def test_tails_are_those_of_the_definition(kind, tail, scale):
-    k, mass = law(kind, scale)
+@pytest.mark.parametrize(("law", "tail"), [(laplace_law, laplace_tail), (gaussian_law, gaussian_tail)])
+def test_tails_are_those_of_the_definition(law, tail, scale):
+    k, mass = law(scale, 400)
     expected = [mass[np.abs(k) > r].sum() for r in RADII]
     np.testing.assert_allclose(tail(Fraction(scale))(RADII), expected, rtol=1e-9, atol=1e-15)
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 2.5, 4.5])
-@pytest.mark.parametrize(("kind", "tail"), [("laplace", laplace_pair_tail), ("gaussian", gaussian_pair_tail)])
-def test_tails_of_two_together_are_those_of_the_convolution(kind, tail, scale):
-    _, mass = law(kind, scale)
+@pytest.mark.parametrize(("law", "tail"), [(laplace_law, laplace_pair_tail), (gaussian_law, gaussian_pair_tail)])
+def test_tails_of_two_together_are_those_of_the_convolution(law, tail, scale):
+    _, mass = law(scale, 400)
     together, k = np.convolve(mass, mass), np.arange(-800, 801)
     expected = np.array([together[np.abs(k) > r].sum() for r in RADII])
     found = tail(scale)(RADII)
     assert (found >= expected * (1 - 1e-9) - 1e-15).all()
-    if kind == "laplace" or scale >= 2.5:
+    if law is laplace_law or scale >= 2.5:
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-15)
 
 
 def test_much_gaussian_noise_is_bounded_by_the_normal_law():
     scale, r = 256.0, np.array([0.0, 300.0, 900.0, 1400.0])
-    k = np.arange(-12_000, 12_001)
-    mass = np.exp(-(k**2) / (2 * scale**2))
-    exact = np.array([mass[np.abs(k) > one].sum() for one in r]) / mass.sum()
+    k, mass = gaussian_law(scale)
+    exact = np.array([mass[np.abs(k) > one].sum() for one in r])
     found = gaussian_tail(scale)(r)
     assert (found >= exact).all()
     np.testing.assert_allclose(found, exact, rtol=0.05)
@@ -85,9 +78,9 @@ def test_norms_of_gaussian_noise_have_the_quantiles_of_chi(entries):
         assert expected <= found / 1e6 <= expected * 1.002
 
 
-@pytest.mark.parametrize(("kind", "tail"), [("laplace", laplace_tail), ("gaussian", gaussian_tail)])
-def test_norms_of_little_noise_are_those_of_all_its_values(kind, tail):
-    k, mass = (values[400 - 14 : 400 + 15] for values in law(kind, 0.6))
+@pytest.mark.parametrize(("law", "tail"), [(laplace_law, laplace_tail), (gaussian_law, gaussian_tail)])
+def test_norms_of_little_noise_are_those_of_all_its_values(law, tail):
+    k, mass = law(0.6, 14)
     norms = np.array([math.hypot(*values) for values in itertools.product(k, repeat=3)])
     weights = np.array([math.prod(values) for values in itertools.product(mass, repeat=3)])
     order = np.argsort(norms)[::-1]

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from support.packages import install
+from support.refusals import refused
 
 from federation.contract import plugins as module
 from federation.contract.errors import InputError
@@ -34,10 +35,8 @@ def test_things_are_listed_by_name_and_loaded_where_they_are_used(things):
 
 
 def test_a_name_that_is_not_installed_is_told_with_those_that_are(things):
-    with pytest.raises(InputError, match=r"secnd.*second"):
-        find(GROUP, "thing", "secnd")
-    with pytest.raises(InputError, match="'x'"):
-        find("federation.nothing", "thing", "x")
+    refused(r"secnd.*second", find, GROUP, "thing", "secnd")
+    refused("'x'", find, "federation.nothing", "thing", "x")
 
 
 def test_packages_are_looked_for_once_for_each_set_of_places_to_import_from(things, tmp_path_factory, monkeypatch):
@@ -86,14 +85,17 @@ def test_a_reference_is_called_with_its_arguments_and_survives_json():
         Reference("json:loads", {"s": 1}).call()
 
 
-@pytest.mark.parametrize("target", ["no_such_module:x", "json:absent", "json", "", ".json:loads", "..:x"])
-def test_what_cannot_be_loaded_is_an_input_error(target):
-    with pytest.raises(InputError):
-        Reference(target).load()
+TEXTS = ("", "[]", "[" * 100_000, '{"target": "json:loads"}', '{"target": 1, "arguments": {}}')
 
 
-@pytest.mark.parametrize("text", ["", "[]", "[" * 100_000, '{"target": "json:loads"}', '{"target": 1, "arguments": {}}',
-                                  '{"target": "json:loads", "arguments": []}'])  # fmt: skip
-def test_what_is_no_reference_is_an_input_error(text):
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        *((lambda told: Reference(told).load(), target) for target in ("no_such_module:x", "json:absent", "json")),
+        *((lambda told: Reference(told).load(), target) for target in ("", ".json:loads", "..:x")),
+        *((Reference.from_json, text) for text in (*TEXTS, '{"target": "json:loads", "arguments": []}')),
+    ],
+)
+def test_what_is_no_reference_or_cannot_be_loaded_is_an_input_error(made, told):
     with pytest.raises(InputError):
-        Reference.from_json(text)
+        made(told)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from flwr.app import RecordDict
+from support.examples import every_third
 from support.worlds import SYNTHETIC, run
 
 from aggregator.trial.plan import VariantPlan
@@ -51,13 +52,9 @@ def test_a_broken_party_costs_only_itself(make_plan):
 
 @pytest.mark.parametrize(
     ("damage", "per_node"),
-    [
-        *(({"small": [5]}, 10), ({"broken": [5]}, 40)),
-        *(
-            pytest.param({name: [5]}, per_node, marks=pytest.mark.slow)
-            for name, per_node in (("small", 1), ("small", 40), ("broken", 1), ("broken", 10))
-        ),
-    ],
+    every_third(
+        ({name: [5]}, size) for name, sizes in (("small", (10, 1, 40)), ("broken", (40, 1, 10))) for size in sizes
+    ),
 )
 def test_a_failing_party_moves_the_statistic_by_no_more_than_its_sensitivity(make_plan, damage, per_node):
     # With five neighbours a party of three rows trains and fails when it votes; nobody else's vote may be lost.

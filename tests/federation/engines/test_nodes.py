@@ -46,7 +46,10 @@ from parties.party_data import cohort as holdings
 @pytest.mark.parametrize("workers", [1, 2, 8])
 @pytest.mark.parametrize(("wanted", "most"), [(None, 4096), (None, 16), (99, 16)])
 def test_cohorts_cover_all_parties_and_share_out_evenly(parties, workers, wanted, most):
-    size = cohort_size(parties, workers, wanted, most)
+    grid = Echo()
+    grid.workers = workers
+    size = grid.cohort(parties, wanted, most)
+    assert size == cohort_size(parties, workers, wanted, most)
     assert 1 <= size <= (most if wanted is None else wanted)
     nodes = Placement(parties, size, SYNTHETIC, 1).contexts()
     assert wanted or len(nodes) <= workers or parties > workers * most
@@ -194,11 +197,6 @@ def asked(kind):
     return InlineGrid("parties.app:app").create_message(RecordDict(), f"query.{kind}", 5, "")
 
 
-@pytest.fixture
-def message():
-    return asked("votes")
-
-
 def failing(error):
     def app(message, context):
         raise error
@@ -215,14 +213,16 @@ def failing(error):
         (MemoryError(), "MemoryError: "),
     ],
 )
-def test_an_exception_becomes_an_error_reply_of_one_line(message, error, reason):
+def test_an_exception_becomes_an_error_reply_of_one_line(error, reason):
+    message = asked("votes")
     reply = handle(failing(error), message, CONTEXT)
     assert reply.has_error()
     assert (reply.error.code, reply.error.reason) == (ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason)
     assert reply.metadata.reply_to_message_id == message.metadata.message_id
 
 
-def test_an_answer_passes_as_it_is_and_what_ends_the_process_is_no_failure_of_an_app(message):
+def test_an_answer_passes_as_it_is_and_what_ends_the_process_is_no_failure_of_an_app():
+    message = asked("votes")
     answer = Message(RecordDict(), reply_to=message)
     assert handle(lambda *given: answer if given == (message, CONTEXT) else None, message, CONTEXT) is answer
     with pytest.raises(KeyboardInterrupt):
@@ -256,14 +256,6 @@ def test_all_replies_are_waited_for_and_each_is_heard_of():
     list(grid.send_and_receive([grid.create_message(RecordDict(), "query.a", 1, "")]))
     assert heard == [(1, 4), (2, 4), (3, 4), (4, 4), (1, 1)]
     assert [list(grid.send_and_receive([], timeout=timeout)) for timeout in (None, 0)] == [[], []]
-
-
-@pytest.mark.parametrize("workers", [1, 3])
-@pytest.mark.parametrize("wanted", [None, 5])
-def test_cohorts_suit_the_workers_of_the_grid(workers, wanted):
-    grid, _ = opened()
-    grid.workers = workers
-    assert grid.cohort(1000, wanted, 16) == cohort_size(1000, workers, wanted, 16)
 
 
 def test_a_time_limit_returns_what_has_arrived():

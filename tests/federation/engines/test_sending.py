@@ -8,16 +8,17 @@ import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, RecordDict
 from hypothesis import given
 from hypothesis import strategies as st
+from support.questions import QUESTIONS
 
 from aggregator.ensembles.output import VoteTally
-from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import QuorumError
 from federation.contract.plugins import Reference
 from federation.contract.query import Submission
 from federation.engines.codec import encode_submission
 from federation.engines.nodes import Placement, QueueGrid
 from federation.engines.sending import Asking, Failures, describe, require_quorum
-from federation.queries.votes import Training, VotesQuestion
+
+VOTES = QUESTIONS["votes"]
 
 
 class ScriptedGrid(QueueGrid):
@@ -38,11 +39,6 @@ class ScriptedGrid(QueueGrid):
 
     def close(self):
         pass
-
-
-@pytest.fixture
-def question(public):
-    return VotesQuestion(Training(fit(["unit_norm"], public.rows), 3, {}, 0), public.rows)
 
 
 def honest(question, parties):
@@ -73,24 +69,24 @@ def alien(question, parties):
     return honest(question, [10**9, parties[0]])
 
 
-shouting = saying(Array(np.full((2, 30), 255, dtype=np.uint8)))
-off_simplex = saying(Array(np.tile([100.0, -99.0], (2, 60))))
-gossiping = saying(Array("uint8", (2, 30), "numpy.ndarray", b""))
+shouting = saying(Array(np.full((2, 15), 255, dtype=np.uint8)))
+off_simplex = saying(Array(np.tile([100.0, -99.0], (2, 30))))
+gossiping = saying(Array("uint8", (2, 15), "numpy.ndarray", b""))
 
 
 def rambling(question, parties):
     return RecordDict({"settings": ConfigRecord({"json": "[" * 100_000}), "arrays": ArrayRecord({})})
 
 
-def gathered(question, replies, timeout=None, verbose=True):
-    tally = VoteTally(question, 2 * len(replies))
+def gathered(replies, timeout=None, verbose=True):
+    tally = VoteTally(VOTES, 2 * len(replies))
     failures = Failures(verbose)
-    Asking(2 * len(replies), 2, timeout).ask(ScriptedGrid(question, replies), [(question, [tally])], failures)
+    Asking(2 * len(replies), 2, timeout).ask(ScriptedGrid(VOTES, replies), [(VOTES, [tally])], failures)
     return tally, failures.causes()
 
 
-def test_honest_answers_are_all_counted(question):
-    tally, causes = gathered(question, [honest, honest])
+def test_honest_answers_are_all_counted():
+    tally, causes = gathered([honest, honest])
     assert (tally.answered, causes) == (4, {})
     assert (tally.counts[:, 1] == 4).all()
 
@@ -107,19 +103,39 @@ def test_honest_answers_are_all_counted(question):
         (rambling, "answer refused"),
     ],
 )
-def test_a_bad_node_is_contained(question, bad, words):
-    tally, causes = gathered(question, [honest, bad, honest])
+def test_a_bad_node_is_contained(bad, words):
+    tally, causes = gathered([honest, bad, honest])
     assert tally.answered == tally.counts.max() == 4
     assert any(words in cause for cause in causes)
 
 
-def test_a_silent_node_ends_the_run_and_is_not_left_out(question):
+class Kept:
+    """Keeps the ids of parties, and refuses those that are told."""
+
+    def __init__(self, *refused):
+        self.parties, self._refused = [], refused
+
+    def add(self, submission):
+        self.parties += [party for party in submission.parties.tolist() if party not in self._refused]
+        return dict.fromkeys(self._refused, "not wanted")
+
+
+def test_answers_reach_every_collector_and_refusals_are_failures():
+    first, second, failures = Kept(), Kept(1, 4), Failures(verbose=True)
+    grid = ScriptedGrid(VOTES, [honest] * 3)
+    Asking(6, 2, None).ask(grid, [(VOTES, [first, second])], failures)
+    assert sorted(first.parties) == [0, 1, 2, 3, 4, 5]
+    assert sorted(second.parties) == [0, 2, 3, 5]
+    assert failures.causes() == {"not wanted": 2}
+
+
+def test_a_silent_node_ends_the_run_and_is_not_left_out():
     with pytest.raises(QuorumError, match=r"timeout.*0\.05"):
-        gathered(question, [honest, None], timeout=0.05)
+        gathered([honest, None], timeout=0.05)
 
 
-def test_in_a_deployment_causes_are_counted_but_not_told(question):
-    _, causes = gathered(question, [honest, failing, shouting], verbose=False)
+def test_in_a_deployment_causes_are_counted_but_not_told():
+    _, causes = gathered([honest, failing, shouting], verbose=False)
     assert causes == {"no usable answer": 4}
 
 

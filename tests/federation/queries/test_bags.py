@@ -6,7 +6,7 @@ Questions about bags that are the same at all parties: what is hidden in a sum, 
 import json
 import math
 import re
-from dataclasses import fields, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from support.questions import BAGS as QUESTIONS_BAGS
 from support.questions import QUESTIONS
 from support.questions import WAVES as QUESTIONS_WAVES
+from support.refusals import refused
 
 from aggregator.trial.feature_fitting import fit
 from federation.contract.errors import InputError
-from federation.contract.guarantee import SEEDED, UNTIMED, Adjacency, Check, Guarantee, Keeper, NoGuarantee, Unit
+from federation.contract.guarantee import UNTIMED, Adjacency, Check, Guarantee, Keeper, NoGuarantee, Unit
 from federation.contract.query import OFF, Declared, ReleaseId, Submission, check_submission
 from federation.engines.codec import (
     bytes_per_party,
@@ -28,7 +29,6 @@ from federation.engines.codec import (
     decode_submission,
     encode_question,
     encode_submission,
-    question_digest,
 )
 from federation.features.feature_map import FeatureMap, with_fourier
 from federation.mechanisms.accounting.composition import GaussianCurve, compose
@@ -47,7 +47,6 @@ from federation.queries.bags import (
     TotalsNoise,
     largest_bag,
 )
-from parties.guard.answering import question_type
 
 ROWS = np.random.default_rng(3).normal(size=(40, 3))
 UNIT = fit(["standardise", "unit_norm"], ROWS)
@@ -70,24 +69,6 @@ SHAPES = {
 }
 
 
-def plain(question):
-    """All parts of a question but its map, whose rows are compared."""
-    return {part.name: getattr(question, part.name) for part in fields(question) if part.name != "feature_map"}
-
-
-@pytest.mark.parametrize("kind", ASKED)
-def test_a_question_survives_the_wire(kind):
-    question = ASKED[kind]
-    assert question_type(kind) is type(question)
-    restored = decode_question(encode_question(question), type(question))
-    assert restored.kind == kind
-    assert plain(restored) == plain(question)
-    assert restored.fields() == question.fields()
-    assert question_digest(restored) == question_digest(question)
-    if kind != "counts":
-        np.testing.assert_array_equal(restored.feature_map.transform(ROWS), question.feature_map.transform(ROWS))
-
-
 @given(
     st.floats(1e-300, 1e100),
     st.floats(0, 1, exclude_max=True),
@@ -100,27 +81,6 @@ def test_every_number_arrives_as_it_was(epsilon, delta, draws, name, seeded, mos
     noise, release = CountsNoise("pure", epsilon, delta), ReleaseId(name)
     question = CountsQuestion(noise, Bags(1, 2, most), release=release, draws=draws, seeded=seeded)
     assert decode_question(encode_question(question), CountsQuestion) == question
-
-
-def test_every_part_of_a_question_is_in_its_digest():
-    bags, counts, joint = replace(BAGS, rows_per_person=5), ASKED["counts"], ASKED["noisy_embeddings"]
-    others = [
-        *ASKED.values(),
-        replace(counts, bags=bags),
-        replace(counts, release=ReleaseId("c")),
-        replace(counts, seeded=True),
-        replace(counts, draws=6),
-        *(
-            replace(counts, noise=replace(NOISE, **changed))
-            for changed in ({"floor": 8}, {"pseudo_count": 7}, {"epsilon": 0.2}, {"delta": 1e-7}, {"kind": "gaussian"})
-        ),
-        replace(joint, label_weight=0.5),
-        replace(joint, noise=replace(JOINT, epsilon=0.2)),
-        replace(ASKED["embeddings"], feature_map=with_fourier(UNIT, 0.7, 6, seed=3)),
-        replace(ASKED["embeddings"], bags=bags),
-        replace(ASKED["rows"], largest=10),
-    ]
-    assert len({question_digest(question) for question in others}) == len(others)
 
 
 def answer(kind, parties=3):
@@ -142,8 +102,7 @@ def test_an_answer_has_the_declared_form_and_survives_the_wire(kind):
     for name, array in sent.arrays.items():
         np.testing.assert_array_equal(found.arrays[name], array)
         cut = {**sent.arrays, name: array[:, :-1]}
-        with pytest.raises(InputError, match="shape"):
-            check_submission(question, replace(sent, arrays=cut))
+        refused("shape", check_submission, question, replace(sent, arrays=cut))
 
 
 @pytest.mark.parametrize(
@@ -308,14 +267,6 @@ def test_what_nobody_can_check_is_declared():
     assert UNTIMED not in label.assumptions
 
 
-@pytest.mark.parametrize("asked", [lambda seeded: counts("pure", seeded=seeded), lambda seeded: joint(seeded=seeded)])
-def test_noise_that_a_seed_repeats_is_said_to_be_none_to_publish(asked):
-    seeded, system = asked(True).promise(), asked(False).promise()
-    assert SEEDED in seeded.assumptions
-    assert SEEDED not in system.assumptions
-    assert (seeded.parameters["entropy"], system.parameters["entropy"]) == ("seed", "system")
-
-
 def test_nothing_is_promised_without_a_guarantee():
     assert counts(OFF).promise() == NoGuarantee("noise is off")
     published = counts(PUBLISHED, epsilon=0.05, delta=0.05).promise()
@@ -361,17 +312,12 @@ each = pytest.mark.parametrize("question", [COUNTS, LABELS, ROWS_BAG_TOTALS], id
 
 
 @each
-def test_it_crosses_any_transport_and_is_a_release_by_itself(question):
-    read = decode_question(encode_question(question), type(question))
-    assert question_digest(read) == question_digest(question)
-    assert read.noise == question.noise
+def test_it_is_a_release_by_itself(question):
     off = replace(question, noise=TotalsNoise("off"))
     assert isinstance(off.promise(), NoGuarantee)
     assert off.steps == {}
-    with pytest.raises(InputError, match="draws"):
-        replace(question, draws=0)
-    with pytest.raises(InputError):
-        replace(question, release=ReleaseId("two", 2, 0))
+    refused("draws", replace, question, draws=0)
+    refused(None, replace, question, release=ReleaseId("two", 2, 0))
 
 
 @each
@@ -408,8 +354,7 @@ def test_it_promises_what_the_sum_does_and_a_party_that_counts_on_fewer_honest_o
     assert question.takes_features_as_public is (question is LABELS)
     question.promise(Declared(honest=80, classes=3, bags=2))
     for declared in (Declared(honest=79), Declared(classes=2), Declared(bags=3), Declared(rows_per_person=1)):
-        with pytest.raises(InputError):
-            question.promise(declared)
+        refused(None, question.promise, declared)
 
 
 def test_a_persons_rows_are_protected_together_and_a_row_adds_one_or_the_label_weight():

@@ -7,6 +7,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as on_curve
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from support.refusals import refused
 
 from federation.contract.errors import InputError
 from federation.signed_messages.keys import (
@@ -39,11 +40,9 @@ def test_a_key_comes_back_from_its_file_which_nobody_else_reads_and_is_never_rep
 def test_a_file_that_others_may_read_is_refused_with_what_to_type(tmp_path):
     save_key(tmp_path / "key", new_site_key())
     (tmp_path / "key").chmod(0o640)
-    with pytest.raises(InputError, match=rf"chmod.*600.*{tmp_path / 'key'}"):
-        load_key(tmp_path / "key", EllipticCurvePrivateKey)
+    refused(rf"chmod.*600.*{tmp_path / 'key'}", load_key, tmp_path / "key", EllipticCurvePrivateKey)
     tmp_path.chmod(0o755)
-    with pytest.raises(InputError, match=rf"chmod.*700.*{tmp_path}"):
-        require_private(tmp_path)
+    refused(rf"chmod.*700.*{tmp_path}", require_private, tmp_path)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file away")

@@ -218,17 +218,6 @@ def test_more_unknowns_than_the_dense_limit():
     np.testing.assert_allclose(found, fit_labels(rows, labels, 3, 1e-2, 1e-10), atol=2e-8)
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e3])
-def test_a_start_changes_the_path_and_not_the_minimiser(scale):
-    rng = np.random.default_rng(8)
-    rows, _, mu = random_problem(rng, 20, 3, 3)
-    cold = minimise(rows, mu, 1e-2, gradient_tolerance=1e-11).weights.ravel()
-    loss = erm.label_loss(rows, mu, 1e-2)
-    warm, _ = erm._certified(loss, scale * rng.normal(size=mu.size), 1e-11, 200)
-    np.testing.assert_allclose(warm, cold, atol=2e-11 / 1e-2)
-    assert erm._certified(loss, cold, 1e-11, 200)[1] == 0
-
-
 def test_multinomial_minimisers_sum_to_zero_over_classes_and_two_classes_are_the_binary_risk():
     rows, shares, mu = random_problem(np.random.default_rng(9), 25, 4, 2)
     softmax = minimise(rows, shares.T @ rows / 25, 0.02, gradient_tolerance=1e-12).weights

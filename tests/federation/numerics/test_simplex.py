@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize, nnls
+from support.refusals import refused
 
-from federation.contract.errors import InputError
 from federation.numerics import simplex
 from federation.numerics.simplex import gap, least_squares, project
 
@@ -71,12 +71,6 @@ def test_projection_keeps_the_simplex_and_ignores_constants():
     np.testing.assert_array_equal(project(np.array([0.0, 1e300])), [0, 1])
 
 
-@pytest.mark.parametrize("values", [np.empty((3, 0)), 1.0, [np.nan, 0.0], [np.inf, 0.0], ["a", "b"]])
-def test_projection_refuses_what_is_no_vector(values):
-    with pytest.raises(InputError, match="values"):
-        project(values)
-
-
 @pytest.mark.parametrize(
     ("quadratic", "linear", "what"),
     [
@@ -88,9 +82,10 @@ def test_projection_refuses_what_is_no_vector(values):
         (np.stack([np.eye(2), -np.eye(2)]), np.zeros(2), r"1.*-1"),
     ],
 )
-def test_least_squares_refuses_other_problems(quadratic, linear, what):
-    with pytest.raises(InputError, match=what):
-        least_squares(quadratic, linear)
+def test_other_problems_and_what_is_no_vector_are_refused(quadratic, linear, what):
+    refused(what, least_squares, quadratic, linear)
+    for values in (np.empty((3, 0)), 1.0, [np.nan, 0.0], [np.inf, 0.0], ["a", "b"]):
+        refused("values", project, values)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 4, pytest.param(6, marks=pytest.mark.slow)])

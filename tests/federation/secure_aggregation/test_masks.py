@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
+from support.refusals import refused
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
@@ -52,10 +53,8 @@ def test_at_the_bound_nothing_wraps_and_beyond_it_is_refused(kind: str) -> None:
     for sign in (1, -1):
         total = np.sum([masks.encoded(sign * steps)] * parties, axis=0, dtype=np.uint64)
         assert int(masks.decoded(total)[0]) == sign * int(steps[0]) * parties
-    with pytest.raises(InputError, match="64"):
-        masks.require_room(largest * (1 + 1e-6), mechanism, contributors, parties, 3)
-    with pytest.raises(InputError):
-        masks.require_room(float("nan"), mechanism, contributors, parties, 3)
+    refused("64", masks.require_room, largest * (1 + 1e-6), mechanism, contributors, parties, 3)
+    refused(None, masks.require_room, float("nan"), mechanism, contributors, parties, 3)
 
 
 @pytest.mark.parametrize("kind", KINDS)

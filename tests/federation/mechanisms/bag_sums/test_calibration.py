@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scipy import special, stats
 from scipy.special import gammaln, ndtr
 from support.examples import examples
+from support.refusals import refused
 
 from federation.contract.errors import InputError
 from federation.mechanisms.bag_sums import calibration as composition
@@ -249,13 +250,6 @@ def test_independent_quadrature(size: int, bags: int, share: float, epsilon: flo
     assert found == pytest.approx(expected, rel=1e-7, abs=1e-13)
 
 
-def test_a_record_with_noise_of_its_own_can_be_the_worse_one() -> None:
-    design = BagDesign(200, 100, 2, noisy=10)
-    outside, inside = quadrature(0.01, design, 10.0)
-    assert (round(outside, 4), round(inside, 4)) == (0.9950, 0.9953)
-    assert single(0.01, design, 0.1) == pytest.approx(inside, rel=1e-9)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "ratio", "size"), [(1.0, 1.0, 20), (4.0, 0.5, 30), (2.0, 0.2, 12), (0.0, 1.0, 9)])
 def test_many_digits(epsilon: float, ratio: float, size: int) -> None:
@@ -329,11 +323,6 @@ def test_stratified_gaussian_weights_by_monte_carlo() -> None:
     assert found == pytest.approx(0.8 * values.mean(), abs=4 * 0.8 * values.std() / math.sqrt(len(w)))
 
 
-def test_fewer_bags_only_make_it_less_likely_to_be_in_one() -> None:
-    one, all_ = (single(1.0, BagDesign(1280, m, 128, noisy=256)) for m in (1, 10))
-    assert one == pytest.approx(all_ / 10, rel=1e-12)
-
-
 @given(st.integers(1, 30), st.floats(0, 3), st.floats(0.1, 5))
 @settings(derandomize=True, max_examples=examples(12))
 def test_delta_falls_with_epsilon_and_noise_and_stays_above_its_floor(noisy: int, epsilon: float, sigma: float) -> None:
@@ -378,8 +367,7 @@ def test_noise_may_be_a_billionth_of_the_range_or_a_billion_times_it() -> None:
     assert 1 - 1e-6 < nearly_none < 1
     assert huge == pytest.approx(DESIGN.noise_free, rel=1e-6)  # the floor, which no noise repairs
     for high in (math.nextafter(1e9, math.inf), math.nextafter(1e-9, 0)):
-        with pytest.raises(InputError, match="1e9"):
-            delta(1.0, DESIGN, sigma=1.0, label_range=(0.0, high))
+        refused("1e9", delta, 1.0, DESIGN, sigma=1.0, label_range=(0.0, high))
 
 
 @pytest.mark.parametrize("label_range", [(0.0, 9e-101), (1.0, 1.0), (2.0, 1.0), (-1.1e100, 0.0), (1e300, 1.1e300)])
@@ -425,10 +413,8 @@ def test_labels_get_noise_even_where_none_would_meet_the_target() -> None:
     ],
 )
 def test_impossible_targets_are_refused(epsilon: float, target: float, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        smallest_tau(epsilon, target, label_range=UNIT)
-    with pytest.raises(InputError, match=message):
-        smallest_sigma(epsilon, target, BagDesign(100, 5, 20, noisy=50), label_range=UNIT)
+    refused(message, smallest_tau, epsilon, target, label_range=UNIT)
+    refused(message, smallest_sigma, epsilon, target, BagDesign(100, 5, 20, noisy=50), label_range=UNIT)
 
 
 @pytest.mark.parametrize(
@@ -440,8 +426,6 @@ def test_impossible_targets_are_refused(epsilon: float, target: float, message: 
     ],
 )
 def test_targets_out_of_reach_are_refused(target: float, design: BagDesign, message: str | None) -> None:
-    with pytest.raises(InputError, match=message):
-        smallest_sigma(1.0, target, design, label_range=UNIT)
+    refused(message, smallest_sigma, 1.0, target, design, label_range=UNIT)
     for charge in (-1e-9, math.nan):  # it would take noise away
-        with pytest.raises(InputError, match=r"charge.*0"):
-            smallest_tau(1.0, 1e-6, label_range=UNIT, charge=charge)
+        refused(r"charge.*0", smallest_tau, 1.0, 1e-6, label_range=UNIT, charge=charge)

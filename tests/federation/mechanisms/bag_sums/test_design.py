@@ -120,13 +120,8 @@ def test_signs_are_a_sum_over_the_counts_of_noisy_labels(own: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("own", "charge"),
-    [
-        *((False, 0.0), (True, 1.0)),
-        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((True, 0.0), (False, 1.0))),
-    ],
-)
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("charge", [0.0, 1.0])
 def test_normal_weights_are_an_integral_over_the_law_of_the_ratio(own: bool, charge: float) -> None:
     """|u|/sqrt(chi2_q + own u²), by Monte Carlo."""
     rng, runs = np.random.default_rng(0), 400_000

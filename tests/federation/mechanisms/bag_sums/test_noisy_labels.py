@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import ndtr
 from support.examples import examples
+from support.refusals import refused
 from support.weighted_bags import RANGE, K, M
 
 from federation.contract.errors import InputError
@@ -54,14 +55,6 @@ def test_noisy_labels_add_the_noise_of_their_weighted_sum(drawn) -> None:
     assert stats.kstest(error[scale > 0] / scale[scale > 0], "norm").pvalue > 1e-3
     exactly = noisy_sums(replace(PLAIN, noisy=int(noisy.sum())))  # as many labels are noisy as the design says
     assert exactly.release(*drawn, NoiseBits(1, "test")).shape == (M,)
-
-
-def test_several_releases_have_the_bits_of_one_after_another(drawn) -> None:
-    labels, weights, noisy = drawn
-    bits, further = NoiseBits(1, "test"), np.stack([weights, -weights])
-    one_by_one = [noisy_sums().release(labels, each, noisy, bits) for each in further]
-    together = noisy_sums().release(np.stack([labels, labels]), further, noisy, NoiseBits(1, "test"))
-    np.testing.assert_array_equal(together, one_by_one)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-13, 0.3, 1.0, 4.0])
@@ -168,8 +161,7 @@ def test_guarantees_say_what_is_promised(mechanism) -> None:
         assert premise in texts
     assert ("real normal one" in texts) == (promised.parameters["weights"] == "gaussian")
     for unit, adjacency in ((Unit.ROW, Adjacency.REPLACE), (Unit.LABEL, Adjacency.ADD_REMOVE)):
-        with pytest.raises(InputError, match="adjacency"):
-            mechanism.guarantee(unit, adjacency)
+        refused("adjacency", mechanism.guarantee, unit, adjacency)
 
 
 def test_a_record_is_in_a_bag_with_the_share_that_bags_hold() -> None:

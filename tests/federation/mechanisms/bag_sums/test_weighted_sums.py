@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import ndtr
 from support.examples import examples
+from support.refusals import refused
 from support.weighted_bags import RANGE, K, M
 
 from federation.contract.errors import InputError
@@ -220,20 +221,9 @@ def in_order(epsilon: float, a: float, b: float) -> float:
     return float(w @ exceeding(epsilon + t, a, b))
 
 
-def alternative(epsilon: float, a: float, b: float) -> float:
-    """The worse of both orders."""
-    return max(in_order(epsilon, a, b), in_order(epsilon, a / b, 1 / b))
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        *((0.3, 1.2), (0.6, 1.01), (0.3, 0.8)),
-        *(pytest.param(*pair, marks=pytest.mark.slow) for pair in ((0.05, 1.05), (1.0, 2.0), (0.6, 0.99))),
-    ],
-)
-@pytest.mark.parametrize("epsilon", [0.5, *(pytest.param(one, marks=pytest.mark.slow) for one in (0.0, 0.1, 1.0))])
+@pytest.mark.parametrize(("a", "b"), [(0.3, 1.2), (0.6, 1.01), (0.3, 0.8), (0.05, 1.05), (1.0, 2.0), (0.6, 0.99)])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5, 1.0])
 def test_either_order_is_integrated_from_where_it_begins(epsilon: float, a: float, b: float) -> None:
     """The worse of both hides an error in the other."""
     x = np.arange(-24.0, 4.0, 0.05)
@@ -274,7 +264,8 @@ def test_monte_carlo(epsilon: float, change: float, leverage: float, share: floa
     ],
 )
 def test_the_tail_integral(epsilon: float, change: float, leverage: float, residual: float, rss: float) -> None:
-    expected = alternative(epsilon, *scales(change, leverage, residual, rss))
+    a, b = scales(change, leverage, residual, rss)
+    expected = max(in_order(epsilon, a, b), in_order(epsilon, a / b, 1 / b))
     assert one(epsilon, change, leverage, residual, rss) == pytest.approx(expected, rel=1e-5)
 
 
@@ -381,8 +372,6 @@ def test_releases_compose() -> None:
 
 def test_more_bags_than_are_charged_and_infinite_weights_are_refused(drawn) -> None:
     labels, weights, _ = drawn
-    with pytest.raises(InputError):
-        fixed_sums(2 * M * K, M - 1, K, 1.0).release(labels, weights, NoiseBits(1, "x"))
+    refused(None, fixed_sums(2 * M * K, M - 1, K, 1.0).release, labels, weights, NoiseBits(1, "x"))
     infinite = np.where(np.arange(K) == 0, math.inf, weights)
-    with pytest.raises(InputError, match="weights"):
-        fixed_sums(2 * M * K, M, K, 1.0).release(labels, infinite, NoiseBits(1, "x"))
+    refused("weights", fixed_sums(2 * M * K, M, K, 1.0).release, labels, infinite, NoiseBits(1, "x"))

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Assumption, Check
+from federation.contract.guarantee import Check
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.labels.calibration import LabelNoise, calibrate
-from federation.mechanisms.labels.mechanism import PUBLIC_ROWS, LabelRange, LabelReplacement
+from federation.mechanisms.labels.mechanism import PUBLIC_ROWS, LabelRange
 from federation.mechanisms.noise.mechanism import NOISE_KEY
 
 
@@ -90,20 +90,6 @@ def test_the_nearest_point_is_within_half_a_step(low, width, shares, steps):
 
 
 LABELS = np.linspace(-1.0, 3.0, 9)
-OWN = Assumption("values are drawn somehow", Check.ENFORCED)
-
-
-class Somehow(LabelReplacement):
-    """A claim and one premise of its own."""
-
-    name, epsilon, delta, parameters = "somehow", 1.0, 0.0, {}
-    labels = LabelRange(0.0, 1.0)
-    _own_assumptions = (OWN,)
-
-
-def test_what_is_particular_stands_between_what_all_share():
-    assert Somehow().assumptions == (PUBLIC_ROWS, LabelRange(0.0, 1.0).assumption, OWN, NOISE_KEY)
-    assert Somehow().guarantee().assumptions == Somehow().assumptions
 
 
 @pytest.fixture(params=get_args(LabelNoise))
@@ -127,9 +113,3 @@ def test_without_labels_moments_are_the_largest_of_any_label(mechanism):
         each = moment(labels)
         assert each.shape == labels.shape
         assert np.abs(each).max() <= moment() * (1 + 1e-9) + 1e-12
-
-
-@pytest.mark.parametrize("labels", [[], [[0.0]], [np.nan], [3.1], ["a"]])
-def test_labels_that_are_none_are_refused(mechanism, labels):
-    with pytest.raises(InputError, match="labels"):
-        mechanism.release(np.array(labels), NoiseBits(1, "test"))

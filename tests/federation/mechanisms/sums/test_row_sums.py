@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
+from support.refusals import refused
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Unit
@@ -46,11 +47,7 @@ def test_expected_norms_are_those_of_the_closed_forms(dimension):
     root_mean_square = noise_of("laplace", dimension=dimension).noise_norm()
     assert root_mean_square == pytest.approx(2 * math.sqrt(2) * dimension, rel=1e-3)
     assert expected_norm("laplace", dimension) == pytest.approx(root_mean_square, rel=0.7 / dimension)
-    if dimension == 2:  # E|b| of two independent Laplace variables of scale 1, by the integral in polar coordinates
-        angles = (np.arange(20_000) + 0.5) * math.pi / 40_000
-        closed = np.mean(2 * math.pi / 2 / (np.cos(angles) + np.sin(angles)) ** 3)
-        assert closed * 2 * math.sqrt(2) == pytest.approx(4.60, abs=0.01)
-        assert expected_norm("laplace", 2) == pytest.approx(closed * 2 * math.sqrt(2), rel=1e-3)
+    assert dimension > 2 or expected_norm("laplace", 2) == pytest.approx(4.60, abs=0.01)
 
 
 @pytest.mark.parametrize(("epsilon", "last"), [(0.1, 12), (0.3, 14), (1.0, 17), (3.0, 20), (10.0, 28)])
@@ -167,8 +164,7 @@ def test_the_guarantee_says_what_is_protected():
             assert guarantee.parameters["rows"] == 100
         assert (guarantee.gaussian_mu is not None) == (kind == "gaussian")
         for wrong in ((Unit.PARTY, Adjacency.REPLACE), (Unit.LABEL, Adjacency.ADD_REMOVE)):
-            with pytest.raises(InputError, match="unit"):
-                noise.guarantee(*wrong)
+            refused("unit", noise.guarantee, *wrong)
 
 
 @pytest.mark.parametrize(
@@ -194,19 +190,17 @@ def test_impossible_parameters_are_refused(change, message):
 
 
 @pytest.mark.parametrize(
-    ("total", "draws", "message"),
+    ("total", "message"),
     [
-        (np.zeros(6), -1, "draws"),
-        (np.zeros(6), 1.5, "draws"),
-        (np.zeros(5), 1, "shape"),
-        (np.full(6, math.nan), 1, "finite"),
-        (np.full(6, 42.0), 1, None),  # longer than a sum of such rows
-    ],
+        (np.zeros(5), "shape"),
+        (np.full(6, math.nan), "finite"),
+        (np.full(6, 42.0), None),
+    ],  # which no such rows add up to
 )
 @pytest.mark.parametrize("contributors", [0, 3])
-def test_impossible_releases_are_refused(total, draws, message, contributors):
+def test_impossible_releases_are_refused(total, message, contributors):
     with pytest.raises(InputError, match=message):
-        noise_of(contributors=contributors).release(total, NoiseBits(1, "x"), draws)
+        noise_of(contributors=contributors).release(total, NoiseBits(1, "x"))
 
 
 @pytest.mark.parametrize("contributors", [0, 3])
@@ -273,8 +267,7 @@ def test_quantiles_grow_with_probability_and_noise(kind, dimension, probability)
     assert row_sums.noise_quantile(little, probability) < row_sums.noise_quantile(much, probability)
     assert row_sums.noise_quantile(much, probability / 2) < row_sums.noise_quantile(much, probability)
     for outside in (0.0, 1.0, -1.0, math.nan):
-        with pytest.raises(InputError, match="probability"):
-            row_sums.noise_quantile(much, outside)
+        refused("probability", row_sums.noise_quantile, much, outside)
 
 
 def test_regularisation_is_half_the_expected_squared_norm_and_never_less_than_the_least():
@@ -391,8 +384,7 @@ def test_every_number_is_charged_for_its_rounding_and_what_no_noise_serves_is_re
     additive = row_sums.RowStatistic(9).noise(**known).additive
     assert additive.dimension == 55
     assert additive.charged >= math.sqrt(8) + math.sqrt(55) * additive.step
-    with pytest.raises(InputError, match=words):
-        row_sums.RowStatistic(2).noise(**known | changed)
+    refused(words, row_sums.RowStatistic(2).noise, **known | changed)
     with pytest.raises(InputError, match=r"3.*2\.65"):  # a sum of rows that were not cut
         row_sums.RowStatistic(2).noise(**known | {"rows": 3}).release(np.array([8.0, 0.0, 0.0, 0.0, 0.0, 0.0]), None)
 
@@ -426,12 +418,9 @@ def test_one_label_of_one_row_is_flipped_as_often_as_epsilon_says_and_labels_onl
     assert flipped == pytest.approx(1 / (1 + math.exp(epsilon)), abs=5 * math.sqrt(0.25 / draws))
     promised = found.labels.guarantee(Unit.LABEL, Adjacency.REPLACE, ())
     assert (promised.epsilon, promised.delta, promised.mechanism) == (epsilon, 0.0, "label_one_bit")
-    with pytest.raises(InputError, match="unit"):
-        found.labels.guarantee(Unit.ROW, Adjacency.REPLACE, ())
-    with pytest.raises(InputError, match="epsilon"):
-        row_sums.calibrate_summed_response(1e-9)
-    with pytest.raises(InputError, match=r"labels.*label_range"):
-        found.release(np.ones((1, 1)), np.array([2.0]), NoiseBits(1, "x"))
+    refused("unit", found.labels.guarantee, Unit.ROW, Adjacency.REPLACE, ())
+    refused("epsilon", row_sums.calibrate_summed_response, 1e-9)
+    refused(r"labels.*label_range", found.release, np.ones((1, 1)), np.array([2.0]), NoiseBits(1, "x"))
 
 
 @pytest.mark.parametrize("dimension", [3, 31, 110])

@@ -3,9 +3,18 @@
 import numpy as np
 from support.synthetic import Table
 
+from federation.contract.plugins import Reference
 from parties.party_data.cohort import Holdings
 
 COUNTS = np.array([[40, 10, 10], [10, 40, 10]])  # of the two bags of every party but those that differ
+FIELDS = {  # of a plan for six such parties
+    "public": Reference("support.bagged:public_table"),
+    "features": ("standardise",),
+    "parties": 6,
+    "bags": 2,
+    "largest_bag": 60,
+    "delta": 1e-3,
+}
 
 
 def counts_of(party: int) -> np.ndarray:

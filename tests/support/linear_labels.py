@@ -3,11 +3,23 @@
 import numpy as np
 from support.synthetic import Table
 
+from federation.contract.plugins import Reference
 from parties.party_data.cohort import Holdings
 
 WEIGHTS = np.array([1.0, -2.0, 0.5])
 RANGE = (-10.0, 10.0)
 ROWS = 80
+FIELDS = {  # of a plan for six such parties
+    "public": Reference("support.linear_labels:public_table"),
+    "features": ("constant",),
+    "classes": (),
+    "class_names": "the range is declared",
+    "label_range": RANGE,
+    "parties": 6,
+    "largest_bag": 87,
+    "smallest_bag": 80,
+    "delta": 1e-3,
+}
 
 
 def draw(key: int, rows: int) -> tuple[np.ndarray, np.ndarray]:

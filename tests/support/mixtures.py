@@ -27,6 +27,19 @@ class Mixtures:
         return softmax(scores, axis=1)
 
 
+def l1(found: np.ndarray, ratios: np.ndarray) -> float:
+    """The distance of two vectors of ratios."""
+    return float(np.abs(found - ratios).sum())
+
+
+def noisy(shares: np.ndarray, deviation: float, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Shares (M, C) with Gaussian noise that sums to zero, and its covariances."""
+    bags, classes = shares.shape
+    drawn = deviation * random.normal(size=shares.shape)
+    covariance = np.tile(deviation**2 * (np.eye(classes) - 1 / classes), (bags, 1, 1))
+    return shares + drawn - drawn.mean(axis=1, keepdims=True), covariance
+
+
 def skewed(classes: int, small: float) -> np.ndarray:
     """Proportions (C, C) of C bags: `small` for all classes but another one in every bag."""
     return np.where(np.eye(classes, dtype=bool), 1 - (classes - 1) * small, small)

@@ -6,13 +6,13 @@ The noisy totals of bags that are the same at all parties: of all shares, and wi
 import copy
 import math
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.questions import QUESTIONS
+from support.summed_plans import plan
 
 from aggregator.collectors.collectors import Kept, Secure
 from aggregator.protocols.class_ratio.session import shared_bags
@@ -21,7 +21,6 @@ from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.honest import REACH
 from federation.contract.query import ReleaseId, Submission
 from federation.contract.randomness import NoiseBits
-from federation.contract.trust import TrustTerms
 from federation.features.feature_map import FeatureMap, with_fourier
 from federation.features.steps import UnitNorm
 from federation.mechanisms.counts.calibration import calibrate
@@ -124,10 +123,9 @@ def test_means_longer_than_rows_can_be_are_refused(noisy):
         assert found.add(Submission(question.kind, np.arange(0), {name: a[:0] for name, a in arrays.items()})) == {}
 
 
-KINDS = ("gaussian", "laplace", "pure", "independent_laplace")
 RANGES = {
     (kind, classes): CountRange(calibrate(kind, classes=classes, epsilon=1.0, delta=1e-5), 3)
-    for kind in KINDS
+    for kind in ("gaussian", "laplace", "pure", "independent_laplace")
     for classes in (2, 4)
 }
 SIZES = np.array([[30.0, 12.0, 0.0]])
@@ -159,17 +157,14 @@ def test_counts_far_out_come_near_and_sum_to_their_bags(key, seed, size):
 
 
 COUNTS_SHARED_BAGS, ROWS = (replace(QUESTIONS[kind], contributors=2) for kind in ("count_totals", "embedding_totals"))
-PLAN = SimpleNamespace(
-    run=SimpleNamespace(summation=""), terms=TrustTerms(4, 0.9, 0.1), public=SimpleNamespace(bags=2, largest_bag=50)
-)
 
 
-def collected(question=COUNTS_SHARED_BAGS, plan=PLAN, parties=3, **changes):
+def collected(question=COUNTS_SHARED_BAGS, parties=3, **changes):
     """With these numbers in the first place of a field at every party, and ones elsewhere."""
     arrays = {name: np.ones((parties, *field.shape)) for name, field in question.fields().items()}
     for name, first in changes.items():
         arrays[name].reshape(parties, -1)[:, 0] = first
-    collector = Secure(question, plan)
+    collector = Secure(question, plan(4, bags=2))
     collector.add(Submission(question.kind, np.arange(parties), arrays, question.promise()))
     return collector
 
@@ -184,9 +179,8 @@ def test_totals_are_exact_with_the_noise_of_all_shares_and_weighted_counts_reach
     assert collected(heavy, counts=4000.0).total("counts").ravel()[0] == pytest.approx(12_000, abs=1)
     with pytest.raises(FederationError):
         collected(ROWS, counts=4000.0).total("counts")
-    public = SimpleNamespace(bags=2, largest_bag=10**9)
     with pytest.raises(InputError, match="64"):
-        Secure(COUNTS_SHARED_BAGS, SimpleNamespace(**{**vars(PLAN), "terms": TrustTerms(10**6), "public": public}))
+        Secure(COUNTS_SHARED_BAGS, plan(10**6, bags=2, largest_bag=10**9))
 
 
 @pytest.mark.parametrize(("question", "name"), [

@@ -5,6 +5,7 @@ a part: by a simulation's summation, in clear, or as real parties' masked sum gi
 with.
 """
 
+import itertools
 import pickle
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -13,10 +14,10 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from support import linear_labels, two_class_parties
+from support.summed_plans import plan
 from support.two_class_questions import marginals, moment
 
-from aggregator.collectors.collectors import UNSEEN, Answers, Secure, Summed, summation_of
-from aggregator.collectors.collectors import Kept as KeptAnswers
+from aggregator.collectors.collectors import UNSEEN, Kept, Secure, Summed, summation_of
 from aggregator.collectors.vectors import VectorAnswers
 from aggregator.ensembles.output import ProbabilityTally, VoteTally
 from aggregator.server.app import IndividualScores
@@ -46,66 +47,15 @@ from federation.queries.votes import (
 from parties.guard.answering import answered
 from parties.party_data.cohort import Cohort
 
-
-@dataclass(frozen=True)
-class Numbers(Question):
-    """One number of each party."""
-
-    kind: ClassVar[str] = "numbers"
-
-    def fields(self):
-        return {"number": Field((), minimum=0.0, maximum=1.0)}
-
-
-class Kept(Answers):
-    """What was kept, in the order in which it came."""
-
-    def __init__(self, question, parties):
-        super().__init__(question, parties)
-        self.kept = []
-
-    def _faults(self, submission):
-        return {"bad": self.question.fields()["number"].invalid(submission.arrays["number"])}
-
-    def _keep(self, parties, arrays):
-        self.kept += list(zip(parties.tolist(), arrays["number"].tolist(), strict=True))
-
-
-def sent(parties, numbers):
-    return Submission("numbers", np.array(parties, dtype=np.int64), {"number": np.array(numbers, dtype=np.float64)})
-
-
-def test_what_cannot_be_kept_does_not_count_and_declared_parties_count_once():
-    class Full(Kept):
-        def _keep(self, parties, arrays):
-            raise MemoryError
-
-    answers = Full(Numbers(), 4)
-    with pytest.raises(MemoryError):
-        answers.add(sent([0, 1], [0.5, 0.5]))
-    assert answers.answered == 0
-    answers = Kept(Numbers(), 4)
-    assert answers.add(sent([], [])) == {}
-    assert (answers.answered, answers.kept) == (0, [])
-    refused = answers.add(sent([0, 3, 9], [0.5, 2.0, 2.0]))
-    assert refused == {3: "bad", 9: "not one of the 4 declared parties"}
-    assert answers.kept == [(0, 0.5)]
-    refused = answers.add(sent([3, 0], [0.25, 2.0]))  # a refused party may still answer well, a counted one not again
-    assert "twice" in refused[0]
-    assert (answers.answered, answers.parties, answers.present.tolist()) == (2, 4, [0, 3])
-    assert answers.kept == [(0, 0.5), (3, 0.25)]
-
-
 DECLARED = 2  # parties of every collector
 ROWS_OF_A_BAG = 60  # of the parties in `bagged`
-RELEASE = ReleaseId("a release")
 PUBLIC = np.random.default_rng(1).normal(size=(11, 4))
 TRAINING = Training(
     fit(["unit_norm"], PUBLIC), 3, {"name": "logistic", "parameters": {"regularisation": 1e-2}}, trial=0
 )
 
 LABELLED = LabelledRows(fit(["constant"], linear_labels.public_table().rows), *linear_labels.RANGE, most=90)
-NOTED = {"release": RELEASE, "seeded": True}
+NOTED = {"release": ReleaseId("a release"), "seeded": True}
 QUESTIONS = {
     "votes": ("synthetic", VotesQuestion(TRAINING, PUBLIC)),
     "probabilities": ("synthetic", ProbabilitiesQuestion(TRAINING, PUBLIC)),
@@ -122,8 +72,8 @@ COLLECTORS = {
     "probabilities": lambda question: ProbabilityTally(question, DECLARED),
     "vectors": lambda question: VectorAnswers(question, DECLARED, Ball(1.0)),
     "scores": lambda question: IndividualScores(question, DECLARED),
-    "bags": lambda question: KeptAnswers(question, DECLARED, question.promise(), public=PartySize(2, ROWS_OF_A_BAG)),
-    "labels": lambda question: KeptAnswers(question, DECLARED, question.promise()),
+    "bags": lambda question: Kept(question, DECLARED, question.promise(), public=PartySize(2, ROWS_OF_A_BAG)),
+    "labels": lambda question: Kept(question, DECLARED, question.promise()),
     "label sums": lambda question: Summed(question, DECLARED, question.promise()),
     "moments": lambda question: Summed(question, DECLARED, question.promise()),
     "marginals": lambda question: Summed(question, DECLARED, question.promise(), public=PartySize(1, 100)),
@@ -174,7 +124,27 @@ class Pairs(Question):
 
 def pairs(parties, numbers, sizes=None, guarantee=PROMISE):
     arrays = {"numbers": np.array(numbers, dtype=float), "size": np.array(sizes or [1.0] * len(parties), dtype=float)}
-    return Submission("pairs", np.array(parties), arrays, guarantee)
+    return Submission("pairs", np.array(parties, dtype=np.int64), arrays, guarantee)
+
+
+def test_what_cannot_be_kept_does_not_count_and_declared_parties_count_once():
+    class Full(Kept):
+        def _keep(self, parties, arrays):
+            raise MemoryError
+
+    answers = Full(Pairs(), 4, PROMISE)
+    with pytest.raises(MemoryError):
+        answers.add(pairs([0, 1], np.zeros((2, 2))))
+    assert answers.answered == 0
+    answers = Kept(Pairs(), 4, PROMISE)
+    assert answers.add(pairs([], np.zeros((0, 2)))) == {}
+    assert answers.answered == 0
+    refused = answers.add(pairs([0, 3, 9], [[0.5, 0.0], [2.0, 0.0], [2.0, 0.0]]))
+    assert refused == {3: OUT_OF_RANGE, 9: "not one of the 4 declared parties"}
+    refused = answers.add(pairs([3, 0], [[0.25, 0.0], [2.0, 0.0]]))  # a refused party may still answer well
+    assert "twice" in refused[0]
+    assert (answers.answered, answers.parties, answers.present.tolist()) == (2, 4, [0, 3])
+    assert answers.array("numbers")[[0, 3], 0].tolist() == [0.5, 0.25]
 
 
 class Even(Honest):
@@ -186,17 +156,8 @@ class Even(Honest):
         return arrays["size"] % 2 == 0
 
 
-@pytest.mark.parametrize("kind", [KeptAnswers, Summed])
-@pytest.mark.parametrize("wrong", [np.nan, np.inf, -1.001])
-def test_an_answer_out_of_range_costs_its_own_party_only(kind, wrong):
-    answers = kind(Pairs(), 3, PROMISE)
-    refused = answers.add(pairs([0, 1, 2], [[0.5, 0.5], [0.0, wrong], [1.0, -1.0]]))
-    assert refused == {1: OUT_OF_RANGE}
-    assert answers.present.tolist() == [0, 2]
-
-
 def test_another_guarantee_than_the_one_asked_for_is_refused():
-    answers = KeptAnswers(Pairs(), 2, PROMISE)
+    answers = Kept(Pairs(), 2, PROMISE)
     for change in (
         {"epsilon": 2.0},
         {"delta": 0.0},
@@ -211,19 +172,20 @@ def test_another_guarantee_than_the_one_asked_for_is_refused():
     own = replace(PROMISE, parameters={"scale": 3.0}, assumptions=(Assumption("mine", Check.DECLARED),))
     assert answers.add(pairs([0], [[0.0, 0.0]], guarantee=own)) == {}
     for guarantee in (None, PROMISE):
-        assert KeptAnswers(Pairs(), 2, None).add(pairs([0], [[0.0, 0.0]], guarantee=guarantee)) == {}
+        assert Kept(Pairs(), 2, None).add(pairs([0], [[0.0, 0.0]], guarantee=guarantee)) == {}
 
 
 def test_what_no_honest_party_can_say_is_refused_and_every_other_answer_is_kept_by_itself(monkeypatch):
-    answers = KeptAnswers(Pairs(), 4, PROMISE)
+    answers = Kept(Pairs(), 4, PROMISE)
     answers.add(pairs([3, 1], [[0.25, 0.5], [-1.0, 1.0]], [7, 2]))
     np.testing.assert_array_equal(answers.array("numbers"), [[0, 0], [-1, 1], [0, 0], [0.25, 0.5]])
     np.testing.assert_array_equal(answers.array("size"), [0, 2, 0, 7])
     monkeypatch.setattr(Pairs, "honest", lambda self, public: Even())
-    answers = KeptAnswers(Pairs(), 4, PROMISE)
-    refused = answers.add(pairs([0, 1, 2, 3], [[0, 0], [0, np.nan], [0, 0], [0, 0]], [2, 4, 3, 99]))
-    assert refused == dict.fromkeys((1, 2, 3), OUT_OF_RANGE)
-    assert answers.present.tolist() == [0]
+    for kind, wrong in itertools.product((Kept, Summed), (np.nan, np.inf, -1.001)):
+        answers = kind(Pairs(), 4, PROMISE)
+        refused = answers.add(pairs([0, 1, 2, 3], [[0, 0], [0, wrong], [0, 0], [0, 0]], [2, 4, 3, 99]))
+        assert refused == dict.fromkeys((1, 2, 3), OUT_OF_RANGE)
+        assert answers.present.tolist() == [0]
 
 
 QUESTION = moment("gaussian", contributors=2)
@@ -252,14 +214,6 @@ class Recorded:
         return f"{answered.sum()} answered"
 
 
-def plan(summation: str = "") -> SimpleNamespace:
-    return SimpleNamespace(
-        run=SimpleNamespace(summation=summation),
-        public=SimpleNamespace(bags=1, largest_bag=50),
-        terms=TrustTerms(4, 0.9, 0.1),
-    )
-
-
 def shared_answers_sent(parties, steps, size=10.0) -> Submission:
     sums = np.repeat(np.asarray(steps, dtype=float)[:, None, :] * STEP, QUESTION.draws, axis=1)
     arrays = {"size": np.full(len(parties), size), "sums": sums}
@@ -268,7 +222,7 @@ def shared_answers_sent(parties, steps, size=10.0) -> Submission:
 
 def test_the_total_is_that_of_the_masked_sum_over_who_answered() -> None:
     SEEN.clear()
-    collector = Secure(QUESTION, plan(f"{__name__}:Recorded"))
+    collector = Secure(QUESTION, plan(4, summation=f"{__name__}:Recorded"))
     assert collector.add(shared_answers_sent([0, 3], [[1, -2, 3, 4], [10, 20, 30, 40]])) == {}
     np.testing.assert_array_equal(collector.total("sums")[0], np.array([12, 19, 34, 45]) * STEP)
     assert collector.total("sums").shape == (QUESTION.draws, 4)
@@ -278,11 +232,11 @@ def test_the_total_is_that_of_the_masked_sum_over_who_answered() -> None:
     assert collector.total("size") == 20
     assert collector.wholes == 1.0
     assert collector.told == (UNSEEN, "2 answered")
-    clear = Secure(QUESTION, plan())
+    clear = Secure(QUESTION, plan(4))
     clear.add(shared_answers_sent([0, 3], [[1, -2, 3, 4], [10, 20, 30, 40]]))
     np.testing.assert_array_equal(clear.total("sums")[0], np.array([11, 18, 33, 44]) * STEP)
     assert clear.told == (UNSEEN,)
-    few = Secure(QUESTION, plan(f"{__name__}:Recorded"))
+    few = Secure(QUESTION, plan(4, summation=f"{__name__}:Recorded"))
     few.add(shared_answers_sent([0], [[1, -2, 3, 4]]))
     with pytest.raises(QuorumError):
         few.total("sums")
@@ -293,7 +247,7 @@ def test_a_hostile_party_moves_a_sum_without_honest_bounds_by_anything_that_a_ma
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(QUESTION), "honest", lambda self, public: Honest())
-    collector = Secure(QUESTION, plan(name))
+    collector = Secure(QUESTION, plan(4, summation=name))
     collector.add(shared_answers_sent([0, 1], [[2.0**50, -(2.0**80), 0, 0.4], [5, 0, 0, 0.2]]))
     extra = 1 if name else 0
     moved = np.array([2.0**50 + 5, -(2.0**62), 0, 0]) + extra
@@ -301,16 +255,16 @@ def test_a_hostile_party_moves_a_sum_without_honest_bounds_by_anything_that_a_ma
 
 
 def test_who_says_nonsense_is_left_out_before_the_sum_and_a_masked_total_is_taken_as_it_is():
-    collector = Secure(QUESTION, plan())
+    collector = Secure(QUESTION, plan(4))
     assert list(collector.add(shared_answers_sent([0, 1], [[np.nan, 0, 0, 0], [1, 0, 0, 0]]))) == [0]
     assert collector.total("sums")[0, 0] == STEP
-    collector = Secure(QUESTION, plan())
+    collector = Secure(QUESTION, plan(4))
     said = Submission("mean_operator", np.array([0, 2]), {"size": np.array([10.0, -3.0])})
     assert [*collector.refused(said)] == [2]
     assert collector.answered == 0
     with pytest.raises(InputError):
         collector.refused(Submission("mean_operator", np.array([0]), {"size": np.array([1])}))
-    collector = Secure(QUESTION, plan())
+    collector = Secure(QUESTION, plan(4))
     opened = Submission("mean_operator", np.array([1, 2]), {"size": np.array([10.0, 10.0])}, QUESTION.promise())
     whole = np.arange(QUESTION.draws * 4) - 3
     collector.take_total(opened, whole)
@@ -318,27 +272,23 @@ def test_who_says_nonsense_is_left_out_before_the_sum_and_a_masked_total_is_take
     assert (collector.answered, collector.total("size")) == (2, 20)
     assert "letters between real parties" in collector.told[1]
     with pytest.raises(InputError):
-        Secure(QUESTION, plan()).take_total(replace(opened, arrays={"size": np.array([10.0, 1e9])}), whole)
+        Secure(QUESTION, plan(4)).take_total(replace(opened, arrays={"size": np.array([10.0, 1e9])}), whole)
 
 
-@dataclass(frozen=True)
-class Named:
-    """Takes what a summation is told."""
-
-    question: str
-    terms: TrustTerms
-    numbers: int
+def named(**known):
+    """What a summation is told."""
+    return known
 
 
 def test_a_named_summation_is_told_the_public_numbers() -> None:
     def of(name: str, release: str = "a release"):
-        named = SimpleNamespace(run=SimpleNamespace(summation=name), terms=TrustTerms(9, 0.6, 0.1, "two"))
-        return summation_of(named, SimpleNamespace(release=ReleaseId(release)), 5)
+        asked = SimpleNamespace(release=ReleaseId(release))
+        return summation_of(plan(9, 0.6, servers="two", summation=name), asked, 5)
 
-    found = of(f"{__name__}:Named")
-    assert replace(found, question="") == Named("", TrustTerms(9, 0.6, 0.1, "two"), 5)
-    assert len(bytes.fromhex(found.question)) == 32
-    assert of(f"{__name__}:Named", "another").question != found.question
+    found = of(f"{__name__}:named")
+    assert found | {"question": ""} == {"question": "", "terms": TrustTerms(9, 0.6, 0.1, "two"), "numbers": 5}
+    assert len(bytes.fromhex(found["question"])) == 32
+    assert of(f"{__name__}:named", "another")["question"] != found["question"]
     assert of("") is None
     with pytest.raises(InputError, match="nowhere:nothing"):
         of("nowhere:nothing")

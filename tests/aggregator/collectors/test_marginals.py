@@ -5,10 +5,10 @@ a part.
 """
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.summed_plans import plan
 from support.two_class_parties import Parties
 from support.two_class_questions import marginals
 
@@ -20,7 +20,6 @@ from federation.contract.honest import PartySize
 from federation.contract.plugins import Reference
 from federation.contract.query import ReleaseId, Submission
 from federation.contract.randomness import NoiseBits
-from federation.contract.trust import TrustTerms
 from federation.queries import marginals as marginal_range
 from federation.queries.marginals import HonestMarginals
 from parties.guard import answering
@@ -144,7 +143,6 @@ TAKEN = {
     "published": marginals("published", "label", "replace"),
     "off": marginals("off"),
 }
-FIRST_BINS = [0, 5]  # of the first two features, five bins each
 
 
 def collected(question, arrays):
@@ -168,20 +166,15 @@ def test_honest_answers_are_taken_in(question):
 
 
 @pytest.mark.parametrize("name", ["label", "rows of labels", "published", "off"])
-@pytest.mark.parametrize("kind", ["negative", "too many", "of different rows", "fractional"])
-def test_numbers_of_rows_without_noise_are_those_of_rows(name, kind):
+@pytest.mark.parametrize(
+    ("first", "second", "third"), [(-61, 61, 0), (1, 0, 1), ([-1, 0], 0, 0), (0.5, -0.5, 0)],
+    ids=["negative", "too many", "of different rows", "fractional"],
+)  # fmt: skip
+def test_numbers_of_rows_without_noise_are_those_of_rows(name, first, second, third):
+    """Changes of the numbers in the first two bins of two features, and in the first of the third."""
     arrays = answered(TAKEN[name])
-    rows = arrays["rows"]
-    if kind == "negative":
-        rows[0, FIRST_BINS] -= 61
-        rows[0, [1, 6]] += 61
-    elif kind == "too many":
-        rows[0, [0, 5, 10]] += 1
-    elif kind == "of different rows":
-        rows[0, 0] -= 1
-    else:
-        rows[0, FIRST_BINS] += 0.5
-        rows[0, [1, 6]] -= 0.5
+    for bins, change in (([0, 5], first), ([1, 6], second), ([10], third)):
+        arrays["rows"][0, bins] += change
     refused, collector = collected(TAKEN[name], arrays)
     assert (list(refused), collector.total("rows").any()) == ([0], False)
 
@@ -199,11 +192,7 @@ def test_errors_and_corrects_lie_within_the_reach_of_noise(name, sign):
 
 
 MOST_SHARED_MARGINALS = 100
-
-
-def plan(summation="", parties=6, largest_bag=MOST_SHARED_MARGINALS):
-    terms, public = TrustTerms(parties, 0.7, 0.1, "two"), SimpleNamespace(bags=1, largest_bag=largest_bag)
-    return SimpleNamespace(run=SimpleNamespace(summation=summation), terms=terms, public=public)
+TERMS = {"quorum": 0.7, "servers": "two", "largest_bag": MOST_SHARED_MARGINALS}
 
 
 def node():
@@ -211,7 +200,7 @@ def node():
 
 
 def counted(question, summation=""):
-    collector = Secure(question, plan(summation))
+    collector = Secure(question, plan(6, summation=summation, **TERMS))
     assert collector.add(answering.answered(node(), question)) == {}
     return collector
 
@@ -245,7 +234,7 @@ def test_counts_that_no_rows_can_have_or_that_might_wrap_around_are_refused_and_
     question = marginals("pure", contributors=4)
     bins = question.bins.total
     for lie, refused in ((2.0**30, True), (-(2.0**30), True), (MOST_SHARED_MARGINALS, False)):
-        collector = Secure(question, plan())
+        collector = Secure(question, plan(6, **TERMS))
         collector.add(sent([lie] * bins, [MOST_SHARED_MARGINALS] * bins, question))
         if refused:
             with pytest.raises(FederationError):
@@ -253,10 +242,10 @@ def test_counts_that_no_rows_can_have_or_that_might_wrap_around_are_refused_and_
         else:
             assert collector.total("errors").any()
     with pytest.raises(InputError, match="64"):  # before anybody is asked
-        Secure(marginals("pure", contributors=4, epsilon=100.0), plan(parties=10**6, largest_bag=10**9))
+        Secure(marginals("pure", contributors=4, epsilon=100.0), plan(10**6, **{**TERMS, "largest_bag": 10**9}))
     question = marginals("pure", "label", "replace", contributors=4)
     sizes = question.bins.sizes
     fair = np.concatenate([[10, *[0] * (size - 1)] for size in sizes])
     for rows, refused in ((fair, 0), (fair + np.eye(len(fair))[0], 1), (fair * MOST_SHARED_MARGINALS, 1)):
-        collector = Secure(question, plan())
+        collector = Secure(question, plan(6, **TERMS))
         assert len(collector.add(sent(np.zeros(len(fair)), rows, question))) == refused

@@ -5,10 +5,9 @@ that share its noise, and what each says openly of its rows. The noisy sum over 
 noise.
 """
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
+from support.summed_plans import plan
 from support.two_class_cohorts import cohort
 from support.two_class_questions import moment, row_moments
 
@@ -20,12 +19,11 @@ from federation.contract.errors import FederationError
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.query import Submission
 from federation.contract.randomness import NoiseBits
-from federation.contract.trust import TrustTerms
 from parties.guard.answering import answered
 
 
-def answers(parties=4, robustness=BOUNDED, **options):
-    question = moment(**options)
+def answers(parties=4, robustness=BOUNDED, asked=moment, **options):
+    question = asked(**options)
     return Summed(question, parties, question.promise() if question.noise.aims else None, robustness)
 
 
@@ -36,10 +34,10 @@ def sent(collector, parties, sums, sizes, said=None):
         "size": np.array(sizes, dtype=np.float64),
         "sums": np.repeat(np.asarray(sums, dtype=np.float64)[:, None, :], question.draws, axis=1),
     }
-    if question.by_size:
+    if "response" in question.fields():
         arrays["response"] = question.responding(arrays["size"]).astype(float) if said is None else np.array(said)
     promise = question.promise() if question.noise.aims else None
-    return collector.add(Submission("mean_operator", np.array(parties), arrays, promise))
+    return collector.add(Submission(question.kind, np.array(parties), arrays, promise))
 
 
 def totals(collector):
@@ -74,19 +72,43 @@ def test_the_estimate_is_a_mean_over_rows_and_errors_are_those_of_the_parties_th
     assert collector.present.tolist() == [2, 3]
 
 
-@pytest.mark.parametrize(("largest", "taken"), [(10.0, True), (-10.0, True), (10.001, False), (-10.001, False)])
-def test_without_noise_no_entry_exceeds_the_number_of_rows(largest, taken):
-    collector = answers(noise="off")
-    refused = sent(collector, [1], [[0.0, 0.0, 0.0, largest]], [10])
-    assert (refused == {}) == taken
+def squares(*values):
+    """Sums over private rows that are zero but for the last number, that of y'y."""
+    return np.outer(values, np.eye(1, row_moments().numbers, row_moments().numbers - 1))
+
+
+@pytest.mark.parametrize(("asked", "sums", "taken"), [
+    *((moment, [[0.0, 0.0, 0.0, largest]], abs(largest) <= 10) for largest in (10.0, -10.0, 10.001, -10.001)),
+    # X'X, X'y and y'y of one row have norm sqrt(7) at most.
+    (row_moments, squares(26.45), True), (row_moments, squares(-26.45), True), (row_moments, squares(26.5), False),
+])  # fmt: skip
+def test_without_noise_no_entry_exceeds_what_the_rows_can_add(asked, sums, taken):
+    collector = answers(asked=asked, noise="off")
+    assert (sent(collector, [1], sums, [10]) == {}) == taken
     assert collector.answered == taken
 
 
-@pytest.mark.parametrize("size", [2.5, 0.0, 51.0, np.nan])
-def test_numbers_of_rows_are_whole_and_in_range(size):
-    collector = answers(noise="off")
-    assert list(sent(collector, [0, 1], np.zeros((2, 4)), [size, 3])) == [0]
+@pytest.mark.parametrize(("asked", "size"), [
+    (asked, size) for asked, most in ((moment, 50.0), (row_moments, 67.0)) for size in (2.5, 0.0, most + 1, np.nan)
+])  # fmt: skip
+def test_numbers_of_rows_are_whole_and_in_range(asked, size):
+    collector = answers(asked=asked, noise="off")
+    assert list(sent(collector, [0, 1], np.zeros((2, collector.question.numbers)), [size, 3])) == [0]
     assert totals(collector).rows == 3
+
+
+def test_private_rows_have_the_noise_of_the_parties_that_answered_which_takes_an_entry_forty_deviations_further():
+    collector = answers(asked=row_moments, noise="off")
+    assert sent(collector, [0, 3], squares(4.0, 6.0), [10, 30]) == {}
+    assert (totals(collector).rows, collector.total("sums")[0, -1], collector.variance) == (40, 10.0, 0.0)
+    collector = answers(asked=row_moments)
+    sent(collector, [0, 1, 2], squares(0.0, 0.0, 0.0), [10, 20, 20])
+    alone = collector.question.mechanism().variance()
+    assert collector.variance == pytest.approx(3 * alone)
+    assert totals(collector).response_variance == 0
+    for reach, taken in ((39.9, True), (40.1, False)):
+        longest = squares(10 * 7**0.5 + reach * alone**0.5)
+        assert (sent(answers(asked=row_moments), [0], longest, [10]) == {}) == taken
 
 
 def test_summed_responses_reach_as_far_as_all_labels_and_noise_on_the_sum_takes_no_part():
@@ -100,52 +122,6 @@ def test_summed_responses_reach_as_far_as_all_labels_and_noise_on_the_sum_takes_
     assert sent(collector, [0], longest, [size]) == {}
     assert collector.changes.scaled == 1
     assert np.linalg.norm(collector.total("sums")) <= size * collector.question.response().reach * (1 + 1e-5)
-
-
-class TestPrivateRows:
-    """X'X, X'y and y'y, of which a row adds more than of y x."""
-
-    @staticmethod
-    def answers(**options):
-        question = row_moments(**options)
-        return Summed(question, 4, question.promise() if question.noise.aims else None)
-
-    @staticmethod
-    def sent(collector, parties, last, sizes):
-        """Submit sums that are zero but for the last number, that of y'y."""
-        question = collector.question
-        sums = np.zeros((len(parties), *question.fields()["sums"].shape))
-        sums[..., -1] = np.asarray(last)[:, None]
-        promise = question.promise() if question.noise.aims else None
-        arrays = {"size": np.array(sizes, dtype=np.float64), "sums": sums}
-        return collector.add(Submission("row_moments", np.array(parties), arrays, promise))
-
-    def test_sums_rows_and_noise_are_those_of_the_parties_that_answered(self):
-        collector = self.answers(noise="off")
-        assert self.sent(collector, [0, 3], [4.0, 6.0], [10, 30]) == {}
-        assert (totals(collector).rows, collector.total("sums")[0, -1], collector.variance) == (40, 10.0, 0.0)
-        collector = self.answers()
-        self.sent(collector, [0, 1, 2], [0.0, 0.0, 0.0], [10, 20, 20])
-        assert collector.variance == pytest.approx(3 * collector.question.mechanism().variance())
-        assert totals(collector).response_variance == 0
-
-    @pytest.mark.parametrize(("largest", "taken"), [(26.45, True), (-26.45, True), (26.5, False)])
-    def test_without_noise_no_entry_exceeds_what_the_rows_can_add(self, largest, taken):
-        """X'X, X'y and y'y of one row have norm sqrt(7) at most."""
-        collector = self.answers(noise="off")
-        assert (self.sent(collector, [1], [largest], [10]) == {}) == taken
-        assert collector.answered == taken
-
-    def test_noise_may_take_an_entry_forty_deviations_further(self):
-        deviation = self.answers().question.mechanism().variance() ** 0.5
-        for reach, taken in ((39.9, True), (40.1, False)):
-            assert (self.sent(self.answers(), [0], [10 * 7**0.5 + reach * deviation], [10]) == {}) == taken
-
-    @pytest.mark.parametrize("size", [2.5, 0.0, 68.0, np.nan])
-    def test_numbers_of_rows_are_whole_and_in_range(self, size):
-        collector = self.answers(noise="off")
-        assert list(self.sent(collector, [0, 1], [0.0, 0.0], [size, 3])) == [0]
-        assert totals(collector).rows == 3
 
 
 def noisy(question, parties, hostile=()):
@@ -189,14 +165,11 @@ def test_noise_is_each_partys_or_shared(make_plan, contributors, collector):
     assert type(asked.collector) is Summed
 
 
-PLAN = SimpleNamespace(
-    run=SimpleNamespace(summation=""), public=SimpleNamespace(bags=1, largest_bag=67), terms=TrustTerms(6, 0.9, 0.1)
-)
 QUESTION = row_moments(contributors=4, second=False, protect="label")
 
 
 def collected(change=None):
-    collector, sent = Secure(QUESTION, PLAN), answered(cohort(count=3), QUESTION)
+    collector, sent = Secure(QUESTION, plan(6, largest_bag=67)), answered(cohort(count=3), QUESTION)
     if change is not None:
         change(sent.arrays)
     return collector, collector.add(sent), sent
@@ -227,15 +200,12 @@ def test_what_no_rows_can_say_is_refused(name, place, of, plus, factor):
 
 QUESTION_SHARED_MOMENTS = moment("gaussian", contributors=2)
 STEP = QUESTION_SHARED_MOMENTS.mechanism().additive.step
-PLAN_SHARED_MOMENTS = SimpleNamespace(run=PLAN.run, public=PLAN.public, terms=TrustTerms(4, 0.9, 0.1))
 
 
-def shared_moments_collected(steps, sizes=10.0) -> Secure:
-    collector = Secure(QUESTION_SHARED_MOMENTS, PLAN_SHARED_MOMENTS)
-    steps = np.asarray(steps, dtype=float)
-    sums = np.repeat(steps[:, None, :] * STEP, QUESTION_SHARED_MOMENTS.draws, axis=1)
-    arrays = {"size": np.broadcast_to(np.asarray(sizes), len(steps)).astype(float), "sums": sums}
-    collector.add(Submission("mean_operator", np.arange(len(steps)), arrays, QUESTION_SHARED_MOMENTS.promise()))
+def shared_moments_collected(steps, second=10.0) -> Secure:
+    """After answers about 10 rows each, but for those of the second party."""
+    collector = Secure(QUESTION_SHARED_MOMENTS, plan(4, largest_bag=67))
+    sent(collector, range(len(steps)), np.multiply(steps, STEP), [10.0, second, 10.0][: len(steps)])
     return collector
 
 
@@ -245,7 +215,7 @@ def test_means_and_the_variance_are_of_all_shares_and_only_great_lies_are_refuse
     assert found.variance == pytest.approx(3 / 2 * QUESTION_SHARED_MOMENTS.mechanism().variance())
     assert totals(found).noise_variance == pytest.approx(found.variance / 30**2)
     assert totals(found).response_variance == 0
-    assert shared_moments_collected([[0, 0, 0, 0]] * 2, [10.0, 10.5]).answered == 1  # numbers of rows are whole
+    assert shared_moments_collected([[0, 0, 0, 0]] * 2, 10.5).answered == 1  # numbers of rows are whole
     beyond = 1e6 / STEP
     with pytest.raises(FederationError):
         shared_moments_collected([[beyond, 0, 0, 0], [0, 0, 0, 0]]).total("sums")

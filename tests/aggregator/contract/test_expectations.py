@@ -131,13 +131,6 @@ def test_a_release_is_diagnosed_by_what_it_has():
     assert not diagnose(Perturbable(np.zeros(2), 1.0, None, (), ()), mechanism, np.zeros(2))
 
 
-@pytest.mark.parametrize(
-    ("noise", "word"), [(None, ""), (0.0, "little"), (0.06, "visible"), (0.3, "large"), (1.0, "very large")]
-)
-def test_the_noise_has_a_word(noise, word):
-    assert Expected(0.1, noise, "guess", "it holds").loss == word
-
-
 def test_an_expectation_names_what_it_assumes_follows_the_rows_and_says_what_nobody_knows():
     known = PublicNumbers(1e-6, classes=4, attainable=0.85, majority=0.6)
     found = expected_accuracy(0.42, known, "guess", "parties agree")
@@ -148,6 +141,8 @@ def test_an_expectation_names_what_it_assumes_follows_the_rows_and_says_what_nob
     assert Expected(0.2, 0.1, "exact", "it holds", constant=0.2).hopeless
     assert not Expected(0.19, 0.1, "exact", "it holds", constant=0.2).hopeless
     assert not Expected(5.0, 0.1, "exact", "it holds").hopeless
+    words = {None: "", 0.0: "little", 0.06: "visible", 0.3: "large", 1.0: "very large"}
+    assert {noise: Expected(0.1, noise, "guess", "it holds").loss for noise in words} == words
     for error, noise, constant in ((-1, None, None), (0.1, math.nan, None), (0.1, 0.1, -0.5)):
         with pytest.raises(InputError, match="0"):
             Expected(error, noise, "guess", "it holds", constant)

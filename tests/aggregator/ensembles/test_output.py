@@ -164,15 +164,9 @@ def test_a_protected_auxiliary_row_allows_nothing_fitted_on_it(stages, words):
         perturb_output(world, "soft", "tight", 1e-2, BOTH)
 
 
-@pytest.fixture
-def world():
+def test_a_minimiser_is_computed_once_for_each_kind_of_labels_and_to_a_tolerance_below_what_a_party_moves(monkeypatch):
     votes, rows = instance(2, parties=9, classes=3)
-    return ensemble(votes, rows, 3)
-
-
-def test_a_minimiser_is_computed_once_for_each_kind_of_labels_and_to_a_tolerance_below_what_a_party_moves(
-    world, monkeypatch
-):
+    world = ensemble(votes, rows, 3)
     assert world.gradient_tolerance(1.0) == 1e-6 / 9
     for lam in (1e-2, 1.0, 1e12):
         assert world.gradient_tolerance(lam) == max(1e-6 / 9, 4 * gradient_floor(lam))
@@ -190,9 +184,6 @@ def test_a_minimiser_is_computed_once_for_each_kind_of_labels_and_to_a_tolerance
     assert (found[0] != found[2]).any()
 
 
-ROWS = np.ones((50, 2))
-
-
 def question(rows=50, classes=3):
     points = np.ones((rows, 2))
     return VotesQuestion(Training(fit(["unit_norm"], points), classes, {}, 0), points)
@@ -204,12 +195,17 @@ def submission(votes, parties):
 
 @settings(derandomize=True)
 @given(seed=st.integers(0, 999), parties=st.integers(1, 20), pieces=st.integers(1, 5), classes=st.integers(2, 5))
-def test_counts_do_not_depend_on_how_votes_arrive(seed, parties, pieces, classes):
+def test_neither_counts_nor_sums_of_distributions_depend_on_how_they_arrive(seed, parties, pieces, classes):
     random = np.random.default_rng(seed)
     votes = random.integers(0, classes, (parties, 50))
-    tally = VoteTally(question(classes=classes), parties)
+    parts = random.multinomial(BALLOT_PARTS, random.dirichlet(np.ones(classes)), size=(parties, 50))
+    tally, summed = VoteTally(question(classes=classes), parties), probability_tally(parties + 3, classes)
     for ids in np.array_split(random.permutation(parties), pieces):
         assert tally.add(submission(votes[ids].reshape(-1, 50), ids.astype(np.int64))) == {}
+        assert summed.add(ballot(parts[ids].reshape(-1, 50, classes), ids.astype(np.int64))) == {}
+    np.testing.assert_array_equal(summed.counts, parts.sum(axis=0))
+    shares = (parts.sum(axis=0) / BALLOT_PARTS + 3 / classes) / (parties + 3)
+    np.testing.assert_allclose(summed.shares(), shares, rtol=1e-13)
     expected = np.stack([(votes == label).sum(axis=0) for label in range(classes)], axis=1)
     np.testing.assert_array_equal(tally.counts, expected)
     np.testing.assert_allclose(tally.shares(), expected / parties)
@@ -274,19 +270,6 @@ def ballot(parts, parties):
     """Parts (P, N, C) as a submission."""
     wire = parts[..., :-1].reshape(len(parts), parts.shape[1] * (parts.shape[2] - 1))
     return Submission("probabilities", np.asarray(parties), {"parts": wire.astype(np.uint8)})
-
-
-@settings(derandomize=True)
-@given(seed=st.integers(0, 999), parties=st.integers(1, 20), pieces=st.integers(1, 5), classes=st.integers(2, 5))
-def test_sums_of_distributions_do_not_depend_on_how_they_arrive(seed, parties, pieces, classes):
-    random = np.random.default_rng(seed)
-    parts = random.multinomial(BALLOT_PARTS, random.dirichlet(np.ones(classes)), size=(parties, 50))
-    tally = probability_tally(parties + 3, classes)
-    for ids in np.array_split(random.permutation(parties), pieces):
-        assert tally.add(ballot(parts[ids].reshape(-1, 50, classes), ids.astype(np.int64))) == {}
-    np.testing.assert_array_equal(tally.counts, parts.sum(axis=0))
-    shares = (parts.sum(axis=0) / BALLOT_PARTS + 3 / classes) / (parties + 3)
-    np.testing.assert_allclose(tally.shares(), shares, rtol=1e-13)
 
 
 def test_certain_distributions_count_like_votes_and_a_ballot_moves_shares_by_the_diameter_of_the_simplex():

@@ -222,7 +222,6 @@ def test_rows_are_no_longer_than_1_and_the_minimiser_no_longer_than_any(log_lam:
     assert flat.score < flat.norm
 
 
-PUBLIC = PublicNumbers(1e-6)
 ATTAINED_WORST_VECTORS = {
     "default": ("soft_vote", {}),
     "isotropic": ("soft_vote", {"shape": "isotropic"}),
@@ -240,7 +239,7 @@ ATTAINED_WORST_VECTORS = {
 @pytest.mark.parametrize("name", ATTAINED_WORST_VECTORS)
 def test_the_sides_are_as_far_apart_as_is_charged(name):
     kind, options = ATTAINED_WORST_VECTORS[name]
-    pair = pair_of(kind, {**options, "trust": "secure"}, PUBLIC)
+    pair = pair_of(kind, {**options, "trust": "secure"}, PublicNumbers(1e-6))
     assert isinstance(pair.worst, SummedWorstCase)
     assert pair.question.contributors == len(pair.held(False)) == 3
     here, there = (without_noise(pair, 1, side)["vectors"] for side in (False, True))

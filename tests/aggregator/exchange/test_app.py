@@ -118,10 +118,14 @@ def test_a_run_that_ended_between_the_charge_and_the_release_goes_on_and_is_char
     assert [one["epsilon"] for one in run(post)["spent_in_all"]] == [1.0]
 
 
-def test_the_ledger_keeps_what_was_released_in_place_of_what_was_set_aside(deploy, monkeypatch):
-    post, less = deploy(), Guarantee(0.25, 0.0, Unit.PARTY, Adjacency.REPLACE, "set aside")
+def test_a_release_is_on_the_disk_before_it_is_told_and_the_ledger_has_it_in_place_of_what_was_set_aside(
+    deploy, monkeypatch
+):
+    post, less, synced = deploy(), Guarantee(0.25, 0.0, Unit.PARTY, Adjacency.REPLACE, "set aside"), []
     monkeypatch.setattr(module, "promised", lambda _: [less])
+    monkeypatch.setattr(module, "sync_folder", lambda folder: synced.append([one.name for one in folder.iterdir()]))
     assert run(post)["spent"][0]["epsilon"] == 1.0
+    assert synced == [["001"]]
     [[kept]] = json.loads(post.folder.ledger.read_text())["charged"].values()
     assert kept["mechanism"] != "set aside"
 
@@ -133,17 +137,6 @@ def test_a_sum_that_ends_before_anybody_has_paid_spends_nothing(deploy, monkeypa
     monkeypatch.setattr(module, "over", lambda _: {"masked": masked})
     assert run(post)["exit_code"] == 4
     assert bool(json.loads(post.folder.ledger.read_text())["charged"]) is masked
-
-
-def test_a_release_is_on_the_disk_before_it_is_told(deploy, monkeypatch):
-    post, synced = deploy(), []
-
-    def noted(folder):
-        synced.append(sorted(one.name for one in folder.iterdir()))
-
-    monkeypatch.setattr(module, "sync_folder", noted)
-    run(post)
-    assert synced == [["001"]]
 
 
 def test_a_budget_that_others_have_spent_refuses_before_anybody_is_asked(deploy):

@@ -6,6 +6,7 @@ Sums with a second server by letters: the plain total, one list, and nobody aske
 import json
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -82,13 +83,10 @@ def test_the_total_is_that_of_plain_sums_and_is_released(three, totals):
     assert all(three.sites[name].journal.holds((folder / name).read_text()) for name in three.keys)
 
 
-@pytest.fixture
-def believed(tmp_path, monkeypatch, flower_process):
-    """Sites that believe their server to follow the protocol."""
-    return town(tmp_path, monkeypatch, servers="one_semi_honest")
-
-
-def test_a_server_that_is_believed_asks_four_queries_and_gets_the_plain_total(believed, totals):
+def test_a_server_that_is_believed_asks_four_queries_and_gets_the_plain_total(
+    tmp_path, monkeypatch, flower_process, totals
+):
+    believed = town(tmp_path, monkeypatch, servers="one_semi_honest")  # to follow the protocol
     believed.before = lambda name, asked: believed.again(name)
     assert run(believed)["status"] == "released"
     np.testing.assert_array_equal(totals[0][1], plain(believed, believed.keys))
@@ -326,15 +324,12 @@ def test_a_coordinator_that_is_killed_anywhere_goes_on_with_one_list(five, total
     assert not any(five.lines(name, "refused") for name in five.keys)
 
 
-@pytest.mark.parametrize("told", [lambda body: SumAnswer(body[:-1]), lambda body: _Nothing()], ids=["short", "nothing"])
+@pytest.mark.parametrize(
+    "told",
+    [lambda body: SumAnswer(body[:-1]), lambda body: SimpleNamespace(packet=lambda: padded_answer(b"", 0))],
+    ids=["short", "without records"],
+)
 def test_what_is_no_sum_of_masks_is_refused(five, monkeypatch, told):
     monkeypatch.setattr("parties.helper_server.SumAnswer", told)
     with pytest.raises(InputError, match=r"ombud.*--new-exchange"):
         run(five)
-
-
-class _Nothing:
-    """An answer without records."""
-
-    def packet(self):
-        return padded_answer(b"", 0)

@@ -88,13 +88,8 @@ def regression_models_released(*models):
     return ReleasedRegressions("v", (), ("a", "b"), (), np.ones(1), (models,), (MAP,), ({},))
 
 
-@pytest.fixture(scope="module")
-def network():
-    labels = np.tanh(ROWS[:, 0])
-    return BagNetwork((-1.0, 1.0), epochs=2).fit_labels(MAP.transform(ROWS), labels)
-
-
-def test_linear_models_and_networks_come_back_side_by_side_and_predict_within_their_range(tmp_path, network):
+def test_linear_models_and_networks_come_back_side_by_side_and_predict_within_their_range(tmp_path):
+    network = BagNetwork((-1.0, 1.0), epochs=2).fit_labels(MAP.transform(ROWS), np.tanh(ROWS[:, 0]))
     weights = np.array([1.0, -2.0, 0.5])
     regression_models_released(linear(weights), neural(network)).save(tmp_path / "v.npz")
     found = ReleasedRegressions.load(tmp_path / "v.npz")
@@ -108,7 +103,6 @@ def test_linear_models_and_networks_come_back_side_by_side_and_predict_within_th
     assert description == {**expected, "learner": BagNetwork.name}
     assert arrays.keys() == kept.keys()
     assert "learner" not in expected
-    weights = np.array([1.0, -2.0, 0.5])
     regression_models_released(linear(weights, (-1.0, 2.0)), linear(weights)).save(tmp_path / "v.npz")
     found, behind = ReleasedRegressions.load(tmp_path / "v.npz"), MAP.transform(ROWS)
     predictions = found.predicted(0, 0, ROWS)

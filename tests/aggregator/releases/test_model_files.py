@@ -19,14 +19,6 @@ from federation.queries.marginals import Hypothesis
 NO_STEPS = FeatureMap(2, ())
 
 
-def stored_network(path):
-    """A released classifier."""
-    learned = Hypothesis.constant(2, 1)
-    draws = (network([learned], learned, 1),)
-    ReleasedClassifiers("exchange", ("no", "yes"), ("a", "b"), (), np.ones(1), (draws,), (NO_STEPS,), ({},)).save(path)
-    return path
-
-
 def linear(epsilons=(1.0, np.inf), maps=(NO_STEPS, NO_STEPS)):
     weights = tuple(np.full((draws + 1, 3, 2), draws, dtype=float) for draws in range(len(epsilons)))
     guarantees = tuple({"epsilon": epsilon} for epsilon in range(len(epsilons)))
@@ -99,7 +91,9 @@ def test_damaged_descriptions_and_missing_empty_and_truncated_files_are_refused(
 
 
 def test_other_kinds_of_files_are_told_apart(tmp_path):
-    path = stored_network(tmp_path / "x.npz")
+    path, learned = tmp_path / "x.npz", Hypothesis.constant(2, 1)
+    draws = (network([learned], learned, 1),)
+    ReleasedClassifiers("exchange", ("no", "yes"), ("a", "b"), (), np.ones(1), (draws,), (NO_STEPS,), ({},)).save(path)
     with pytest.raises(InputError):
         ReleasedRegressions.load(path)
     with pytest.raises(InputError, match=r"model.*it"):

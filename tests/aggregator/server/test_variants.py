@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import linear_labels
+from support import bagged, linear_labels
 from support.worlds import run
 
 from aggregator.protocols.mean_operator.mean_operator import MeanOperator
@@ -30,16 +30,7 @@ from federation.engines.inline import open_grid
 
 DEPLOYED = {"simulation": False, "noise_seed": None, "draws": 1}
 NOBODY = Reference("support.synthetic:NoSuchProvider")
-REAL = {
-    "public": Reference("support.linear_labels:public_table"),
-    "features": ("constant",),
-    "classes": (),
-    "label_range": linear_labels.RANGE,
-    "parties": 6,
-    "largest_bag": 87,
-    "smallest_bag": 80,
-    "delta": 1e-3,
-}
+REAL, BAGGED = linear_labels.FIELDS, bagged.FIELDS
 TWO_CLASSES = {
     "public": Reference("support.two_class_parties:public_table"),
     "features": ("standardise",),
@@ -49,14 +40,6 @@ TWO_CLASSES = {
     "smallest_bag": 60,
     "private_rows": 381,
     "delta": 1e-5,
-}
-BAGGED = {
-    "public": Reference("support.bagged:public_table"),
-    "features": ("standardise",),
-    "parties": 6,
-    "bags": 2,
-    "largest_bag": 60,
-    "delta": 1e-3,
 }
 
 
@@ -106,25 +89,14 @@ def test_without_noise_there_is_one_release_of_one_draw_and_nothing_is_guarantee
     np.testing.assert_allclose(found.weights[0][0], little, atol=1e-6)  # the same but for the noise
 
 
-@dataclass(frozen=True)
-class Pledge:
-    """What a dishonest protocol says in place of its own promise."""
-
-    change: dict | NoGuarantee
-
-    def __call__(self, promise):
-        if isinstance(self.change, NoGuarantee):
-            return replace(promise, spends=self.change)
-        return replace(promise, spends=replace(promise.spends, **self.change))
-
-
-def dishonest(honest, pledge):
-    """A subclass of a protocol that promises something else, and begins the same sessions."""
+def dishonest(honest, change):
+    """A subclass of a protocol that promises something else, or with other numbers, and begins the same sessions."""
 
     @dataclass(frozen=True)
     class Dishonest(honest):
         def promise(self, public, epsilon, trust):
-            return pledge(super().promise(public, epsilon, trust))
+            promise = super().promise(public, epsilon, trust)
+            return replace(promise, spends=replace(promise.spends, **change) if isinstance(change, dict) else change)
 
     return Dishonest
 
@@ -147,7 +119,7 @@ def test_a_session_that_spends_otherwise_than_promised_is_refused_before_anybody
     options, change = BROKEN[case]
     plan = make_plan(variants=variants(("private_labels", options)), epsilons=(1.0,), **{**REAL, **changes})
     begun(plan)  # honest
-    monkeypatch.setattr("aggregator.server.variants.protocol", lambda kind: dishonest(PrivateLabels, Pledge(change)))
+    monkeypatch.setattr("aggregator.server.variants.protocol", lambda kind: dishonest(PrivateLabels, change))
     said = r"^variant 'v0': the protocol 'private_labels' promised .* at most and would be charged epsilon=1, "
     with pytest.raises(InputError, match=said + ".*; its package must be repaired$"):
         run(open_grid("inline"), plan, 6, NOBODY)
@@ -155,14 +127,13 @@ def test_a_session_that_spends_otherwise_than_promised_is_refused_before_anybody
 
 def test_less_than_was_promised_may_be_spent_and_a_guarantee_that_is_not_kept_is_refused(make_plan, monkeypatch):
     """And what covers more than was promised covers that, too."""
-    modest = dishonest(MeanOperator, Pledge({"epsilon": 2.0, "delta": 1e-3, "unit": Unit.LABEL}))
+    modest = dishonest(MeanOperator, {"epsilon": 2.0, "delta": 1e-3, "unit": Unit.LABEL})
     monkeypatch.setattr("aggregator.server.variants.protocol", lambda kind: modest)
     plan = make_plan(variants=variants(("mean_operator", {"protect": "row"})), epsilons=(1.0,), **TWO_CLASSES)
     _, inquiry = begun(plan)
     [(question, _)] = inquiry.questions()
     assert (question.promise().unit, question.promise().epsilon) == (Unit.ROW, 1.0)
-    promised = Guarantee(1.0, 0.0, Unit.LABEL, Adjacency.REPLACE, "a dream")
-    lies = dishonest(PrivateLabels, lambda promise: replace(promise, spends=promised))
+    lies = dishonest(PrivateLabels, Guarantee(1.0, 0.0, Unit.LABEL, Adjacency.REPLACE, "a dream"))
     monkeypatch.setattr("aggregator.server.variants.protocol", lambda kind: lies)
     plan = make_plan(variants=variants(("private_labels", {"noise": "off"})), epsilons=(1.0,), **REAL)
     with pytest.raises(InputError, match=r"epsilon.*1"):
@@ -173,7 +144,7 @@ def test_less_than_was_promised_may_be_spent_and_a_guarantee_that_is_not_kept_is
     "change", [{"epsilon": 0.999}, {"delta": 0.0}, {"unit": Unit.PARTY_AND_AUXILIARY_ROW}], ids=str
 )
 def test_an_aggregator_that_spends_more_than_promised_writes_nothing(make_plan, monkeypatch, change):
-    lies = dishonest(SoftVote, Pledge(change))
+    lies = dishonest(SoftVote, change)
     plan = make_plan(variants=variants(("soft_vote", {"noise": "gaussian"})), epsilons=(1.0,))
     monkeypatch.setattr("aggregator.server.variants.protocol", lambda kind: lies)
     with pytest.raises(InputError, match=r"soft_vote.*epsilon.*1.*delta.*1e-06"):

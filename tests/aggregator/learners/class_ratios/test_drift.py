@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import check_grad, least_squares
 from scipy.stats import binom, chi2, kstest
-from support.mixtures import Mixtures, skewed
+from support.mixtures import Mixtures, noisy, skewed
 
 from aggregator.learners.class_ratios.class_means import ClassMeans, EnergyMeans, WhitenedMeans
 from aggregator.learners.class_ratios.drift import Sketch, drift_test, intervals, misfit
@@ -115,33 +115,23 @@ SHARES = np.concatenate([skewed(3, 0.1)] * 2)
 TARGETS = ([0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.34, 0.33, 0.33])
 
 
-def released(shares, deviation, random):
-    drawn = deviation * random.normal(size=shares.shape)
-    covariance = deviation**2 * (np.eye(shares.shape[1]) - 1 / shares.shape[1])
-    return shares + drawn - drawn.mean(axis=1, keepdims=True), np.tile(covariance, (len(shares), 1, 1))
-
-
-def coverage(estimator, deviation, repetitions=50):
-    """How often intervals hold the ratios of shifted sets, over classes, sets and fits to fresh noisy bags."""
-    world, rng, inside = Mixtures(3, distance=1.2), np.random.default_rng(0), []
-    for repetition in range(repetitions):
-        bags = world.bags(SHARES, 100, rng)
-        shares, noise = released(SHARES, deviation, rng)
-        estimator.set_params(seed=repetition).fit(bags, shares, noise if deviation else None)
-        for ratios in TARGETS:
-            rows = world.rows(ratios, 200, rng)
-            low, high = intervals(estimator, rows, draws=100, seed=repetition).T
-            inside.append((low <= ratios) & (ratios <= high))
-    return np.mean(inside)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("deviation", [0.0, 0.05])
 @pytest.mark.parametrize("estimator", [
     ClassMeans(features=32), WhitenedMeans(features=32), WhitenedMeans("linear"),
 ], ids=lambda one: one.name)  # fmt: skip
 def test_nine_of_ten_hold_the_truth(estimator, deviation):
-    assert 0.85 <= coverage(estimator, deviation) <= 0.96
+    """Of the ratios of shifted sets, over classes, sets and fits to fresh noisy bags."""
+    world, rng, inside = Mixtures(3, distance=1.2), np.random.default_rng(0), []
+    for repetition in range(50):
+        bags = world.bags(SHARES, 100, rng)
+        shares, noise = noisy(SHARES, deviation, rng)
+        estimator.set_params(seed=repetition).fit(bags, shares, noise if deviation else None)
+        for ratios in TARGETS:
+            rows = world.rows(ratios, 200, rng)
+            low, high = intervals(estimator, rows, draws=100, seed=repetition).T
+            inside.append((low <= ratios) & (ratios <= high))
+    assert 0.85 <= np.mean(inside) <= 0.96
 
 
 @pytest.mark.slow
@@ -165,7 +155,7 @@ def test_intervals_cover_released_means_and_every_source_of_error_widens_them():
 
 def width(size, target_size, deviation, level=0.9):
     world, rng = Mixtures(3, distance=1.2), np.random.default_rng(2)
-    shares, noise = released(SHARES, deviation, rng)
+    shares, noise = noisy(SHARES, deviation, rng)
     estimator = WhitenedMeans(features=32).fit(world.bags(SHARES, size, rng), shares, noise if deviation else None)
     low, high = intervals(estimator, world.rows([0.3, 0.3, 0.4], target_size, rng), level).T
     return float(np.mean(high - low))

@@ -6,15 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.mixtures import Mixtures, skewed
+from support.mixtures import Mixtures, l1, skewed
 
 from aggregator.learners.class_ratios.bag_classifier import BagClassifier
 from aggregator.learners.class_ratios.proportion_svm import ProportionSVM, guessed, objective
 from federation.contract.errors import InputError
-
-
-def l1(found, ratios):
-    return float(np.abs(found - ratios).sum())
 
 
 @given(

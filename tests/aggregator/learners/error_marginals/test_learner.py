@@ -18,8 +18,6 @@ from aggregator.learners.error_marginals.learner import (
 )
 from federation.contract.errors import InputError
 
-SMALL = {"hidden": (8,), "epochs": 100}
-
 
 class Oracle:
     """Counts of its target rows, with Gaussian noise of a standard deviation."""
@@ -42,9 +40,8 @@ class Oracle:
 
 
 def started(source, *, deviation=0.0, rows=None, seed=0, **options):
-    return ErrorMarginalsLearner(
-        source, ExchangeSettings(**{**SMALL, **options}), deviation=deviation, rows=rows, seed=seed
-    )
+    settings = ExchangeSettings(**{"hidden": (8,), "epochs": 100, **options})
+    return ErrorMarginalsLearner(source, settings, deviation=deviation, rows=rows, seed=seed)
 
 
 def exchanged(learner, oracle):

@@ -13,23 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
+from support.generators import MIXED
 
 from aggregator.learners.linear_odd.interior_point import Problem
-from aggregator.learners.linear_odd.losses import Generator, SymmetricProper, loss
+from aggregator.learners.linear_odd.losses import SymmetricProper, loss
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd, minimise_quadratic, minimise_smooth
 from federation.contract.errors import FederationError, InputError
 
 NAMES = ("logistic", "square", "matsushita", "rho", "linear", "unhinged", "perceptron", "double_hinge")
 KINKED = ("rho", "perceptron", "double_hinge")
 SMOOTH = ("logistic", "square", "matsushita")
-MIXED = Generator(
-    "mixed",
-    lambda x: (x**2 + np.hypot(1, x) + x) / 2,
-    lambda x: x + x / np.hypot(1, x) / 2 + 0.5,
-    lambda x: 1 + np.hypot(1, x) ** -3.0 / 2,
-    (1.0, 1.5),
-    bounded_slope=False,
-)
 
 
 def instance(seed, n=60, d=5):

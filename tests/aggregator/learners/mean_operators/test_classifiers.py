@@ -140,9 +140,6 @@ def test_what_cannot_be_learned_is_refused(table, call, error, words):
         call(*table)
 
 
-LOSSES = ("logistic", "square", "matsushita", "double_hinge", "unhinged")
-
-
 @pytest.fixture(scope="module")
 def tumours() -> tuple[np.ndarray, np.ndarray]:
     """Rows of norm 1 in random order, and labels."""
@@ -164,7 +161,7 @@ def test_noisy_label_classifiers_are_scikit_learns_and_parameters_are_handed_on(
     np.testing.assert_allclose(found.weights_, expected.weights_, rtol=1e-9)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ["logistic", "square", "matsushita", "double_hinge", "unhinged"])
 def test_without_noise_it_is_the_classifier_of_labels(tumours, loss):
     rows, labels = tumours
     names = np.array(["benign", "malignant"])[labels]

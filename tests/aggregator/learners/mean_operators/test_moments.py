@@ -28,6 +28,7 @@ _RANDOM = np.random.default_rng(1)
 ROWS = _RANDOM.normal(size=(7, 3)) + 1.0
 LABELS = np.array([1, 0, 1, 1, 0, 1, 0])
 MOMENT = (2.0 * LABELS - 1) @ ROWS / 7
+BAGS, SHARES = [np.eye(3), np.ones((2, 3)), -np.eye(3)], np.array([[0.2, 0.8], [0.5, 0.5], [0.9, 0.1]])
 
 
 def squared_error(moment: np.ndarray) -> float:
@@ -138,6 +139,12 @@ def test_other_rows_help_to_estimate_and_the_variance_says_how_much():
     (lambda: semi_supervised(0 * ROWS, LABELS, ROWS), r"7.*0"),
     (lambda: semi_supervised(ROWS, LABELS, ROWS, ridge=0.0), "ridge"),
     (lambda: semi_supervised(ROWS, LABELS, ROWS[:, :2]), "3"),
+    (lambda: mean_map([], SHARES), "bags"), (lambda: mean_map(BAGS[:2], SHARES), "2"),
+    (lambda: mean_map(BAGS, np.eye(3)), "3"), (lambda: mean_map([*BAGS[:2], BAGS[2] * np.nan], SHARES), "2"),
+    (lambda: laplacian_mean_map(BAGS, SHARES, 0.0), r"gamma.*0\.0"),
+    (lambda: laplacian_mean_map(BAGS, SHARES, bandwidth=-1.0), "bandwidth"),
+    (lambda: laplacian_mean_map(BAGS, SHARES, ridge=0.0), "ridge"),
+    (lambda: laplacian_mean_map([BAGS[0]] * 3003, np.repeat(SHARES, 1001, axis=0)), r"3000.*3003"),
 ])  # fmt: skip
 def test_what_cannot_be_used_is_named(call, words):
     with pytest.raises(InputError, match=words):
@@ -265,16 +272,3 @@ def test_proportions_that_tell_nothing_are_refused(estimator):
     ):
         with pytest.raises(InputError, match=words):
             estimator([np.eye(2)] * 3, np.column_stack([1 - np.array(positive), positive]))
-
-
-@pytest.mark.parametrize(("call", "words"), [
-    (lambda b, p: mean_map([], p), "bags"), (lambda b, p: mean_map(b[:2], p), "2"),
-    (lambda b, p: mean_map(b, np.eye(3)), "3"), (lambda b, p: mean_map([b[0], b[1], b[2] * np.nan], p), "2"),
-    (lambda b, p: laplacian_mean_map(b, p, 0.0), r"gamma.*0\.0"),
-    (lambda b, p: laplacian_mean_map(b, p, bandwidth=-1.0), "bandwidth"),
-    (lambda b, p: laplacian_mean_map(b, p, ridge=0.0), "ridge"),
-    (lambda b, p: laplacian_mean_map([b[0]] * 3003, np.repeat(p, 1001, axis=0)), r"3000.*3003"),
-])  # fmt: skip
-def test_what_cannot_be_used_is_named_mean_map(call, words):
-    with pytest.raises(InputError, match=words):
-        call([np.eye(3), np.ones((2, 3)), -np.eye(3)], np.array([[0.2, 0.8], [0.5, 0.5], [0.9, 0.1]]))

@@ -1,8 +1,7 @@
 """What a protocol is unless it says otherwise.
 
-Rules of options: what clashes is refused, and the refusal says which option and what to do. What protocols promise by
-public numbers, before anything is asked. Metrics by which variants are compared, and what a task is unless it says
-otherwise.
+Rules of options: what clashes is refused, and the refusal says which option and what to do. Metrics by which variants
+are compared, and what a task is unless it says otherwise.
 """
 
 import math
@@ -18,18 +17,15 @@ from aggregator.contract.protocol import (
     Refused,
     Requires,
     Rule,
-    Sent,
     Task,
     Trust,
     refuse_misplaced,
     refuse_public_reach,
     require_positive,
 )
-from aggregator.contract.registry import protocol, protocol_names
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Guarantee, NoGuarantee
-from federation.contract.trust import TrustTerms
+from federation.contract.guarantee import NoGuarantee
 
 DONE = {"noise_at", "promise", "begin", "worst_case"}
 
@@ -109,37 +105,10 @@ def test_options_are_refused_away_from_home_when_they_are_not_the_defaults(optio
             require_positive("ridge", value)
 
 
-@pytest.mark.parametrize("kind", protocol_names())
-def test_what_leaves_a_party_is_counted_once_all_sizes_are_known(kind):
-    bags = {"bags": 2, "smallest_bag": 400, "largest_bag": 500}
-    table = {"classes": 2, "features": 5, "public_rows": 100, "label_range": (0.0, 1.0)}
-    whole = PublicNumbers(1e-6, terms=TrustTerms(6), **table, **bags)
-    for public, known in ((PublicNumbers(1e-6), False), (whole, True)):
-        promise = protocol(kind)().promise(public, 0.5, Trust.AGGREGATOR)
-        assert isinstance(promise.spends, Guarantee)
-        assert promise.spends.epsilon == 0.5
-        numbers = [sent.numbers for sent in promise.sends]
-        assert numbers
-        assert all(isinstance(sent, Sent) and sent.what for sent in promise.sends)
-        known = known and kind != "error_marginals"  # whose bins follow from what it learns
-        assert (None not in numbers) == known
-        assert not known or min(numbers) > 0
-
-
-@pytest.mark.parametrize("kind", protocol_names())
-def test_without_noise_nothing_is_promised_whatever_is_aimed_at(kind):
-    chosen = protocol(kind)(noise="off")
-    found = {chosen.promise(PublicNumbers(1e-6), one, Trust.AGGREGATOR).spends for one in (0.5, 1.0, math.inf)}
-    assert found == {NoGuarantee("noise is off")}
-
-
-ACCURACY = Metric("accuracy", "accuracies", True, "accuracy")
-ERROR = Metric("mse", "errors", False, "mean squared error")
-
-
-@pytest.mark.parametrize(
-    ("metric", "higher", "mean"), [(ACCURACY, True, "mean accuracy"), (ERROR, False, "mean squared error")]
-)
+@pytest.mark.parametrize(("metric", "higher", "mean"), [
+    (Metric("accuracy", "accuracies", True, "accuracy"), True, "mean accuracy"),
+    (Metric("mse", "errors", False, "mean squared error"), False, "mean squared error"),
+])  # fmt: skip
 def test_the_better_of_two_values_is_the_higher_or_the_lower_one_and_the_mean_of_a_mean_is_said_once(
     metric, higher, mean
 ):

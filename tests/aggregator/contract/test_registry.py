@@ -1,19 +1,16 @@
-"""Protocols and kinds of models by name: what one lacks is named at once; a broken one fails where it is used only."""
+"""Protocols by name: what one lacks is named at once; a broken one fails where it is used only."""
 
-import json
 import re
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import pytest
-from support.packages import CAUSE
+from support.packages import CAUSE, install
 
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule
-from aggregator.contract.registry import configured, lacks, model, protocol, protocol_names
-from aggregator.releases.models import ReleasedModels
+from aggregator.contract.registry import configured, lacks, protocol, protocol_names
 from federation.contract.errors import InputError
 from scenarios.commands.inspect import list_choices, schema
-from scenarios.settings.schema import resolve
 
 BASE = "Protocol of aggregator.contract.protocol among its bases"
 DATACLASS = "@dataclass(frozen=True)"
@@ -23,14 +20,10 @@ METHODS = ["begin()", "noise_at()", "promise()", "worst_case()"]
 SAID = {"requires": Requires(), "task": "classification", "model": "linear"}
 
 
-def _begin(self, world, epsilon, draws):
-    raise AssertionError("nobody begins it")
-
-
 DONE = {
     "noise_at": lambda self, trust: Place.NOWHERE,
     "promise": lambda self, public, epsilon, trust: None,
-    "begin": _begin,
+    "begin": lambda self, world, epsilon, draws: None,
     "worst_case": lambda self, units, public: None,
 }
 
@@ -101,52 +94,21 @@ class Astray(SoftVote):
 class Whole(SoftVote):
     pass
 """
-ENTRIES = """\
-[federation.protocols]
-bare = pack_of_protocols:Bare
-astray = pack_of_protocols:Astray
-whole = pack_of_protocols:Whole
-
-[federation.models]
-bare_model = pack_of_protocols:Bare
-"""
 
 
-@pytest.fixture
-def pack(tmp_path, monkeypatch):
-    """A package that installs protocols and a kind of model."""
-    (tmp_path / "pack_of_protocols.py").write_text(MODULE)
-    (tmp_path / "pack_of_protocols-1.dist-info").mkdir()
-    metadata = tmp_path / "pack_of_protocols-1.dist-info"
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: Pack\nVersion: 1\n")
-    (metadata / "entry_points.txt").write_text(ENTRIES)
-    monkeypatch.syspath_prepend(tmp_path)
-
-
-def test_an_installed_protocol_is_refused_with_all_that_it_lacks_and_a_model_that_is_no_file(pack):
+def test_an_installed_protocol_is_refused_with_all_that_it_lacks(import_folder):
+    lines = [f"{name.lower()} = pack_of_protocols:{name}" for name in ("Bare", "Astray", "Whole")]
+    install(import_folder, "Pack-of-Protocols", MODULE, {"federation.protocols": lines})
     missing = ", ".join([BASE, DATACLASS, *DECLARED, *METHODS])
     with pytest.raises(InputError) as refused:
         protocol("bare")
     assert str(refused.value) == (
-        "the entry point 'bare' of the package 'Pack' (federation.protocols: pack_of_protocols:Bare) is no protocol: "
-        f"it lacks {missing}; its package must be repaired"
+        "the entry point 'bare' of the package 'Pack-of-Protocols' (federation.protocols: pack_of_protocols:Bare) is "
+        f"no protocol: it lacks {missing}; its package must be repaired"
     )
     assert protocol("whole")().noise == "pure"
     with pytest.raises(InputError, match=r"weather.*crystal_ball"):
         protocol("astray")
-    assert model("linear") is ReleasedModels
-    with pytest.raises(InputError, match=r"bare_model.*Pack.*ReleasedFile"):
-        model("bare_model")
-    with pytest.raises(InputError, match=r"lienar.*linear"):
-        model("lienar")
-
-
-DOCUMENT = {
-    "data": {"source": "breast_cancer", "auxiliary": 60},
-    "parties": {"count": 3},
-    "privacy": {"epsilon": 1},
-    "trials": {"splits": 1, "noise": 1},
-}
 
 
 def test_what_cannot_be_imported_is_listed_with_the_cause_and_named_when_used(broken_package, capsys):
@@ -161,18 +123,6 @@ def test_what_cannot_be_imported_is_listed_with_the_cause_and_named_when_used(br
     declared = capsys.readouterr().out
     assert '"const": "mean_operator"' in declared
     assert '"const": "broken"' not in declared
-
-
-@pytest.mark.parametrize("position", [0, 1])
-def test_a_scenario_that_uses_it_is_refused_at_its_line(broken_package, position):
-    path = broken_package / "bad.yaml"
-    entries = ["- kind: mean_operator", "- kind: broken"]
-    head = [f"{section}: {json.dumps(given)}" for section, given in DOCUMENT.items()]
-    path.write_text("\n".join([*head, "protocols:", *(entries if position else entries[::-1])]))
-    with pytest.raises(InputError) as refused:
-        resolve(path)
-    [line] = str(refused.value).splitlines()
-    assert line.startswith(f"{path}:{6 + position}: protocols.{position}.kind: the entry point 'broken' of the package")
 
 
 @pytest.mark.parametrize("options", [{"noise": 1}, {"noise": []}, {"nois": "pure"}, {"protect": None}])

@@ -17,7 +17,7 @@ from support.worlds import guarantees, run, run_in_cohorts
 
 from aggregator.contract.protocol import Place, Refused, Trust
 from aggregator.contract.session import USEFUL
-from aggregator.ensembles.sessions import Aim, SummedSession, two_rows
+from aggregator.ensembles.sessions import Aim, SummedSession
 from aggregator.protocols.majority_vote import MajorityVote
 from aggregator.protocols.parameter_average import ParameterAverage
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
@@ -256,18 +256,14 @@ VARIANTS_COLLECTED = {
 PLANS_COLLECTED = tuple(VariantPlan(name, kind, options) for name, (kind, options) in VARIANTS_COLLECTED.items())
 
 
-@pytest.fixture
-def plan(make_plan):
-    return make_plan(variants=PLANS_COLLECTED)
-
-
 def test_releases_are_the_same_bytes_whatever_the_cohorts(make_plan):
     plan = make_plan(variants=PLANS_COLLECTED, parties=12, epsilons=(1.0,))
     _, summary = run_in_cohorts(plan, Reference("support.synthetic:Parties", {"broken": [3]}), (1, 7))
     assert summary["answered"] == 11
 
 
-def test_every_variant_learns_and_says_what_it_costs_and_guarantees(plan, public):
+def test_every_variant_learns_and_says_what_it_costs_and_guarantees(make_plan, public):
+    plan = make_plan(variants=PLANS_COLLECTED)
     _, summary = run(open_grid("inline"), plan, 40)
     costs = {name: cost[0] for name, cost in summary["bytes_per_party"].items()}
     rows, classes, width = len(public.rows), 3, 3
@@ -316,11 +312,3 @@ def test_what_is_expected_falls_with_the_parties_and_noise_breaks_a_tie():
     for unknown in (MajorityVote(), SoftVote(share="raw", ballot="labels"), SoftVote(noise="off")):
         assert unknown.expected_error(known, 1.0) is None
     assert SoftVote().expected_error(PublicNumbers(1e-6), 1.0) is None
-
-
-def test_binary_weights_keep_their_decisions(rng):
-    weights, rows = rng.normal(size=(5, 3)), rng.normal(size=(40, 3))
-    doubled = two_rows(weights)
-    assert doubled.shape == (5, 2, 3)
-    for w, pair in zip(weights, doubled, strict=True):
-        np.testing.assert_array_equal((rows @ pair.T).argmax(axis=1), rows @ w > 0)

@@ -12,7 +12,7 @@ from aggregator.learners.shrinkage import shrink
 from aggregator.protocols.label_sums import NoisyLabelSums
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
-from federation.contract.guarantee import NoGuarantee, Unit
+from federation.contract.guarantee import NoGuarantee
 from federation.contract.randomness import NoiseBits
 from federation.contract.trust import TrustTerms
 from federation.mechanisms.labels.mechanism import LabelRange
@@ -44,10 +44,7 @@ def test_delta_is_spent_by_all_but_pure_noise(noise, spends):
     assert (question(options).promise().delta > 0) <= spends
 
 
-def test_x_x_leaves_a_party_as_it_is_and_x_y_with_noise_that_is_used():
-    sent = NoisyLabelSums().sends(PublicNumbers(1e-6, features=4))
-    assert [(one.numbers, one.private) for one in sent] == [(16, False), (4, True), (4, False), (16, False)]
-    assert [one.private for one in NoisyLabelSums(noise="off").sends(PublicNumbers(1e-6))] == [False, False]
+def test_the_shape_of_noise_is_asked_for_and_the_noise_of_all_parties_is_used():
     assert question(NoisyLabelSums(shape="isotropic")).shape == "isotropic"
     assert NoisyLabelSums(shape="isotropic").asked() != NoisyLabelSums().asked()
     options = NoisyLabelSums()
@@ -84,22 +81,14 @@ def test_the_model_takes_account_of_its_noise(shape):
 class TestRows:
     """Where whole rows are protected."""
 
-    def test_a_row_is_promised_with_delta(self):
-        promised = NoisyLabelSums(protect="row").promise(PublicNumbers(1e-6, features=4), 1.0, Trust.NONE)
-        assert (promised.spends.unit, promised.spends.epsilon, promised.spends.delta) == (Unit.ROW, 1.0, 1e-6)
-        [sent] = promised.sends
-        assert (sent.numbers, sent.private) == (21, True)  # of five features at most, X'X, X'y and y'y
-        with pytest.raises(InputError, match=r"delta.*0.*0.*privacy\.delta"):  # before anybody is asked
-            NoisyLabelSums(protect="row").promise(PublicNumbers(0.0), 1.0, Trust.NONE)
-
-    def test_shares_are_of_a_secure_summation_and_without_noise_nothing_is_promised(self):
+    def test_shares_are_of_a_secure_summation_and_options_and_a_delta_that_clash_are_refused(self):
         found = [NoisyLabelSums(protect="row").noise_at(trust) for trust in Trust]
         assert found == [Place.PARTY, Place.SHARES, Place.PARTY]
         options = NoisyLabelSums(protect="row", noise="off")
         assert [options.noise_at(trust) for trust in Trust] == [Place.NOWHERE] * 3
         assert isinstance(options.promise(PublicNumbers(0.0), 1.0, Trust.NONE).spends, NoGuarantee)
-
-    def test_options_that_clash_are_refused(self):
+        with pytest.raises(InputError, match=r"delta.*0.*0.*privacy\.delta"):  # before anybody is asked
+            NoisyLabelSums(protect="row").promise(PublicNumbers(0.0), 1.0, Trust.NONE)
         for options, words in (({"noise": "pure"}, r"noise.*pure"), ({"shape": "isotropic"}, r"protect.*label")):
             with pytest.raises(InputError, match=words):
                 NoisyLabelSums(protect="row", **options)

@@ -13,16 +13,13 @@ from federation.contract.randomness import NoiseBits
 from federation.mechanisms.labels.calibration import calibrate
 
 
-def test_only_bins_can_be_debiased_and_rows_leave_a_party_as_they_are_and_labels_with_noise():
+def test_only_bins_can_be_debiased_and_only_linear_models_are_shrunk():
     with pytest.raises(InputError, match="bins"):
         PrivateLabels(debiased=True)
     with pytest.raises(InputError, match=r"learner.*linear"):
         PrivateLabels(learner="network", shrink=False)
     assert PrivateLabels(noise="bins", debiased=True).asked() == (True,)
     assert PrivateLabels(noise="laplace").asked() == ()
-    rows, labels = PrivateLabels().sends(PublicNumbers(1e-6, features=3, largest_bag=10))
-    assert ((rows.numbers, rows.private), (labels.numbers, labels.private)) == ((30, False), (10, True))
-    assert not PrivateLabels(noise="off").sends(PublicNumbers(1e-6))[1].private
 
 
 @pytest.mark.parametrize(

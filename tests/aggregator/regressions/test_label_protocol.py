@@ -5,17 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.linear_labels import RANGE, draw
+from support.linear_labels import FIELDS, draw
 from support.worlds import guarantees, plan_fixture, run, run_in_cohorts
 
-from aggregator.contract.protocol import Trust
-from aggregator.protocols.bag_regression import NoisyWeightedLLP, WeightedLBA
-from aggregator.protocols.label_sums import NoisyLabelSums
-from aggregator.protocols.private_labels import PrivateLabels
 from aggregator.releases.estimator_models import ReleasedRegressions
-from aggregator.trial.plan import PublicNumbers, VariantPlan
-from federation.contract.errors import BudgetExceededError, InputError
-from federation.contract.guarantee import Guarantee
+from aggregator.trial.plan import VariantPlan
+from federation.contract.errors import InputError
 from federation.contract.plugins import Reference
 from federation.engines.inline import open_grid
 
@@ -46,18 +41,7 @@ VARIANTS = {
 UNSAFE = {"network", "bag_network", "bag_published", "lba_published", "lba_off", "bags_off", "sums_off", "labels_off"}
 
 plan = plan_fixture(
-    {name: VariantPlan(name, *variant) for name, variant in VARIANTS.items()},
-    public=Reference("support.linear_labels:public_table"),
-    features=("constant",),
-    classes=(),
-    class_names="the range is declared",
-    label_range=RANGE,
-    parties=6,
-    largest_bag=87,
-    smallest_bag=80,
-    epsilons=(1.0, 8.0),
-    delta=1e-3,
-    draws=2,
+    {name: VariantPlan(name, *variant) for name, variant in VARIANTS.items()}, epsilons=(1.0, 8.0), draws=2, **FIELDS
 )
 
 
@@ -116,16 +100,12 @@ def test_all_bags_of_all_parties_count(plan, name, fewest):
     assert error(chosen, name) < 0.02
 
 
-def test_equal_answers_are_asked_for_once_a_budget_holds_and_classes_are_not_real_labels(plan):
+def test_equal_answers_are_asked_for_once_and_classes_are_not_real_labels(plan):
     _, summary = run(open_grid("inline"), plan("labels", "sums"), 6, LINEAR)
     assert summary["ledger"]["published_together"][0]["releases"] == 4
     twins = [VariantPlan(name, "private_labels", {"learner": name}) for name in ("linear", "network")]
     _, summary = run(open_grid("inline"), plan(variants=tuple(twins), epsilons=(2.0,)), 6, LINEAR)
     [total] = summary["ledger"]["published_together"]
     assert (total["releases"], total["epsilon"]) == (2, 2.0)
-    with pytest.raises(BudgetExceededError):
-        run(open_grid("inline"), plan("labels", budget={"epsilon": 1.0, "delta": 0.0}), 6, LINEAR)
     with pytest.raises(InputError, match="range"):
         run(open_grid("inline"), plan("labels", classes=("a", "b"), label_range=None), 6, LINEAR)
-    for options in (NoisyLabelSums(), NoisyWeightedLLP(), PrivateLabels(), WeightedLBA()):  # defaults are private
-        assert isinstance(options.promise(PublicNumbers(1e-6), 1.0, Trust.AGGREGATOR).spends, Guarantee)

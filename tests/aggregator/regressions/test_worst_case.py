@@ -81,7 +81,7 @@ def test_one_label_moves_the_sum_as_far_as_a_label_can_and_of_shares_the_sum_is_
         WorstBagSums("", np.eye(2), 1).parties(sums, 1)
     with pytest.raises(InputError, match="mean_operator"):
         worst_rows(1, PublicNumbers(0.01, label_range=RANGE), shared=False).side(False, moment(), 1)
-    pair = pair_of("label_sums", SECURE, PUBLIC)
+    pair = pair_of("label_sums", {"trust": "secure"}, PUBLIC)
     sums = []
     for there in (False, True):
         transform = pair.question.rows.feature_map.transform
@@ -100,7 +100,6 @@ def test_one_label_moves_the_sum_as_far_as_a_label_can_and_of_shares_the_sum_is_
 
 
 PUBLIC = PublicNumbers(0.01, label_range=(-3.0, 7.0))
-SECURE = {"trust": "secure"}
 
 
 @pytest.mark.parametrize("units", [1, 2])

@@ -4,7 +4,6 @@ Estimators in files: descriptions and arrays come back draw by draw, and equal a
 """
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,29 +11,11 @@ import pytest
 from aggregator.learners.linear_odd.losses import loss
 from aggregator.releases.model_files import head
 from aggregator.releases.models import ReleasedClassifiers, ReleasedEstimators, ReleasedModels, network
-from aggregator.server.app import run_plan
 from federation.contract.errors import InputError
-from federation.contract.plugins import Reference
-from federation.engines.inline import open_grid
-from federation.engines.nodes import Placement
 from federation.features.feature_map import FeatureMap
 from federation.queries.marginals import Hypothesis
 
 NO_STEPS = FeatureMap(2, ())
-
-
-def test_models_of_a_world_round_trip_and_predict(make_plan, public):
-    plan = make_plan()
-    grid = open_grid("inline")
-    grid.assign(Placement(plan.terms.parties, 40, Reference("support.synthetic:Parties"), 1))
-    run_plan(grid, plan)
-    models = ReleasedModels.load(Path(plan.run.directory) / "soft_vote.npz")
-    scores = models.scores(public.rows, 1, 0)
-    np.testing.assert_array_equal(scores, models.feature_maps[1].transform(public.rows) @ models.weights[1][0].T)
-    assert models.guarantees[1]["epsilon"] == 10.0
-    copy = Path(plan.run.directory) / "copy.npz"
-    models.save(copy)
-    assert copy.read_bytes() == (Path(plan.run.directory) / "soft_vote.npz").read_bytes()
 
 
 @pytest.mark.parametrize(("proper_loss", "classes", "words"), [
@@ -86,13 +67,9 @@ def classifier_models_stored(path, draws, classes=("no", "yes"), epsilons=(1.0,)
     return path
 
 
-@pytest.fixture
-def learned(rng):
+def test_hypotheses_of_all_rounds_come_back_and_can_be_read_with_numpy_alone(tmp_path, rng):
     deep = Hypothesis.of([rng.normal(size=(2, 3)), rng.normal(size=(3, 1))], [rng.normal(size=3), rng.normal(size=1)])
-    return [line(1, 0), deep]
-
-
-def test_hypotheses_of_all_rounds_come_back_and_can_be_read_with_numpy_alone(tmp_path, learned, rng):
+    learned = [line(1, 0), deep]
     draws = [network(learned, learned[0], 4), network(learned[:1], Hypothesis.constant(2, 1), 4)]
     found = ReleasedClassifiers.load(classifier_models_stored(tmp_path / "x.npz", draws, epsilons=(1.0, 2.0)))
     assert head(tmp_path / "x.npz") == ("classifier", [1.0, 2.0])
@@ -118,16 +95,6 @@ def test_hypotheses_of_all_rounds_come_back_and_can_be_read_with_numpy_alone(tmp
     np.testing.assert_allclose(ReleasedClassifiers.load(path).chosen(0, 0).scores(rows), by_hand, atol=1e-12)
 
 
-def changed(path, change):
-    """The file with another description."""
-    with np.load(path) as file:
-        arrays = dict(file)
-    description = json.loads(str(arrays["description"]))
-    change(description)
-    np.savez(path, **arrays | {"description": np.array(json.dumps(description))})
-    return path
-
-
 @pytest.mark.parametrize(("change", "said"), [
     (lambda d: d["releases"][0][0].update(learner="forest"), "forest"),
     (lambda d: d["releases"][0][0].pop("learner"), "None"),
@@ -136,7 +103,12 @@ def changed(path, change):
     (lambda d: d.update(classes=["a", "b", "c"]), "3"), (lambda d: d.update(kind="regression"), r"classifier.*it"),
 ])  # fmt: skip
 def test_damaged_files_and_more_hypotheses_than_rounds_are_refused(tmp_path, change, said):
-    path = changed(classifier_models_stored(tmp_path / "x.npz", [network([line(1, 0)], line(1, 0), 1)]), change)
+    path = classifier_models_stored(tmp_path / "x.npz", [network([line(1, 0)], line(1, 0), 1)])
+    with np.load(path) as file:
+        arrays = dict(file)
+    description = json.loads(str(arrays["description"]))
+    change(description)
+    np.savez(path, **arrays | {"description": np.array(json.dumps(description))})
     with pytest.raises(InputError, match=said):
         ReleasedClassifiers.load(path).hypotheses(0, 0), ReleasedClassifiers.load(path).chosen(0, 0)
     with pytest.raises(InputError, match=r"1.*2"):

@@ -6,6 +6,7 @@ from flwr.app import Context, RecordDict
 from support.worlds import run
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from aggregator.releases.models import ReleasedModels
 from aggregator.server import app as module
 from aggregator.server.app import IndividualScores, best_means, run_plan
 from aggregator.trial.feature_fitting import fit
@@ -57,10 +58,14 @@ def test_without_a_plan_the_simulation_gets_the_nodes_which_are_closed_then_and_
     assert [one.closed for one in nodes] == [True, True]
 
 
-def test_a_plan_is_run_and_the_baseline_of_parties_alone_is_asked_of_so_many(make_plan):
+def test_a_plan_is_run_and_the_baseline_of_parties_alone_is_asked_of_so_many(make_plan, tmp_path):
     plan = make_plan()
     files, summary = run(open_grid("inline"), plan, 40)
     assert list(files) == ["soft_vote.npz"]
+    models = ReleasedModels.load(tmp_path / "soft_vote.npz")
+    assert [one["epsilon"] for one in models.guarantees] == [1.0, 10.0]
+    models.save(tmp_path / "copy.npz")
+    assert (tmp_path / "copy.npz").read_bytes() == files["soft_vote.npz"]
     assert (summary["answered"], summary["failures"], summary["failed_variants"]) == (40, {}, {})
     assert summary["individual"] is None
     assert list(summary["bytes_per_party"]) == ["soft_vote"]
@@ -92,17 +97,13 @@ def test_a_plan_runs_on_one_thread(make_plan, monkeypatch):
     assert {*found} == {1}
 
 
-@pytest.fixture
-def question(public):
-    return IndividualQuestion(Training(fit(["unit_norm"], public.rows), 3, {}, 0), 4)
-
-
 def scores(parties, values):
     arrays = {name: np.array(values, dtype=float) for name in ("accuracy", "balanced_accuracy")}
     return Submission("individual", np.array(parties), arrays)
 
 
-def test_the_baseline_is_the_best_party_of_the_sample_in_any_order_of_arrival(question):
+def test_the_baseline_is_the_best_party_of_the_sample_in_any_order_of_arrival(public):
+    question = IndividualQuestion(Training(fit(["unit_norm"], public.rows), 3, {}, 0), 4)
     values = [0.1, 0.2, 0.7]
     orders = []
     for order in ([0, 1, 2], [2, 0, 1]):

@@ -97,11 +97,6 @@ def test_what_cannot_be_used_is_refused(options, words):
         ExchangeSettings(**options)
 
 
-@pytest.mark.parametrize(("rounds", "importance", "queries"), [(1, False, 1), (2, False, 2), (2, True, 3)])
-def test_noise_is_for_every_round_and_for_the_weights(rounds, importance, queries):
-    assert ExchangeSettings(rounds=rounds, importance=importance).queries == queries
-
-
 LINEAR = ExchangeSettings(learner="linear")
 NETWORK = ExchangeSettings(hidden=(16,), epochs=150)
 

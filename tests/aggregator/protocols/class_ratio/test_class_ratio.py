@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.bagged import draw
+from support.bagged import FIELDS, draw
 from support.ratio_choices import ESTIMATORS, EXTRA, KERNELS, MEANS, NOISES, OF_MEANS, ROWS, goes_together
 from support.worlds import run
 
@@ -14,7 +14,6 @@ from aggregator.contract.protocol import Trust
 from aggregator.protocols.class_ratio.class_ratio import ClassRatio
 from aggregator.releases.estimator_models import ReleasedRatios
 from aggregator.trial.plan import PublicNumbers, VariantPlan
-from federation.contract.guarantee import NoGuarantee
 from federation.contract.plugins import Reference
 from federation.contract.query import ReleaseId
 from federation.engines.inline import open_grid
@@ -22,16 +21,11 @@ from federation.queries.bags import Bags, CountsNoise, CountsQuestion
 from scenarios.settings.protocol_options import Protocol
 
 
-def promised(noise, epsilon, **extra):
-    """What a release is told to spend before anything is asked."""
-    return ClassRatio(noise=noise, **extra).promise(PublicNumbers(1e-6), epsilon, Trust.AGGREGATOR).spends
-
-
 @pytest.mark.parametrize("noise", [noise for noise in NOISES if noise not in ("off", "published_dirichlet")])
 @pytest.mark.parametrize("epsilon", [0.5, 10.0])
 def test_a_release_is_never_charged_more_than_is_told_before(noise, epsilon):
     extra = EXTRA.get(noise, {})
-    told = promised(noise, epsilon, **extra)
+    told = ClassRatio(noise=noise, **extra).promise(PublicNumbers(1e-6), epsilon, Trust.AGGREGATOR).spends
     known = CountsNoise(noise, epsilon, 1e-6, **extra)
     charged = CountsQuestion(known, Bags(1, 3), release=ReleaseId("a release"), seeded=True).promise()
     assert charged.epsilon == told.epsilon == epsilon
@@ -40,14 +34,6 @@ def test_a_release_is_never_charged_more_than_is_told_before(noise, epsilon):
     assert (charged.unit, charged.adjacency) == (told.unit, told.adjacency)
     if noise == "published_gaussian":
         assert (told.delta > 1e-6) == (epsilon > 1)  # beyond 1 its theorem does not hold
-
-
-@pytest.mark.parametrize("noise", ["off", "published_dirichlet"])
-def test_nothing_is_charged_for_what_protects_nobody(noise):
-    claimed = None if noise == "off" else (1.0, 1e-6)
-    spends = promised(noise, 1.0)
-    assert isinstance(spends, NoGuarantee)
-    assert spends.claimed == claimed
 
 
 FITTED = [
@@ -61,10 +47,8 @@ FITTED = [
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 def test_whatever_goes_together_leads_to_estimates(make_plan):
-    bagged = {"public": Reference("support.bagged:public_table"), "parties": 6, "bags": 2, "largest_bag": 60}
     variants = tuple(VariantPlan(f"v{n}", "class_ratio", options) for n, options in enumerate(FITTED))
-    known = {"features": ("standardise",), "epsilons": (8.0,), "delta": 1e-3, "draws": 1}
-    plan = make_plan(variants=variants, **bagged, **known)
+    plan = make_plan(variants=variants, epsilons=(8.0,), draws=1, **FIELDS)
     run(open_grid("inline"), plan, 6, Reference("support.bagged:Parties"))
     shares = np.array([0.7, 0.2, 0.1])
     labels = np.repeat(np.arange(3), (1000 * shares).astype(int))

@@ -9,8 +9,8 @@ from federation.contract.errors import InputError
 @pytest.mark.parametrize(("options", "text"), [
     ({"rounds": 0}, "rounds"), ({"noise": "published"}, "protect: label"),
     ({"protect": "label", "adjacency": "replace"}, "protect: row"),
-    ({"learner": "linear", "hidden": (3,)}, "learner: network"), ({"hidden": ()}, "hidden"), ({"epochs": 0}, "epochs"),
-    ({"learner": "linear", "epochs": 3}, "learner: network"), ({"bins": 0}, "bins"),
+    ({"learner": "linear", "hidden": (3,)}, "learner: network"),
+    ({"learner": "linear", "epochs": 3}, "learner: network"),
     ({"adjacency": "replace", "expected_rows": 100}, "add_remove"), ({"expected_rows": 0}, "expected_rows"),
     ({"expected_rows": 10**22}, r"expected_rows.*1.*1000000000.*1"), ({"guard": True, "rounds": 1}, "guard"),
 ])  # fmt: skip

@@ -207,11 +207,8 @@ def test_shrinking_leaves_less_of_large_noise_and_says_how_much(noise, epsilon):
     assert errors.mean() == pytest.approx(after.mean(), rel=0.5)  # on average over labels that the prior expects
 
 
-PUBLIC = PublicNumbers(1e-6)
-
-
 def sums(units=1, **options):
-    return pair_of("mean_operator", options, PUBLIC, units)
+    return pair_of("mean_operator", options, PublicNumbers(1e-6), units)
 
 
 @pytest.mark.parametrize(("options", "longest"), [

@@ -1,18 +1,9 @@
-"""The soft vote: found by its name, and options that mean nothing refused."""
+"""The soft vote: options that mean nothing are refused, and what parties send by default."""
 
 import pytest
 
-from aggregator.contract.registry import protocol, protocol_names
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from federation.contract.errors import InputError
-
-
-def test_the_vote_protocols_are_found_by_name_and_an_unknown_one_names_the_nearest():
-    assert {"soft_vote", "majority_vote"} <= set(protocol_names())
-    assert protocol("soft_vote") is SoftVote
-    with pytest.raises(InputError, match="soft_vote"):
-        protocol("soft_vots")
-
 
 BOTH = {"protect": "party_and_auxiliary_row"}
 

@@ -1,11 +1,8 @@
-import math
-
 import numpy as np
 import pytest
 from sklearn.mixture import GaussianMixture
 from support.worlds import run
 
-from aggregator.contract.protocol import Trust
 from aggregator.protocols.soft_vote import student as module
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.protocols.soft_vote.student import Student, gaussian_clusters, student_of
@@ -158,5 +155,4 @@ def test_a_release_with_a_student_is_written_and_read(make_plan, tmp_path, publi
     models = ReleasedModels.load(tmp_path / "v.npz")
     labels = public.rows[:, :3].argmax(axis=1)
     assert (models.scores(public.rows, 0, 0).argmax(axis=1) == labels).mean() > 0.6
-    assert math.isfinite(np.abs(models.scores(public.rows, 0, 0)).max())
-    assert SoftVote().noise_at(Trust.AGGREGATOR) is not None
+    assert np.isfinite(models.scores(public.rows, 0, 0)).all()

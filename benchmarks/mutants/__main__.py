@@ -2,7 +2,7 @@
 
 Makes mutants of the modules at PATH (by default the privacy mechanisms, secure sums, the party node and real parties),
 each with one small error, and runs the tests of its module on each: those at the mirrored path and the examples in
-docstrings; with `--wide` all tests of its room, in which other modules use it. `--share` tries a random part of the
+docstrings; with `--wide` all tests of its folder, in which other modules use it. `--share` tries a random part of the
 mutants, by `--seed`; `--kind` those of one kind: calls that are dropped, conditions that are never met, ends that a
 comparison includes or not. Prints every mutant that survived and is not explained in survivors.yaml, and ends with the
 numbers.
@@ -22,33 +22,45 @@ from pathlib import Path
 from benchmarks.mutants.mutant import Key, Mutant, explained
 from benchmarks.mutants.mutation import KINDS, mutants
 from benchmarks.mutants.trials import Trials
+from federation.contract.errors import InputError
 
 PRIVATE = (
     "federation/mechanisms",
-    "federation/sums",
-    "federation/letters",
-    "parties/answers",
+    "federation/secure_aggregation",
+    "federation/signed_messages",
+    "parties/app.py",
     "parties/guard",
-    "parties/holdings",
-    "parties/node",
+    "parties/party_data",
+    "parties/responses",
+    "parties/secure_aggregation",
     "parties/site",
-    "parties/sums",
-    "aggregator/sums",
+    "aggregator/secure_aggregation",
 )
 
 
 def modules(root: Path, paths: Sequence[str]) -> list[str]:
-    """The modules at and below paths of the checkout at `root`, without those that only make a folder a package."""
-    found = [
-        file for path in paths for file in ([root / path] if path.endswith(".py") else (root / path).rglob("*.py"))
-    ]
-    return sorted({str(file.relative_to(root)) for file in found if file.name != "__init__.py"})
+    """The modules at and below paths of the checkout at `root`, without those that only make a folder a package.
+
+    Raises `InputError` where there is none at a path.
+    """
+    found: set[str] = set()
+    for path in paths:
+        below = [root / path] if path.endswith(".py") else (root / path).rglob("*.py")
+        modules = {str(file.relative_to(root)) for file in below if file.is_file() and file.name != "__init__.py"}
+        if not modules:
+            raise InputError(f"{path}: there is no module at this path of {root}")
+        found |= modules
+    return sorted(found)
 
 
 def _tests_of(path: str, wide: bool) -> list[str]:
-    """What is run on mutants of a module: its examples and its tests, or `wide` those of all its room."""
+    """What is run on mutants of a module: its examples and its tests, or `wide` those of all its folder.
+
+    Slow tests are among them; those that start servers are not.
+    """
     module = Path(path)
-    return [path, str(Path("tests") / module.parent / ("" if wide else f"test_{module.name}"))]
+    tests = Path("tests") / module.parent / ("" if wide else f"test_{module.name}")
+    return ["-m", "not reproduction and not servers", path, str(tests)]
 
 
 def main() -> None:

@@ -16,41 +16,12 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.mutants.mutant import Key, Mutant, explained
+from benchmarks.mutants.mutant import PRIVATE, Key, Mutant, explained, modules
 from benchmarks.mutants.mutation import KINDS, mutants
 from benchmarks.mutants.trials import Trials
-from federation.contract.errors import InputError
-
-PRIVATE = (
-    "federation/mechanisms",
-    "federation/secure_aggregation",
-    "federation/signed_messages",
-    "parties/app.py",
-    "parties/guard",
-    "parties/party_data",
-    "parties/responses",
-    "parties/secure_aggregation",
-    "parties/site",
-    "aggregator/secure_aggregation",
-)
-
-
-def modules(root: Path, paths: Sequence[str]) -> list[str]:
-    """The modules at and below paths of the checkout at `root`, without those that only make a folder a package.
-
-    Raises `InputError` where there is none at a path.
-    """
-    found: set[str] = set()
-    for path in paths:
-        below = [root / path] if path.endswith(".py") else (root / path).rglob("*.py")
-        modules = {str(file.relative_to(root)) for file in below if file.is_file() and file.name != "__init__.py"}
-        if not modules:
-            raise InputError(f"{path}: there is no module at this path of {root}")
-        found |= modules
-    return sorted(found)
 
 
 def _tests_of(path: str, wide: bool) -> list[str]:

@@ -1,15 +1,28 @@
-"""A mutant, and the reasons for which some survive."""
+"""A mutant, the modules that mutants are made of, and the reasons for which some survive."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
+from federation.contract.errors import InputError
+
 Key = tuple[str, str, str]  # a module, a line of it, and what the line becomes; lines without indentation
 
 SURVIVORS = Path(__file__).with_name("survivors.yaml")
+PRIVATE = (
+    "federation/mechanisms",
+    "federation/secure_aggregation",
+    "federation/signed_messages",
+    "parties/app.py",
+    "parties/guard",
+    "parties/party_data",
+    "parties/responses",
+    "parties/secure_aggregation",
+    "parties/site",
+    "aggregator/secure_aggregation",
+)
 
 
 @dataclass(frozen=True)
@@ -38,3 +51,18 @@ def explained() -> dict[Key, str]:
         for was, mutants in lines.items()
         for becomes in mutants
     }
+
+
+def modules(root: Path, paths: Sequence[str]) -> list[str]:
+    """The modules at and below paths of the checkout at `root`, without those that only make a folder a package.
+
+    Raises `InputError` where there is none at a path.
+    """
+    found: set[str] = set()
+    for path in paths:
+        below = [root / path] if path.endswith(".py") else (root / path).rglob("*.py")
+        modules = {str(file.relative_to(root)) for file in below if file.is_file() and file.name != "__init__.py"}
+        if not modules:
+            raise InputError(f"{path}: there is no module at this path of {root}")
+        found |= modules
+    return sorted(found)

@@ -1,8 +1,11 @@
-"""The survivors that are explained: still in the product, and each with its reason."""
+"""Explained survivors are still in the product, each with its reason; there are modules wherever mutants are made."""
 
 from pathlib import Path
 
-from benchmarks.mutants.mutant import explained
+import pytest
+
+from benchmarks.mutants.mutant import PRIVATE, explained, modules
+from federation.contract.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -15,3 +18,11 @@ def test_every_explained_survivor_is_a_line_of_the_product_that_would_change():
         assert was in lines, f"{path} has no line {was!r}: remove it from survivors.yaml, or correct it"
         assert becomes != was
         assert len(reason.split()) >= 4, reason
+
+
+def test_there_are_modules_wherever_mutants_are_made_by_default_and_a_path_without_any_is_refused():
+    assert len(modules(ROOT, PRIVATE)) > len(PRIVATE)
+    assert modules(ROOT, ["parties/app.py"]) == ["parties/app.py"]
+    for absent in ("parties/nowhere", "parties/nowhere.py"):
+        with pytest.raises(InputError, match=absent):
+            modules(ROOT, [*PRIVATE, absent])

@@ -22,10 +22,8 @@ COMMANDS = ("run", "show", "validate", "list", "schema", "audit", "privacy")
 HEAVY = ("numpy", "scipy", "flwr", "ray", "sklearn", "matplotlib", "pydantic", "yaml", "jinja2", "pyarrow")
 
 
-def _python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+def _python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 LIGHT = [pytest.param(command, marks=pytest.mark.slow) for command in ("show", "validate", "list", "schema", "audit")]
@@ -41,7 +39,7 @@ def test_help_imports_nothing_heavy(command: str) -> None:
         f"heavy = [name for name in {HEAVY} if name in sys.modules]\n"
         "print('HEAVY', heavy)"
     )
-    done = _python(code, *command.split(), "--help")
+    done = _python("-c", code, *command.split(), "--help")
     assert done.returncode == 0, done.stderr
     assert "Usage: federation" in done.stdout
     assert done.stdout.splitlines()[-1] == "HEAVY []"
@@ -67,9 +65,7 @@ def test_help_lists_every_command(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         ("show soft_vot", "did you mean 'soft_vote'?\n"),
     ],
 )
-def test_bad_input_ends_with_one_line_and_code_2(
-    arguments: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_input_ends_with_one_line_and_code_2(arguments, message, monkeypatch, capsys):
     assert call(monkeypatch, *arguments.split()) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -108,9 +104,7 @@ def test_bad_input_ends_with_one_line_and_code_2(
         ),
     ],
 )
-def test_failures_end_with_their_code(
-    error: BaseException, code: int, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_failures_end_with_their_code(error, code, text, monkeypatch, capsys):
     def fail(*args: Any, **options: Any) -> None:
         raise error
 
@@ -120,9 +114,7 @@ def test_failures_end_with_their_code(
     assert capsys.readouterr().err == text
 
 
-def test_termination_is_an_interruption_with_its_own_code(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_termination_is_an_interruption_with_its_own_code(monkeypatch, capsys):
     def terminated(*args: Any, **options: Any) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         pytest.fail("it went on")
@@ -194,12 +186,13 @@ def test_a_dry_run_says_what_would_be_done(monkeypatch: pytest.MonkeyPatch, caps
 @pytest.mark.slow
 def test_the_package_offers_run_without_loading_it() -> None:
     done = _python(
+        "-c",
         "import sys, scenarios\n"
         "assert 'numpy' not in sys.modules\n"
         "from scenarios import run\n"
         "assert callable(run)\n"
         "try:\n    scenarios.rum\n"
-        "except AttributeError as error:\n    print(error)"
+        "except AttributeError as error:\n    print(error)",
     )
     assert done.stdout == "module 'scenarios' has no attribute 'rum'\n", done.stderr
 
@@ -214,7 +207,5 @@ def test_windows_gets_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 
 def test_the_module_is_the_command() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "scenarios.cli", "--version"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = _python("-m", "scenarios.cli", "--version")
     assert (done.returncode, done.stdout.split()[0]) == (0, "federation")

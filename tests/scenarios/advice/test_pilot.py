@@ -4,24 +4,12 @@ import re
 from dataclasses import replace
 
 import pytest
+from support.refusals import refused
 
 from aggregator.advice import Wish, rank
 from aggregator.contract.protocol import Trust
-from federation.contract.errors import InputError
 from federation.contract.trust import TrustTerms
 from scenarios.advice import pilot as piloting
-from scenarios.advice.pilot import (
-    DRAWS,
-    FEW,
-    SPLITS,
-    Needed,
-    Pilot,
-    affordable_draws,
-    crossing,
-    levelled,
-    needed_epsilon,
-    pilot,
-)
 from scenarios.advice.pilot_runs import Deadline, OutOfTimeError, Values
 from scenarios.advice.target import of_scenario
 from scenarios.advice.texts import named
@@ -68,7 +56,7 @@ def play(monkeypatch, subject):
     def run(scores, fail=None, subject=subject):
         played = Played(scores, fail)
         monkeypatch.setattr(piloting, "Bench", lambda *_: played)
-        return pilot(subject, rank(subject.wish).ranked, Deadline(1000.0), None, True), played
+        return piloting.pilot(subject, rank(subject.wish).ranked, Deadline(1000.0), None, True), played
 
     return run
 
@@ -77,9 +65,11 @@ def test_half_goes_on_with_all_draws_and_then_to_further_splits(play, names):
     assert len(names) == 3
     found, played = play({names[0]: 0.7, names[1]: 0.9, names[2]: 0.8})
     first = [(name, split, draws) for name, split, draws, _ in played.asked]
-    assert first[:3] == [(name, 0, FEW) for name in names]
-    assert first[3:6] == [(name, 0, DRAWS) for name in (names[1], names[2], names[0])]  # the first always stays
-    assert {split for _, split, _ in first} == set(range(SPLITS))
+    assert first[:3] == [(name, 0, piloting.FEW) for name in names]
+    assert first[3:6] == [
+        (name, 0, piloting.DRAWS) for name in (names[1], names[2], names[0])
+    ]  # the first always stays
+    assert {split for _, split, _ in first} == set(range(piloting.SPLITS))
     assert played.asked[0][3] == ["constant", "pooled", "noise_free"]
     assert played.asked[1][3] == []  # references are measured once on a split
     assert [named(one) for one in found.finalists] == [names[1], names[0]] or found.standings()[0].name == names[1]
@@ -92,7 +82,7 @@ def test_what_was_measured_before_the_end_is_kept_and_the_rest_is_named(play, na
     found, _ = play(dict.fromkeys(names, 0.8), fail=(2, stop))
     assert found.interrupted is interrupted
     assert [one.name for one in found.standings()] == names[:2]
-    assert found.left_out == [f"{names[2]} on split 1 with {FEW} draws"]
+    assert found.left_out == [f"{names[2]} on split 1 with {piloting.FEW} draws"]
     nothing, _ = play(dict.fromkeys(names, 0.8), fail=(0, stop))
     assert nothing.standings() == []
     assert nothing.verdict() is None
@@ -102,8 +92,7 @@ def test_what_was_measured_before_the_end_is_kept_and_the_rest_is_named(play, na
 def test_what_fails_is_named_and_nothing_to_try_is_refused(play, subject, names):
     found, _ = play({names[0]: 0.7, names[1]: 0.8})
     assert f"{names[2]} (it failed on these rows)" in found.left_out
-    with pytest.raises(InputError):
-        pilot(subject, [], Deadline(10), None, True)
+    refused(None, piloting.pilot, subject, [], Deadline(10), None, True)
 
 
 def test_the_epsilon_that_is_needed_is_read_off_the_better_curve(monkeypatch, subject, names):
@@ -111,19 +100,19 @@ def test_the_epsilon_that_is_needed_is_read_off_the_better_curve(monkeypatch, su
     curve = {0.1: 0.55, 0.3: 0.65, 1.0: 0.75, 3.0: 0.85, 10.0: 0.9}
     played = Played({names[0]: curve.__getitem__, names[1]: lambda epsilon: 0.5})
     monkeypatch.setattr(piloting, "Bench", lambda *_: played)
-    found = needed_epsilon(subject, ranked, 0.8, Deadline(100), None, True)
+    found = piloting.needed_epsilon(subject, ranked, 0.8, Deadline(100), None, True)
     name, epsilon = found.best
     assert (name, found.pooled, found.constant) == (names[0], pytest.approx(0.95), pytest.approx(0.6))
     assert 1.0 < epsilon < 3.0
-    assert needed_epsilon(subject, ranked, 0.99, Deadline(100), None, True).best is None
+    assert piloting.needed_epsilon(subject, ranked, 0.99, Deadline(100), None, True).best is None
 
 
 def test_draws_that_cost_as_much_as_exchanges_get_their_share_of_the_time():
-    assert affordable_draws(0.0, 0.1) == DRAWS
+    assert piloting.affordable_draws(0.0, 0.1) == piloting.DRAWS
     for seconds in (0.5, 3.0, 40.0):
-        taken = affordable_draws(seconds, 10.0)
-        assert FEW <= taken <= DRAWS
-        assert taken == FEW or taken * seconds / FEW <= 10.0
+        taken = piloting.affordable_draws(seconds, 10.0)
+        assert piloting.FEW <= taken <= piloting.DRAWS
+        assert taken == piloting.FEW or taken * seconds / piloting.FEW <= 10.0
 
 
 def test_of_protocols_that_differ_in_trust_the_least_noisy_are_tried(play):
@@ -140,11 +129,11 @@ def test_of_protocols_that_differ_in_trust_the_least_noisy_are_tried(play):
 def test_a_curve_of_easy_splits_is_moved_to_all_splits_and_made_to_rise_before_it_is_read():
     pooled = {0: 0.9, 1: 0.8, 2: 0.7}
     curves = {0: {1.0: 0.85, 3.0: 0.9}, 1: {1.0: 0.75}}
-    assert levelled(curves, pooled) == pytest.approx({1.0: 0.8 - 0.05, 3.0: 0.9 - 0.05})
-    assert levelled(curves, {}) == pytest.approx({1.0: 0.8, 3.0: 0.9})
-    assert crossing({0.1: 0.5, 1.0: 0.8, 10.0: 0.6}, 0.7) == pytest.approx(1.0)
-    assert crossing({0.1: 0.9, 1.0: 0.95}, 0.7) == 0.1
-    assert crossing({}, 0.7) is None
+    assert piloting.levelled(curves, pooled) == pytest.approx({1.0: 0.8 - 0.05, 3.0: 0.9 - 0.05})
+    assert piloting.levelled(curves, {}) == pytest.approx({1.0: 0.8, 3.0: 0.9})
+    assert piloting.crossing({0.1: 0.5, 1.0: 0.8, 10.0: 0.6}, 0.7) == pytest.approx(1.0)
+    assert piloting.crossing({0.1: 0.9, 1.0: 0.95}, 0.7) == 0.1
+    assert piloting.crossing({}, 0.7) is None
 
 
 RANKED = rank(Wish("binary", "label", Trust.NONE, rows=900, features=5, terms=TrustTerms(9))).ranked
@@ -157,7 +146,7 @@ def found(*means, splits=3, noise_free=0.9, **changes):
 
     known = {name: values(mean) for name, mean in zip(NAMES, means, strict=False)}
     references = {"constant": values(0.6), "pooled": values(0.9), "noise_free": values(noise_free)}
-    made = Pilot(ACCURACY, {named(one): one for one in RANKED}, {**known, **references})
+    made = piloting.Pilot(ACCURACY, {named(one): one for one in RANKED}, {**known, **references})
     for name, value in changes.items():
         setattr(made, name, value)
     return made
@@ -177,19 +166,16 @@ def test_what_was_made_on_private_rows_is_marked_everywhere(private):
     assert piloting.record(one, private, 3.0)["non_private"] is private
     assert ("NON-PRIVATE" in piloting.why(one, private)) is private
     assert not any(character.isdigit() for character in piloting.why(one, private))
-    needed = Needed(0.8, {"a": {0.1: 0.5, 1.0: 0.9}}, 0.95, 0.6)
+    needed = piloting.Needed(0.8, {"a": {0.1: 0.5, 1.0: 0.9}}, 0.95, 0.6)
     assert ("[NON-PRIVATE]" in piloting.needed(needed, private)) is private
 
 
-def test_intervals_are_told_from_three_splits_on():
+def test_intervals_are_told_from_three_splits_on_and_what_was_left_out_and_the_cause_of_a_verdict():
     head = piloting.AGAINST
     three, one = (piloting.rows(found(0.8, 0.7, splits=count), True) for count in (3, 1))
     assert "(" in three[1][head]
     assert one[1][head].endswith("too few splits for an interval")
     assert "one split, and so no interval" in " ".join(sentences(0.8, splits=1))
-
-
-def test_what_was_left_out_and_the_cause_of_a_verdict_are_told():
     left_out = " ".join(sentences(0.8, left_out=["b on split 1"]))
     assert "Left out, as there was no time: b on split 1." in left_out
     assert "the pilot was interrupted" in " ".join(sentences(0.8, left_out=["b"], interrupted=True))
@@ -211,4 +197,4 @@ def test_what_was_left_out_and_the_cause_of_a_verdict_are_told():
 )
 def test_the_epsilon_is_told_with_an_interval_or_that_it_is_not_reached(wanted, known, told):
     curve = {0.1: 0.5, 1.0: 0.7, 10.0: 0.9}
-    assert re.search(told, piloting.needed(Needed(wanted, {"a": curve}, *known), True))
+    assert re.search(told, piloting.needed(piloting.Needed(wanted, {"a": curve}, *known), True))

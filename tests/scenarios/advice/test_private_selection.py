@@ -7,16 +7,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.refusals import refused
 
 from aggregator.advice import Wish, rank
 from aggregator.contract.protocol import Trust
-from federation.contract.errors import FederationError, InputError
+from federation.contract.errors import FederationError
 from federation.contract.guarantee import SEEDED, Adjacency, Guarantee, Unit
 from federation.contract.trust import TrustTerms
 from federation.mechanisms.accounting.private_selection import RandomStopping, weakest_curve
 from federation.mechanisms.noise.additive import calibrate_laplace
 from scenarios.advice import private_selection as selecting
-from scenarios.advice.private_selection import Selected, planned
 from scenarios.advice.target import of_scenario
 from scenarios.advice.texts import named
 from scenarios.runs.trial import World
@@ -48,7 +48,7 @@ def subject(tmp_path, protect="label", task="binary", trust=Trust.NONE, features
 
 
 def plan(found, tries=4):
-    return planned(found, rank(found.wish).ranked, tries)
+    return selecting.planned(found, rank(found.wish).ranked, tries)
 
 
 def test_a_try_is_scored_on_rows_that_it_did_not_learn_from_and_all_are_paid_for(tmp_path, monkeypatch, capfd):
@@ -119,8 +119,7 @@ def test_what_a_try_does_not_promise_is_not_counted_on(tmp_path, monkeypatch):
     for changes, worlds in (({"epsilon": 0.9}, own), ({"unit": Unit.PARTY}, own), ({}, [*map(seeded, own)])):
         other = replace(found, **changes)
         other.__dict__["_worlds"] = worlds
-        with pytest.raises(InputError):
-            other.made()
+        refused(None, other.made)
     monkeypatch.setattr(World, "run", lambda *_: ([], {"failed_variants": {"candidate": "a secret"}}))
     with pytest.raises(FederationError) as raised:
         found.made()
@@ -142,8 +141,7 @@ SECRET_PARTY = {"protect": "party", "trust": Trust.AGGREGATOR}
     ],
 )
 def test_what_cannot_be_proved_is_refused(tmp_path, changes, sections, why):
-    with pytest.raises(InputError, match=why):
-        plan(subject(tmp_path, **changes, **sections))
+    refused(why, plan, subject(tmp_path, **changes, **sections))
 
 
 def test_it_needs_candidates_tries_and_rows_that_can_be_scored(tmp_path):
@@ -153,9 +151,8 @@ def test_it_needs_candidates_tries_and_rows_that_can_be_scored(tmp_path):
         ({"counted": ""}, ranked, 4, None), ({"deployed": True}, ranked, 4, None), ({"wish": ratio}, ranked, 4, None),
         ({}, [], 4, None), ({}, ranked, 1, "tries"),
     ):  # fmt: skip
-        with pytest.raises(InputError, match=why):
-            planned(replace(found, **changes), candidates, tries)
-    assert selecting.MOST_CANDIDATES >= len(planned(found, ranked, 4).candidates) > 1
+        refused(why, selecting.planned, replace(found, **changes), candidates, tries)
+    assert selecting.MOST_CANDIDATES >= len(selecting.planned(found, ranked, 4).candidates) > 1
 
 
 RANKED = rank(Wish("binary", "label", Trust.NONE, rows=900, features=5, terms=TrustTerms(9))).ranked
@@ -170,7 +167,7 @@ def selection(left_out=()):
 
 @pytest.mark.parametrize("place", [0, 1])
 def test_the_choice_and_its_cost_are_told_beside_what_costs_nothing(place):
-    found = Selected(RANKED[place], 0.812, None, SPENT)
+    found = selecting.Selected(RANKED[place], 0.812, None, SPENT)
     told = selecting.sentences(selection(["x (why)"]), found)
     assert any("epsilon 2.5 and delta 1e-06 for one label (replace)" in line for line in told)
     assert any(f"Use {named(RANKED[place])}" in line and "0.812, give or take 0.014" in line for line in told)

@@ -3,19 +3,19 @@
 from dataclasses import replace
 
 import pytest
+from support.refusals import refused
 
 from aggregator.advice import Advice, Wish, nearest, rank
 from aggregator.contract.disclosure import disclosed
 from aggregator.contract.protocol import Trust
-from federation.contract.errors import InputError
 from federation.contract.trust import TrustTerms
 from scenarios.advice import texts as words
-from scenarios.advice.texts import draw, prospects
 from scenarios.settings.guarantees import roles
 
 LABEL = Wish("binary", "label", Trust.NONE, rows=12_000, features=50, terms=TrustTerms(100))
 PARTY = replace(LABEL, protect="party", trust=Trust.AGGREGATOR, public_features=False, public_rows=900)
 REAL = replace(LABEL, task="regression", label_range=(0.0, 1.0))
+WISH = Wish("binary", "label", Trust.NONE, rows=900, features=20, terms=TrustTerms(9), majority=0.6)
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,7 @@ def test_an_epsilon_is_told_by_formula_within_a_factor_of_ten_only():
     least, most = (rank(replace(LABEL, epsilon=end)).ranked[0].expected.error for end in (high, low))
     assert least < 0.15 < most
     assert "not reached" in words.reached(LABEL, 0.95)
-    with pytest.raises(InputError, match="--accuracy"):
-        words.reached(REAL, 0.9)
+    refused("--accuracy", words.reached, REAL, 0.9)
 
 
 def test_the_nearest_are_told_with_the_flags_that_change():
@@ -81,12 +80,9 @@ def test_the_nearest_are_told_with_the_flags_that_change():
     assert any("--public-rows FILE" in line for line in told)
 
 
-WISH = Wish("binary", "label", Trust.NONE, rows=900, features=20, terms=TrustTerms(9), majority=0.6)
-
-
 @pytest.mark.slow
 def test_curves_pass_through_what_is_expected_as_it_is_and_rise():
-    panels = {panel.axis: panel for panel in prospects(WISH)}
+    panels = {panel.axis: panel for panel in words.prospects(WISH)}
     assert list(panels) == ["epsilon", "parties", "rows"]
     first = rank(WISH).ranked[0]
     for axis, now in (("epsilon", 1.0), ("parties", 9), ("rows", 900)):
@@ -102,14 +98,12 @@ def test_curves_pass_through_what_is_expected_as_it_is_and_rise():
 @pytest.mark.slow
 def test_errors_are_drawn_as_they_are_and_what_has_no_formula_is_refused(tmp_path):
     real = replace(WISH, task="regression", label_range=(0.0, 1.0), majority=None)
-    values = list(prospects(real)[0].curves["private_labels"].values())
+    values = list(words.prospects(real)[0].curves["private_labels"].values())
     assert values == sorted(values, reverse=True)
     for suffix in ("svg", "png"):
         path = tmp_path / f"a.{suffix}"
-        draw(prospects(real), real, path)
+        words.draw(words.prospects(real), real, path)
         assert path.stat().st_size > 1000
     assert b"mathdefault" not in (tmp_path / "a.svg").read_bytes()
-    with pytest.raises(InputError):
-        draw(prospects(real), real, tmp_path / "a.txt")
-    with pytest.raises(InputError):
-        prospects(replace(WISH, features=None))
+    refused(None, words.draw, words.prospects(real), real, tmp_path / "a.txt")
+    refused(None, words.prospects, replace(WISH, features=None))

@@ -1,11 +1,9 @@
 """`federation advise` as a person meets it: by numbers, about a file, a scenario, a deployment, and on a terminal.
 
 What `federation advise` makes of its flags: what is open, and how many parties there are.
-
 The pilot of `federation advise` from end to end: marked, kept, repeated, refused, and carried into every ledger.
 """
 
-import io
 import json
 import re
 from dataclasses import fields, replace
@@ -14,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.command_line import Terminal
 
 from aggregator.contract import registry
 from aggregator.contract.protocol import Trust
-from aggregator.contract.registry import model
 from aggregator.releases.model_files import head
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.mechanisms.accounting.private_selection import RandomStopping
@@ -30,6 +28,9 @@ from scenarios.settings.sections import CHOSEN_ON_PRIVATE_DATA
 TWO = ("--task", "binary", "--protect", "label", "--trust", "none", "--features", "public")
 SIZE = ("--n", "12000", "--d", "50", "--parties", "100")
 TINY = ["trials.splits=1", "trials.noise=1"]
+LABELS = ("--protect", "label", "--trust", "none")
+WISH = ("own.csv", "--label", "outcome", *LABELS, "--parties", "5", "--write", "a.yaml", "--json")
+NUMBERS = ("--task", "binary", "--n", "90", "--d", "2", *LABELS)
 
 
 @pytest.fixture
@@ -106,11 +107,6 @@ def test_what_nobody_said_is_said_in_one_line(record):
     ]  # fmt: skip
     known = ("--task", "binary", "--parties", "9", "--protect", "row", "--trust", "secure")
     assert record(*size, *known)["assumed"] == ["--features private"]
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 @pytest.mark.parametrize(
@@ -230,16 +226,13 @@ def settled(**flags):
     return replace(GIVEN, **flags).settled(asking=False)
 
 
-def test_features_are_public_where_labels_alone_are_private():
+def test_features_are_public_where_labels_alone_are_private_and_who_may_hold_all_rows_is_one_party():
     for protect, public in (("label", True), ("row", False), ("party", False)):
         subject, assumed = settled(protect=protect, trust="none")
         assert subject.wish.public_features is public
         assert assumed == [f"--features {'public' if public else 'private'}", "--task regression", "--parties 1"]
     subject, assumed = settled(protect="label", trust="none", features="private", task="binary", parties=3)
     assert (subject.wish.public_features, assumed) == (False, [])
-
-
-def test_who_may_hold_all_rows_is_one_party_and_flags_name_the_task():
     assert settled(protect="row", trust="aggregator", parties=7)[0].wish.parties == 1
     assert settled(protect="row", trust="none", parties=7)[0].wish.parties == 7
     subject, _ = settled(protect="party", trust="aggregator", parties=7, task="binary")
@@ -249,23 +242,15 @@ def test_who_may_hold_all_rows_is_one_party_and_flags_name_the_task():
     assert settled(bags=3, bag_rows=9, classes=2)[0].wish.task == "ratio"
 
 
-def test_public_rows_are_counted_or_given(tmp_path):
+def test_public_rows_are_counted_or_given_and_numbers_of_a_file_are_not_given_beside_it(tmp_path):
     path = tmp_path / "public.csv"
     path.write_text("a,b\n" + "1,2\n" * 31)
     assert settled(public_rows=path)[0].wish.public_rows == 31
     assert settled(public_rows=path, public_count=9)[0].wish.public_rows == 9
-
-
-def test_numbers_of_a_file_are_not_given_beside_it():
     with pytest.raises(InputError):
         settled(about="my.csv", protect="label", trust="none")
     with pytest.raises(InputError):
         settled(about="my.csv", rows=None, columns=None, write=Path("a.yaml"))
-
-
-LABELS = ("--protect", "label", "--trust", "none")
-WISH = ("own.csv", "--label", "outcome", *LABELS, "--parties", "5", "--write", "a.yaml", "--json")
-NUMBERS = ("--task", "binary", "--n", "90", "--d", "2", *LABELS)
 
 
 @pytest.fixture
@@ -341,7 +326,7 @@ def test_a_choice_that_is_paid_for_counts_in_every_ledger_and_comes_with_its_mod
     spent, scenario = found["guarantee"], resolve("a.yaml")
     assert scenario.chosen.charge["epsilon"] == spent["epsilon"] < 3
     assert scenario.protocols[0].kind == found["chosen"].split()[0]
-    [promised] = model(head(tmp_path / "a.npz")[0]).load(tmp_path / "a.npz").guarantees  # chosen by chance
+    [promised] = registry.model(head(tmp_path / "a.npz")[0]).load(tmp_path / "a.npz").guarantees  # chosen by chance
     assert (promised["epsilon"], promised["delta"]) == (spent["epsilon"], spent["delta"])
     monkeypatch.setattr(runner, "_draw", lambda *_: None)
     only = [*TINY, "protocols=[{kind: mean_operator}]"]

@@ -9,84 +9,66 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
-from federation.contract.errors import InputError
 from federation.mechanisms import audits
 from federation.mechanisms.noise import gaussian
-from scenarios.commands.audit import audit
-
-app = typer.Typer()
-app.command("audit")(audit)
-app.callback()(lambda: None)  # so that the only command has a name
 
 
-def audited_by(*arguments: str) -> list[dict]:
-    result = CliRunner().invoke(app, ["audit", *arguments, "--json"], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return json.loads(result.output)
-
-
-def test_audit_reports_claims_and_twins() -> None:
-    (record,) = audited_by("discrete_laplace", "--runs", "50000")
+def test_audit_reports_claims_and_twins(done):
+    (record,) = json.loads(done("audit", "discrete_laplace", "--runs", "50000", "--json"))
     assert record["claim_stands"]
     assert record["as_expected"]
     assert 0.5 < record["lower_bound"] <= record["epsilon"] == 1
     assert all(twin["caught"] for twin in record["broken_twins"])
     assert record["tested_epsilon"] is None
-    (counts,) = audited_by("count_gaussian", "--runs", "50000")
+    (counts,) = json.loads(done("audit", "count_gaussian", "--runs", "50000", "--json"))
     assert (counts["delta"], counts["as_expected"]) == (1e-6, True)
     assert counts["tested_delta_bound"] <= counts["tested_delta"]
 
 
-def test_audit_fails_when_a_claim_is_refuted_and_without_power_with_an_exit_code_of_its_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_audit_fails_when_a_claim_is_refuted_and_without_power_with_an_exit_code_of_its_own(typed, monkeypatch):
     """As where a twin has all of the noise: what cannot be told from it says nothing about the mechanism."""
     honest = audits.audited_mechanisms()["discrete_laplace"]
     broken = {"broken": replace(honest, sample=honest.twins[0].sample)}
     missed = {"unseen": replace(honest, twins=(replace(honest.twins[0], sample=honest.sample),))}
     for found, code, words in ((broken, 1, "REFUTED"), (missed, 5, "NO POWER"), (missed | broken, 1, "REFUTED")):
         monkeypatch.setattr(audits, "audited_mechanisms", found.copy)
-        result = CliRunner().invoke(app, ["audit", "--runs", "20000"])
-        assert result.exit_code == code  # a refuted claim comes first
-        assert words in result.output
+        found_code, told, _ = typed("audit", "--runs", "20000")
+        assert found_code == code  # a refuted claim comes first
+        assert words in told
 
 
-def test_audit_takes_the_names_of_the_privacy_commands() -> None:
+def test_audit_takes_the_names_of_the_privacy_commands(typed):
     gaussian, l2_gamma = ["discrete_gaussian_1d", "discrete_gaussian_3d"], ["l2_gamma_2d", "l2_gamma_3d"]
     families = {"gaussian": gaussian, "discrete-gaussian": gaussian, "l2-gamma": l2_gamma, "l2-gamma-3d": l2_gamma[1:]}
     for name, found in (families | {"discrete-laplace": ["discrete_laplace"]}).items():
-        result = CliRunner().invoke(app, ["audit", name, "--runs", "1000", "--json"], catch_exceptions=False)
-        assert [row["mechanism"] for row in json.loads(result.output)] == found
+        told = typed("audit", name, "--runs", "1000", "--json")[1]
+        assert [row["mechanism"] for row in json.loads(told)] == found
 
 
 @pytest.mark.parametrize(
     ("name", "nearest"),
     [("gausian", "gaussian"), ("l2-gama", "l2_gamma"), ("har-publishd", "har-published"), ("nothing", "")],
 )
-def test_an_unknown_target_names_mechanisms_and_scenarios(name: str, nearest: str) -> None:
-    with pytest.raises(InputError, match=f"'{name}'") as refused:
-        CliRunner().invoke(app, ["audit", name], catch_exceptions=False)
-    text = str(refused.value)
+def test_an_unknown_target_names_mechanisms_and_scenarios(refused, name, nearest):
+    text = refused("audit", name).rstrip()
+    assert f"'{name}'" in text
     mechanisms = "discrete_laplace, l2_gamma, discrete_gaussian, lattice_laplace, count_gaussian"
     assert f"mechanisms: {mechanisms}; library: " in text
     assert text.endswith(f"; did you mean '{nearest}'?") if nearest else "did you mean" not in text
-    with pytest.raises(InputError):
-        CliRunner().invoke(app, ["audit", name * 1000], catch_exceptions=False)  # no file can have such a name
+    refused("audit", name * 1000)  # no file can have such a name
 
 
-def test_the_target_and_runs_reach_the_audit_of_a_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, bool, int | None]] = []
+def test_the_target_and_runs_reach_the_audit_of_a_scenario(typed, monkeypatch):
+    asked = []
 
-    def fake(target: str, as_json: bool, runs: int | None = None) -> int:
+    def fake(target, as_json, runs=None):
         asked.append((target, as_json, runs))
         return 1
 
     monkeypatch.setattr("scenarios.audits.auditor.audit_scenario", fake)
-    result = CliRunner().invoke(app, ["audit", "har-soft-vote", "--runs", "5000", "--json"])
-    assert (result.exit_code, asked) == (1, [("har-soft-vote", True, 5000)])
+    assert typed("audit", "har-soft-vote", "--runs", "5000", "--json")[0] == 1
+    assert asked == [("har-soft-vote", True, 5000)]
 
 
 WHOLE = ("--rounds", "16", "--delta", "1e-5")

@@ -15,10 +15,11 @@ from federation.signed_messages.agreement import Agreement
 from federation.signed_messages.keys import fingerprint, new_site_key, public_text, sums_key
 from scenarios.commands.deploy import parsed_address, parsed_rows, parsed_time
 from scenarios.deployment import collecting
-from scenarios.deployment.collecting import Patience
 from scenarios.settings.loader import dump
 
 OPTIONS = ("--superlink", "localhost:9", "--sites", "north, south", "--rows", "60:67")
+SPENT = [{"epsilon": 1.0, "delta": 1e-5, "unit": "label"}]
+DONE = {"status": "released", "exit_code": 0, "exchange": "001", "files": ["a.npz"], "spent": SPENT}
 
 
 @pytest.fixture
@@ -137,10 +138,6 @@ def test_texts_that_are_no_rows_address_or_time_are_refused():
         assert parsed_time("--wait", text) == seconds
 
 
-SPENT = [{"epsilon": 1.0, "delta": 1e-5, "unit": "label"}]
-DONE = {"status": "released", "exit_code": 0, "exchange": "001", "files": ["a.npz"], "spent": SPENT}
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return deployed(tmp_path_factory.mktemp("sites"))[0].path
@@ -162,7 +159,7 @@ def collected(monkeypatch):
     return state
 
 
-def test_it_ends_with_what_was_written_and_spent(folder, collected, typed):
+def test_it_ends_with_what_was_written_and_spent_or_was_released_already(folder, collected, typed, done):
     code, out, error = typed("collect", folder)
     assert (code, error) == (0, "3 of 4 sites answered question 2 of 12; waiting for north\n")
     assert out.splitlines() == [
@@ -171,10 +168,7 @@ def test_it_ends_with_what_was_written_and_spent(folder, collected, typed):
         f"next: federation predict {folder}/releases/001/a.npz FILE",
         f"page for whoever must sign: federation report {folder}/releases/001",
     ]
-    assert (collected["patience"], collected["fresh"]) == (Patience(600.0, 3600.0), False)
-
-
-def test_what_was_released_already_says_so(folder, collected, done):
+    assert (collected["patience"], collected["fresh"]) == (collecting.Patience(600.0, 3600.0), False)
     collected["outcome"] = {**DONE, "status": "released already"}
     told = done("collect", folder)
     assert "exchange 001 was released already; nothing was asked, nothing was spent" in told
@@ -201,10 +195,10 @@ def test_a_later_exchange_says_what_all_have_spent_and_json_the_same(folder, col
     collected["outcome"] = {**DONE, "exchange": "002", "spent_in_all": [{**SPENT[0], "epsilon": 2.0}]}
     told = done("collect", folder, "--new-exchange", "--patience", "90s", "--wait", "2h")
     assert "spent by all exchanges: epsilon 2, delta 1e-05 per label" in told
-    assert (collected["patience"], collected["fresh"]) == (Patience(90.0, 7200.0), True)
+    assert (collected["patience"], collected["fresh"]) == (collecting.Patience(90.0, 7200.0), True)
 
 
-def test_status_asks_nobody_and_shows_how_far_the_journals_of_the_sites_are_known(folder, collected, done):
+def test_status_asks_nobody_and_shows_how_far_the_journals_are_known_here(folder, collected, done, tmp_path, refused):
     assert done("collect", folder, "--status") == "nobody has been asked\n"
     assert "patience" not in collected
     journals = folder / "exchanges" / "journals"
@@ -212,7 +206,4 @@ def test_status_asks_nobody_and_shows_how_far_the_journals_of_the_sites_are_know
     (journals / "north").write_text("ab" * 32)
     assert f"journal of north, its last line known here: {'ab' * 32}" in done("collect", folder, "--status")
     assert json.loads(done("collect", folder, "--status", "--json"))["journals"] == {"north": "ab" * 32}
-
-
-def test_another_folder_is_refused(tmp_path, collected, refused):
     assert "is no folder of a deployment" in refused("collect", tmp_path)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.command_line import Terminal
 
 from federation.contract.errors import InputError
 from scenarios.commands import init as questions
@@ -208,13 +209,6 @@ def test_what_cannot_be_is_one_sentence_and_nothing_is_written(flags, part, fede
     assert not Path("my-scenario.yaml").exists()
 
 
-class Terminal(io.StringIO):
-    """A person at a keyboard, as far as the command can tell."""
-
-    def isatty(self) -> bool:
-        return True
-
-
 @pytest.mark.parametrize(
     ("answers", "flags", "expected"),
     [
@@ -254,14 +248,11 @@ def found(tmp_path):
     return profile(path)
 
 
-def test_the_first_answer_holds_where_nobody_can_be_asked(monkeypatch):
+def test_columns_are_shown_and_asked_for_and_the_first_answer_holds_where_nobody_can_be(monkeypatch, found, capsys):
     assert questions.choice("Which?", ("one", "two"), asking=False) == "one"
     monkeypatch.setattr("sys.stdin", io.StringIO("three\ntwo\n"))
     assert questions.choice("Which?", ("one", "two"), asking=True) == "two"
     assert questions.as_seen(Path("runs/mine.yaml"), Path("data/my.csv")) == "../data/my.csv"
-
-
-def test_columns_are_shown_and_named_or_asked_for(found, monkeypatch, capsys):
     questions.show_columns(found)
     assert "60 rows, 4 columns" in capsys.readouterr().out
     assert questions.described(found.columns[0])["values"] == 7

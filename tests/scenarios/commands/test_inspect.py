@@ -28,7 +28,7 @@ def test_what_is_shown_of_a_library_scenario_resolves_to_it(name: str, done: Cal
     assert resolve(json.loads(done("show", name, "--json"))) == resolve(name)
 
 
-def test_show_says_why_the_default_is_one_and_hides_what_does_not_apply(done: Callable[..., str]) -> None:
+def test_show_says_why_the_default_is_one_hides_what_does_not_apply_and_explains_a_protocol(done):
     lines = done("show", "quickstart").splitlines()
     start = lines.index("protocols:")
     listed = lines[start + 1 : lines.index("trust: aggregator") - 1]
@@ -43,9 +43,6 @@ def test_show_says_why_the_default_is_one_and_hides_what_does_not_apply(done: Ca
     assert "sensitivity" not in entries[0]
     assert "perturb: output, sensitivity: published" in entries[2]
     assert "student" not in entries[2]
-
-
-def test_show_explains_a_protocol_and_the_entry_that_it_shows_can_be_run(done: Callable[..., str]) -> None:
     text = done("show", "class_ratio")
     assert "noise: of the label counts: `auto`" in text  # options that a base has are explained as well
     [entry] = [line for line in text.splitlines() if line.startswith("  - ")]
@@ -65,7 +62,7 @@ def test_settings_are_for_scenarios_and_a_file_goes_before_a_protocol(done, refu
     assert "seed: 5" in done("show", "soft_vote", "--set", "seed=5")
 
 
-def test_validate_counts_what_is_asked_for(done: Callable[..., str], tmp_path: Path) -> None:
+def test_validate_counts_what_is_asked_for_and_prints_json(done, tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(
         "data: {source: digits}\nparties: {count: [10, 20]}\nprivacy: {epsilon: [1, 2, 3]}\n"
@@ -85,9 +82,6 @@ def test_validate_counts_what_is_asked_for(done: Callable[..., str], tmp_path: P
     assert [line.partition("(")[2] for line in lines[7:] if not line.startswith("  ")] == [
         "soft_vote, soft_vote-gaussian):"  # who has, sees and is trusted with what, told once
     ]
-
-
-def test_validate_prints_json(done: Callable[..., str]) -> None:
     found = json.loads(done("validate", "quickstart", "--set", "parties.count=[10, 20]", "--json"))
     promised = found.pop("promises")
     assert [one["variant"] for one in promised] == found["variants"][:4]
@@ -116,7 +110,7 @@ def test_every_library_scenario_is_valid(done: Callable[..., str]) -> None:
         assert done("validate", path.stem).startswith(f"OK: {path.stem}\n")
 
 
-def test_list_shows_every_kind_of_choice(done: Callable[..., str]) -> None:
+def test_list_shows_every_kind_of_choice_and_schema_a_json_schema_in_which_the_name_is_optional(done):
     lines = [line.split()[0] for line in done("list").splitlines()]
     assert {"quickstart", "digits", "soft_vote", "majority_vote", "pooled", "logistic", "gaussian"} <= set(lines)
     sections = json.loads(done("list", "--json"))
@@ -129,9 +123,6 @@ def test_list_shows_every_kind_of_choice(done: Callable[..., str]) -> None:
     assert (own["origin"], own["url"], own["licence"]) == (None, None, None)
     assert all(one["description"] and one["origin"] and one["licence"] for one in sections["data"].values())
     assert all(text for entries in sections.values() for text in entries.values())
-
-
-def test_schema_prints_a_json_schema_in_which_the_name_is_optional(done: Callable[..., str]) -> None:
     schema = json.loads(done("schema"))
     assert schema["required"] == ["data", "parties", "privacy"]
     kinds = [option["properties"]["kind"]["const"] for option in schema["properties"]["protocols"]["items"]["oneOf"]]

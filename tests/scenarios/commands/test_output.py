@@ -1,7 +1,6 @@
 """What commands print of a record.
 
 CSV for spreadsheets: no text is left that one of them would run, and numbers are what they were.
-
 Lines for people: whole words on a terminal, whole lines elsewhere.
 """
 
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.command_line import Terminal
 
 from federation.contract.errors import InputError
 from scenarios.commands.output import csv_lines, fitted, plain, remark, save, tell
@@ -31,9 +31,10 @@ RECORD = {
         {"noise": "published", "scale": None, "parameters": {}, "note": "not private"},
     ],
 }
+HINT = "hint: choose up to 6 of soft_vote-output-published-regularisation=0.0001 with --only, or see runs/quickstart"
 
 
-def test_json_is_the_whole_record_and_people_read_the_same_in_tables(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_the_whole_record_and_people_read_the_same_in_tables_that_break_at_spaces(capsys, columns):
     tell(True, RECORD, text=["for people"], hidden=("guarantee",))
     assert json.loads(capsys.readouterr().out) == RECORD
     tell(False, RECORD, text=["for people"], hidden=("guarantee",))
@@ -53,9 +54,6 @@ def test_json_is_the_whole_record_and_people_read_the_same_in_tables(capsys: pyt
     ]
     tell(False, RECORD, text=["OK"], hidden=RECORD)
     assert capsys.readouterr().out == "OK\n"
-
-
-def test_a_wide_table_breaks_at_spaces_and_loses_nothing(columns, capsys) -> None:
     columns(80)
     row = {f"head{i}": f"a_long_word_{i}" if i < 2 else "some shorter words" for i in range(6)}
     tell(False, [row])
@@ -114,14 +112,6 @@ def test_heads_and_cells_come_back() -> None:
 @pytest.mark.parametrize("text", ["-", "-1-1", "+1_0", "-inf", "=1", "-٣", "-1\n", "--1", "-e5", "+."])
 def test_what_is_nearly_a_number_is_not_one(text: str) -> None:
     assert plain(text) == f"'{text}"
-
-
-HINT = "hint: choose up to 6 of soft_vote-output-published-regularisation=0.0001 with --only, or see runs/quickstart"
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 @pytest.fixture

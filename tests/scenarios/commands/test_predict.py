@@ -7,19 +7,8 @@ import re
 
 import numpy as np
 import pytest
+from support import released_runs
 from support.fake_estimators import released
-from support.released_runs import (
-    IDENTITY,
-    line_run,
-    network_run,
-    ratio_guarantee,
-    ratio_run,
-    store,
-    table,
-    vote_guarantee,
-    vote_run,
-    write_csv,
-)
 
 from aggregator.learners.class_ratios.class_means import ClassMeans
 from aggregator.releases.estimator_models import ReleasedRatios
@@ -31,23 +20,15 @@ from scenarios.scores.prediction import Prediction, Used, predict
 
 @pytest.fixture
 def run(tmp_path, rng):
-    return vote_run(tmp_path, rng)
+    return released_runs.vote_run(tmp_path, rng)
 
 
 @pytest.fixture
 def ratios(tmp_path, estimators):
-    return ratio_run(tmp_path)
+    return released_runs.ratio_run(tmp_path)
 
 
-def test_texts_of_which_the_model_knows_none_are_told_beside_the_csv(run, capsys):
-    file = write_csv(run[0] / "loud.csv", [(170, "RED", 70)])
-    command((run[0], file), epsilon=2.0, draw=1)
-    out, err = capsys.readouterr()
-    assert len(out.splitlines()) == 2
-    assert "the model knows none of the texts in 'colour'" in err
-
-
-def test_command_prints_csv_and_says_what_it_used(run, capsys):
+def test_command_prints_csv_and_says_what_it_used_and_which_texts_the_model_does_not_know(run, capsys):
     command(run, epsilon=2.0, draw=1)
     out, err = capsys.readouterr()
     lines = list(csv.reader(io.StringIO(out)))
@@ -57,6 +38,11 @@ def test_command_prints_csv_and_says_what_it_used(run, capsys):
     assert "knows none" not in err
     command(run)
     assert re.search(r"epsilon.*0\.5.*2.*8", capsys.readouterr().err)
+    file = released_runs.write_csv(run[0] / "loud.csv", [(170, "RED", 70)])
+    command((run[0], file), epsilon=2.0, draw=1)
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 2
+    assert "the model knows none of the texts in 'colour'" in err
 
 
 def test_command_writes_files_and_json(run, capsys):
@@ -74,8 +60,8 @@ def test_command_writes_files_and_json(run, capsys):
 
 
 def test_a_release_without_noise_is_marked(tmp_path, rng, capsys):
-    store(tmp_path, rng, "soft_vote-off", non_private=True)
-    file = write_csv(tmp_path / "new.csv", table(rng, 5)[0])
+    released_runs.store(tmp_path, rng, "soft_vote-off", non_private=True)
+    file = released_runs.write_csv(tmp_path / "new.csv", released_runs.table(rng, 5)[0])
     command((tmp_path, file), "default", as_json=True)
     out, err = capsys.readouterr()
     assert err.startswith("NON-PRIVATE")
@@ -84,9 +70,9 @@ def test_a_release_without_noise_is_marked(tmp_path, rng, capsys):
 
 @pytest.mark.parametrize(("entropy", "said"), [("seed", True), ("system", False)])
 def test_a_seeded_simulation_is_said_to_be_one(tmp_path, rng, capsys, monkeypatch, entropy, said):
-    plain = vote_guarantee(1.0).to_dict()
+    plain = released_runs.vote_guarantee(1.0).to_dict()
     plain["parameters"]["entropy"] = entropy
-    store(tmp_path, rng)
+    released_runs.store(tmp_path, rng)
     found = Prediction(("a",), Used(tmp_path / "models/soft_vote/split-0.npz", 1.0, (1.0,), plain))
     monkeypatch.setattr("scenarios.scores.prediction.predict", lambda *_, **__: found)
     command((tmp_path, tmp_path / "new.csv"), as_json=True)
@@ -94,7 +80,7 @@ def test_a_seeded_simulation_is_said_to_be_one(tmp_path, rng, capsys, monkeypatc
 
 
 def test_the_command_prints_classes_and_the_epsilon_that_is_kept(tmp_path, capsys):
-    run = network_run(tmp_path)
+    run = released_runs.network_run(tmp_path)
     command(run, "error_marginals")
     out, err = capsys.readouterr()
     head, *lines = csv.reader(io.StringIO(out))
@@ -110,8 +96,8 @@ def test_the_command_prints_classes_and_the_epsilon_that_is_kept(tmp_path, capsy
 
 
 def test_names_of_classes_do_not_become_formulas(tmp_path, rng, capsys):
-    store(tmp_path, rng, classes=("=cmd|' /C calc'!A0", "-1", "@x"))
-    file = write_csv(tmp_path / "new.csv", table(rng, 40)[0])
+    released_runs.store(tmp_path, rng, classes=("=cmd|' /C calc'!A0", "-1", "@x"))
+    file = released_runs.write_csv(tmp_path / "new.csv", released_runs.table(rng, 40)[0])
     command((tmp_path, file))
     named = {name for _, name in csv.reader(io.StringIO(capsys.readouterr().out))}
     assert named == {"prediction", "'=cmd|' /C calc'!A0", "-1", "'@x"}
@@ -146,7 +132,7 @@ def test_the_command_names_sets_in_csv_and_json(ratios, capsys):
 
 def test_a_claim_that_is_not_kept_is_told(ratios, capsys):
     claimed = NoGuarantee("its delta is larger", (0.05, 0.1)).to_dict()
-    released([[0.0]], [IDENTITY], [claimed]).save(ratios[0] / "models" / "class_ratio" / "split-0.npz")
+    released([[0.0]], [released_runs.IDENTITY], [claimed]).save(ratios[0] / "models" / "class_ratio" / "split-0.npz")
     command(ratios, "class_ratio")
     err = capsys.readouterr().err
     assert err.startswith("NON-PRIVATE: ")
@@ -161,8 +147,8 @@ def test_intervals_are_printed_where_an_estimator_has_them(ratios, rng, capsys, 
         bags.append(np.stack([2 * labels + rng.normal(size=200), rng.normal(size=200)], axis=1))
     estimator = ClassMeans(features=64).fit(bags, proportions)
     model = ReleasedRatios(
-        "class_ratio", ("no", "yes"), ("a", "b"), (), np.array([0.5]), ((estimator.to_arrays(),),), (IDENTITY,),
-        (ratio_guarantee(0.5),),
+        "class_ratio", ("no", "yes"), ("a", "b"), (), np.array([0.5]), ((estimator.to_arrays(),),),
+        (released_runs.IDENTITY,), (released_runs.ratio_guarantee(0.5),),
     )  # fmt: skip
     model.save(ratios[0] / "models" / "class_ratio" / "split-0.npz")
     np.savez(ratios[0] / "new.npz", X=np.concatenate(bags), half=np.arange(400) // 200)
@@ -177,7 +163,7 @@ def test_intervals_are_printed_where_an_estimator_has_them(ratios, rng, capsys, 
 
 
 def test_the_command_prints_a_line_per_row(tmp_path, capsys):
-    run = line_run(tmp_path)
+    run = released_runs.line_run(tmp_path)
     command(run, "slope", epsilon=0.5)
     out, err = capsys.readouterr()
     assert list(csv.reader(io.StringIO(out))) == [["row", "prediction"], ["0", "1.0"], ["1", "2.0"]]

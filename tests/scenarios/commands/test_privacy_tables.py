@@ -1,7 +1,6 @@
 """What is told of masked sums before there is one.
 
 Noises of the mean operator side by side: which of them `auto` takes, by sizes and weights.
-
 Noise on shares of votes, with a trusted aggregator and without one.
 """
 
@@ -11,7 +10,7 @@ from federation.contract.errors import InputError
 from scenarios.commands.privacy_tables import RESPONSE, masked_sums, moment_noises, vote_noises
 
 
-def test_every_mode_has_its_neighbours_failures_and_costs() -> None:
+def test_every_mode_has_its_neighbours_failures_and_costs_or_says_why_it_cannot_be():
     record, text = masked_sums(parties=200, corrupt=0.1, dropout=0.1, numbers=50, quorum=None)
     assert (record["least_counted"], record["contributors"]) == (180, 160)
     active, obeyed, two = record["modes"]
@@ -27,9 +26,6 @@ def test_every_mode_has_its_neighbours_failures_and_costs() -> None:
     assert [row["servers"] for row in record["modes"]] == ["one", "one_semi_honest", "two"]
     assert "servers: two is two servers that do not collude" in text[0]
     assert text[1].startswith("160 honest shares are the whole noise")
-
-
-def test_a_mode_that_cannot_be_says_why_and_shares_that_leave_nobody_are_refused() -> None:
     record, _ = masked_sums(parties=3, corrupt=0.1, dropout=0.1, numbers=5, quorum=None)
     assert record["contributors"] == 1
     assert "no masked sum of 3 parties" in record["modes"][0]["note"]
@@ -70,7 +66,7 @@ def test_what_is_said_names_the_threshold_and_who_must_be_honest() -> None:
 VOTES = {"parties": 1000, "classes": 6, "regularisation": 1e-4, "epsilon": 1.0, "delta": 1e-6, "dimension": 5}
 
 
-def test_shares_of_noise_are_louder_by_those_that_are_not_counted_on():
+def test_shares_of_noise_are_louder_by_those_that_are_not_counted_on_and_told_of_contributors_alone():
     record, text = vote_noises(majority=False, **VOTES, contributors=800)
     trusted, secure = record["rows"][-2:]
     shares = [f"shares of norm 1, trust: {trust}" for trust in ("aggregator", "secure")]
@@ -82,9 +78,6 @@ def test_shares_of_noise_are_louder_by_those_that_are_not_counted_on():
     assert text[-1] == "Of the shares of noise 800 are whole, and all 1000 parties add theirs."
     with pytest.raises(InputError, match="epsilon"):
         vote_noises(majority=False, **{**VOTES, "epsilon": 0.0}, contributors=800)
-
-
-def test_without_contributors_nothing_is_said_of_shares_and_the_majority_has_sensitivities_of_its_own():
     record, text = vote_noises(majority=False, **VOTES)
     assert [row["what"] for row in record["rows"]][-1] == "soft vote statistic"
     assert len(text) == 1

@@ -12,7 +12,6 @@ import yaml
 from support.finished_runs import renamed
 
 from federation.contract.errors import InputError
-from scenarios.cli import _exit_code
 from scenarios.commands.report import _labels, report_command
 from scenarios.scores.results import read_results
 
@@ -86,7 +85,7 @@ def test_a_deployed_aggregators_directory_has_a_guarantee_page_and_no_report(tmp
 
 
 @pytest.mark.slow
-def test_three_commands_lead_from_a_table_to_the_officers_page(tmp_path, monkeypatch, capsys):
+def test_three_commands_lead_from_a_table_to_the_officers_page(tmp_path, monkeypatch, done):
     """In an empty folder, without that anybody edits a file."""
     random = np.random.default_rng(0)
     rows = random.normal(size=(160, 2))
@@ -98,8 +97,7 @@ def test_three_commands_lead_from_a_table_to_the_officers_page(tmp_path, monkeyp
         "run my-scenario.yaml",
         "report runs/my-scenario --registry",
     ):
-        monkeypatch.setattr("sys.argv", ["federation", *command.split()])
-        assert _exit_code() == 0, capsys.readouterr().err
+        done(*command.split())
     page = (tmp_path / "runs/my-scenario/guarantee.html").read_text()
     assert "SIMULATION" in page
     assert "<strong>the label of one row</strong>" in page

@@ -28,15 +28,12 @@ def toy(monkeypatch, tmp_path):
     return tmp_path
 
 
-def test_papers_and_items_are_listed_with_what_they_need(toy, done):
+def test_papers_and_items_are_listed_with_what_they_need_and_an_item_is_told_kept_and_shown(toy, done):
     record = json.loads(done("reproduce", "--json"))
     first, second = record["items"]
     assert (first["item"], first["data"], first["minutes"]) == ("table1", "none", "2, quick 0.5")
     assert second["data"] == "digits"
     assert "Nobody 2000: Toys" in done("reproduce")
-
-
-def test_an_item_is_told_kept_and_shown_on_a_page(toy, done):
     out = done("reproduce", "toy", "--only", "table1")
     assert "0.500" in out
     assert out.endswith("page: runs/reproductions/toy.md\n")

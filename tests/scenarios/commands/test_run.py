@@ -18,6 +18,9 @@ SMALL = [
     "data.auxiliary=60", "data.features=[{whiten: 4}, unit_norm]", "parties.count=20", "trials.splits=1",
     "trials.noise=1", "privacy.epsilon=10",
 ]  # fmt: skip
+OURS = ("federation", "parties", "aggregator", "scenarios", "flwr", "ray", "")
+NAMES = ("scenarios.runs.runner", "parties.app")
+LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} [A-Z]+ [\w.]+: ")
 
 
 @pytest.fixture
@@ -87,12 +90,7 @@ def test_verbose_and_the_log_file_tell_versions_seed_phases_and_worlds(tmp_path,
     assert "messages are answered" in (tmp_path / "log").read_text()
 
 
-OURS = ("federation", "parties", "aggregator", "scenarios", "flwr", "ray", "")
-NAMES = ("scenarios.runs.runner", "parties.app")
-LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} [A-Z]+ [\w.]+: ")
-
-
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def _as_before():
     """All loggers are afterwards as they were."""
     before = [(logging.getLogger(name).level, list(logging.getLogger(name).handlers)) for name in OURS]
@@ -106,7 +104,6 @@ def speak():
             getattr(logging.getLogger(name), level)(f"{level} of {name}")
 
 
-@pytest.mark.usefixtures("_as_before")
 @pytest.mark.parametrize(
     ("how", "heard"), [({"quiet": True}, []), ({}, ["warning"]), ({"verbose": True}, ["info", "warning"])]
 )
@@ -116,7 +113,6 @@ def test_the_terminal_hears_as_much_as_was_asked_for(how, heard, capsys):
     assert capsys.readouterr() == ("", "".join(f"{level} of {name}\n" for name in NAMES for level in heard))
 
 
-@pytest.mark.usefixtures("_as_before")
 def test_lines_of_the_terminal_may_have_their_times_and_go_to_whatever_standard_error_is_by_then(monkeypatch, capsys):
     with logged(quiet=False, verbose=False, file=None, times=True):
         logging.getLogger("parties.site").warning("a letter came")
@@ -127,7 +123,6 @@ def test_lines_of_the_terminal_may_have_their_times_and_go_to_whatever_standard_
     assert changed.getvalue() == "now\n"
 
 
-@pytest.mark.usefixtures("_as_before")
 @pytest.mark.parametrize("quiet", [True, False])
 def test_a_file_hears_everything_once_with_its_time_even_of_others(tmp_path, quiet):
     others = {name: logging.getLogger(name) for name in ("flwr", "ray.worker", "elsewhere")}
@@ -147,7 +142,6 @@ def test_a_file_hears_everything_once_with_its_time_even_of_others(tmp_path, qui
     ]  # fmt: skip
 
 
-@pytest.mark.usefixtures("_as_before")
 def test_loggers_that_keep_to_themselves_are_heard_too_in_the_format_of_the_file(tmp_path):
     ray = logging.getLogger("ray")
     before = ray.propagate
@@ -162,7 +156,6 @@ def test_loggers_that_keep_to_themselves_are_heard_too_in_the_format_of_the_file
     assert LINE.sub("", (tmp_path / "log").read_text()) == "Ray starts\n"
 
 
-@pytest.mark.usefixtures("_as_before")
 def test_errors_are_in_the_file_and_left_to_the_command_line_on_the_terminal(tmp_path, capsys):
     with pytest.raises(FederationError), logged(quiet=False, verbose=True, file=tmp_path / "log"):
         raise FederationError("no party answers")
@@ -177,12 +170,9 @@ def test_errors_are_in_the_file_and_left_to_the_command_line_on_the_terminal(tmp
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.usefixtures("_as_before")
 def test_what_contradicts_itself_or_cannot_be_written_is_refused(tmp_path):
     file = tmp_path / "no" / "log"
     for how, words in (({"quiet": True, "verbose": True}, r"--quiet.*--verbose"), ({"file": file}, "--log-file")):
-        with (
-            pytest.raises(InputError, match=words),
-            logged(**{"quiet": False, "verbose": False, "file": None} | how),
-        ):
+        options = {"quiet": False, "verbose": False, "file": None} | how
+        with pytest.raises(InputError, match=words), logged(**options):
             pass

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from support.refusals import refused
 
-from federation.contract.errors import InputError
 from scenarios.data import archive_sets
 from scenarios.data.catalogue import entry, load
 from scenarios.data.tables import describe
@@ -72,8 +72,7 @@ def test_protein_and_census_weeks(tmp_path):
 )
 def test_files_of_another_content_are_refused(tmp_path, name, arrays, words):
     np.savez(tmp_path / entry(name).file, **arrays)
-    with pytest.raises(InputError, match=words):
-        load(name, data_dir=tmp_path)
+    refused(words, load, name, data_dir=tmp_path)
 
 
 def test_digits_are_asked_of_scikit_learn_where_its_file_lies_elsewhere(monkeypatch):

@@ -15,6 +15,7 @@ from scenarios.data.files import read_public
 
 RNG = np.random.default_rng(0)
 ACTIVITIES = ["", "WALKING", "UP", "DOWN", "SITTING", "STANDING", "LAYING"]
+CRITEO = "1\t5\t" + "\t".join(["1"] * 21) + "\n"
 
 
 @pytest.fixture(autouse=True)
@@ -244,9 +245,6 @@ def test_positive_classes_are_among_the_declared_ones_of_an_own_file(tmp_path):
 def test_what_does_not_suit_a_data_set_is_refused(tmp_path, name, options, words):
     (tmp_path / "CriteoSearchData").write_text(CRITEO)
     refused(words, load, name, data_dir=tmp_path, **options)
-
-
-CRITEO = "1\t5\t" + "\t".join(["1"] * 21) + "\n"
 
 
 def test_a_range_is_declared_or_documented_and_can_be_narrowed(tmp_path):

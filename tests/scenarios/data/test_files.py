@@ -14,6 +14,7 @@ from scenarios.data.files import read_public, read_rows, read_table
 from scenarios.data.sheets import is_missing
 
 GOOD = "age,city,income,ill\n30, Rome ,1e3,yes\n\n41,Oslo,2500.5,no\n52,Rome,-3,yes\n"
+HOLED = "a,city,b,y\n1,Rome,,p\n NA ,,4,q\n3,Oslo,?,p\nnan,Rome,6,q\n"
 
 
 @pytest.fixture
@@ -153,7 +154,7 @@ def test_files_that_are_no_csv_or_of_another_encoding_are_named(write, tmp_path)
         refused(words, read_table, write(text, encoding="latin-1"), "y")
 
 
-def test_npz(save):
+def test_npz_files_may_have_names_groups_and_an_official_split(save):
     X = np.arange(6, dtype=np.float32).reshape(3, 2)
     table = read_table(save(X=X, y=np.array([5, 3, 5])), None)
     assert table.columns == ("x0", "x1")
@@ -166,9 +167,6 @@ def test_npz(save):
     assert table.columns == ("a", "b")
     assert table.classes == ("p", "q")
     assert table.groups["site"].tolist() == [1, 1, 2]
-
-
-def test_npz_with_an_official_split(save):
     X, y = np.arange(10.0).reshape(5, 2), np.array([0, 1, 0, 1, 2])
     parts = {"X_train": X[:3], "X_test": X[3:], "y_train": y[:3], "y_test": y[3:]}
     table = read_table(save(**parts, s_train=y[:3], s_test=y[3:]), None, groups=["s"])
@@ -247,7 +245,7 @@ def test_missing_numbers_and_labels_name_file_line_and_column(write, cell):
     refused(r"data\.csv.*3.*'y'", read_table, write(f"x,y\n1,a\n2,{cell}\n3,b\n"), "y")
 
 
-def test_real_labels_of_a_csv_file_are_numbers(write):
+def test_real_labels_of_csv_and_npz_files_are_numbers(write, save):
     table = read_table(write(GOOD), "income", real=True)
     assert table.columns == ("age", "city", "ill")
     assert table.text == (1, 2)
@@ -258,9 +256,6 @@ def test_real_labels_of_a_csv_file_are_numbers(write):
     wrong = {"": "is missing", "nan": "is missing", "inf": "not a finite number", "many": "'many'"}
     for cell, words in wrong.items():
         refused(rf"data\.csv.*3.*'y'.*{words}", read_table, write(f"x,y\n1,1\n2,{cell}\n3,3\n4,4\n"), "y", real=True)
-
-
-def test_real_labels_of_an_npz_file(save):
     table = read_table(save(X=np.ones((3, 2)), y=np.array([1, 2, 9], dtype=np.uint8)), None, real=True)
     assert table.labels.dtype == np.float64
     assert table.labels.tolist() == [1.0, 2.0, 9.0]
@@ -274,9 +269,6 @@ def test_real_labels_of_an_npz_file(save):
         ([1.0, 2.0, -np.inf], "2"),
     ):
         refused(words, read_table, save(X=np.ones((3, 2)), y=np.array(labels)), None, real=True)
-
-
-HOLED = "a,city,b,y\n1,Rome,,p\n NA ,,4,q\n3,Oslo,?,p\nnan,Rome,6,q\n"
 
 
 def test_missing_numbers_are_nan_where_the_features_impute(write, save, tmp_path):
@@ -309,13 +301,10 @@ def test_what_is_no_number_is_none_and_missing_texts_are_one_where_the_features_
     np.testing.assert_array_equal(codes, [text_code("Rome"), *[text_code("")] * 4])
 
 
-def test_every_column_with_missing_cells_is_named_with_their_number(write, save):
+def test_every_column_with_missing_cells_is_named_with_their_number_and_what_would_take_them(write, save):
     refused(r"data\.csv.*2.*city.*1.*2.*1", read_table, write("city,b,a,y\n ? ,,3,p\nRome,1,,q\nOslo,,4,p\n"), "y")
     with pytest.raises(InputError, match=r"0.*0.*'x1'.*column.*x1.*1.*x2.*2"):
         read_table(save(X=np.array([[1, np.nan, np.nan], [1, 2, np.nan]]), y=np.arange(2)), None)
-
-
-def test_a_missing_number_names_what_would_take_it_but_no_label_does(write, save):
     advice = "or let the features .data.features. begin with impute, which fills in missing cells"
     refused(rf"data\.csv.*2.*'b'.*{advice}", read_rows, write(HOLED), ("b",))
     refused(rf"1.*'x0'.*{advice}", read_table, save(X=np.array([[1.0], [np.nan]]), y=np.arange(2)), None)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.spatial import cKDTree
 from scipy.special import ndtr
 from scipy.stats import binomtest, ks_2samp, kstest
+from support.refusals import refused
 
-from federation.contract.errors import InputError
 from scenarios.data.catalogue import digest, entry, load, names
 from scenarios.data.generated_sets import Draws, _k_means, _mixtures, drawn
 from scenarios.data.tables import describe
@@ -167,8 +167,7 @@ def test_classes_are_their_own_and_counted_piece_by_piece_but_not_to_describe_th
     np.testing.assert_array_equal(table.class_counts(range(1000)), np.bincount(table.labels[range(1000)]))
     assert describe(table) == "crowd: 1000000000 rows, 10 columns, classes no, yes, drawn when they are read"
     for key, value in (("classes", ["no", "yes", "maybe"]), ("positive", ["yes"])):
-        with pytest.raises(InputError, match=rf"data\.{key}"):
-            load("crowd", **{key: value})
+        refused(rf"data\.{key}", load, "crowd", **{key: value})
 
 
 def test_parties_who_read_one_after_another_share_what_was_drawn():

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import HashingVectorizer
+from support.refusals import refused
 
-from federation.contract.errors import InputError
 from scenarios.data import hashing, sheets
 from scenarios.data.files import open_sheet, read_public, read_rows, read_table
 from scenarios.data.hashing import HashedRows, Hashing, hashings, made_from, read_for
@@ -25,7 +25,7 @@ def expected():
     return HashingVectorizer(n_features=64, ngram_range=(1, 2), norm=None).transform(TEXTS).toarray()
 
 
-def test_words_become_columns_after_all_others_and_of_new_and_public_rows_the_same(comments, monkeypatch):
+def test_words_become_columns_after_all_others_in_every_reader_and_alone_will_do(comments, monkeypatch, tmp_path):
     monkeypatch.setattr(sheets, "_TEXTS_AT_A_TIME", 3)  # whatever is read together
     table = read_table(comments, "class", hashes=[STAGE])
     assert table.columns == ("likes", *STAGE.names)
@@ -37,9 +37,6 @@ def test_words_become_columns_after_all_others_and_of_new_and_public_rows_the_sa
     for found in (read_rows(comments, table.columns), read_public(comments, table, "comments.csv")):
         np.testing.assert_array_equal(found, rows)
     np.testing.assert_array_equal(open_sheet(comments).numbers(STAGE.names[9]), expected()[:, 9])
-
-
-def test_a_column_of_texts_alone_will_do_and_several_have_columns_of_their_own(comments, tmp_path):
     alone = tmp_path / "alone.csv"
     alone.write_text("said,class\none two,a\ntwo three,b\n")
     assert read_table(alone, "class", hashes=[STAGE]).columns == STAGE.names
@@ -47,28 +44,21 @@ def test_a_column_of_texts_alone_will_do_and_several_have_columns_of_their_own(c
     assert both.columns == (*STAGE.names, *Hashing(2, "class").names)
 
 
-def test_other_columns_are_refused_and_numbers_in_npz_files_are_projected_instead(comments, tmp_path):
+def test_other_columns_what_a_file_lacks_and_too_many_cells_are_refused(comments, tmp_path, monkeypatch):
     np.savez(tmp_path / "own.npz", X=np.eye(4), y=np.array([0, 1, 0, 1]))
     for path, label, stage, words in (
         (comments, "class", Hashing(6, "siad"), r"siad.*said"),
         (comments, "class", Hashing(6), r"hash.*comments\.csv"),
         (tmp_path / "own.npz", None, STAGE, r"hash.*DIMENSIONS"),
     ):
-        with pytest.raises(InputError, match=words):
-            read_table(path, label, hashes=[stage])
-
-
-def test_what_a_file_lacks_and_too_many_cells_are_refused(comments, tmp_path, monkeypatch):
+        refused(words, read_table, path, label, hashes=[stage])
     table = read_table(comments, "class", hashes=[STAGE])
     other = tmp_path / "other.csv"
     other.write_text("likes,text\n1,a\n")
-    with pytest.raises(InputError, match=r"1.*65.*comments\.csv"):
-        read_public(other, table, "comments.csv")
-    with pytest.raises(InputError, match="said"):
-        read_rows(other, table.columns)
+    refused(r"1.*65.*comments\.csv", read_public, other, table, "comments.csv")
+    refused("said", read_rows, other, table.columns)
     monkeypatch.setattr(hashing, "MOST_CELLS", 20 * 64 - 1)
-    with pytest.raises(InputError, match=r"comments\.csv.*20.*64.*1279"):
-        read_rows(comments, table.columns)
+    refused(r"comments\.csv.*20.*64.*1279", read_rows, comments, table.columns)
 
 
 @pytest.mark.parametrize("column", ["said", "a, 2 words, 3 bits)[1]", "x", "two\nlines", "(€)"])

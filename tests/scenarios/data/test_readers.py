@@ -1,9 +1,7 @@
 """Parquet files: the same tables as CSV files of the same rows; files larger than memory; and all mistakes.
 
 Arrays of npz files: which are taken, and how every other is named.
-
 Several files as one source.
-
 svmlight files as sheets.
 """
 
@@ -365,7 +363,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_files_come_by_their_numbers_and_a_file_may_have_the_name_of_a_pattern(folder):
+def test_files_come_by_their_numbers_a_file_may_have_the_name_of_a_pattern_and_no_files_are_refused(folder):
     for pattern, names in {
         "Day*.svm": ["Day2.svm", "Day2b.svm", "Day10.svm"],
         "Day?.svm": ["Day2.svm"],
@@ -377,9 +375,6 @@ def test_files_come_by_their_numbers_and_a_file_may_have_the_name_of_a_pattern(f
     assert not is_pattern(folder / "really*.svm")
     assert is_there(folder / "really*.svm")
     assert not is_there(folder / "Night*.svm")
-
-
-def test_no_files_are_refused_and_not_all_are_taken_together(folder):
     refused(r"Night\*\.svm", files_of, folder / "Night*.svm")
     (folder / "a1.csv").write_text("x,y\n1,a\n2,b\n")
     for pattern, label, words in (("Night*.svm", None, r"data\.source.*Night\*\.svm"), ("a*.csv", "y", r"a\*\.csv")):
@@ -470,7 +465,7 @@ def test_hashed_rows_are_those_of_a_feature_hasher_of_the_columns_names(tmp_path
     np.testing.assert_array_equal(table.rows(np.array([7, 3])), table.rows(np.arange(20))[[7, 3]])
 
 
-def test_rows_are_hashed_alike_in_all_pieces_and_as_new_and_public_rows(tmp_path, monkeypatch):
+def test_rows_are_hashed_alike_in_all_pieces_and_of_new_rows_but_not_beside_other_columns(tmp_path, monkeypatch):
     pattern = written_days(tmp_path)
     table = read_table(pattern, None, hashes=[Hashing(6)])
     expected = table.rows(np.arange(8, 12))
@@ -481,18 +476,6 @@ def test_rows_are_hashed_alike_in_all_pieces_and_as_new_and_public_rows(tmp_path
     pieces = read_hashed(pattern, Hashing(6))
     np.testing.assert_array_equal(pieces.rows[np.arange(20)], whole.rows[np.arange(20)])
     assert (pieces.labels.tolist(), pieces.files.tolist()) == (whole.labels.tolist(), whole.files.tolist())
-
-
-def test_several_files_without_hashing_are_one_sheet_and_too_large_ones_are_refused(tmp_path, saved, monkeypatch):
-    (tmp_path / "a1.svm").write_text("1 1:2\n")
-    (tmp_path / "a2.svm").write_text("0 3:4\n")
-    assert read_table(tmp_path / "a?.svm", None).rows(np.arange(2)).tolist() == [[2, 0, 0], [0, 0, 4]]
-    monkeypatch.setattr(readers, "MOST_CELLS", 119)
-    refused(r"30.*4.*119", read_table, saved[0], None)
-
-
-def test_what_does_not_go_with_hashed_columns_is_refused(tmp_path):
-    pattern = written_days(tmp_path)
     for options, words in (
         ({"label": "x3"}, r"data\.label.*'y'.*'x3'"),
         ({"groups": ["day"]}, r"day.*file"),
@@ -501,3 +484,11 @@ def test_what_does_not_go_with_hashed_columns_is_refused(tmp_path):
         ({"hashes": [Hashing(4), Hashing(5)]}, None),
     ):
         refused(words, read_table, pattern, **{"label": None, "hashes": [Hashing(4)], **options})
+
+
+def test_several_files_without_hashing_are_one_sheet_and_too_large_ones_are_refused(tmp_path, saved, monkeypatch):
+    (tmp_path / "a1.svm").write_text("1 1:2\n")
+    (tmp_path / "a2.svm").write_text("0 3:4\n")
+    assert read_table(tmp_path / "a?.svm", None).rows(np.arange(2)).tolist() == [[2, 0, 0], [0, 0, 4]]
+    monkeypatch.setattr(readers, "MOST_CELLS", 119)
+    refused(r"30.*4.*119", read_table, saved[0], None)

@@ -100,14 +100,11 @@ def sheet(tmp_path):
     return Sheet(tmp_path / "own.parquet", pa.table({"a": [1, 2, None], "t": ["u", None, "v"], "b": [0.5, 1.5, 2.5]}))
 
 
-def test_columns_are_found_by_name_and_unused_ones_need_not_be_there(sheet):
+def test_columns_are_found_by_name_unused_ones_need_not_be_there_and_missing_cells_must_be_allowed(sheet):
     rows = features_of(sheet, ("b", "gone", "t"), (2,), True, unused=(1,))
     np.testing.assert_array_equal(rows, [[0.5, 0, text_code("u")], [1.5, 0, NO_TEXT], [2.5, 0, text_code("v")]])
     assert require_there(sheet, ("b", "gone", "t"), (1,)) == ["b", "t"]
     refused(r"2.*3", require_there, sheet, ("x", "b", "y"))
-
-
-def test_missing_cells_are_refused_unless_they_are_allowed(sheet):
     assert np.isnan(features_of(sheet, ("a", "b"), (), True)).tolist() == [[False] * 2, [False] * 2, [True, False]]
     refused(r"own\.parquet.*1.*'t'.*1.*1", features_of, sheet, ("t", "a"), (0,), False)
     rows = np.ones((3, 2))

@@ -203,7 +203,7 @@ def test_rows_are_passed_on_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [len(part) for part in table.parts(order[:0])] == [0]
 
 
-def test_different_rows_are_told_by_all_blocks_and_labels_and_counted(rng):
+def test_different_rows_are_told_by_all_blocks_and_labels_and_counted_unless_drawn_or_too_many(rng, monkeypatch):
     codes = rng.integers(0, 2, (60, 2)).astype(np.uint16)
     texts = CodedTexts(codes, (np.array([5.0, 6.0]), np.array([7.0, 8.0])))
     numbers, labels = rng.integers(0, 2, (60, 1)).astype(np.float32), rng.integers(0, 2, 60)
@@ -216,9 +216,6 @@ def test_different_rows_are_told_by_all_blocks_and_labels_and_counted(rng):
     order = np.argsort(places)
     np.testing.assert_array_equal(first, places[order])
     np.testing.assert_array_equal(copies, counts[order])
-
-
-def test_rows_that_are_drawn_or_too_many_are_taken_to_be_different(monkeypatch):
     ones, labels = np.ones((4, 2)), np.zeros(4, dtype=np.int64)
     table = Table("t", ("a", "b"), ("no", "yes"), labels, (ones,))
     assert [part.tolist() for part in table.different(np.arange(4))] == [[0], [4]]

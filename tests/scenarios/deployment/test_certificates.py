@@ -7,28 +7,20 @@ import threading
 
 import pytest
 from cryptography import x509
+from support.refusals import refused
+from support.shown_certificates import showing
 
-from federation.contract.errors import InputError
 from federation.signed_messages.keys import new_site_key
 from parties.site.message_queue import Closed, Mailbox
 from scenarios.deployment import certificates
-from scenarios.deployment.certificates import (
-    AUTHORITY,
-    AUTHORITY_KEY,
-    SERVER,
-    SERVER_KEY,
-    make_authority,
-    make_server,
-    require_valid,
-)
 
 LATER = datetime.timedelta(days=399)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    make_authority(tmp_path, "trial")
-    make_server(tmp_path, "trial", ["link.example.org", "192.0.2.7"])
+    certificates.make_authority(tmp_path, "trial")
+    certificates.make_server(tmp_path, "trial", ["link.example.org", "192.0.2.7"])
     return tmp_path
 
 
@@ -37,15 +29,15 @@ def other(tmp_path):
     """A folder of another authority, with a certificate of its own."""
     made = tmp_path / "other"
     made.mkdir()
-    make_authority(made, "trial")
-    make_server(made, "trial", [])
+    certificates.make_authority(made, "trial")
+    certificates.make_server(made, "trial", [])
     return made
 
 
 def shaken(folder, root, host):
     """What a client that trusts `root` says of a server with the certificate of `folder`, over real TLS."""
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server.load_cert_chain(folder / SERVER, folder / SERVER_KEY)
+    server.load_cert_chain(folder / certificates.SERVER, folder / certificates.SERVER_KEY)
     client = ssl.create_default_context(cafile=root)
     client.verify_flags |= ssl.VERIFY_X509_STRICT
     here, there = socket.socketpair()
@@ -70,18 +62,20 @@ def shaken(folder, root, host):
 
 @pytest.mark.parametrize("host", ["link.example.org", "192.0.2.7", "localhost", "127.0.0.1"])
 def test_whoever_knows_the_authority_trusts_the_superlink_under_its_names(folder, host):
-    assert shaken(folder, folder / AUTHORITY, host) == "trusted"
-    require_valid(folder, host)
+    assert shaken(folder, folder / certificates.AUTHORITY, host) == "trusted"
+    certificates.require_valid(folder, host)
 
 
-def test_nobody_trusts_it_under_another_name_or_by_another_authority(folder, other):
-    assert "mismatch" in shaken(folder, folder / AUTHORITY, "other.example.org")
-    assert "CERTIFICATE_VERIFY_FAILED" in shaken(folder, other / AUTHORITY, "localhost")
+def test_nobody_trusts_it_under_another_name_or_by_another_authority_whose_own_is_refused(folder, other):
+    assert "mismatch" in shaken(folder, folder / certificates.AUTHORITY, "other.example.org")
+    assert "CERTIFICATE_VERIFY_FAILED" in shaken(folder, other / certificates.AUTHORITY, "localhost")
+    (other / certificates.SERVER).replace(folder / certificates.SERVER)
+    refused(r"server\.crt.*ca\.crt", certificates.require_valid, folder, "localhost")
 
 
 def test_the_authority_signs_certificates_the_certificate_serves_and_keys_are_for_their_owner_alone(folder):
     read = x509.load_pem_x509_certificate
-    authority, server = read((folder / AUTHORITY).read_bytes()), read((folder / SERVER).read_bytes())
+    authority, server = (read((folder / name).read_bytes()) for name in (certificates.AUTHORITY, certificates.SERVER))
     constraints = authority.extensions.get_extension_for_class(x509.BasicConstraints)
     assert constraints.critical
     assert constraints.value.ca
@@ -89,18 +83,18 @@ def test_the_authority_signs_certificates_the_certificate_serves_and_keys_are_fo
     assert not server.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     assert not server.extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign
     assert (server.not_valid_after_utc - server.not_valid_before_utc).days == 399
-    assert [(folder / name).stat().st_mode & 0o777 for name in (AUTHORITY_KEY, SERVER_KEY)] == [0o600, 0o600]
+    for name in (certificates.AUTHORITY_KEY, certificates.SERVER_KEY):
+        assert (folder / name).stat().st_mode & 0o777 == 0o600
 
 
 def test_a_new_certificate_replaces_the_old_one_under_the_same_authority_which_none_replaces(folder):
-    before = (folder / SERVER).read_bytes()
-    make_server(folder, "trial", ["new.example.org"])
-    assert (folder / SERVER).read_bytes() != before
-    assert shaken(folder, folder / AUTHORITY, "new.example.org") == "trusted"
-    with pytest.raises(InputError):  # a host that no certificate can name
-        make_server(folder, "trial", ["zürich.example"])
+    before = (folder / certificates.SERVER).read_bytes()
+    certificates.make_server(folder, "trial", ["new.example.org"])
+    assert (folder / certificates.SERVER).read_bytes() != before
+    assert shaken(folder, folder / certificates.AUTHORITY, "new.example.org") == "trusted"
+    refused(None, certificates.make_server, folder, "trial", ["zürich.example"])  # a host that no certificate can name
     with pytest.raises(FileExistsError):
-        make_authority(folder, "trial")
+        certificates.make_authority(folder, "trial")
 
 
 @pytest.mark.parametrize(
@@ -114,56 +108,26 @@ def test_a_new_certificate_replaces_the_old_one_under_the_same_authority_which_n
     ids=["expired", "its authority has expired", "of the future", "of another host"],
 )
 def test_an_expired_one_and_one_for_another_host_are_refused_with_what_to_type(folder, host, later, named):
-    with pytest.raises(InputError, match=named):
-        require_valid(folder, host, datetime.datetime.now(datetime.UTC) + later)
-
-
-def test_one_of_another_authority_is_refused(folder, other):
-    (other / SERVER).replace(folder / SERVER)
-    with pytest.raises(InputError, match=r"server\.crt.*ca\.crt"):
-        require_valid(folder, "localhost")
+    refused(named, certificates.require_valid, folder, host, datetime.datetime.now(datetime.UTC) + later)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
 def test_what_is_no_certificate_is_refused(folder, content):
-    (folder / SERVER).unlink()
+    (folder / certificates.SERVER).unlink()
     if content is not None:
-        (folder / SERVER).write_bytes(content)
-    with pytest.raises(InputError, match=r"server\.crt"):
-        require_valid(folder, "localhost")
+        (folder / certificates.SERVER).write_bytes(content)
+    refused(r"server\.crt", certificates.require_valid, folder, "localhost")
 
 
-@pytest.fixture
-def showing(folder):
-    """A server at a port of this machine that shows the certificate of the folder, and is reached by no site."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def serve():
-            while True:
-                try:
-                    there, _ = listening.accept()
-                    with there:
-                        context.load_cert_chain(folder / SERVER, folder / SERVER_KEY)
-                        context.wrap_socket(there, server_side=True).close()
-                except ssl.SSLError:
-                    continue
-                except OSError:
-                    return
-
-        threading.Thread(target=serve, daemon=True).start()
-        yield listening.getsockname()[1]
-        listening.shutdown(socket.SHUT_RDWR)
-
-
-def test_a_site_that_is_shown_an_expired_one_says_what_to_ask_for(folder, showing, monkeypatch, caplog):
+def test_a_site_that_is_shown_an_expired_one_says_what_to_ask_for(folder, monkeypatch, caplog):
     monkeypatch.setattr(certificates, "_EARLIER", LATER)
     monkeypatch.setattr(certificates, "_SERVER_DAYS", -1)
-    make_server(folder, "trial", [])
-    box = Mailbox(f"127.0.0.1:{showing}", (folder / AUTHORITY).read_bytes(), new_site_key(), 10_000, print)
-    threading.Timer(1.0, box.closing.set).start()
-    with pytest.raises(Closed), box.opened():
-        raise AssertionError("the site believes it")
+    certificates.make_server(folder, "trial", [])
+    with showing(folder) as address:
+        box = Mailbox(address, (folder / certificates.AUTHORITY).read_bytes(), new_site_key(), 10_000, print)
+        threading.Timer(1.0, box.closing.set).start()
+        with pytest.raises(Closed), box.opened():
+            raise AssertionError("the site believes it")
     [told] = [record.message for record in caplog.records if record.levelname == "WARNING"]
     assert "the SuperLink shows a certificate that this site does not accept" in told
     assert "certificate has expired" in told

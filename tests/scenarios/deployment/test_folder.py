@@ -4,6 +4,7 @@ import json
 
 import pytest
 from support.letter_sites import CLOSING, deployed, scenario, write_public
+from support.refusals import refused
 
 from aggregator.trial.plan import TrialPlan
 from federation.contract.errors import InputError
@@ -53,15 +54,13 @@ def test_it_has_all_that_is_needed_and_only_its_owner_may_look(tmp_path):
 
 
 def test_nothing_is_left_of_one_that_could_not_be_made_and_a_folder_with_something_in_it_is_left_alone(tmp_path):
-    with pytest.raises(InputError):
-        make(tmp_path, options={"noise": "off"})
+    refused(None, make, tmp_path, options={"noise": "off"})
     assert not (tmp_path / "D").exists()
     (tmp_path / "D").mkdir()
     make(tmp_path)
     (tmp_path / "E").mkdir()
     (tmp_path / "E" / "mine").write_text("kept")
-    with pytest.raises(InputError):
-        make(tmp_path, "E")
+    refused(None, make, tmp_path, "E")
     assert [path.name for path in (tmp_path / "E").iterdir()] == ["mine"]
 
 
@@ -75,8 +74,7 @@ def test_keys_seal_the_plan_and_nothing_but_them_is_added_and_no_others(sealed, 
     before = (folder.path / "plan.json").read_bytes()
     for site in folder.agreement.sites:
         (tmp_path / f"{site.name}.pub").write_text(public_text(new_site_key().public_key()))
-    with pytest.raises(InputError):
-        folder.seal(tmp_path)
+    refused(None, folder.seal, tmp_path)
     assert (folder.path / "plan.json").read_bytes() == before
 
 
@@ -93,33 +91,23 @@ def test_a_plan_that_was_changed_since_it_was_sealed_is_refused(sealed, name):
         path.write_bytes(before)
 
 
-def test_keys_that_lack_are_equal_or_are_none_are_told(tmp_path):
+def test_keys_that_lack_are_equal_or_are_none_are_told_and_so_is_a_folder_that_others_may_read(tmp_path):
     folder, keys = make(tmp_path), tmp_path / "keys"
-    with pytest.raises(InputError):
-        folder.seal(keys)
+    refused(None, folder.seal, keys)
     keys.mkdir()
     (keys / "north.pub").write_text(public_text(new_site_key().public_key()))
-    with pytest.raises(InputError, match=r"south\.pub"):
-        folder.seal(keys)
+    refused(r"south\.pub", folder.seal, keys)
     (keys / "south.pub").write_text("ssh-rsa AAAA")
-    with pytest.raises(InputError, match=r"south\.pub"):
-        folder.seal(keys)
+    refused(r"south\.pub", folder.seal, keys)
     (keys / "south.pub").write_bytes((keys / "north.pub").read_bytes())
-    with pytest.raises(InputError, match=r"--keys.*north.*south"):
-        folder.seal(keys)
+    refused(r"--keys.*north.*south", folder.seal, keys)
     assert not folder.sealed
     with pytest.raises(InputError, match=r"--keys.*FOLDER"):
         folder.agreement  # noqa: B018 - what is asked for
-
-
-def test_a_folder_that_others_may_read_or_that_is_none_is_refused(tmp_path):
-    folder = make(tmp_path)
     assert Folder.opened(folder.path).path == folder.path
     folder.path.chmod(0o755)
-    with pytest.raises(InputError, match="chmod 700"):
-        Folder.opened(folder.path)
-    with pytest.raises(InputError):
-        Folder.opened(tmp_path)
+    refused("chmod 700", Folder.opened, folder.path)
+    refused(None, Folder.opened, tmp_path)
 
 
 def test_a_disk_that_takes_no_more_is_named(tmp_path, monkeypatch):
@@ -132,8 +120,7 @@ def test_a_disk_that_takes_no_more_is_named(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("scenarios.deployment.folder.write_lasting", full)
-    with pytest.raises(InputError):
-        folder.require_room()
+    refused(None, folder.require_room)
     assert sorted(folder.path.iterdir()) == before
 
 
@@ -153,14 +140,11 @@ def test_a_second_server_is_sealed_with_the_key_that_sites_are_told(tmp_path):
     first = path.read_text().partition("\n")[0]
     for second in ("", "\n" + first, "\n" + "AB" * 32):
         path.write_text(first + second)
-        with pytest.raises(InputError, match=r"ombud\.pub.*2"):
-            made.seal(tmp_path / "keys")
+        refused(r"ombud\.pub.*2", made.seal, tmp_path / "keys")
     path.write_text(f"{first}\n{'ab' * 32}\n")
-    with pytest.raises(InputError):
-        made.seal(tmp_path / "keys")
+    refused(None, made.seal, tmp_path / "keys")
     path.unlink()
-    with pytest.raises(InputError, match=r"ombud\.pub"):
-        made.seal(tmp_path / "keys")
+    refused(r"ombud\.pub", made.seal, tmp_path / "keys")
 
 
 def test_a_plan_with_secure_sums_has_the_second_key_of_each_site(tmp_path):
@@ -173,5 +157,4 @@ def test_a_plan_with_secure_sums_has_the_second_key_of_each_site(tmp_path):
     first = path.read_text().partition("\n")[0]
     for keys, named in ((first, "south"), (f"{first}\n{first}", r"south\.pub.*2.*Ed25519")):
         path.write_text(keys)
-        with pytest.raises(InputError, match=named):
-            made.seal(tmp_path / "keys")
+        refused(named, made.seal, tmp_path / "keys")

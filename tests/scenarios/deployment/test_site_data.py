@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.postgresql import postgresql
+from support.refusals import refused
 
 from federation.contract.errors import InputError
 from parties.site.settings import Source, Table
@@ -56,18 +57,15 @@ def test_a_select_gives_numbers_and_texts(base):
     ],
 )
 def test_all_but_a_select_is_refused(base, query, said):
-    with pytest.raises(InputError, match=said):
-        base(query)
+    refused(said, base, query)
     assert base("select * from patients").table.num_rows == 3
 
 
 def test_a_data_base_that_cannot_be_opened_is_named(base, monkeypatch):
     for url in ("nosuch://host/x", "sqlite:////no/such/folder/x.db"):
-        with pytest.raises(InputError, match=r"data\.url.*data\.query"):
-            base("select 1", url)
+        refused(r"data\.url.*data\.query", base, "select 1", url)
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    with pytest.raises(InputError, match=r"pip.*multiparty-federation\[sql\]"):
-        base("select 1")
+    refused(r"pip.*multiparty-federation\[sql\]", base, "select 1")
 
 
 def test_dates_of_a_data_base_are_texts(base, monkeypatch):
@@ -92,18 +90,16 @@ def test_dates_of_a_data_base_are_texts(base, monkeypatch):
     ],
 )
 def test_no_part_of_a_password_is_told_or_looked_for(url):
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         require_reached(url)
-    assert "%40" in str(refused.value)
-    assert not any(part in str(refused.value) for part in ("qq", "zz", "kk"))
+    assert "%40" in str(caught.value)
+    assert not any(part in str(caught.value) for part in ("qq", "zz", "kk"))
 
 
 def test_what_a_data_base_says_is_told_without_the_password_and_a_driver_that_is_not_there_is_named():
-    with pytest.raises(InputError, match="asyncpg"):
-        require_reached("postgresql+asyncpg://ada:geheim@127.0.0.1:1/x")
+    refused("asyncpg", require_reached, "postgresql+asyncpg://ada:geheim@127.0.0.1:1/x")
     pytest.importorskip("psycopg", exc_type=ImportError)
-    with pytest.raises(InputError, match=r"\*\*\*"):
-        require_reached("postgresql+psycopg://ada:geheim@127.0.0.1:1/geheim?geheim=3")
+    refused(r"\*\*\*", require_reached, "postgresql+psycopg://ada:geheim@127.0.0.1:1/geheim?geheim=3")
 
 
 @pytest.fixture(scope="module")
@@ -140,19 +136,16 @@ def test_every_type_of_postgresql_is_numbers_or_texts_or_refused_where_it_is_use
         "person": "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
     }.items():
         assert sheet.texts(name) == [text, ""]
-    with pytest.raises(InputError, match="scan"):
-        sheet.texts("scan")
+    refused("scan", sheet.texts, "scan")
     last = selected(server.url(), "select age, bmi from patients where id = 3")
     assert last.readings("age")[0].tolist() == [nothing]
-    with pytest.raises(InputError):
-        selected(server.url(), "select seen from patients")
+    refused(None, selected, server.url(), "select seen from patients")
 
 
 def test_a_view_is_read_by_whoever_may_read_nothing_else_and_a_percent_sign_is_one(server):
     known = server.url("reader", "p%40ss%3Aw%2Frd%3F")
     assert selected(known, "SELECT\t*\nfrom adults;").numbers("age").tolist() == [30.5]
-    with pytest.raises(InputError):
-        selected(known, "select age from patients")
+    refused(None, selected, known, "select age from patients")
     assert selected(server.url(), "select id from patients where icd like 'C50%'").numbers("id").tolist() == [1]
     assert selected(server.url(), "(select 7 % 4 as rest)").numbers("rest").tolist() == [3]
 
@@ -168,8 +161,7 @@ def test_a_view_is_read_by_whoever_may_read_nothing_else_and_a_percent_sign_is_o
     ],
 )
 def test_postgresql_changes_nothing(server, query, said):
-    with pytest.raises(InputError, match=said):
-        selected(server.url(), query)
+    refused(said, selected, server.url(), query)
     assert selected(server.url(), "select count(*) as n from patients").numbers("n").tolist() == [3]
 
 
@@ -217,11 +209,10 @@ def test_files_of_every_kind_give_the_same_columns(tmp_path):
 )
 def test_archives_of_another_form_and_other_files_are_refused(tmp_path, name, arrays, said):
     np.savez(tmp_path / "x.npz", **arrays)
-    with pytest.raises(InputError, match=said):
-        source(Table(table="t", file=tmp_path / name))
+    refused(said, source, Table(table="t", file=tmp_path / name))
 
 
-def test_columns_get_the_names_and_values_of_the_plan(tmp_path):
+def test_columns_get_the_names_and_values_of_the_plan_and_those_not_there_are_named_with_the_nearest(tmp_path):
     (tmp_path / "x.csv").write_text("AGE_Y,SEX,ICD,more\n30,M,C50,1\n41, F ,D24,2\n")
     sheet = source(Table(table="t", file=tmp_path / "x.csv"))
     sex = Source.model_validate({"from": "SEX", "map": {"M": "male", "F": "female"}})
@@ -231,9 +222,6 @@ def test_columns_get_the_names_and_values_of_the_plan(tmp_path):
     assert found.header == ["age", "sex", "dx"]
     assert (found.texts("sex"), found.texts("dx")) == (["male", "female"], ["C50", "D24"])
     assert found.place(1) == f"{tmp_path / 'x.csv'}:3"
-
-
-def test_columns_that_are_not_there_are_named_with_the_nearest(tmp_path):
     (tmp_path / "x.csv").write_text("AGE_Y,SEX\n30,M\n")
     sheet = source(Table(table="t", file=Path(tmp_path / "x.csv")))
     _, wrong = renamed(sheet, {"age": "AGE_X", "agee": "AGE_Y"}, ["age", "SEX"])

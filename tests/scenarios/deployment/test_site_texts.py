@@ -14,6 +14,8 @@ from parties.site.settings import SecondSettings, Settings
 from scenarios.deployment.site_texts import _secure, numbers_of, outlook, outlook_of_second
 
 PUBLIC = ("[policy]", "[policy]\npublic-features = true")
+KEY = "ab" * 32
+COUNTED = {"kind": "counts", "times": 1, "same": {}, "length": 1, "reply": 1, "masked": True}
 
 
 @pytest.fixture
@@ -75,8 +77,7 @@ def test_a_secure_sum_is_told_with_what_it_rests_on(looked, tmp_path):
         {"name": name, "key": public_text(key.public_key()), "sums": public_text(sums_key(key).public_key())}
         for name, key in zip(("north", "south", "west"), keys, strict=True)
     ]
-    asked = {"kind": "counts", "times": 1, "same": {}, "length": 1, "reply": 1, "masked": True}
-    found = looked(questions=[QUESTIONS["counts"]], sites=sites, asked=[asked], quorum=1.0)
+    found = looked(questions=[QUESTIONS["counts"]], sites=sites, asked=[COUNTED], quorum=1.0)
     [line] = [line for line in found.lines if line.startswith("  counts, once at most: ")]
     assert line.endswith(f" Protected by: {Protection.SHARES}.")
     assert any(line.startswith("secure aggregation: at least 3 of 3 sites take part") for line in found.lines)
@@ -133,10 +134,6 @@ def test_a_plan_with_keys_of_somebody_else_is_none_to_serve(second_words_looked,
     errors = " ".join(second_words_looked().errors)
     assert "the plan's key for 'ombud' is" in errors
     assert "the key for masks that the plan has of 'ombud' is not this server's" in errors
-
-
-KEY = "ab" * 32
-COUNTED = {"kind": "counts", "times": 1, "same": {}, "length": 1, "reply": 1, "masked": True}
 
 
 @pytest.fixture(params=["one", "one_semi_honest", "two"])

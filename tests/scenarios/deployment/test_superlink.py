@@ -10,10 +10,8 @@ import json
 import os
 import resource
 import socket
-import ssl
 import subprocess
 import sys
-import threading
 import time
 import zipfile
 from importlib import import_module
@@ -28,12 +26,13 @@ from flwr.proto.fleet_pb2 import PushMessagesRequest
 from flwr.proto.node_pb2 import Node
 from flwr.supercore.inflatable.inflatable_object import get_object_tree
 from support.letter_sites import deployed
+from support.refusals import refused
+from support.shown_certificates import showing
 
 from federation.contract.errors import FederationError, InputError
 from federation.signed_messages.messages import LETTER
 from scenarios.deployment import superlink as module
-from scenarios.deployment.certificates import SERVER, SERVER_KEY, make_authority, make_server
-from scenarios.deployment.superlink import SuperLink, gated, superlink
+from scenarios.deployment.certificates import make_authority, make_server
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +71,8 @@ class Client:
         raise httpx.HTTPError("it has ended already")
 
 
-def test_sites_are_registered_once_and_runs_are_known_until_they_have_ended(folder):
-    link = SuperLink(Client())
+def test_sites_are_registered_once_and_runs_without_code_are_known_until_they_have_ended(folder):
+    link = module.SuperLink(Client())
     first = link.register(folder.agreement)
     assert first == {"north": 100, "south": 101, "west": 102}
     assert link.register(folder.agreement) == first
@@ -85,10 +84,7 @@ def test_sites_are_registered_once_and_runs_are_known_until_they_have_ended(fold
     link.client.status = "finished"
     assert link.finished(7)
     link.stop(7)
-
-
-def test_a_run_has_an_app_without_code_and_the_configuration():
-    link = SuperLink(Client())
+    link = module.SuperLink(Client())
     assert link.start({"dir": "/a/b", "exchange": "001", "patience": 600.0, "wait": 60.0}) == 7
     [request] = link.client.started
     config = {name: value.string or value.double for name, value in request.override_config.items()}
@@ -101,23 +97,8 @@ def test_a_run_has_an_app_without_code_and_the_configuration():
 def test_what_shows_another_certificate_is_not_believed(folder, tmp_path):
     make_authority(tmp_path, "other")
     make_server(tmp_path, "other", [])
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / SERVER, tmp_path / SERVER_KEY)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.settimeout(20)
-
-        def serve():
-            for _ in range(20):
-                try:
-                    context.wrap_socket(listening.accept()[0], server_side=True)
-                except ssl.SSLError:
-                    continue
-                except OSError:
-                    return
-
-        threading.Thread(target=serve, daemon=True).start()
-        with pytest.raises(InputError):
-            module._reached(folder, f"127.0.0.1:{listening.getsockname()[1]}")
+    with showing(tmp_path) as address:
+        refused(None, module._reached, folder, address)
 
 
 def test_where_nothing_listens_there_is_none_and_what_answers_with_something_else_is_refused(folder, monkeypatch):
@@ -129,17 +110,16 @@ def test_where_nothing_listens_there_is_none_and_what_answers_with_something_els
         raise httpx.RemoteProtocolError("no HTTP")
 
     monkeypatch.setattr(module.ControlHttpClient, "from_server_address", lambda *_: SimpleNamespace(ListNodes=fail))
-    with pytest.raises(InputError, match="SuperLink"):
-        module._reached(folder, "127.0.0.1:1")
+    refused("SuperLink", module._reached, folder, "127.0.0.1:1")
 
 
 def test_one_that_runs_is_used_and_left_alone_and_its_loss_is_told_in_a_sentence(folder, monkeypatch):
-    running = SuperLink(Client())
+    running = module.SuperLink(Client())
     monkeypatch.setattr(module, "_reached", lambda folder, address: running if address.startswith("127.") else None)
     monkeypatch.setattr(module, "_started", None)
-    with superlink(folder, folder.agreement) as found:
+    with module.superlink(folder, folder.agreement) as found:
         assert found is running
-    with pytest.raises(FederationError, match="9") as raised, superlink(folder, folder.agreement):
+    with pytest.raises(FederationError, match="9") as raised, module.superlink(folder, folder.agreement):
         raise httpx.ConnectError("gone")
     assert raised.value.exit_code == 1
 
@@ -151,11 +131,11 @@ def test_one_is_started_with_all_that_it_needs_and_ended_with_what_it_has_starte
         begun.append((command, settings))
         return sleeping()
 
-    running = iter([None, None, None, SuperLink(Client())])
+    running = iter([None, None, None, module.SuperLink(Client())])
     monkeypatch.setattr(module, "_reached", lambda *_: next(running))
     monkeypatch.setattr(module, "_PAUSE", 0.01)
     monkeypatch.setattr(module, "subprocess", SimpleNamespace(**{**vars(subprocess), "Popen": popen}))
-    with superlink(folder, folder.agreement):
+    with module.superlink(folder, folder.agreement):
         [(command, settings)] = begun
         text = " ".join(command)
         started = "-m scenarios.deployment.superlink"
@@ -182,7 +162,7 @@ def test_one_of_which_nothing_can_be_written_down_is_ended(folder, monkeypatch):
     monkeypatch.setattr(module, "_reached", lambda *_: None)
     monkeypatch.setattr(module, "_started", started)
     monkeypatch.setattr(module, "write_lasting", full)
-    with pytest.raises(OSError, match="No space left"), superlink(folder, folder.agreement):
+    with pytest.raises(OSError, match="No space left"), module.superlink(folder, folder.agreement):
         raise AssertionError("it goes on")
     assert begun[0].wait(20) != 0
 
@@ -201,7 +181,7 @@ def test_one_that_was_left_over_is_used_and_ended_and_no_other_process_of_its_nu
     folder, monkeypatch, left_over, kept
 ):
     """Nor one whose starter goes on, which ends it itself."""
-    monkeypatch.setattr(module, "_reached", lambda *_: SuperLink(Client()))
+    monkeypatch.setattr(module, "_reached", lambda *_: module.SuperLink(Client()))
     monkeypatch.setattr(module, "_PAUSE", 0.01)
     started = folder.path / "superlink" / "process.json"
     started.parent.mkdir(exist_ok=True)
@@ -211,30 +191,24 @@ def test_one_that_was_left_over_is_used_and_ended_and_no_other_process_of_its_nu
     elif kept == "by":
         known["by"][1] = module._status(os.getpid())[1]
     started.write_text(json.dumps(known))
-    with superlink(folder, folder.agreement):
+    with module.superlink(folder, folder.agreement):
         assert left_over.poll() is None
     assert (left_over.poll() is None) is (kept is not None)
     assert started.exists() is (kept == "by")
     started.unlink(missing_ok=True)
 
 
-def test_one_that_does_not_start_is_told_with_where_to_look(folder, monkeypatch):
+def test_one_that_does_not_start_is_told_with_where_to_look_and_so_is_a_bad_certificate(folder, monkeypatch):
     monkeypatch.setattr(module, "_reached", lambda *_: None)
     monkeypatch.setattr(sys, "executable", "/bin/false")
     began = time.monotonic()
-    with (
-        pytest.raises(InputError, match=r"127\.0\.0\.1:9.*superlink/log"),
-        superlink(folder, folder.agreement),
-    ):
+    with pytest.raises(InputError, match=r"127\.0\.0\.1:9.*superlink/log"), module.superlink(folder, folder.agreement):
         pass
     assert time.monotonic() - began < 30  # it has ended, and nobody waits for it
-
-
-def test_a_certificate_that_sites_would_refuse_starts_nothing(folder, monkeypatch):
     monkeypatch.setattr(module, "_reached", lambda *_: None)
     monkeypatch.setattr(module, "_started", None)
     other = folder.agreement.model_copy(update={"superlink": "link.example.org:9"})
-    with pytest.raises(InputError, match=r"link\.example\.org"), superlink(folder, other):
+    with pytest.raises(InputError, match=r"link\.example\.org"), module.superlink(folder, other):
         pass
 
 
@@ -246,7 +220,7 @@ def answer(path, client, kind="http", length=b"10", more=(), body=b"", **longest
         got.append((await receive())["body"])
         await send({"type": "http.response.start", "status": 200})
 
-    status = asyncio.run(called(gated(served, **longest), path, client, kind, length, more, pieces(body)))
+    status = asyncio.run(called(module.gated(served, **longest), path, client, kind, length, more, pieces(body)))
     assert got in ([], [body])  # handed on as it came, in one piece
     return status
 
@@ -357,7 +331,7 @@ def test_who_sends_nothing_of_what_was_announced_is_cut_off_and_costs_others_not
         await asyncio.Event().wait()
 
     async def all_at_once():
-        passed = gated(served)
+        passed = module.gated(served)
         silent = [asyncio.create_task(called(passed, FLEET, "192.0.2.7", receive=never)) for _ in range(5)]
         await asyncio.sleep(0.05)
         found["other"] = await called(passed, FLEET, "192.0.2.8", receive=pieces(b"x"))
@@ -372,7 +346,7 @@ def test_who_goes_before_all_has_come_is_not_handed_on_and_others_than_calls_get
     async def gone():
         return {"type": "http.disconnect"}
 
-    assert asyncio.run(called(gated(None), FLEET, "192.0.2.7", receive=gone)) == 400
+    assert asyncio.run(called(module.gated(None), FLEET, "192.0.2.7", receive=gone)) == 400
     assert answer("", None, kind="lifespan") == 200  # starting and stopping is no call
     assert answer(CONTROL, "192.0.2.7", kind="websocket") is None
 

@@ -8,7 +8,6 @@ import pytest
 from aggregator.collectors.collectors import Answers
 from federation.contract.errors import QuorumError
 from scenarios.estimates import rates
-from scenarios.estimates.rates import Sample, calibrated, sampled
 
 VOTES = "protocols=[{kind: soft_vote}]"
 
@@ -20,7 +19,7 @@ def sample(parties, **changes):
         "sent": 20 * parties, "asked": 1000, "held": 500 + parties, "wall": 2.0 + 2e-3 * parties,
         "processor": 1.0 + 1e-3 * parties, "peaks": {"collect": 100.0}, "missing": (),
     }  # fmt: skip
-    return Sample(parties=parties, **{**fields, **changes})
+    return rates.Sample(parties=parties, **{**fields, **changes})
 
 
 @pytest.fixture
@@ -39,7 +38,7 @@ def served(monkeypatch):
 
 
 def test_slopes_fixed_costs_and_parties_on_their_own(world, served):
-    found = calibrated(world(), 2000, 60.0)
+    found = rates.calibrated(world(), 2000, 60.0)
     assert found.answering.fixed == pytest.approx(0.1)
     assert found.answering.each == found.answering.least == pytest.approx(1e-3)
     assert found.gathering.at(10**6)[1] == pytest.approx(0.2)
@@ -54,11 +53,11 @@ def test_slopes_fixed_costs_and_parties_on_their_own(world, served):
 
 
 def test_no_sample_is_larger_than_two_nodes_or_the_world_and_a_second_is_taken_even_without_time(world, served):
-    calibrated(world("parties.count=40"), 4096, 60.0)
-    calibrated(world(), 20, 60.0)
+    rates.calibrated(world("parties.count=40"), 4096, 60.0)
+    rates.calibrated(world(), 20, 60.0)
     assert max(parties for parties, _, individual in served if not individual) == 40
     served.clear()
-    calibrated(world(VOTES), 4096, 0.0)
+    rates.calibrated(world(VOTES), 4096, 0.0)
     assert served == [(32, 0, False), (32, 1, False)]  # a sample takes a second by itself
 
 
@@ -67,10 +66,10 @@ def test_what_the_aggregator_does_grows_only_where_that_shows(world, monkeypatch
         return sample(parties, release=0.4 + 1e-3 * parties, scoring=1e-3 * parties)
 
     monkeypatch.setattr(rates, "sampled", growing)
-    found = calibrated(world(VOTES), 1000, 60.0)
+    found = rates.calibrated(world(VOTES), 1000, 60.0)
     assert found.release.each == pytest.approx(1e-3)
     assert found.scoring.each == 0.0  # nothing is scored that depends on the parties
-    pooled = calibrated(world("protocols=[{kind: soft_vote}, {kind: pooled}]"), 1000, 60.0)
+    pooled = rates.calibrated(world("protocols=[{kind: soft_vote}, {kind: pooled}]"), 1000, 60.0)
     assert pooled.scoring.most == pytest.approx(1e-3)
     low, likely, high = pooled.scoring.at(3000)
     assert (low, high) == (pytest.approx(2.0), pytest.approx(3.0))  # of two nodes, and in a straight line
@@ -86,15 +85,15 @@ def test_too_few_parties_for_a_quorum_are_doubled(world, served, monkeypatch):
         return known(world, parties, per_node, turn, individual=individual, releases=releases)
 
     monkeypatch.setattr(rates, "sampled", strict)
-    calibrated(world(), 4096, 60.0)
+    rates.calibrated(world(), 4096, 60.0)
     assert served[0][0] == 128
     monkeypatch.setattr(rates, "sampled", lambda *_, **__: strict(None, 1, 1, 1, individual=False))
     with pytest.raises(QuorumError):
-        calibrated(world(), 4096, 60.0)
+        rates.calibrated(world(), 4096, 60.0)
 
 
 def test_a_world_whose_first_sample_takes_too_long_gets_no_other(world, served):
-    found = calibrated(world("parties.count=20", VOTES), 20, 0.5)
+    found = rates.calibrated(world("parties.count=20", VOTES), 20, 0.5)
     assert served == [(20, 0, False)]
     assert found.answering.at(20)[1] == pytest.approx(0.12)
     assert found.once == 0.0
@@ -113,14 +112,14 @@ def test_heavy_releases_are_made_by_ones_and_twos(world, monkeypatch):
 
     monkeypatch.setattr(rates, "sampled", heavy)
     several = world(VOTES, "privacy.epsilon=[1, 2, 3]", "trials.noise=5")
-    found = calibrated(several, 1000, 60.0)
+    found = rates.calibrated(several, 1000, 60.0)
     assert found.release.at(3000)[1] == pytest.approx(5.0 * 15)
     assert found.scoring.at(3000)[1] == pytest.approx(2.0 * 3)
     assert found.answering.at(3000)[1] == pytest.approx(3.0 * 15)
     assert found.sent.at(3000)[1] == pytest.approx(60_000)
     assert max(seen) == (2, 1)
     seen.clear()
-    short = calibrated(several, 1000, 0.5)  # a sample takes a second: the heavy ones are taken to grow with both
+    short = rates.calibrated(several, 1000, 0.5)  # a sample takes a second: the heavy ones are taken to grow with both
     assert set(seen) == {(1, 1)}
     assert short.release.at(3000)[1] == pytest.approx(5.0 * 15)
 
@@ -128,7 +127,7 @@ def test_heavy_releases_are_made_by_ones_and_twos(world, monkeypatch):
 @pytest.mark.slow
 def test_bytes_and_what_is_held_are_those_of_so_many_parties(world):
     whole = world()
-    few, more = (sampled(whole, parties, 40, parties, individual=False) for parties in (20, 80))
+    few, more = (rates.sampled(whole, parties, 40, parties, individual=False) for parties in (20, 80))
     assert (few.nodes, more.nodes, few.messages, more.messages) == (1, 2, 1, 1)
     # a party sends its id and 40 votes of a bit each, and is known to have answered by one byte; a node sends headers
     assert (more.sent - 2 * few.sent) / 40 == pytest.approx(8 + 5)
@@ -137,7 +136,7 @@ def test_bytes_and_what_is_held_are_those_of_so_many_parties(world):
     assert 0 < few.answering < few.processor
     assert few.missing == ()
     # Parties on their own are scored only where that is asked.
-    alone, beside = (sampled(whole, 20, 50, turn, individual=turn == 1) for turn in (1, 2))
+    alone, beside = (rates.sampled(whole, 20, 50, turn, individual=turn == 1) for turn in (1, 2))
     assert alone.messages > beside.messages
 
 
@@ -153,7 +152,7 @@ def test_no_turn_finds_what_the_last_has_trained(world, monkeypatch):
 
     monkeypatch.setattr(rates, "_with", watched)
     for turn in (0, 1):
-        sampled(world(), 10, 10, turn, individual=False)
+        rates.sampled(world(), 10, 10, turn, individual=False)
     assert len(set(seeds)) == 2
 
 
@@ -171,7 +170,7 @@ def test_parties_who_share_all_rows_hold_as_many_each_in_a_sample(world, bags):
 @pytest.mark.slow
 def test_what_a_variant_of_few_parties_has_to_say_is_not_said(world, caplog):
     before = logging.root.manager.disable
-    sampled(world("privacy.epsilon=0.0001"), 10, 10, 0, individual=False)
+    rates.sampled(world("privacy.epsilon=0.0001"), 10, 10, 0, individual=False)
     assert caplog.records == []
     assert logging.root.manager.disable == before
 

@@ -44,11 +44,13 @@ def test_a_release_that_nobody_should_count_on_is_no_better():
         assert one(release).finding == "no better"
 
 
-def test_few_or_contradicting_splits_tell_nothing_and_where_pooled_rows_gain_nothing_nothing_is_gained():
+def test_few_or_contradicting_splits_tell_nothing_and_of_errors_less_is_better():
     assert one([0.8], splits=1).finding == "cannot be told"
     assert one([0.8], splits=1).interval is None
     assert one([0.4, 0.9, 0.5, 0.8, 0.45]).finding == "cannot be told"
     assert one([0.2, 0.9, 0.5, 0.7, 0.3], pooled=0.51).finding == "no better"
+    assert one([5.0, 5.1, 4.9, 5.0, 5.0], metric="mse", constant=10.0, pooled=2.0, individual=None).finding == "useful"
+    assert one([9.95, 9.99, 9.9, 9.97, 10.0], metric="mse", constant=10.0, pooled=2.0).finding == "no better"
 
 
 def test_splits_without_a_constant_answer_are_left_out():
@@ -71,11 +73,6 @@ def test_splits_without_a_constant_answer_are_left_out():
 def test_what_single_releases_parties_and_pooled_rows_reach_is_remarked_on(release, baselines, remark):
     assert any(remark in text for text in one(release, **baselines).remarks)
     assert one([0.51, 0.515, 0.51, 0.512, 0.511]).remarks == ()
-
-
-def test_of_errors_less_is_better():
-    assert one([5.0, 5.1, 4.9, 5.0, 5.0], metric="mse", constant=10.0, pooled=2.0, individual=None).finding == "useful"
-    assert one([9.95, 9.99, 9.9, 9.97, 10.0], metric="mse", constant=10.0, pooled=2.0).finding == "no better"
 
 
 def uneven(accuracy, balanced, auc=0.5):
@@ -202,15 +199,12 @@ def test_both_goals_are_looked_for_where_both_are_missed():
     assert of(CURVE, 10.0) == {}
 
 
-def test_what_the_run_never_reaches_or_does_not_keep_is_not_said():
+def test_what_the_run_never_reaches_or_does_not_keep_is_not_said_and_parties_of_a_mean_only():
     assert of({1.0: Point(False, 0.1), 3.0: Point(False, 0.3)}, 1.0) == {}
     assert of({1.0: Point(False, None), 3.0: Point(True, None)}, 1.0).keys() == {"useful"}
     curve = {1.0: Point(False, 0.1), 2.0: Point(True, 0.6), 4.0: Point(False, 0.2), 8.0: Point(True, 0.8)}
     assert of(curve, 1.0)["useful"].between == (4.0, 8.0)
     assert of(curve, 1.0)["half"].epsilon == pytest.approx(4 * math.sqrt(2))
-
-
-def test_parties_are_told_of_noise_on_a_mean_only():
     assert of(CURVE, 1.0, of_mean=False)["useful"].times is None
     unknown = of(CURVE, 1.0, parties=None)["useful"]
     assert (unknown.times, unknown.parties) == (3.0, None)

@@ -56,7 +56,7 @@ def test_what_protocol_and_noise_lose_is_said_where_splits_tell_it():
     assert useful.endswith("100 % of that gain are kept")
 
 
-def test_it_says_what_stands_in_the_way():
+def test_it_says_what_stands_in_the_way_and_calls_nothing_no_better_that_is_so_in_the_mean():
     assert said(around(0.5), noise_free=0.8)[0].endswith("has 0.500; without its noise it is useful, with 0.800")
     nor = "; nor is it without its noise (0.500)"
     assert said(around(0.5), noise_free=0.5)[0].endswith(f"{nor}, so that less noise would not help")
@@ -67,9 +67,6 @@ def test_it_says_what_stands_in_the_way():
         "that has 0.500 (95 % interval of the difference: -0.169 to +0.389), all rows pooled 0.900, without its noise "
         "0.800"
     )
-
-
-def test_better_in_the_mean_and_not_to_be_counted_on_is_not_called_no_better():
     first, second, *_ = said([[0.9, 0.45]] * 4 + [[0.8, 0.45]])
     assert first.startswith("soft_vote cannot be counted on to beat always saying “no” at ε = 1: accuracy 0.665")
     assert second.endswith("50 % of single releases are better")

@@ -1,9 +1,7 @@
 """What is drawn of curves: intervals within what a metric can have, and points in their place where splits are few.
 
 Axes and curves before anything is drawn.
-
 Which variants a figure shows first, and that each looks like no other, whatever its figure shows.
-
 How curves are drawn side by side: nothing overlaps or is cropped, and scales suit what is measured.
 """
 

@@ -38,7 +38,7 @@ def test_curves_are_the_means_over_a_logarithmic_axis():
     assert levels == pytest.approx([0.901, 0.3])
 
 
-def test_swept_numbers_have_a_panel_each_and_a_figure_at_the_middle_epsilon():
+def test_swept_numbers_have_a_panel_each_and_a_figure_at_the_middle_epsilon_and_texts_panels_only():
     made = rows(settings=[{"parties.count": "10"}, {"parties.count": "100"}, {"parties.count": "1000"}])
     drawn = figures(made, "t")
     assert list(drawn) == ["accuracy", "accuracy-parties.count"]
@@ -50,9 +50,6 @@ def test_swept_numbers_have_a_panel_each_and_a_figure_at_the_middle_epsilon():
     curve = next(line for line in axes.lines if line.get_marker() == "o")
     wanted = [s.by_epsilon[1.0].mean for s in summarise(made) if s.variant == "soft_vote"]
     assert curve.get_ydata() == pytest.approx(wanted)
-
-
-def test_swept_texts_have_panels_only_and_options_of_a_protocol_are_no_settings():
     swept = rows(settings=[{"parties.partition": "iid"}, {"parties.partition": "by=x"}])
     assert list(figures(swept, "t")) == ["accuracy"]
     (axes,) = figures(rows(settings=[{"protocols.regularisation": "0.1"}]), "t")["accuracy"].axes
@@ -144,7 +141,7 @@ def round_rows(rounds=(1, 2, 3), variants=VARIANTS[:2], settings=({},), epsilons
     ]
 
 
-def test_accuracies_after_rounds_are_drawn_beside_the_baselines():
+def test_accuracies_after_rounds_are_drawn_beside_the_baselines_and_fewer_rounds_end_a_curve_early():
     made = round_rows()
     drawn = figures(made, "t")
     assert list(drawn) == ["accuracy", "accuracy-round"]
@@ -162,6 +159,10 @@ def test_accuracies_after_rounds_are_drawn_beside_the_baselines():
     assert curve.get_ydata() == pytest.approx([means[0] + t / 10 for t in (1, 2, 3)])
     levels = [line.get_ydata()[0] for line in axes.lines if list(line.get_xdata()) == [0, 1]]
     assert levels == pytest.approx([0.901, 0.3, 0.2])
+    made = round_rows((1, 2, 3, 4))
+    made = [row for row in made if not (row["variant"] == VARIANTS[1] and row["metric"].endswith(("3", "4")))]
+    (axes,) = figures(made, "t")["accuracy-round"].axes
+    assert [len(line.get_xdata()) for line in axes.lines if line.get_marker() in ("o", "s")] == [4, 2]
 
 
 @pytest.mark.slow
@@ -173,13 +174,6 @@ def test_shares_and_rounds_have_a_panel_for_each_setting_and_a_single_one_has_no
     drawn = figures(round_rows(settings=[{"data.source": "A"}, {"data.source": "B"}]), "t")
     assert [axes.get_title() for axes in drawn["accuracy-round"].axes] == ["data.source = A", "data.source = B"]
     assert list(figures(round_rows((1,)), "t")) == ["accuracy"]
-
-
-def test_fewer_rounds_end_a_curve_early():
-    made = round_rows((1, 2, 3, 4))
-    made = [row for row in made if not (row["variant"] == VARIANTS[1] and row["metric"].endswith(("3", "4")))]
-    (axes,) = figures(made, "t")["accuracy-round"].axes
-    assert [len(line.get_xdata()) for line in axes.lines if line.get_marker() in ("o", "s")] == [4, 2]
 
 
 def missing_rows(epsilons, settings=({},)):
@@ -194,7 +188,7 @@ def missing_rows(epsilons, settings=({},)):
     return made
 
 
-def test_what_keeps_another_epsilon_is_drawn_where_it_belongs():
+def test_what_keeps_another_epsilon_is_drawn_where_it_belongs_or_says_so_in_its_name():
     figure = figures(missing_rows((0.1, 1.0)), "t")["accuracy"]
     (axes,) = figure.axes
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.1", "1", "4.2"]
@@ -202,9 +196,6 @@ def test_what_keeps_another_epsilon_is_drawn_where_it_belongs():
     assert placed["s"] == pytest.approx([0.6, 4.2], rel=0.2)
     assert placed["o"] == pytest.approx([0.1, 1.0], rel=0.2)
     assert not any("keeps" in name for name in legend(figure))
-
-
-def test_at_one_epsilon_the_name_says_what_is_kept():
     (axes,) = figures(missing_rows((1.0,)), "t")["accuracy"].axes
     assert [text.get_text() for text in axes.texts] == ["soft_vote (default)", "gaussian keeps ε = 4.2"]
     assert axes.get_xlabel() == "accuracy at ε = 1"

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from jinja2 import TemplateNotFound, UndefinedError
 from support.finished_runs import edited
 from support.html_page import Page
+from support.refusals import refused
 
 from aggregator.contract.protocol import Place, Sent, Trust
 from aggregator.contract.registry import protocol, protocol_names
 from aggregator.trial.plan import PublicNumbers
-from federation.contract.errors import InputError
 from federation.contract.guarantee import SEEDED, Adjacency, Assumption, Check, Guarantee, Keeper, NoGuarantee, Unit
 from scenarios.reports.evidence import Evidence, Reality, Release, World
 from scenarios.reports.guarantee_page import (
@@ -144,7 +144,7 @@ def test_the_banner_says_whether_it_is_real(reality, title):
     assert ("seed" in page["banner"]) is (reality is Reality.SIMULATION)
 
 
-def test_the_odds_are_those_of_each_release_and_of_all():
+def test_the_odds_are_those_of_each_release_and_of_all_and_delta_is_told_for_as_many_units_as_there_are():
     page = view(found(Reality.SIMULATION, world(AGGREGATED, promised(1.0), promised(30.0))))
     assert [(level["right"], level["weak"]) for level in page["levels"]] == [("73.2 %", False), ("over 99.9 %", True)]
     assert page["levels"][0]["detections"] == ["2.8 %", "13.6 %"]
@@ -152,9 +152,6 @@ def test_the_odds_are_those_of_each_release_and_of_all():
     assert "73.2 of 100" in page["example"][0]
     [total] = page["totals"]
     assert (total["epsilon"], total["releases"], total["others"], total["right"]) == ("4", 2, 1, "98.3 %")
-
-
-def test_delta_is_told_for_as_many_units_as_there_are():
     labels = promised(1.0, 1e-3, Unit.LABEL, Adjacency.ADD_REMOVE)
     page = view(found(Reality.SIMULATION, world(LOCAL, labels)))
     assert "of 1,000 such units, for 1." in page["example"][1]
@@ -203,8 +200,7 @@ def test_one_release_is_put_in_odds_once_and_damaged_artefacts_are_refused(make_
     edited(directory / "ledger.json", lambda found: found["worlds"][0]["published_together"][0].update(releases=1))
     assert "is then right in at most" not in write_guarantee(directory).read_text("utf-8")
     edited(directory / "ledger.json", lambda found: found["worlds"][0].update(published_together=[{"unit": "party"}]))
-    with pytest.raises(InputError, match="KeyError"):
-        write_guarantee(directory, read_results(directory / "results.csv"))
+    refused("KeyError", write_guarantee, directory, read_results(directory / "results.csv"))
 
 
 def test_hostile_names_are_text_and_a_run_without_any_guarantee_says_so_first(make_run):

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from support.examples import examples
 from support.figure_rows import VARIANTS, rows
+from support.refusals import refused
 
 from federation.contract.errors import InputError
 from scenarios.reports.axes import Axis, Curve, Panel, Plot, looks, styled
@@ -29,6 +30,7 @@ PLAIN, *_ = summarise(rows(variants=("v",), references=False))
 PLAIN_LOOK = looks([PLAIN])["v"]
 CLAIMING = looks([replace(PLAIN, unit="none")])["v"]
 REFERENCE = looks(summarise(rows(variants=("v",))))["pooled"]
+COUNTS = (100, 200, 400)
 
 
 def curve(name, x=(0.1, 1.0, 10.0), *, look=PLAIN_LOOK, scale=1.0):
@@ -106,8 +108,7 @@ def test_a_size_without_room_is_refused_with_one_that_has_it():
     tall = float(str(caught.value).split("make it ")[1].split(" inches")[0])
     shown(many, 3.0, tall, {})
     for size in ("colum", "3x", "3,5x2", "0.1x2", "3x900", "3x2in"):
-        with pytest.raises(InputError, match=r"--size.*WIDTHxHEIGHT"):
-            inches(size)
+        refused(r"--size.*WIDTHxHEIGHT", inches, size)
 
 
 def test_curves_are_the_means_and_bars_their_intervals():
@@ -135,14 +136,9 @@ def test_near_numbers_are_on_a_linear_axis_without_touching_labels_and_far_error
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk here that is always full")
 def test_what_cannot_be_written_and_a_full_disk_are_named(tmp_path):
-    with pytest.raises(InputError, match="--out"):
-        write(plot(curve("a")), tmp_path / "no" / "figure", ["svg"])
+    refused("--out", write, plot(curve("a")), tmp_path / "no" / "figure", ["svg"])
     (tmp_path / "figure.svg").symlink_to("/dev/full")
-    with pytest.raises(InputError, match=r"figure\.svg.*--out"):
-        write(plot(curve("a")), tmp_path / "figure", ["svg"])
-
-
-COUNTS = (100, 200, 400)
+    refused(r"figure\.svg.*--out", write, plot(curve("a")), tmp_path / "figure", ["svg"])
 
 
 @pytest.fixture
@@ -262,8 +258,7 @@ def test_variants_look_and_are_called_as_in_the_report_whatever_the_metric(store
 
 def test_other_settings_must_be_chosen(stored):
     runs = stored(settings=sweep())
-    with pytest.raises(InputError, match=r"soft_vote.*epsilon.*--at.*parties\.count.*100.*200"):
-        collect(runs)
+    refused(r"soft_vote.*epsilon.*--at.*parties\.count.*100.*200", collect, runs)
     chosen, alone = collect(runs, at={"parties": "200"}), collect(stored("alone", settings=sweep()[1:2]))
     assert chosen.names == alone.names
     assert len(chosen.names) == len(VARIANTS) + 2
@@ -271,14 +266,12 @@ def test_other_settings_must_be_chosen(stored):
         ("parties.count", r"parties\.count.*100.*200.*400"),
         ("parties.coun", r"--at.*parties\.coun.*parties\.count"),
     ):
-        with pytest.raises(InputError, match=words):
-            collect(runs, at={key: "7"})
+        refused(words, collect, runs, at={key: "7"})
 
 
 def test_equal_runs_are_refused_by_name_and_other_differences_are_told(stored):
     [one], [other] = stored("a").items(), stored("b").items()
-    with pytest.raises(InputError):
-        collect(dict([one, (other[0], [row | {"value": row["value"] / 2} for row in other[1]])]))
+    refused(None, collect, dict([one, (other[0], [row | {"value": row["value"] / 2} for row in other[1]])]))
     few = stored("few", "parties: {count: 50}\nseed: 1", epsilons=(1.0,))
     many = stored("many", "parties: {count: 90}\nseed: 2", epsilons=(1.0,))
     assert collect(few | many, x="parties").remarks == ["the runs differ in seed, too"]

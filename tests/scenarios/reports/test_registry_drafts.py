@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 import yaml
+from support.refusals import refused
 
 from aggregator.contract.protocol import Place, Sent
-from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, NoGuarantee, Unit
 from scenarios.reports.evidence import Evidence, Reality, Release, World
 from scenarios.reports.registry_drafts import drafts, write_drafts
@@ -43,7 +43,7 @@ def todos(record, path=()):
     return [".".join(map(str, path))] if isinstance(record, str) and record.startswith("TODO: ") else []
 
 
-def test_what_one_release_promises_is_filled_in():
+def test_what_one_release_promises_is_filled_in_and_what_was_not_recorded_is_asked():
     made = entry(found(label(1.0)))["deployment"]
     assert made["dp_variant"]["variant_name"] == "Pure DP"
     assert made["privacy_loss"]["privacy_unit"] == "the label of one row"
@@ -57,9 +57,6 @@ def test_what_one_release_promises_is_filled_in():
     assert re.search(r"epsilon.*3.*delta.*0", made["accounting"]["composition"])
     assert "lattice (scale 2.0)" in made["implementation"]["mechanisms"]
     assert made["basic"]["description"] == "what it is"
-
-
-def test_exact_responses_to_a_trusted_aggregator_are_not_declared_public_and_what_was_not_recorded_is_asked():
     made = entry(found(label(1.0), shown=(Place.AGGREGATOR, (Sent("its votes", 9, False),))))["deployment"]
     assert "its votes" not in made["dp_variant"]["unprotected_quantities"]
     assert "its votes" in made["deployment_model"]["actors"]
@@ -103,8 +100,7 @@ def test_a_simulation_is_not_to_be_submitted(reality):
 def test_nothing_is_drafted_without_a_guarantee(tmp_path):
     nothing = replace(found(NoGuarantee("noise is off")), leading=None)
     for folder, known in ((tmp_path, nothing), (tmp_path / "none", found(label(1.0)))):
-        with pytest.raises(InputError):
-            write_drafts(folder, known)
+        refused(None, write_drafts, folder, known)
         assert list(tmp_path.iterdir()) == []
 
 

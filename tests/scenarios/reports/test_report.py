@@ -6,6 +6,7 @@ import re
 import pytest
 from support.finished_runs import VALUES, edited, renamed, rewrite
 from support.html_page import Page
+from support.refusals import refused
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
@@ -16,6 +17,7 @@ from scenarios.reports.report import write_report
 from scenarios.scores.results import COLUMNS, read_results, write_results
 
 HOSTILE = "<script>alert(1)</script>\"'&{{7*7}}<img src=x onerror=alert(1)>"
+PUBLISHED = VALUES | {"soft_vote-published": (0.9, 0.9, 0.9)}
 
 
 @pytest.fixture(autouse=True)
@@ -120,8 +122,7 @@ def test_it_says_once_how_defaults_were_chosen(make_run):
     assert text.count("How defaults were chosen") == 1
     assert "soft_votenoise: purea < bdigits: .29" in text
     assert "How defaults were chosen" not in page(make_run("before it was recorded")).text
-    with pytest.raises(InputError):
-        page(make_run("damaged", defaults=[{"protocol": "soft_vote"}]))
+    refused(None, page, make_run("damaged", defaults=[{"protocol": "soft_vote"}]))
 
 
 def test_an_interrupted_run_and_one_with_a_failed_variant_say_so(make_run):
@@ -168,13 +169,11 @@ def test_a_run_without_guarantees_or_accuracies_is_named_in_a_comparison(make_ru
 def test_a_directory_named_twice_and_one_without_a_run_are_refused(make_run, tmp_path, command, monkeypatch):
     monkeypatch.chdir(tmp_path)
     directory = make_run()
-    with pytest.raises(InputError):
-        command([directory, tmp_path / "absent" / ".." / directory.name])
+    refused(None, command, [directory, tmp_path / "absent" / ".." / directory.name])
     empty = make_run("empty")
     rewrite(empty, lambda line: False)
     for absent in (tmp_path / "absent", empty):
-        with pytest.raises(InputError, match=rf"{re.escape(str(absent))}.*--resume"):
-            command([directory, absent])
+        refused(rf"{re.escape(str(absent))}.*--resume", command, [directory, absent])
         assert not (tmp_path / "absent").exists()
 
 
@@ -256,9 +255,6 @@ def claiming(directory, variant, reasons):
     lines = [line.replace(",party,", ",none,") if f",{variant}," in line else line for line in rewritten]
     (directory / "results.csv").write_text("".join(lines))
     return directory
-
-
-PUBLISHED = VALUES | {"soft_vote-published": (0.9, 0.9, 0.9)}
 
 
 def test_claims_that_are_not_kept_are_told_as_such(make_run):

@@ -116,7 +116,7 @@ def test_a_space_after_a_full_line_takes_no_line_and_a_word_too_long_for_any_col
     assert name_width(["a-" + "b" * 30, "c"]) == 30
 
 
-def test_an_epsilon_without_a_guarantee_is_claimed_and_makes_its_variant_non_private():
+def test_an_epsilon_without_a_guarantee_makes_its_variant_non_private_and_what_is_is_there_at_every_epsilon():
     rows = [row("x-published", epsilon, unit="none", metric="l1", value=0.3) for epsilon in (0.5, 1.0)]
     rows += [row("x-off", math.inf, metric="l1", value=0.1), row("x", metric="l1", value=0.2)]
     claimed, off, kept = summarise(rows)
@@ -126,6 +126,10 @@ def test_an_epsilon_without_a_guarantee_is_claimed_and_makes_its_variant_non_pri
     assert [value["epsilon"] for value in claimed.to_dict()["values"]] == [0.5, 1.0]
     [both] = summarise([row(epsilon=0.5), row(epsilon=2.0, unit="none")])
     assert (both.non_private, both.claiming) == (True, True)
+    private, pooled = summarise([row(value=0.5), row("pooled", math.inf, value=0.9)])
+    assert private.at(1.0).mean == 0.5
+    assert private.at(2.0) is None
+    assert pooled.at(2.0).mean == 0.9
 
 
 def test_what_is_compared_is_the_metric_that_is_there_and_delta_that_of_the_weakest_promise():
@@ -154,13 +158,6 @@ def test_releases_stand_under_the_epsilon_that_they_aimed_at_and_say_what_they_k
     aim = row("x", 4.0, metric="aimed_epsilon", value=1.0, **{"data.source": "a"})
     rows = [aim, *(row(v, 4.0, **{"data.source": s}) for v, s in (("x", "a"), ("x", "b"), ("y", "a")))]
     assert [list(summary.by_epsilon) for summary in summarise(rows)] == [[1.0], [4.0], [4.0]]
-
-
-def test_what_is_not_private_is_there_at_every_epsilon():
-    private, pooled = summarise([row(value=0.5), row("pooled", math.inf, value=0.9)])
-    assert private.at(1.0).mean == 0.5
-    assert private.at(2.0) is None
-    assert pooled.at(2.0).mean == 0.9
 
 
 def test_what_is_shown_of_an_interval_lies_within_what_the_metric_can_have():

@@ -1,7 +1,6 @@
 """Tables of variants over epsilons and over what was swept.
 
 A run in plain sentences: over how many releases its means are.
-
 The table as a person sees it in a terminal.
 """
 
@@ -83,7 +82,7 @@ def two_sources(metric="accuracy"):
     ]
 
 
-def test_variants_stand_against_a_swept_text_at_every_epsilon():
+def test_variants_stand_against_a_swept_text_at_every_epsilon_with_ratios_where_there_is_pooled():
     one, two = pivots(two_sources())
     assert [one.title, two.title] == ["ε = 1", "ε = 2"]
     columns = ["mo (default)", "pooled (NON-PRIVATE)", "constant (NON-PRIVATE)"]
@@ -93,9 +92,6 @@ def test_variants_stand_against_a_swept_text_at_every_epsilon():
     assert ratios(one) == ("0.200", "0.200")  # .1875 / .9375 and .125 / .625
     assert ratios(two) == ("0.147", "")
     assert one.notes == ["Ratio: by how much mo is worse than pooled, as a share of pooled"]
-
-
-def test_of_errors_the_ratio_says_how_much_larger_they_are_and_without_pooled_there_is_none():
     [one, _] = pivots(two_sources("mse"))
     assert "percent" not in one.caption
     assert ratios(one) == ("-0.200", "-0.200")

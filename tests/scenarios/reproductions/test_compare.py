@@ -17,7 +17,7 @@ def compared(item, kept=None):
     return {(cell.setting, cell.series): cell for cell in cells(toy_paper(item), item, kept or toy_kept())}
 
 
-def test_a_value_in_our_interval_is_inside_and_one_beyond_it_needs_a_reason(monkeypatch):
+def test_a_value_beyond_our_interval_needs_a_reason_which_other_data_is_by_itself(monkeypatch):
     printed(monkeypatch, low=LOW + 0.03, high=0.5)
     found = compared(toy_item())
     assert found["one", "low"].inside is True
@@ -25,9 +25,6 @@ def test_a_value_in_our_interval_is_inside_and_one_beyond_it_needs_a_reason(monk
     assert unexplained(found.values()) == ["one, high: the paper's 0.5 is outside of our interval"]
     assert unexplained(compared(toy_item(reasons=(OTHER,))).values()) != []  # it is about the other series
     assert unexplained(compared(toy_item(reasons=(Reason("misprint", "so it is"),))).values()) == []
-
-
-def test_other_data_is_a_reason_by_itself(monkeypatch):
     printed(monkeypatch, low=0.1)
     cell = compared(toy_item(), toy_kept(data={"one": "measured on toys"}))["one", "low"]
     assert [(one.kind, one.text) for one in cell.reasons] == [("other data", "measured on toys")]
@@ -101,7 +98,7 @@ def by_split(values):
     return dict(enumerate(values))
 
 
-def test_a_paired_difference_is_what_scipy_says_of_it():
+def test_a_paired_difference_is_what_scipy_says_of_common_splits_of_which_few_tell_no_interval():
     random = np.random.default_rng(3)
     one, other = random.normal(0.8, 0.05, 9), random.normal(0.75, 0.05, 9)
     found = paired(by_split(one), by_split(other))
@@ -109,9 +106,6 @@ def test_a_paired_difference_is_what_scipy_says_of_it():
     assert found.interval == pytest.approx((expected.low, expected.high))
     assert found.p == pytest.approx(stats.wilcoxon(one, other).pvalue)
     assert found.difference == pytest.approx((one - other).mean())
-
-
-def test_only_common_splits_count_few_tell_no_interval_and_the_sign_is_told_where_zero_is_outside():
     found = paired({0: 1.0, 1: 2.0, 5: 9.0}, {0: 0.5, 1: 1.0, 2: 7.0})
     assert (found.difference, found.interval, found.p, found.splits, found.surely) == (0.75, None, None, 2, 0)
     assert paired({0: 1.0}, {1: 1.0}) is None

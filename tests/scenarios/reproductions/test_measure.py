@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from support.refusals import refused
 from support.toy_paper import toy_item, toy_paper
 
 from federation.contract.errors import InputError
@@ -86,10 +87,18 @@ def test_what_is_computed_needs_no_run_and_what_was_computed_before_it_failed_is
     assert read(tmp_path, toy_paper(item), item).by_split("one", "high", "published", "") == {0: 0.5}
 
 
-def test_where_nothing_can_be_measured_it_says_what_is_lacking(tmp_path, monkeypatch):
+def test_lacking_data_is_replaced_or_told_where_nothing_can_be_measured(tmp_path, monkeypatch):
     monkeypatch.delenv("FEDERATION_DATA", raising=False)
     with pytest.raises(IncompleteItemError, match=r"table1.*measured.*one.*har"):
         measured(toy_item(parts=(Part("one", "har-soft-vote"),)), tmp_path)
+    runs, here = PaperRuns(PAPER, tmp_path), Part("one", "quickstart")
+    assert runs.available(here) == (here, "")
+    assert sources(runs.scenario(here)) == ["digits"]
+    lacking = "there is no file of 'har' (federation data har says where the original is)"
+    assert runs.available(Part("one", "har-soft-vote")) == (None, lacking)
+    found, why = runs.available(Part("one", "har-soft-vote", missing=here))
+    assert found is here
+    assert why == f"measured on other data, because {lacking}"
 
 
 @pytest.mark.slow
@@ -138,18 +147,6 @@ def test_overrides_are_those_of_the_part_the_quick_run_and_the_command():
     assert scenario_of(PAPER, part, quick=True, splits=9).trials.splits == 9
 
 
-def test_lacking_data_is_replaced_or_told(monkeypatch, tmp_path):
-    monkeypatch.delenv("FEDERATION_DATA", raising=False)
-    runs, here = PaperRuns(PAPER, tmp_path), Part("one", "quickstart")
-    assert runs.available(here) == (here, "")
-    assert sources(runs.scenario(here)) == ["digits"]
-    lacking = "there is no file of 'har' (federation data har says where the original is)"
-    assert runs.available(Part("one", "har-soft-vote")) == (None, lacking)
-    found, why = runs.available(Part("one", "har-soft-vote", missing=here))
-    assert found is here
-    assert why == f"measured on other data, because {lacking}"
-
-
 def test_a_paper_is_measured_by_one_command_at_a_time_in_a_folder_that_can_be_written(tmp_path):
     runs = PaperRuns(PAPER, tmp_path / "out")
     with runs.alone():
@@ -160,8 +157,7 @@ def test_a_paper_is_measured_by_one_command_at_a_time_in_a_folder_that_can_be_wr
     with runs.alone():
         pass
     (tmp_path / "toy").write_text("a file")
-    with pytest.raises(InputError, match="--out"):
-        PaperRuns(PAPER, tmp_path).alone()
+    refused("--out", PaperRuns(PAPER, tmp_path).alone)
 
 
 def row(variant, split, value, *, noise=0, epsilon=1.0, metric="accuracy", **swept):
@@ -185,31 +181,24 @@ def values(rows, pick, **changes):
     return [(one.x, one.split, one.value) for one in observed(rows, item, Part("one", "quickstart"))]
 
 
-def test_noise_draws_of_a_split_are_averaged_and_a_value_beside_another_is_taken_split_by_split():
+def test_noise_draws_of_a_split_are_averaged_values_taken_split_by_split_and_what_is_not_told_apart_refused():
     assert values(ROWS, Pick("a")) == [("", 0, pytest.approx(0.7)), ("", 1, 0.9)]
     assert values(ROWS, Pick("c")) == []
     assert values(ROWS, Pick("a", beside=Pick("b"))) == [("", 0, pytest.approx(0.2)), ("", 1, pytest.approx(0.5))]
     shares = Pick("a", beside=Pick("b"), of=lambda value, other: value / other)
     assert values(ROWS, shares)[1] == ("", 1, pytest.approx(2.25))
+    refused(r"epsilons.*1.*2.*epsilon", values, [row("a", 0, 0.1), row("a", 0, 0.1, epsilon=2.0)], Pick("a"))
+    with pytest.raises(InputError, match=r"parties\.count.*1.*parties\.count.*2"):
+        values([row("a", 0, 0.1, **{"parties.count": str(n)}) for n in (1, 2)], Pick("a"))
 
 
-def test_the_place_on_the_axis_stands_in_names_and_settings():
+def test_the_place_on_the_axis_stands_in_names_and_settings_and_inverse_epsilons_begin_without_noise():
     assert values(ROWS, Pick("a", "error_at_{x}"), axis="k", at=("2", "4")) == [("2", 0, 3.0), ("4", 0, 5.0)]
     rows = [row("a", 0, count / 10, epsilon=count / 1, **{"parties.count": str(count)}) for count in (1, 2)]
     swept = Pick("a", epsilon="{x}", where={"parties.count": "{x}"})
     assert values(rows, swept, axis="parties", at=("1", "2", "3")) == [("1", 0, 0.1), ("2", 0, 0.2)]
-
-
-def test_an_axis_of_inverse_epsilons_begins_without_noise():
     rows = [row("a", 0, 0.2, epsilon=2.0), row("a", 0, 0.1, epsilon=10.0), row("b", 0, 0.9, epsilon=UNBOUND)]
     pieces = (Series("a", Pick("a", epsilon="1/{x}")), Series("a", Pick("b", epsilon="1/{x}")))
     item = toy_item(series=pieces, axis="1/epsilon", at=("0", "0.1", "0.5"))
     found = {one.x: one.value for one in observed(rows, item, Part("one", "quickstart"))}
     assert found == {"0": 0.9, "0.1": 0.1, "0.5": 0.2}
-
-
-def test_what_is_not_told_apart_is_refused():
-    with pytest.raises(InputError, match=r"epsilons.*1.*2.*epsilon"):
-        values([row("a", 0, 0.1), row("a", 0, 0.1, epsilon=2.0)], Pick("a"))
-    with pytest.raises(InputError, match=r"parties\.count.*1.*parties\.count.*2"):
-        values([row("a", 0, 0.1, **{"parties.count": str(n)}) for n in (1, 2)], Pick("a"))

@@ -37,7 +37,7 @@ def test_figures_are_drawn_beside_the_kept_values_and_what_was_not_measured_says
     assert (tmp_path / "toy" / "table1.svg").exists()
 
 
-def test_an_axis_makes_a_figure_and_equal_values_equal_files(tmp_path):
+def test_an_axis_makes_a_figure_equal_values_equal_files_and_a_table_none(tmp_path, monkeypatch):
     item = toy_item(axis="round", at=("1", "2"))
     found = cells(toy_paper(item), item, curves())
     [path] = draw(item, found, tmp_path / "one")
@@ -46,9 +46,6 @@ def test_an_axis_makes_a_figure_and_equal_values_equal_files(tmp_path):
     assert path.read_bytes() == other.read_bytes()
     assert b"high, as published" in path.read_bytes()
     assert b"high, default" in path.read_bytes()
-
-
-def test_a_table_makes_none(tmp_path, monkeypatch):
     printed(monkeypatch, low=0.5)
     item = toy_item()
     assert draw(item, cells(toy_paper(item), item, toy_kept()), tmp_path / "one") == []

@@ -13,10 +13,10 @@ import pandas
 import polars
 import pyarrow
 import pytest
+from support.refusals import refused
 from support.released_runs import vote_run
 
 import scenarios
-from federation.contract.errors import InputError
 from scenarios.runs.finished_run import Results, Run, log_to_mlflow
 from scenarios.runs.progress import Costs
 from scenarios.scores.results import write_results
@@ -39,14 +39,11 @@ def run(tmp_path):
     return Run(tmp_path, ROWS, Costs(), {}, [])
 
 
-def test_a_run_says_in_a_line_what_it_is(run, tmp_path):
+def test_a_run_says_in_a_line_what_it_is_and_in_notebooks_shows_its_results_and_rows(run, tmp_path):
     assert repr(run) == f"Run('<tiny>': soft_vote, pooled; epsilon 0.5, 2; in {tmp_path})"
     assert repr(Run(tmp_path, [], Costs(), {}, [])) == f"Run('nothing finished': ; in {tmp_path})"
     many = [{**ROWS[0], "variant": f"v{n}"} for n in range(6)]
     assert re.search(r"v0.*v1.*v2.*v3.*2.*epsilon.*0\.5", repr(Run(tmp_path, many, Costs(), {}, [])))
-
-
-def test_notebooks_show_the_table_of_results_and_rows(run):
     page = run._repr_html_()
     assert page.count("<tr>") == 1 + 2  # the head and the variants
     assert "<td>soft_vote (default)</td>" in page
@@ -59,13 +56,10 @@ def test_notebooks_show_the_table_of_results_and_rows(run):
     assert "<th>epsilon</th>" in Results([])._repr_html_()
 
 
-def test_results_are_rows_that_arrow_takes(run):
+def test_results_are_rows_that_arrow_takes_and_without_pandas_a_list_that_notebooks_show(run, monkeypatch):
     results = Results(ROWS)
     assert results == ROWS
     assert pyarrow.RecordBatchReader.from_stream(results).read_all().to_pylist() == ROWS
-
-
-def test_without_pandas_results_are_a_list_that_notebooks_show(run, monkeypatch):
     assert isinstance(run.results, pandas.DataFrame)
     monkeypatch.setitem(sys.modules, "pandas", None)  # as if it were not installed
     assert isinstance(run.results, Results)
@@ -93,8 +87,7 @@ def test_a_model_of_the_run(tmp_path, rng):
     run = Run(directory, ROWS, Costs(), {}, [])
     assert run.model("soft_vote", epsilon=2, draw=3).epsilon_ == 2.0
     assert run.model().epsilon_ == 8.0
-    with pytest.raises(InputError, match=r"epsilon.*7.*0\.5.*2.*8"):
-        run.model("soft_vote", epsilon=7)
+    refused(r"epsilon.*7.*0\.5.*2.*8", run.model, "soft_vote", epsilon=7)
 
 
 FEW = {
@@ -120,7 +113,7 @@ def store(tmp_path, monkeypatch):
     return (tmp_path / "store").as_uri()
 
 
-def test_a_store_holds_settings_results_and_files(swept, store):
+def test_a_store_holds_settings_and_files_and_every_variant_with_its_results_and_its_guarantee(swept, store):
     mlflow = pytest.importorskip("mlflow")
     whole = log_to_mlflow(swept, tracking_uri=store)
     client = mlflow.MlflowClient(store)
@@ -131,12 +124,7 @@ def test_a_store_holds_settings_results_and_files(swept, store):
     kept = {path.name for path in swept.directory.iterdir() if path.is_file()}
     assert {artefact.path for artefact in client.list_artifacts(whole)} == kept >= {"ledger.json", "report.html"}
     assert client.get_experiment(logged.info.experiment_id).name == "few"
-
-
-def test_every_variant_stands_with_its_results_and_its_guarantee(swept, store):
-    mlflow = pytest.importorskip("mlflow")
     whole = log_to_mlflow(swept.directory, experiment="tumours", tracking_uri=store)
-    client = mlflow.MlflowClient(store)
     experiment = client.get_experiment_by_name("tumours").experiment_id
     releases = {
         (found.data.params["variant"], found.data.params["epsilon"], found.data.params["parties.count"]): found.data
@@ -190,16 +178,13 @@ def test_every_page_says_that_no_guarantee_covers_scores_and_files(swept, store,
 
 def test_what_cannot_be_logged_and_a_store_that_refuses_are_told(tmp_path, finished, monkeypatch):
     for place, named in (("nowhere", None), (tmp_path, r"results\.csv")):
-        with pytest.raises(InputError, match=named):
-            log_to_mlflow(place)
+        refused(named, log_to_mlflow, place)
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "mlflow", None)
-        with pytest.raises(InputError, match=r"MLflow.*pip"):
-            log_to_mlflow(finished)
+        refused(r"MLflow.*pip", log_to_mlflow, finished)
     pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "false")
-    with pytest.raises(InputError, match="MLflow"):
-        log_to_mlflow(finished, tracking_uri=(tmp_path / "refused").as_uri())
+    refused("MLflow", log_to_mlflow, finished, tracking_uri=(tmp_path / "refused").as_uri())
 
 
 def test_telemetry_is_off_unless_somebody_wants_it(finished, tmp_path, monkeypatch):
@@ -216,8 +201,7 @@ def test_telemetry_is_off_unless_somebody_wants_it(finished, tmp_path, monkeypat
     for wanted in ("true", "false"):  # by default, and as somebody has set it
         for name in [name for name in sys.modules if name.split(".")[0] == "mlflow"]:
             monkeypatch.delitem(sys.modules, name)
-        with pytest.raises(InputError, match=rf"MLflow.*{wanted}"):
-            log_to_mlflow(finished)
+        refused(rf"MLflow.*{wanted}", log_to_mlflow, finished)
         monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "false")
     assert Path(sys.modules.pop("mlflow").__file__).parent == tmp_path / "mlflow"
     del sys.modules["mlflow.exceptions"]

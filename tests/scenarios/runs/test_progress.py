@@ -86,16 +86,13 @@ class Told:
         self.left.world_done()
 
 
-def test_nothing_is_said_before_anything_can_be():
+def test_nothing_is_said_before_anything_can_be_and_the_first_world_gives_a_bound_that_counts_down():
     told = Told(100)
     assert told.left.remaining() is None
     told.left.world()
     assert told.left.remaining() is None
     assert told.heard(0.5, 1, 10) is None  # too short
     assert told.heard(2.0, 1, 1000) is None  # too few
-
-
-def test_the_first_world_gives_a_bound_that_counts_down_and_a_second_round_has_its_own_pace():
     told = Told(100)
     told.left.world()
     assert told.heard(4.0, 4, 10) == Remaining(pytest.approx(6.0), bound=True)
@@ -105,13 +102,17 @@ def test_the_first_world_gives_a_bound_that_counts_down_and_a_second_round_has_i
     assert told.heard(12.0, 11, 15) == Remaining(pytest.approx(8.0), bound=True)
 
 
-def test_later_worlds_take_what_earlier_ones_took_releases_and_scores_with_them():
+def test_later_worlds_take_what_earlier_ones_took_with_releases_and_scores_unless_they_are_slower():
     told = Told(100, 100, 100)
     told.world(answering=8.0, after=2.0)
     assert told.left.remaining() == Remaining(pytest.approx(20.0), bound=False)
     told.left.world()
     told.now += 3.0
     assert told.left.remaining() == Remaining(pytest.approx(17.0), bound=False)
+    told = Told(100, 100)
+    told.world(answering=2.0, after=1.0)
+    told.left.world()
+    assert told.heard(told.now + 10.0, 5, 10).seconds == pytest.approx(10.0)
 
 
 @pytest.mark.parametrize(
@@ -123,10 +124,3 @@ def test_what_is_left_after_a_world(parties, answering, after, left):
     told = Told(*parties)
     told.world(answering=answering, after=after)
     assert told.left.remaining() == Remaining(pytest.approx(left), bound=False)
-
-
-def test_a_world_that_is_slower_than_those_before_is_believed():
-    told = Told(100, 100)
-    told.world(answering=2.0, after=1.0)
-    told.left.world()
-    assert told.heard(told.now + 10.0, 5, 10).seconds == pytest.approx(10.0)

@@ -12,7 +12,6 @@ from support.small_runs import document
 import scenarios
 from federation.contract.errors import BudgetExceededError, FederationError, InputError, QuorumError
 from scenarios.runs import runner
-from scenarios.runs.runner import preview
 from scenarios.runs.trial import World, worlds
 from scenarios.scores.classification_scoring import ClassificationScoring
 from scenarios.scores.results import read_results
@@ -22,6 +21,7 @@ ARTEFACTS = {
     "results.csv", "ledger.json", "run.json", "scenario.yaml", "models", "figures", "report.html", "guarantee.html",
     ".cells",
 }  # fmt: skip
+POOLED_FIRST = {"protocols": [{"kind": "pooled"}, {"kind": "soft_vote"}], "baselines": False}
 
 
 def same_files(one, other, names=("results.csv", "ledger.json")):
@@ -34,12 +34,18 @@ def values(rows, variant, epsilon=None):
     return [row["value"] for row in found if epsilon in (None, row["epsilon"])]
 
 
-def test_a_run_leaves_its_artefacts(finished):
+def test_a_run_leaves_its_artefacts_with_each_guarantee_and_what_all_would_cost(finished):
     assert {path.name for path in finished.directory.iterdir()} == ARTEFACTS
     record = json.loads((finished.directory / "run.json").read_text())
     assert record["status"] == "done"
     assert record["non_private_variants"] == ["pooled", "individual"]
     assert len(list((finished.directory / "figures").glob("*.svg"))) >= 1
+    [world] = json.loads((finished.directory / "ledger.json").read_text())["worlds"]
+    assert len(world["releases"]) == 8
+    assert {release["guarantee"]["unit"] for release in world["releases"]} == {"party"}
+    assert all(release["checks"] for release in world["releases"])
+    [total] = world["published_together"]
+    assert total["epsilon"] == pytest.approx(4 * 31)
 
 
 def test_results_are_tidy_and_complete(finished):
@@ -74,15 +80,6 @@ def test_models_of_the_default_variant_are_kept_and_all_on_request(finished, tmp
     assert len(list(everything.directory.rglob("*.npz"))) == 4
 
 
-def test_the_ledger_states_each_guarantee_and_what_all_would_cost(finished):
-    [world] = json.loads((finished.directory / "ledger.json").read_text())["worlds"]
-    assert len(world["releases"]) == 8
-    assert {release["guarantee"]["unit"] for release in world["releases"]} == {"party"}
-    assert all(release["checks"] for release in world["releases"])
-    [total] = world["published_together"]
-    assert total["epsilon"] == pytest.approx(4 * 31)
-
-
 def test_neither_a_budget_nor_other_protocols_change_a_variants_results(finished, tmp_path, undrawn):
     alone = document(protocols=[{"kind": "soft_vote"}], privacy={"epsilon": 30, "budget": {"epsilon": 30, "delta": 0}})
     run = scenarios.run(alone, out=tmp_path / "out")
@@ -110,9 +107,6 @@ def test_a_failing_world_keeps_the_finished_ones_and_leaves_nothing_where_it_is_
         scenarios.run(document(), out=out)
     assert read_results(out / "results.csv")
     assert json.loads((out / "run.json").read_text())["status"] == "failed"
-
-
-POOLED_FIRST = {"protocols": [{"kind": "pooled"}, {"kind": "soft_vote"}], "baselines": False}
 
 
 @pytest.mark.slow
@@ -201,7 +195,7 @@ def test_any_scikit_learn_classifier_will_do(tmp_path, undrawn):
 
 
 def test_a_preview_counts_what_a_run_would_do_and_worlds_have_distinct_names():
-    plan = preview(resolve(document()), None)
+    plan = runner.preview(resolve(document()), None)
     assert plan["worlds"] == 2
     assert plan["releases"] == 2 * 4 * 2 * 3
     assert plan["points"][0]["parties"] == 60
@@ -283,11 +277,6 @@ def test_the_protocol_without_noise_stands_beside_it_and_moves_no_release(tmp_pa
     assert alone.verdicts == []
 
 
-def test_results_are_a_data_frame_where_pandas_is_installed(finished):
-    pandas = pytest.importorskip("pandas")
-    assert isinstance(finished.results, pandas.DataFrame)
-
-
 @pytest.mark.slow
 def test_saying_that_nobody_drops_out_or_attacks_changes_nothing(finished, tmp_path, undrawn):
     parties = {"count": 60, "rows": 5, "dropout": 0, "hostile": {"fraction": 0}, "partition": "iid"}
@@ -354,7 +343,7 @@ PLAIN = {
 
 
 def point(*settings):
-    return preview(resolve(PLAIN, settings), None)["points"][0]
+    return runner.preview(resolve(PLAIN, settings), None)["points"][0]
 
 
 def test_bags_and_target_sets_and_their_sizes():
@@ -380,9 +369,9 @@ def test_every_split_is_checked_before_anything_runs(tmp_path):
     targets = {"rows": 8, "shares": [0.5], "vary": "rare"}
     data = {"source": str(path), "label": "label", "test": 0.4, "features": ["unit_norm"], "targets": targets}
     document = {**PLAIN, "data": data, "parties": {"count": 2}, "trials": {"splits": 1, "noise": 1}}
-    assert preview(resolve(document), None)["points"]
+    assert runner.preview(resolve(document), None)["points"]
     document["trials"]["splits"] = 40
-    for act in (lambda: preview(resolve(document), None), lambda: scenarios.run(document, out=tmp_path / "out")):
+    for act in (lambda: runner.preview(resolve(document), None), lambda: scenarios.run(document, out=tmp_path / "out")):
         with pytest.raises(InputError, match=r"4.*rare"):
             act()
     assert not (tmp_path / "out").exists()
@@ -390,6 +379,6 @@ def test_every_split_is_checked_before_anything_runs(tmp_path):
 
 @pytest.mark.usefixtures("protocols")
 def test_a_dry_run_names_the_range_and_not_the_labels(own_file):
-    [point] = preview(resolve(lines_document(own_file, "slope", "pooled")), None)["points"]
+    [point] = runner.preview(resolve(lines_document(own_file, "slope", "pooled")), None)["points"]
     assert re.search(r"own\.csv.*300.*2.*-9.*15", point["data"])
     assert (point["parties"], point["features"]) == (6, 3)

@@ -36,6 +36,8 @@ NOTHING = FeatureMap(30, (Affine(np.zeros(30), np.zeros(30)),))  # every row bec
 
 
 FAKES = pytest.mark.usefixtures("protocols", "estimators")  # in place of the installed ones
+TESTED = range(2, MONTHS + 1)
+ONE = ["trials.splits=1", "trials.noise=1"]
 
 
 def document(*noises, **privacy):
@@ -63,7 +65,7 @@ def summarised(folder, promised):
 
 
 @pytest.fixture
-def promises(monkeypatch):
+def promises(protocols, estimators, monkeypatch):
     """What stands in for the aggregator promises this, by variant; its estimators always say one half."""
     promised = {"ratio": KEPT, "ratio-published": CLAIMED, "ratio-off": OFF}
 
@@ -80,7 +82,6 @@ def promises(monkeypatch):
     return promised
 
 
-@FAKES
 def test_every_release_and_target_has_its_rows(promises, tmp_path, undrawn):
     rows = scenarios.run(document("auto", "published", "off"), out=tmp_path / "out").rows
     found = [
@@ -104,7 +105,6 @@ def test_every_release_and_target_has_its_rows(promises, tmp_path, undrawn):
     ]  # fmt: skip
 
 
-@FAKES
 def test_a_release_that_keeps_another_epsilon_says_what_it_aimed_at(promises, tmp_path, monkeypatch, undrawn):
     monkeypatch.setattr(world, "head", lambda path: ("class_ratio", [0.25, 1.0]))
     rows = scenarios.run(document("auto"), out=tmp_path / "out").rows
@@ -112,7 +112,6 @@ def test_a_release_that_keeps_another_epsilon_says_what_it_aimed_at(promises, tm
     assert missed == [(0.5, 0, 0.25)]
 
 
-@FAKES
 @pytest.mark.parametrize(
     ("noises", "exposed"),
     [
@@ -150,7 +149,7 @@ LINES_KEPT = [Guarantee(e, 1e-6, Unit.LABEL, Adjacency.REPLACE, "shaped_gaussian
 
 
 @pytest.fixture
-def slopes(monkeypatch):
+def slopes(protocols, estimators, monkeypatch):
     """What stands in for the aggregator releases the true slopes with an intercept that is off by .5 or 1."""
     plans = []
 
@@ -167,7 +166,6 @@ def slopes(monkeypatch):
     return plans
 
 
-@FAKES
 def test_a_run_ends_in_squared_errors(own_file, slopes, tmp_path):
     run = scenarios.run(lines_document(own_file, "slope", "pooled"), out=tmp_path / "out")
     errors = [row for row in read_results(run.directory / "results.csv") if row["metric"] == "mse"]
@@ -186,7 +184,6 @@ def test_a_run_ends_in_squared_errors(own_file, slopes, tmp_path):
     assert "accurac" not in report
 
 
-@FAKES
 def test_the_aggregator_is_told_the_range_and_no_classes(own_file, slopes, tmp_path, undrawn):
     scenarios.run(lines_document(own_file, "slope", outside="clip", range=[-1, 5]), out=tmp_path / "out")
     for plan in slopes:
@@ -213,10 +210,6 @@ def test_own_files_are_scored_as_regressions_where_a_range_is_declared(own_file,
     with pytest.raises(InputError, match=r"0.*1.*data\.outside"):
         scenarios.run(lines_document(own_file, "pooled", range=[0, 1]), out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-TESTED = range(2, MONTHS + 1)
-ONE = ["trials.splits=1", "trials.noise=1"]
 
 
 @pytest.fixture(scope="module")

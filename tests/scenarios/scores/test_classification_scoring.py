@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
+from support.refusals import refused
 
 from aggregator.releases.models import ReleasedClassifiers, ReleasedModels, network
-from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 from federation.features.feature_map import FeatureMap
 from federation.queries.marginals import Hypothesis
@@ -352,5 +352,4 @@ def test_a_released_model_takes_the_missing_cells_that_its_map_fills_in_and_no_o
     assert len(predict(tmp_path / "filled", "soft_vote", shifted).values) == 600
     run(document(whole, ["soft_vote"], label="class", features=stages), out=tmp_path / "plain")
     assert len(predict(tmp_path / "plain", "soft_vote", whole).values) == 600 - 86
-    with pytest.raises(InputError, match=r"shifted\.csv.*2.*'x'"):
-        predict(tmp_path / "plain", "soft_vote", shifted)
+    refused(r"shifted\.csv.*2.*'x'", predict, tmp_path / "plain", "soft_vote", shifted)

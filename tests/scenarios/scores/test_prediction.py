@@ -8,19 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import released_runs
 from support.examples import examples
-from support.released_runs import (
-    EPSILONS,
-    ROWS,
-    line_run,
-    network_run,
-    ratio_run,
-    store,
-    table,
-    vote_guarantee,
-    vote_run,
-    write_csv,
-)
+from support.refusals import refused
 
 from federation.contract.errors import InputError
 from federation.features.feature_map import text_code
@@ -31,12 +21,12 @@ from scenarios.scores.prediction import Prediction, RatioPrediction, find_model,
 
 @pytest.fixture
 def run(tmp_path, rng):
-    return vote_run(tmp_path, rng)
+    return released_runs.vote_run(tmp_path, rng)
 
 
 @pytest.fixture
 def ratios(tmp_path, estimators):
-    return ratio_run(tmp_path)
+    return released_runs.ratio_run(tmp_path)
 
 
 @pytest.fixture
@@ -46,12 +36,12 @@ def made(request, tmp_path):
         return request.getfixturevalue("ratios")
     if request.param == "votes":
         return request.getfixturevalue("run")
-    return {"networks": network_run, "lines": line_run}[request.param](tmp_path)
+    return {"networks": released_runs.network_run, "lines": released_runs.line_run}[request.param](tmp_path)
 
 
 @pytest.fixture
 def lines(tmp_path):
-    return line_run(tmp_path)
+    return released_runs.line_run(tmp_path)
 
 
 def by_hand(path, cells, epsilon, draw):
@@ -76,21 +66,26 @@ def by_hand(path, cells, epsilon, draw):
 
 
 @settings(derandomize=True, max_examples=examples(15))
-@given(seed=st.integers(0, 10**6), epsilon=st.sampled_from(EPSILONS), split=st.integers(0, 1), draw=st.integers(0, 3))
+@given(
+    seed=st.integers(0, 10**6),
+    epsilon=st.sampled_from(released_runs.EPSILONS),
+    split=st.integers(0, 1),
+    draw=st.integers(0, 3),
+)
 def test_predictions_are_those_of_plain_numpy(tmp_path_factory, seed, epsilon, split, draw):
     rng, directory = np.random.default_rng(seed), tmp_path_factory.mktemp("run")
-    store(directory, rng)
-    cells, _ = table(rng, 30)
-    file = write_csv(directory / "new.csv", cells)
+    released_runs.store(directory, rng)
+    cells, _ = released_runs.table(rng, 30)
+    file = released_runs.write_csv(directory / "new.csv", cells)
     found = predict(directory, "soft_vote", file, epsilon=epsilon, split=split, draw=draw)
     assert found.values == by_hand(find_model(directory, "soft_vote", split), cells, epsilon, draw)
     assert len(set(found.values)) > 1
-    assert found.used.guarantee == json.loads(json.dumps(vote_guarantee(epsilon).to_dict()))
+    assert found.used.guarantee == json.loads(json.dumps(released_runs.vote_guarantee(epsilon).to_dict()))
 
 
 def test_npz_rows_and_the_largest_epsilon(tmp_path, rng):
-    store(tmp_path, rng)
-    cells, rows = table(rng, 20)
+    released_runs.store(tmp_path, rng)
+    cells, rows = released_runs.table(rng, 20)
     np.savez(tmp_path / "new.npz", X=rows)
     found = predict(tmp_path, "default", tmp_path / "new.npz")
     assert found.used.epsilon == 8.0
@@ -99,14 +94,13 @@ def test_npz_rows_and_the_largest_epsilon(tmp_path, rng):
 
 def test_a_released_model_is_used_wherever_it_lies(tmp_path, rng):
     """As where a deployment has released it: without a run around it."""
-    store(tmp_path / "run", rng)
-    _, rows = table(rng, 20)
+    released_runs.store(tmp_path / "run", rng)
+    _, rows = released_runs.table(rng, 20)
     np.savez(tmp_path / "new.npz", X=rows)
     alone = (tmp_path / "run/models/soft_vote/split-1.npz").rename(tmp_path / "released.npz")
     wanted = predict(tmp_path / "run", "soft_vote", tmp_path / "new.npz", split=0).values
     assert predict(alone, "default", tmp_path / "new.npz").values != wanted
-    with pytest.raises(InputError, match=r"gone\.npz.*new\.npz"):
-        predict(tmp_path / "gone.npz", "default", tmp_path / "new.npz")
+    refused(r"gone\.npz.*new\.npz", predict, tmp_path / "gone.npz", "default", tmp_path / "new.npz")
 
 
 @pytest.mark.parametrize(
@@ -124,9 +118,9 @@ def test_a_released_model_is_used_wherever_it_lies(tmp_path, rng):
 def test_what_is_not_there_names_what_is(run, changes, named):
     directory, file = run
     arguments = {"variant": "soft_vote", **changes}
-    with pytest.raises(InputError, match=r"^[^\n]*$") as refused:
+    with pytest.raises(InputError, match=r"^[^\n]*$") as caught:
         predict(directory, arguments.pop("variant"), file, **arguments)
-    assert named in str(refused.value)
+    assert named in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -142,27 +136,27 @@ def test_what_is_not_there_names_what_is(run, changes, named):
     indirect=["made"],
 )
 def test_what_a_model_of_another_kind_does_not_have_is_refused(made, arguments, named):
-    with pytest.raises(InputError, match=named):
-        predict(made[0], "default", made[1], **arguments)
+    refused(named, predict, made[0], "default", made[1], **arguments)
 
 
-def test_missing_columns_models_and_damaged_models_are_refused(run):
+def test_missing_columns_and_models_damaged_models_and_pipes_are_refused(run):
     directory, file = run
     (directory / "other.csv").write_text("height,colour\n1,red\n")
-    with pytest.raises(InputError, match="weight"):
-        predict(directory, "soft_vote", directory / "other.csv")
+    refused("weight", predict, directory, "soft_vote", directory / "other.csv")
     path = directory / "models/soft_vote/split-0.npz"
     path.write_bytes(path.read_bytes()[:200])
     for place in (directory / "models", directory, Path("x" * 5000)):  # the last is a name that no folder can have
-        with pytest.raises(InputError):
-            predict(place, "soft_vote", file)
+        refused(None, predict, place, "soft_vote", file)
+    path = find_model(run[0], "soft_vote", 1)
+    path.unlink()
+    os.mkfifo(path)
+    refused(rf"{path.name}.*model.*it", predict, run[0], "soft_vote", run[1], split=1)
 
 
 def test_settings_of_a_sweep_are_named(tmp_path, rng):
     for count in (10, 20):
-        store(tmp_path, rng, f"soft_vote/parties.count={count}", splits=(0,))
-    with pytest.raises(InputError, match=r"soft_vote/parties\.count.*10.*soft_vote/parties\.count.*20"):
-        find_model(tmp_path, "default", 0)
+        released_runs.store(tmp_path, rng, f"soft_vote/parties.count={count}", splits=(0,))
+    refused(r"soft_vote/parties\.count.*10.*soft_vote/parties\.count.*20", find_model, tmp_path, "default", 0)
     assert find_model(tmp_path, "soft_vote/parties.count=20", 0).parent.name == "parties.count=20"
     (tmp_path / "models" / "soft_vote" / "split-0.npz").touch()  # an exact name wins over its settings
     assert find_model(tmp_path, "soft_vote", 0).parent.name == "soft_vote"
@@ -171,26 +165,23 @@ def test_settings_of_a_sweep_are_named(tmp_path, rng):
 
 def test_the_default_among_all_kept_variants(run, rng):
     directory, _ = run
-    store(directory, rng, "soft_vote-gaussian")
+    released_runs.store(directory, rng, "soft_vote-gaussian")
     results = directory / "results.csv"
     header = "scenario,protocol,variant,default,epsilon,delta,unit,split,noise,metric,value\n"
     line = "s,soft_vote,soft_vote-gaussian,{},1,0,party,0,0,accuracy,1\n"
     results.write_text(header + line.format(1))
     assert find_model(directory, "default", 0).parent.name == "soft_vote-gaussian"
     results.write_text(header + line.format(0))
-    with pytest.raises(InputError, match=r"soft_vote.*soft_vote"):
-        find_model(directory, "default", 0)
+    refused(r"soft_vote.*soft_vote", find_model, directory, "default", 0)
 
 
 def test_baselines_keep_no_model_and_a_path_without_a_run_is_refused(tmp_path):
     for name in ("pooled", "individual", "pooled/parties.count=60"):
-        with pytest.raises(InputError, match=f"'{name}'"):
-            find_model(tmp_path, name, 0)
+        refused(f"'{name}'", find_model, tmp_path, name, 0)
     (tmp_path / "file").touch()
     for path in (tmp_path / "absent", tmp_path / "file"):
         for variant in ("default", "soft_vote", "pooled"):
-            with pytest.raises(InputError, match=f"{path}"):
-                find_model(path, variant, 0)
+            refused(f"{path}", find_model, path, variant, 0)
 
 
 @pytest.mark.parametrize(
@@ -232,15 +223,14 @@ def test_sets_by_a_column_or_an_array_are_predicted_apart(ratios):
     same = {"no": pytest.approx(0.4), "yes": pytest.approx(0.6)}
     assert shares(found) == {"north": same, "south": same}
     assert list(found.ratios) == ["north", "south"]
-    values = np.array([(a, b) for a, b, _ in ROWS])
+    values = np.array([(a, b) for a, b, _ in released_runs.ROWS])
     np.savez(ratios[0] / "new.npz", X=values, place=np.array([10, 9, 9, 10]))
     found = predict(ratios[0], "class_ratio", ratios[0] / "new.npz", epsilon=0.5, by="place")
     assert {name: found["no"] for name, found in shares(found).items()} == {
         "9": pytest.approx(0.5), "10": pytest.approx(0.3),
     }  # fmt: skip
     ratios[1].write_text("b,place,a\n1,north,0.2\n1,,0.3\n")  # a row without a set
-    with pytest.raises(InputError, match="place"):
-        predict(ratios[0], "class_ratio", ratios[1], by="place")
+    refused("place", predict, ratios[0], "class_ratio", ratios[1], by="place")
 
 
 def changed(run, **arrays):
@@ -262,8 +252,7 @@ def description(run):
 def test_a_kind_of_a_later_release_is_told_with_the_file(lines, kind):
     changed(lines, description=np.array(json.dumps(description(lines) | {"kind": kind})))
     told = r"split-0\.npz: kind of model 'future' is .*later release|is not a released model"
-    with pytest.raises(InputError, match=told):
-        predict(lines[0], "slope", lines[1])
+    refused(told, predict, lines[0], "slope", lines[1])
 
 
 @pytest.mark.parametrize("array", ["epsilon", "weights_2", "map_0.features_1_factor", "description"])
@@ -291,8 +280,7 @@ def test_objects_in_a_model_are_refused_without_advice_on_pickles(run, array):
 )
 def test_arrays_that_do_not_belong_together_are_refused(run, array, values):
     path = changed(run, **{array: values})
-    with pytest.raises(InputError, match=f"{path}"):
-        predict(run[0], "soft_vote", run[1])
+    refused(f"{path}", predict, run[0], "soft_vote", run[1])
 
 
 def test_numbers_and_guarantees_that_cannot_be_told_are_refused(lines):
@@ -304,24 +292,14 @@ def test_numbers_and_guarantees_that_cannot_be_told_are_refused(lines):
     ):  # fmt: skip
         known["guarantees"][1] = guarantee
         path = changed(lines, description=np.array(json.dumps(known)))
-        with pytest.raises(InputError, match=f"{path}"):
-            predict(lines[0], "slope", lines[1])
+        refused(f"{path}", predict, lines[0], "slope", lines[1])
     known["guarantees"][1] = promised
     changed(lines, description=np.array(json.dumps(known)), array_2=np.full(3, np.nan))
-    with pytest.raises(InputError, match=f"{path}"):
-        predict(lines[0], "slope", lines[1])
-
-
-def test_pipes_in_a_run_directory_do_not_hang(run):
-    path = find_model(run[0], "soft_vote", 1)
-    path.unlink()
-    os.mkfifo(path)
-    with pytest.raises(InputError, match=rf"{path.name}.*model.*it"):
-        predict(run[0], "soft_vote", run[1], split=1)
+    refused(f"{path}", predict, lines[0], "slope", lines[1])
 
 
 @pytest.mark.parametrize(
-    ("made", "epsilon"), [("votes", EPSILONS[0]), ("networks", 0.5), ("lines", None)], indirect=["made"]
+    ("made", "epsilon"), [("votes", released_runs.EPSILONS[0]), ("networks", 0.5), ("lines", None)], indirect=["made"]
 )
 def test_predictions_are_the_same_whatever_stands_in_memory_at_a_time(made, epsilon, monkeypatch):
     directory, file = made
@@ -337,5 +315,4 @@ def test_predictions_are_the_same_whatever_stands_in_memory_at_a_time(made, epsi
 
 def test_a_set_that_is_too_large_to_stand_together_is_told(ratios, monkeypatch):
     monkeypatch.setattr(prediction, "MOST_CELLS", 5)
-    with pytest.raises(InputError, match=r"new\.csv.*4.*5"):
-        predict(ratios[0], "class_ratio", ratios[1])
+    refused(r"new\.csv.*4.*5", predict, ratios[0], "class_ratio", ratios[1])

@@ -44,13 +44,10 @@ def scoring():
     return Means(TABLE, PRIVATE, TEST)
 
 
-def test_private_rows_are_those_of_the_parties_in_their_order(scoring):
+def test_private_rows_are_in_the_order_of_the_parties_and_each_map_is_applied_to_the_test_rows_once(scoring):
     rows, labels = scoring.held(FeatureMap(2, (Append(1.0),)))
     np.testing.assert_array_equal(rows, np.column_stack([ROWS[PRIVATE], np.ones(3)]))
     assert labels.tolist() == [9.0, 5.0, 6.0]
-
-
-def test_each_map_is_applied_to_the_test_rows_once(scoring):
     twice = FeatureMap(2, (Affine(np.zeros(2), np.full(2, 2.0)),))
     np.testing.assert_array_equal(scoring.tested(twice), 2 * ROWS[TEST])
     again = FeatureMap(2, (Affine(np.zeros(2), np.full(2, 2.0)),))  # equal, and another object
@@ -129,9 +126,16 @@ def test_what_is_no_task_is_refused_in_one_sentence(name: str, words: str) -> No
         assert str(refused.value) == words
 
 
-def test_primary_metrics_are_those_of_the_own_tasks() -> None:
+def test_own_tasks_have_the_primary_metrics_and_only_classification_has_baselines_that_train():
     assert primaries() == [tasks.ACCURACY, tasks.L1, tasks.MSE] == [known.metric for known in OWN]
     assert [task(known.name) for known in OWN] == OWN
+    assert {known.name: known.baselines for known in OWN} == {
+        "classification": set(protocol_options.BASELINES) - {protocol_options.NOISE_FREE},  # which is of any task
+        "class_ratio": {"pooled", "constant"},
+        "regression": {"pooled", "constant"},
+    }
+    assert [known.name for known in OWN if known.targets] == ["class_ratio"]
+    assert [known.labels for known in OWN] == ["classes", "classes", "real"]
 
 
 @pytest.mark.usefixtures("ranked")
@@ -155,16 +159,6 @@ def test_primary_metrics_of_other_packages_come_after_the_own_ones_and_once() ->
 )
 def test_baselines_take_the_task_of_the_protocol_beside_them_and_are_else_of_classification(kinds, known) -> None:
     assert protocol_options.task(kinds) is known
-
-
-def test_only_classification_has_baselines_that_train_classifiers() -> None:
-    assert {known.name: known.baselines for known in OWN} == {
-        "classification": set(protocol_options.BASELINES) - {protocol_options.NOISE_FREE},  # which is of any task
-        "class_ratio": {"pooled", "constant"},
-        "regression": {"pooled", "constant"},
-    }
-    assert [known.name for known in OWN if known.targets] == ["class_ratio"]
-    assert [known.labels for known in OWN] == ["classes", "classes", "real"]
 
 
 @pytest.mark.parametrize(

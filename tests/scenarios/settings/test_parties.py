@@ -14,28 +14,16 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 from support.json_schemas import accepted
 
+from scenarios.settings import parties
 from scenarios.settings.guarantees import to_yaml
 from scenarios.settings.loader import parse as parse_yaml
-from scenarios.settings.parties import (
-    Auxiliary,
-    Bags,
-    Classifier,
-    Partition,
-    division_label,
-    label,
-    leading,
-    parse,
-    partition_kind,
-    swept_number,
-    to_plain,
-)
 from scenarios.settings.problems import problems
 from scenarios.settings.schema import Scenario, resolve
 from scenarios.settings.sweep import expand
 
-PARTITION: TypeAdapter[Any] = TypeAdapter(Partition)
-BAGS: TypeAdapter[Any] = TypeAdapter(Bags)
-AUXILIARY: TypeAdapter[Any] = TypeAdapter(Auxiliary)
+PARTITION: TypeAdapter[Any] = TypeAdapter(parties.Partition)
+BAGS: TypeAdapter[Any] = TypeAdapter(parties.Bags)
+AUXILIARY: TypeAdapter[Any] = TypeAdapter(parties.Auxiliary)
 ALONG = {"by": "LB", "from": 0.1, "to": 0.9}
 DOCUMENT: dict[str, Any] = {"data": {"source": "digits"}, "parties": {"count": 5}, "privacy": {"epsilon": 1}}
 
@@ -58,15 +46,15 @@ def _read(known: TypeAdapter[Any], entry: Any) -> Any:
 def test_entries(entry: Any, parsed: Any, text: str) -> None:
     assert _read(PARTITION, entry) == parsed
     assert _read(PARTITION, PARTITION.dump_python(parsed, mode="json")) == parsed
-    assert division_label(parsed) == text
-    assert partition_kind(parsed) == text.partition("=")[0]
-    assert not swept_number(parsed)
+    assert parties.division_label(parsed) == text
+    assert parties.partition_kind(parsed) == text.partition("=")[0]
+    assert not parties.swept_number(parsed)
 
 
 def test_bags() -> None:
     for entry, text in ((1, 1), (40, 40), ({"by": "ward"}, "by=ward")):
         assert _read(BAGS, entry) == entry
-        assert division_label(entry) == text
+        assert parties.division_label(entry) == text
     for entry in (0, -1, 1.0, True, "1", None, {"by": ""}, {"by": 3}, {"by": "x", "of": "y"}, 10**10):
         with pytest.raises(ValidationError, match=r"1.*COLUMN"):
             _read(BAGS, entry)
@@ -76,8 +64,8 @@ def test_a_list_of_numbers_is_swept() -> None:
     parsed = _read(PARTITION, {"dirichlet": [0.1, 1]})
     assert parsed == {"dirichlet": (0.1, 1.0)}
     assert json.loads(PARTITION.dump_json(parsed)) == {"dirichlet": [0.1, 1.0]}
-    assert swept_number(parsed)
-    assert swept_number(_read(PARTITION, {"majority": [0, 0.1]}))
+    assert parties.swept_number(parsed)
+    assert parties.swept_number(_read(PARTITION, {"majority": [0, 0.1]}))
 
 
 @pytest.mark.parametrize(
@@ -132,18 +120,15 @@ def test_editors_know_the_entries() -> None:
     assert accepted(Scenario.model_json_schema())(plain)
 
 
-def test_public_rows_are_kept_and_shown_in_one_cell_and_swept() -> None:
+def test_public_rows_are_kept_shown_in_one_cell_and_swept_and_others_are_refused():
     listed = [100, 0.5, "official", ALONG]
     points = expand(resolve({**DOCUMENT, "data": {"source": "digits", "auxiliary": listed}}))
     assert [point.swept["data.auxiliary"] for point in points] == [100, 0.5, "official", "by=LB_0.1_0.9"]
     for point, entry in zip(points, listed, strict=True):
         assert _read(AUXILIARY, entry) == point.scenario.data.auxiliary == entry
-        assert division_label(entry) == point.swept["data.auxiliary"]
+        assert parties.division_label(entry) == point.swept["data.auxiliary"]
         assert resolve(point.scenario.to_plain()) == point.scenario
         assert parse_yaml(to_yaml(point.scenario), "s.yaml")[0]["data"]["auxiliary"] == entry
-
-
-def test_what_are_no_public_rows() -> None:
     for entry in (0, 1.0, -3, True, "all", None, [1], {**ALONG, "to": 1.5}, {"by": "LB"}, {**ALONG, "to": 0.1}):
         with pytest.raises(ValidationError, match=r"COLUMN.*PROBABILITY.*PROB"):
             _read(AUXILIARY, entry)
@@ -153,20 +138,24 @@ LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 1e-4}}
 TREE = {"name": "DecisionTreeClassifier", "parameters": {"max_depth": 3}}
 
 
-def test_a_mixture_resolves_to_members_and_weights():
+def test_a_mixture_resolves_to_members_and_weights_and_the_first_of_greatest_weight_leads():
     plain = {"mixture": ["logistic", {"DecisionTreeClassifier": {"max_depth": 3}, "weight": 2}]}
-    parsed = parse(plain)
+    parsed = parties.parse(plain)
     assert parsed == {"name": "mixture", "parameters": {"members": [LOGISTIC, TREE], "weights": [1.0, 2.0]}}
-    assert to_plain(parsed) == {
+    assert parties.to_plain(parsed) == {
         "mixture": [{"logistic": {"regularisation": 1e-4}}, {"DecisionTreeClassifier": {"max_depth": 3}, "weight": 2.0}]
     }
-    assert label(parsed) == "mixture(1 logistic(regularisation=0.0001), 2 DecisionTreeClassifier(max_depth=3))"
+    assert parties.label(parsed) == "mixture(1 logistic(regularisation=0.0001), 2 DecisionTreeClassifier(max_depth=3))"
     assert plain["mixture"][1]["weight"] == 2  # what was given stays as it is
+    assert parties.leading(LOGISTIC) is LOGISTIC
+    assert parties.leading(parties.parse({"mixture": ["logistic", "GaussianNB"]})) == LOGISTIC
+    tree = {"DecisionTreeClassifier": {"max_depth": 3}, "weight": 2}
+    assert parties.leading(parties.parse({"mixture": ["logistic", tree, {"GaussianNB": {}, "weight": 2}]})) == TREE
 
 
 @cache
 def accepted_classifiers():
-    return accepted(TypeAdapter(Classifier).json_schema())
+    return accepted(TypeAdapter(parties.Classifier).json_schema())
 
 
 MEMBERS = st.sampled_from(
@@ -178,17 +167,10 @@ MEMBERS = st.sampled_from(
 @given(st.lists(st.tuples(MEMBERS, st.none() | st.integers(1, 9) | st.floats(1e-3, 1e3)), min_size=2, max_size=5))
 def test_what_is_written_is_read_back(members):
     entries = [m if w is None else {**(m if isinstance(m, dict) else {m: {}}), "weight": w} for m, w in members]
-    parsed = parse({"mixture": entries})
-    assert parse(to_plain(parsed)) == parsed
+    parsed = parties.parse({"mixture": entries})
+    assert parties.parse(parties.to_plain(parsed)) == parsed
     assert parsed["parameters"]["weights"] == [1.0 if w is None else float(w) for _, w in members]
-    assert accepted_classifiers()(to_plain(parsed))
-
-
-def test_the_leading_member_has_the_greatest_weight_and_is_the_first_of_several():
-    assert leading(LOGISTIC) is LOGISTIC
-    assert leading(parse({"mixture": ["logistic", "GaussianNB"]})) == LOGISTIC
-    tree = {"DecisionTreeClassifier": {"max_depth": 3}, "weight": 2}
-    assert leading(parse({"mixture": ["logistic", tree, {"GaussianNB": {}, "weight": 2}]})) == TREE
+    assert accepted_classifiers()(parties.to_plain(parsed))
 
 
 AT = ("mixture", 1, "logistic", "regularisation")
@@ -212,7 +194,7 @@ POSITIVE = "must be a finite number greater than 0, got"
 )
 def test_mistakes_in_a_mixture(entry, path, text):
     with pytest.raises((ValidationError, PydanticCustomError)) as caught:
-        parse(entry)
+        parties.parse(entry)
     error = caught.value
     found = problems(error) if isinstance(error, ValidationError) else [((), str(error))]
     assert found[0][0] == path
@@ -222,7 +204,7 @@ def test_mistakes_in_a_mixture(entry, path, text):
 
 def test_all_mistakes_at_once():
     with pytest.raises(ValidationError) as caught:
-        parse({"mixture": [{"logistic": {"c": 1}}, {"GaussianNB": {}, "weight": -1}, 3]})
+        parties.parse({"mixture": [{"logistic": {"c": 1}}, {"GaussianNB": {}, "weight": -1}, 3]})
     assert [path for path, _ in problems(caught.value)] == [
         ("mixture", 0, "logistic", "c"), ("mixture", 1, "weight"), ("mixture", 2),
     ]  # fmt: skip

@@ -1,11 +1,8 @@
 """Scenarios whose data, parties or baselines do not suit real labels, refused before any data is loaded.
 
 Which baselines are put beside protocols, and what the one without noise stands for.
-
 How defaults were chosen, as files, records and people are told: in lines that fit, and as plain values.
-
 What does not go together with rows that arrive over time is refused by file and line.
-
 Settings without effect are refused where they stand; where they have one, they are not.
 """
 
@@ -14,23 +11,15 @@ import re
 from typing import Any
 
 import pytest
+from support.refusals import refused
 
 from aggregator.contract.protocol import Rule
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from federation.contract.errors import InputError
 from scenarios.runs.runner import run
+from scenarios.settings import rules
 from scenarios.settings.guarantees import to_yaml
 from scenarios.settings.protocol_options import Protocol
-from scenarios.settings.rules import (
-    baselines_beside,
-    described,
-    idle,
-    in_short,
-    noise_free,
-    recorded,
-    unfounded,
-    why_default,
-)
 from scenarios.settings.schema import resolve
 
 
@@ -82,9 +71,9 @@ def test_data_and_partitions_that_suit_the_protocols():
     ],
 )
 def test_one_line_says_what_does_not_suit(given, line):
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         resolve(given)
-    [found] = str(refused.value).splitlines()
+    [found] = str(caught.value).splitlines()
     assert found.removeprefix("scenario: ").startswith(line)
 
 
@@ -99,9 +88,9 @@ def test_partitions_by_class_are_refused_where_they_stand(tmp_path, partition):
         "privacy: {epsilon: 1}\n"
     )
     kind = re.match(r"{(\w+)", partition)[1]
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         resolve(path)
-    first, second = str(refused.value).splitlines()
+    first, second = str(caught.value).splitlines()
     assert re.search(rf"{path}.*4.*parties\.partition.*{kind}", first)
     assert second.startswith(f"{path}:8: protocols.2: the baseline individual trains classifiers, but the labels are")
 
@@ -116,13 +105,11 @@ def test_partitions_by_class_are_refused_where_they_stand(tmp_path, partition):
     ],
 )
 def test_who_is_where_must_not_be_the_label_where_labels_are_protected(changes, key):
-    with pytest.raises(InputError, match=f"{key}"):
-        resolve(document("own.csv", "ratio") | changes)
+    refused(f"{key}", resolve, document("own.csv", "ratio") | changes)
     if key == "parties.partition":
         resolve(document("own.csv", "soft_vote") | changes)
 
 
-@pytest.mark.usefixtures("installed_protocols")
 @pytest.mark.parametrize("kind", ["mean_operator", "error_marginals"])
 def test_protocols_that_protect_single_rows_of_two_classes(kind):
     for data, parties in (
@@ -131,11 +118,9 @@ def test_protocols_that_protect_single_rows_of_two_classes(kind):
         ({}, {"bags": {"by": "y"}}),
     ):
         given = described_by({"source": "own.csv", "label": "y", **data}, kind, parties={"count": 2, **parties})
-        with pytest.raises(InputError):
-            resolve(given)
+        refused(None, resolve, given)
 
 
-@pytest.mark.usefixtures("installed_protocols")
 def test_more_than_two_classes_are_refused_before_anything_is_run(tmp_path):
     with pytest.raises(InputError, match=r"data\.positive.*mean_operator.*digits.*10"):
         run(described_by({"source": ["breast_cancer", "digits"]}, "mean_operator"), out=tmp_path / "out")
@@ -157,7 +142,7 @@ def test_those_of_the_task_that_are_not_listed() -> None:
         (["pooled"], False, []),
         (["unknown", None], False, []),
     ):
-        assert baselines_beside([{"kind": kind} for kind in kinds], alone) == beside
+        assert rules.baselines_beside([{"kind": kind} for kind in kinds], alone) == beside
 
 
 @pytest.mark.parametrize(
@@ -172,7 +157,7 @@ def test_those_of_the_task_that_are_not_listed() -> None:
     ],
 )
 def test_it_is_the_default_or_the_first_that_adds_noise_with_all_its_options(entries, stands_for, options) -> None:
-    name, planned = noise_free(parsed(*entries)) or ("", None)
+    name, planned = rules.noise_free(parsed(*entries)) or ("", None)
     assert name == stands_for
     assert planned is not None
     assert (planned.name, planned.reference, planned.options["noise"]) == ("noise_free", True, "off")
@@ -181,36 +166,31 @@ def test_it_is_the_default_or_the_first_that_adds_noise_with_all_its_options(ent
 
 def test_where_nothing_adds_noise_it_stands_for_nothing_and_is_refused() -> None:
     for entry in ({"kind": "pooled"}, {"kind": "soft_vote", "noise": "off"}):
-        assert noise_free(parsed(entry)) is None
+        assert rules.noise_free(parsed(entry)) is None
         listed = [entry, {"kind": "noise_free"}]
-        assert [position for position, _ in unfounded(parsed(*listed))] == [1]
-        with pytest.raises(InputError):
-            resolve(described_by({"source": "digits"}, *listed, baselines=False))
+        assert [position for position, _ in rules.unfounded(parsed(*listed))] == [1]
+        refused(None, resolve, described_by({"source": "digits"}, *listed, baselines=False))
 
 
-def test_protocols_without_a_rule_say_nothing_and_of_a_long_one_no_word_is_lost(monkeypatch) -> None:
+def test_protocols_without_a_rule_say_nothing_no_word_of_a_long_one_is_lost_and_runs_record_each_once(monkeypatch):
     monkeypatch.setattr(SoftVote, "why_default", ())
     for kind in ("pooled", "soft_vote"):
-        assert (why_default(kind), in_short(kind), recorded([kind])) == ((), [], [])
-    assert "How defaults were chosen:" not in described("soft_vote")[1]
-    with pytest.raises(InputError, match="soft_vote"):
-        described("soft_votes")
+        assert (rules.why_default(kind), rules.in_short(kind), rules.recorded([kind])) == ((), [], [])
+    assert "How defaults were chosen:" not in rules.described("soft_vote")[1]
+    refused("soft_vote", rules.described, "soft_votes")
     long = Rule("noise: " + "pure " * 40, "rule " * 60, "validated " * 50)
     monkeypatch.setattr(SoftVote, "why_default", (long,))
-    short, full = in_short("soft_vote"), described("soft_vote")[1]
+    short, full = rules.in_short("soft_vote"), rules.described("soft_vote")[1]
     chosen = full[full.index("How defaults were chosen:") :]
     assert max(map(len, short)) <= 110 < len(long.rule)
     for word, lines, times in (("pure", short, 40), ("rule", chosen, 60), ("validated", chosen, 50)):
         assert " ".join(lines).split().count(word) == times
-
-
-def test_a_run_records_every_protocol_once_as_plain_values() -> None:
     kinds = ["label_sums", "private_labels", "pooled", "label_sums"]
-    found = recorded(kinds)
+    found = rules.recorded(kinds)
     assert json.loads(json.dumps(found)) == found
     assert [rule["protocol"] for rule in found] == sorted(rule["protocol"] for rule in found)
     assert [rule["default"] for rule in found if rule["protocol"] == "private_labels"] == ["noise: auto"]
-    assert len(found) == len(why_default("label_sums")) + len(why_default("private_labels"))
+    assert len(found) == len(rules.why_default("label_sums")) + len(rules.why_default("private_labels"))
 
 
 STREAM = """\
@@ -276,8 +256,7 @@ def test_a_stream_is_read_and_written(written, periods):
     ],
 )
 def test_what_is_unsuited_is_refused_by_its_line(written, old, new, line, said):
-    with pytest.raises(InputError, match=rf"stream\.yaml.*{line}.*{said}"):
-        resolve(written((old, new)))
+    refused(rf"stream\.yaml.*{line}.*{said}", resolve, written((old, new)))
 
 
 SETTINGS = {
@@ -321,12 +300,11 @@ def test_servers_make_a_difference_to_secure_sums_alone_and_are_refused_elsewher
         if trust == "secure":
             assert resolve({**asked, "servers": "two"}).servers == "two"
         else:
-            with pytest.raises(InputError, match=r"servers.*two"):
-                resolve({**asked, "servers": "two"})
+            refused(r"servers.*two", resolve, {**asked, "servers": "two"})
     asked = [{"kind": "mean_operator", "trust": trust} for trust in ("none", "secure")]
     for protocols, without_effect in ((asked, False), (asked[:1], True)):
         known = resolve(listing("breast_cancer", *protocols))
-        told = [path for path, _ in idle(known.data, known.protocols, known.privacy)]
+        told = [path for path, _ in rules.idle(known.data, known.protocols, known.privacy)]
         assert (("servers",) in told) is without_effect
 
 
@@ -336,9 +314,9 @@ def test_it_is_refused_at_its_line(tmp_path):
         "data:\n  source: breast_cancer\n  targets: {rows: 10}\nparties:\n  count: 4\n  bags: {by: ward}\n"
         "protocols: [{kind: error_marginals}, {kind: mean_operator}]\nprivacy: {epsilon: 1}\n"
     )
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         resolve(path)
-    assert str(refused.value).splitlines() == [
+    assert str(caught.value).splitlines() == [
         f"{path}:3: data.targets: are sets to estimate class ratios of, which error_marginals does not do; remove it",
         f"{path}:6: parties.bags: have label counts of their own, which error_marginals does not ask for; remove it",
     ]
@@ -375,6 +353,6 @@ CLASSIFIER, DELTA = "parties.classifier", "privacy.delta"
 )
 def test_what_makes_no_difference_beside_the_protocols_is_told(source, protocols, without_effect):
     scenario = resolve(listing(source, *protocols), ["parties.classifier=logistic"])
-    found = {".".join(path) for path, _ in idle(scenario.data, scenario.protocols, scenario.privacy)}
+    found = {".".join(path) for path, _ in rules.idle(scenario.data, scenario.protocols, scenario.privacy)}
     assert found == {*without_effect, "servers"}
     assert to_yaml(scenario).count("# Without effect here: no ") == len(found)

@@ -12,24 +12,11 @@ MINIMAL: dict[str, Any] = {"data": {"source": "digits"}, "parties": {"count": 50
 RATIOS = "protocols=[{kind: ratio}]"
 
 
-def test_without_lists_there_is_one_setting_and_epsilon_stays_inside_it() -> None:
+def test_worlds_are_the_product_in_schema_order_last_key_fastest_and_without_lists_there_is_one():
     scenario = resolve(MINIMAL)
     (setting,) = expand(scenario)
     assert (setting.swept, setting.scenario) == ({}, scenario)
     assert swept_columns(scenario) == []
-
-
-def test_what_the_aggregator_does_with_answers_changes_no_noise_and_is_another_cell() -> None:
-    points = expand(resolve(MINIMAL, ["parties.robust=[true, false]", "parties.alike=[false, true]"]))
-    plain = expand(resolve(MINIMAL))[0]
-    assert [{*point.swept} for point in points] == [{"parties.alike", "parties.robust"}] * 4
-    assert {world_key(point, 0) for point in points} == {world_key(plain, 0)}
-    assert len({cell_id(point, 0) for point in points}) == 4
-    [same] = [point for point in points if point.scenario.parties == plain.scenario.parties]
-    assert cell_id(same, 0) == cell_id(plain, 0)
-
-
-def test_worlds_are_the_product_in_schema_order_last_key_fastest() -> None:
     swept = [
         "parties.classifier.logistic.regularisation=[1e-4, 1]", "parties.rows=[3, null]", "data.auxiliary=[0.5, 100]",
         "protocols=[{kind: soft_vote, rounds: [1, 3]}, {kind: count, size: [1, 2]}, {kind: soft_vote, noise: off}]",
@@ -51,7 +38,17 @@ def test_worlds_are_the_product_in_schema_order_last_key_fastest() -> None:
     ]  # fmt: skip
 
 
-def test_sections_are_swept_as_readable_texts() -> None:
+def test_what_the_aggregator_does_with_answers_changes_no_noise_and_is_another_cell() -> None:
+    points = expand(resolve(MINIMAL, ["parties.robust=[true, false]", "parties.alike=[false, true]"]))
+    plain = expand(resolve(MINIMAL))[0]
+    assert [{*point.swept} for point in points] == [{"parties.alike", "parties.robust"}] * 4
+    assert {world_key(point, 0) for point in points} == {world_key(plain, 0)}
+    assert len({cell_id(point, 0) for point in points}) == 4
+    [same] = [point for point in points if point.scenario.parties == plain.scenario.parties]
+    assert cell_id(same, 0) == cell_id(plain, 0)
+
+
+def test_sections_are_swept_as_readable_texts_and_numbers_inside_them_as_numbers():
     partitions = "[iid, {by: subject}, {dirichlet: 1}, {proportions: [[1, 0], [0.25, 0.75]]}]"
     classifiers = "[logistic, {GaussianNB: {var_smoothing: 1e-9}}]"
     scenario = resolve(MINIMAL, [f"parties.partition={partitions}", f"parties.classifier={classifiers}"])
@@ -61,9 +58,6 @@ def test_sections_are_swept_as_readable_texts() -> None:
             ("logistic(regularisation=0.0001)", "GaussianNB(var_smoothing=1e-09)"),
         )
     ]
-
-
-def test_numbers_inside_sections_are_swept_as_numbers() -> None:
     hostile = "parties.hostile={fraction: [0, 0.1], kind: [flip, random]}"
     scenario = resolve(MINIMAL, ["parties.partition={dirichlet: [0.1, 1]}", "parties.dropout=[0, 0.2]", hostile])
     points = expand(scenario)
@@ -111,7 +105,7 @@ def key(*overrides: str) -> str:
     return world_key(expand(resolve(MINIMAL, overrides))[0], 0)
 
 
-def test_worlds_where_everybody_answers_honestly_have_the_noise_that_they_always_had() -> None:
+def test_worlds_where_everybody_answers_honestly_have_their_old_noise_and_real_labels_one_for_every_range():
     features = "data.features=[scale, {whiten: 10}, constant, unit_norm]"
     same = [(), ("parties.dropout=0.0",), ("parties.hostile={fraction: 0, kind: random}",), ("parties.bags=1",)]
     same += [("data.rows_per_person=1",), ("data.targets={rows: 9}", RATIOS)]
@@ -122,9 +116,6 @@ def test_worlds_where_everybody_answers_honestly_have_the_noise_that_they_always
         ("parties.hostile={fraction: 0.1, kind: random}",), ("parties.partition={quantity: 1}",), (),
     ]  # fmt: skip
     assert len({key(features, *one) for one in others}) == len(others)
-
-
-def test_real_labels_have_a_noise_of_their_own_for_every_range() -> None:
     given = ("data.source=diabetes", "protocols=[{kind: slope}]")
     assert key(*given, "data.outside=refuse") == key(*given)
     different = [(), ("data.range=[0, 400]",), ("data.range=[0, 500]",), ("data.range=[0, 400]", "data.outside=clip")]
@@ -139,7 +130,7 @@ def test_a_moved_file_of_public_rows_has_the_noise_that_it_had_and_another_file_
     assert key("0.25", "a b") != key("here/public.csv", "a b")
 
 
-def test_variants_carry_names_options_and_swept_columns() -> None:
+def test_variants_carry_names_options_and_swept_columns_and_at_most_one_is_the_default():
     entries = (
         "protocols=[{kind: pooled}, {kind: soft_vote, perturb: output, sensitivity: published, "
         "regularisation: [1e-4, 1]}, {kind: soft_vote, rounds: 3}, {kind: count, size: 1}]"
@@ -151,9 +142,6 @@ def test_variants_carry_names_options_and_swept_columns() -> None:
     assert found[1].swept == {"protocols.regularisation": 1e-4}
     assert found[1].options["regularisation"] == 1e-4
     assert found[0].options == found[0].swept == found[3].swept == {}
-
-
-def test_at_most_one_variant_is_the_default() -> None:
     for entries, default in (
         ("[{kind: count, size: 1}, {kind: soft_vote}]", []),
         ("[{kind: individual}, {kind: soft_vote}]", ["soft_vote"]),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.refusals import refused
 
-from federation.contract.errors import InputError
 from scenarios.data.tables import Table
 from scenarios.simulated.periods import periods_of, window_cut
 
@@ -73,8 +73,7 @@ def test_numbers_are_divided_by_length_or_by_starts(periods, of_row, last):
     ],
 )
 def test_periods_that_the_data_has_not_are_refused(time, periods, said):
-    with pytest.raises(InputError, match=said.replace("{", r"\{")):
-        periods_of(table(time), "t", periods)
+    refused(said.replace("{", r"\{"), periods_of, table(time), "t", periods)
 
 
 @pytest.mark.parametrize(("window", "past"), [(None, [0, 1, 2, 3]), (2, [2, 3]), (1, [3]), (9, [0, 1, 2, 3])])
@@ -122,7 +121,5 @@ def test_parties_by_a_column_come_and_go():
 
 def test_what_does_not_suffice_is_told_with_its_period_and_other_test_rows_are_refused():
     time = np.append(np.zeros(100), np.ones(12)).astype(int)
-    with pytest.raises(InputError, match=r"1.*0.*parties\.count.*4.*parties\.rows.*30.*120"):
-        cut_of(table(time), 2, rows=30)
-    with pytest.raises(InputError, match=r"data\.test.*data\.time"):
-        cut_of(table(), 2, periods=2, test=0.2)
+    refused(r"1.*0.*parties\.count.*4.*parties\.rows.*30.*120", cut_of, table(time), 2, rows=30)
+    refused(r"data\.test.*data\.time", cut_of, table(), 2, periods=2, test=0.2)

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.refusals import refused
 
 import scenarios
+from aggregator.contract.worst_case import Rows
 from federation.contract.errors import InputError
 from federation.queries.bags import Bags
-from parties.party_data.cohort import Cohort
 from parties.responses.bags import bags_of
+from scenarios.audits.auditor import cohort
 from scenarios.data.tables import Table
 from scenarios.runs.runner import preview, usable_data
 from scenarios.runs.trial import split_of, worlds
@@ -100,8 +102,7 @@ def test_every_test_row_of_a_class_is_drawn_equally_often():
     ids=["rows of the largest share", "rows of another class", "no class", "no rows of a class"],
 )
 def test_sets_that_cannot_be_drawn(targets, test, part):
-    with pytest.raises(InputError, match=part):
-        drawn(targets, test=test)
+    refused(part, drawn, targets, test=test)
 
 
 def test_who_wants_targets():
@@ -136,11 +137,10 @@ def test_a_floor_that_the_bags_do_not_keep_is_refused_before_anything_is_written
     with pytest.raises(InputError, match=rf"{declared}of a class; lower it to {least - 1}, .*dirichlet_shifted"):
         scenarios.run(document(least), out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    with pytest.raises(InputError):
-        preview(resolve(document(least)), None)
+    refused(None, preview, resolve(document(least)), None)
 
 
-def test_every_swept_floor_and_every_split_is_looked_at():
+def test_every_swept_floor_and_every_split_is_looked_at_and_none_is_proposed_that_is_not_true():
     known = document(2, parties={"count": 4, "partition": {"dirichlet": 100.0}})
     found = [smallest(known, number) for number in range(8)]
     later = next(number for number, least in enumerate(found) if least < found[0])
@@ -148,13 +148,10 @@ def test_every_swept_floor_and_every_split_is_looked_at():
     usable_data(worlds(resolve({**floors, "trials": {"splits": 1, "noise": 1}}), None))
     with pytest.raises(InputError, match=rf"floor.*{found[0] - 1}.*{later}.*{found[later]}"):
         usable_data(worlds(resolve({**floors, "trials": {"splits": 8, "noise": 1}}), None))
-
-
-def test_no_floor_is_proposed_where_none_is_true():
     known = document(1, parties={"count": 40, "partition": {"dirichlet": 0.1}})
-    with pytest.raises(InputError, match="0") as refused:
+    with pytest.raises(InputError, match="0") as caught:
         usable_data(worlds(resolve(known), None))
-    assert "lower it" not in str(refused.value)
+    assert "lower it" not in str(caught.value)
 
 
 @settings(derandomize=True)
@@ -165,38 +162,11 @@ def test_of_a_persons_rows_those_count_that_the_party_counts(people, most):
     table = toy(label, ("0", "1"), groups={"who": person, "site": np.arange(len(label)) % 3})
     dealt = {"parties": 1, "rows": None, "partition": "iid", "seed": 1, "bags": {"by": "site"}, "person": "who"}
     pieces = cut(table, auxiliary=2, test=2, **dealt)
-    holdings = _Holding(person[pieces.party(0)], label[pieces.party(0)], pieces.bags(0))
-    held = bags_of(_Given(holdings), 0, Bags(pieces.bags_per_party, 2, most))
+    rows = pieces.party(0)
+    with cohort([Rows(np.zeros((len(rows), 1)), label[rows], pieces.bags(0), person[rows])], 1) as node:
+        held = bags_of(node, 0, Bags(pieces.bags_per_party, 2, most))
     assert smallest_count(pieces, table, person, most) == held.counts[held.sizes > 0].min()
     assert smallest_count(pieces, table) >= held.counts.min()
-
-
-class _Holding:
-    """Holdings without the checks of the real ones."""
-
-    def __init__(self, persons, labels, bags):
-        self.party, self.persons, self.labels, self.bags, self.rows = 0, persons, labels, bags, np.zeros((len(bags), 1))
-
-    def holdings(self, party):
-        return self
-
-    def class_codes(self, classes):
-        return self.labels
-
-    def require_usable(self):
-        pass
-
-
-class _Given(Cohort):
-    """A cohort whose provider is given, not loaded."""
-
-    def __init__(self, provider):
-        super().__init__("", 0, 1, seed=1)
-        object.__setattr__(self, "_provider", provider)
-
-    @property
-    def provider(self):
-        return self._provider
 
 
 def test_a_floor_counts_persons_as_parties_do(tmp_path):
@@ -215,5 +185,4 @@ def test_a_floor_counts_persons_as_parties_do(tmp_path):
     known["protocols"] = [{"kind": "class_ratio", "noise": "dirichlet_floor", "floor": floor}]
     usable_data(worlds(resolve(known), None))
     known["data"]["person"] = "who"
-    with pytest.raises(InputError, match=f"{people}"):
-        usable_data(worlds(resolve(known), None))
+    refused(f"{people}", usable_data, worlds(resolve(known), None))

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.questions import PRIVATE, QUESTIONS
+from support.refusals import refused
 
 from aggregator.contract.protocol import Requires
 from aggregator.contract.registry import protocol
 from aggregator.contract.worst_case import PrivateWorstCase, Rows
-from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.contract.query import PrivateQuestion, Submission
 from federation.engines.codec import decode_submission, encode_question
@@ -18,7 +18,6 @@ from parties.party_data.cohort import DroppedOut, Tampering
 from scenarios.testing import CheckFailed
 from scenarios.testing import small_trials as small
 from scenarios.testing.checks import Checked, _generic_audit
-from scenarios.testing.small_trials import GenericPair, other_label
 
 LAST = small.PARTIES - 1
 
@@ -27,7 +26,7 @@ def held(requires, party=0, mode="honest"):
     return small.provider(requires, mode).call().holdings(party)
 
 
-def test_parties_of_classes_hold_both_in_every_bag():
+def test_parties_hold_both_classes_in_every_bag_or_real_labels_in_the_range_that_the_plan_declares(tmp_path):
     found = held(Requires(bags=True))
     assert found.rows.shape == (small.ROWS, small.COLUMNS)
     assert found.class_codes(2).tolist() == found.labels.tolist()
@@ -35,23 +34,17 @@ def test_parties_of_classes_hold_both_in_every_bag():
     assert len(shares) == len(set(shares)) == 2
     assert all(0 < share < 1 for share in shares)
     assert set(held(Requires()).bags.tolist()) == {0}
-
-
-def test_real_labels_lie_in_the_range_that_the_plan_declares(tmp_path):
     labels = held(Requires(labels="real")).labels
     assert 0 < labels.min() < labels.max() < 1
     plan = small.plan(protocol("label_sums"), "label_sums", {}, tmp_path)
     assert (plan.public.label_range, plan.task.classes) == ((0.0, 1.0), ())
 
 
-def test_rows_are_equal_wherever_they_are_made_and_differ_between_parties():
+def test_rows_are_equal_wherever_they_are_made_differ_between_parties_and_only_the_last_one_drops_out():
     first, again, other = held(Requires()), held(Requires()), held(Requires(), 1)
     assert first.rows.tobytes() == again.rows.tobytes()
     assert not np.isin(first.rows, other.rows).any()
     assert not np.isin(first.rows, small.public_table().rows).any()
-
-
-def test_only_the_last_party_drops_out():
     assert len(held(Requires(), LAST - 1, "dropped").rows) == small.ROWS
     with pytest.raises(DroppedOut):
         held(Requires(), LAST, "dropped")
@@ -97,7 +90,7 @@ def ask(grid, *questions):
     return sorted(grid.send_and_receive(messages), key=lambda reply: int(reply.metadata.reply_to_message_id))
 
 
-def test_sites_answer_with_noise_of_no_seed_and_note_what_they_charge():
+def test_sites_answer_with_noise_of_no_seed_note_what_they_charge_and_answer_nothing_twice():
     question = QUESTIONS["label_sums"]
     sent = set()
     for _ in range(2):
@@ -107,9 +100,6 @@ def test_sites_answer_with_noise_of_no_seed_and_note_what_they_charge():
         assert [(cost.kind, cost.release) for cost in grid.costs[0]] == [("label_sums", "a release")]
         assert (grid.paid(0), grid.paid(1)) == (pytest.approx(1.0), 0.0)
     assert len(sent) == 2
-
-
-def test_sites_refuse_what_only_a_simulation_may_ask_and_answer_nothing_twice():
     question, grid = QUESTIONS["label_sums"], small.SitesGrid()
     seeded, first, again = ask(grid, replace(question, seeded=True), question, question)
     assert "noise has no seed" in seeded.error.reason
@@ -166,12 +156,12 @@ class Own(PrivateWorstCase):
     [([0, 1, 2], [0, 1, 2], 2), ([2, 1], [0, 1], 0), ([0.5], [0.5, -7.0, 3.0], -7.0), ([1, 1], [1, 1], 1)],
 )
 def test_the_other_label_is_the_furthest_that_occurs(labels, further, found):
-    assert other_label(np.array(labels), np.array(further)) == found
+    assert small.other_label(np.array(labels), np.array(further)) == found
 
 
 def pair(unit, rows=((1.0, -2.0), (3.0, 4.0)), labels=(0, 1), further=(3, 1), **fields):
     own = Own(np.reshape(rows, (-1, 2)), labels, further)
-    return GenericPair("a generic pair", own.public, own.runs, own=own, unit=unit, **fields)
+    return small.GenericPair("a generic pair", own.public, own.runs, own=own, unit=unit, **fields)
 
 
 def sides(found):
@@ -195,8 +185,7 @@ def test_a_whole_row_becomes_its_opposite_where_rows_are_protected(unit):
     assert found.own.labels.tolist() == [0, 1]
     _, [opposite] = sides(pair(unit, rows=((0.0, 0.0), (3.0, 4.0))))  # a row of zeros has one, too
     assert opposite.rows.tolist() == [[1, 0], [3, 4]]
-    with pytest.raises(InputError):
-        sides(pair(unit, rows=(), labels=(), further=()))
+    refused(None, sides, pair(unit, rows=(), labels=(), further=()))
 
 
 def test_every_run_is_a_party_whose_whole_answer_is_seen():

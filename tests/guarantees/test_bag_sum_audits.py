@@ -14,7 +14,6 @@ from federation.contract.randomness import NoiseBits
 from federation.mechanisms.audits import delta_lower_bound
 from federation.mechanisms.bag_sums import exact_sums as label_sums
 from federation.mechanisms.bag_sums import noisy_labels
-from federation.mechanisms.bag_sums import noisy_labels as laplace
 from federation.mechanisms.bag_sums import weighted_sums as repaired
 from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.bag_sums.weighted_sums import leverages_and_residuals, pair_delta
@@ -163,7 +162,7 @@ def test_equal_labels_show_nothing() -> None:
 def laplace_bound(epsilon: float, noise_for: float) -> tuple[float, float]:
     """The claimed delta at `epsilon` of a mechanism for 2 epsilon, and the bound of one made for `noise_for`."""
     bags, size = RUNS, 4
-    mechanism = laplace.laplace_bag_sums(bags * size, bags, size, label_range=RANGE, epsilon=noise_for)
+    mechanism = noisy_labels.laplace_bag_sums(bags * size, bags, size, label_range=RANGE, epsilon=noise_for)
     samples = []
     for side in (0, 1):
         rng = np.random.default_rng(side)
@@ -171,7 +170,7 @@ def laplace_bound(epsilon: float, noise_for: float) -> tuple[float, float]:
         labels = np.tile([RANGE[side], 0.5, 0.1, 2.0], (bags, 1))
         rest = mechanism.release(labels, weights, NoiseBits(8, "laplace", side)) - weights[:, 1:] @ [0.5, 0.1, 2.0]
         samples.append(weights[:, 0] * rest)
-    claimed = laplace.laplace_bag_sums(bags * size, bags, size, label_range=RANGE, epsilon=2 * epsilon)
+    claimed = noisy_labels.laplace_bag_sums(bags * size, bags, size, label_range=RANGE, epsilon=2 * epsilon)
     return claimed.delta_at(epsilon), delta_lower_bound(*samples, epsilon=epsilon, confidence=CONFIDENCE)[0]
 
 

@@ -5,7 +5,6 @@ That claims stand, and that half of the noise does not, is audited with the part
 """
 
 import copy
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,6 @@ import pytest
 from support.exact_losses import published_loss
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.audits import audit
 from federation.mechanisms.counts.calibration import published_release, sigma_for_counts, true_delta
@@ -22,24 +20,16 @@ from federation.mechanisms.labels.calibration import calibrate as calibrate_labe
 from federation.mechanisms.labels.mechanism import LabelRange
 from federation.mechanisms.labels.shaped_gaussian import calibrate as calibrate_sums
 from federation.mechanisms.labels.shaped_gaussian import fit_shape
-from federation.mechanisms.marginals.noise import calibrate as calibrate_marginals
 from federation.mechanisms.marginals.published import PublishedRates
-from federation.mechanisms.noise import l2_gamma
-from federation.mechanisms.sums.row_sums import calibrate_row_sums
-from federation.numerics.binning import Bins
 
 RUNS = 200_000
 RANGE = (0.0, 4.0)
 ENDS = np.array(RANGE)  # the worst pair
 EPSILON, DELTA = 1.0, 0.01
-PRIOR = [0.3, 0.2, 0.2, 0.3]
 
 
-def mechanism_of(noise, **others):
-    arguments = {"epsilon": EPSILON, "delta": DELTA, "label_range": RANGE, "outside": "clip", "debiased": True}
-    if noise == "bins":
-        arguments["prior"] = PRIOR
-    return calibrate_labels(noise, **(arguments | others))
+def mechanism_of(noise):
+    return calibrate_labels(noise, epsilon=EPSILON, delta=DELTA, label_range=RANGE, outside="clip", debiased=True)
 
 
 def judged(samplers, claimed, delta, statistic=lambda released: released):
@@ -54,7 +44,7 @@ def of_labels(release, noise, ends=ENDS):
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-def test_labels_that_are_not_clipped_and_noise_for_half_the_range_are_refuted(noise):
+def test_labels_that_are_not_clipped_are_refuted(noise):
     """Three times the range, for the noise of one."""
     mechanism = mechanism_of(noise)
 
@@ -64,13 +54,6 @@ def test_labels_that_are_not_clipped_and_noise_for_half_the_range_are_refuted(no
     far = np.array([-4.0, 8.0])
     assert not judged(of_labels(unclipped, noise, far), EPSILON, mechanism.delta).passed
     assert judged(of_labels(mechanism.release, noise, far), EPSILON, mechanism.delta).passed
-    # As if a label moved from the middle at most: add or remove, not replace.
-    mechanism = mechanism_of(noise, label_range=(0.0, 2.0))
-
-    def mistaken(labels, bits):
-        return labels + mechanism.release(np.full(len(labels), 1.0), bits) - 1.0
-
-    assert not judged(of_labels(mistaken, noise), EPSILON, mechanism.delta).passed
 
 
 def test_one_bit_of_a_rounded_label_without_response_is_refuted():
@@ -92,13 +75,8 @@ def test_a_table_with_one_output_that_tells_too_much_is_refuted():
     unchecked = copy.copy(mechanism)
     object.__setattr__(unchecked, "weights", table)
     ends = np.array([[mechanism.labels.low], [mechanism.labels.high]])
-    assert not audit(
-        *of_labels(unchecked.release, "loud"),
-        lambda labels: mechanism.log_ratio(labels[:, None], *ends),
-        epsilon=EPSILON,
-        runs=RUNS,
-        confidence=0.999,
-    ).passed
+    ratio = lambda labels: mechanism.log_ratio(labels[:, None], *ends)  # noqa: E731
+    assert not judged(of_labels(unchecked.release, "loud"), EPSILON, 0.0, ratio).passed
 
 
 def test_bins_from_a_histogram_that_is_not_private_are_refuted():
@@ -117,23 +95,6 @@ def test_bins_from_a_histogram_that_is_not_private_are_refuted():
     assert not judged([exposed(0), exposed(1)], EPSILON, 0.0).passed
 
 
-@pytest.mark.slow
-def test_bins_from_a_private_histogram_stand():
-    """Two labels, of which one changes: the prior and both answers are what is seen."""
-    mechanism = calibrate_labels("estimated_bins", epsilon=EPSILON, delta=0.0, label_range=RANGE, points=3, share=0.5)
-
-    def released(side):
-        def sample(n):
-            bits = NoiseBits(1, "histogram", side)
-            labels = np.array([0.0, ENDS[side]])
-            return np.array([mechanism.release(labels, bits)[1] for _ in range(n)])
-
-        return sample
-
-    result = audit(released(0), released(1), lambda values: values, epsilon=EPSILON, runs=1500, confidence=0.999)
-    assert 0 < result.lower_bound <= EPSILON
-
-
 SUMS_ROWS = np.column_stack([np.array([0.3, -1.0, 2.5, 0.1, 1.4]), np.ones(5)])
 
 
@@ -147,20 +108,10 @@ def sums_pair(mechanism):
     centres = labels @ inside
 
     def ratio(released):
-        seen = released @ transform
-        distances = [np.linalg.norm(seen - centre, axis=1) for centre in centres]
-        if mechanism.additive.name == "discrete_gaussian":
-            return np.square(distances[1]) - np.square(distances[0])
-        return distances[1] - distances[0]
+        squares = [np.square(released @ transform - centre).sum(axis=1) for centre in centres]
+        return squares[1] - squares[0]
 
     return labels, ratio
-
-
-def sums_of(noise, shape, width=4.0):
-    """Calibrated for labels of this width, released for those of the full range."""
-    claim = {"epsilon": EPSILON, "delta": DELTA if noise == "gaussian" else 0.0}
-    mechanism = calibrate_sums(fit_shape(SUMS_ROWS, shape), noise, rows=5, labels=LabelRange(0.0, width), **claim)
-    return replace(mechanism, labels=LabelRange(*RANGE))
 
 
 def audited_sums(mechanism, name):
@@ -171,19 +122,12 @@ def audited_sums(mechanism, name):
     return judged(samplers, EPSILON, mechanism.delta, ratio)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("noise", ["gaussian", "pure"])
-@pytest.mark.parametrize("shape", ["optimal", "whitened", "isotropic"])
-def test_label_sums_are_as_private_as_claimed_and_noise_for_labels_from_the_middle_is_refuted(noise, shape):
-    assert EPSILON / 2 < audited_sums(sums_of(noise, shape), f"{noise} {shape}").lower_bound <= EPSILON
-    assert not audited_sums(sums_of(noise, shape, width=2.0), f"{noise} {shape}").passed
-
-
 def test_label_sums_with_noise_in_a_shape_that_a_row_sticks_out_of_are_refuted(monkeypatch):
     """Shaped by all rows but the longest, and nobody looked."""
     longest = int(np.argmax(np.abs(SUMS_ROWS[:, 0])))
     shape = fit_shape(np.delete(SUMS_ROWS, longest, axis=0), moments=SUMS_ROWS.T @ SUMS_ROWS)
-    mechanism = replace(sums_of("gaussian", "optimal"), shape=shape)
+    claim = {"labels": LabelRange(*RANGE), "epsilon": EPSILON, "delta": DELTA}
+    mechanism = replace(calibrate_sums(fit_shape(SUMS_ROWS), "gaussian", rows=5, **claim), shape=shape)
     with pytest.raises(InputError, match="some"):
         audited_sums(mechanism, "sticks out")
     monkeypatch.setattr("federation.mechanisms.labels.shaped_gaussian._LONGER", 100.0)
@@ -192,87 +136,7 @@ def test_label_sums_with_noise_in_a_shape_that_a_row_sticks_out_of_are_refuted(m
 
 MARGINAL_RUNS = 60_000
 FEATURES, QUERIES = 3, 2
-ADDED, REPLACED = (Unit.ROW, Adjacency.ADD_REMOVE), (Unit.ROW, Adjacency.REPLACE)
-
-BINS = Bins(np.zeros(FEATURES), np.full(FEATURES, 2))
-ROWS = np.array([[-1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [1.0, 1.0, -1.0]])
-LABELS = np.array([0, 1, 1])
-PREDICTIONS = (lambda rows: np.ones(len(rows), int), lambda rows: (rows[:, 0] > 0).astype(int))  # of the two queries
-
-
-def answers(rows, labels):
-    """Errors and corrects in every bin, of both queries: (Q, 2, K) int64."""
-    codes = BINS.codes(rows)
-    counts = np.zeros((QUERIES, 2, BINS.total), dtype=np.int64)
-    for query, predict in enumerate(PREDICTIONS):
-        for row, label, predicted in zip(codes, labels, predict(rows), strict=True):
-            counts[query, int(label == predicted), row] += 1
-    return counts
-
-
-def marginals_pair(unit):
-    """Answers about neighbours."""
-    before = answers(ROWS, LABELS)
-    if unit == ADDED:
-        return before, answers(ROWS[1:], LABELS[1:])
-    flipped, others = LABELS.copy(), ROWS.copy()
-    flipped[0], others[0] = 1 - flipped[0], -others[0]
-    return before, answers(others, flipped)
-
-
-def noise_of(kind, unit, features):
-    claim = {"epsilon": EPSILON, "delta": DELTA if kind == "gaussian" else 0.0}
-    return calibrate_marginals(kind, features=features, queries=QUERIES, unit=unit[0], adjacency=unit[1], **claim)
-
-
-def log_ratio(kind, pair):
-    """The log likelihood ratio of noisy answers, up to a factor."""
-    power = 1 if kind == "pure" else 2
-    axes = tuple(range(1, 1 + pair[0].ndim))
-    return lambda seen: sum(
-        sign * (np.abs(seen - side) ** power).sum(axis=axes, dtype=float)
-        for sign, side in zip((-1, 1), pair, strict=True)
-    )
-
-
-def audited_marginals(kind, pair, release, claimed=EPSILON, statistic=None, runs=MARGINAL_RUNS):
-    """The audit of `release(answers, bits)` on both sides of a pair."""
-
-    def sampler(side):
-        return lambda n: release(np.broadcast_to(pair[side], (n, *pair[side].shape)), NoiseBits(7, "marginals", side))
-
-    delta = DELTA if kind == "gaussian" else 0.0
-    ratio = statistic or log_ratio(kind, pair)
-    return audit(sampler(0), sampler(1), ratio, epsilon=claimed, delta=delta, runs=runs, confidence=0.999)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["pure", "gaussian"])
-@pytest.mark.parametrize("twin", ["one feature", "rows that are added only"])
-def test_too_little_noise_is_refuted(kind, twin):
-    """Other mistakes are those of parties: `TestBrokenExchanges`."""
-    unit, features = (ADDED, 1) if twin == "one feature" else (REPLACED, FEATURES)
-    noise = noise_of(kind, ADDED, features=features)
-    assert not audited_marginals(kind, marginals_pair(unit), noise.release, runs=2 * MARGINAL_RUNS).passed
-
-
 RATES = PublishedRates(FEATURES, QUERIES, EPSILON)
-
-
-def test_published_rates_protect_one_changed_label():
-    """In bins of many rows nothing is lost by clipping."""
-    counts = np.full(FEATURES, 400)
-    errors = np.full((QUERIES, FEATURES), 200)
-    pair = errors, errors + 1
-
-    def release(cells, bits):
-        return RATES.release(cells, counts, bits)
-
-    def ratio(rates):
-        return log_ratio("pure", pair)(np.rint(rates * counts))
-
-    result = audited_marginals("pure", pair, release, statistic=ratio)
-    assert EPSILON / 2 < result.lower_bound <= EPSILON
 
 
 def inner(rates):
@@ -391,48 +255,3 @@ def test_the_fall_back_of_the_published_mechanism_shows_where_no_sigma_exists():
     )
     assert not result.passed
     assert true_delta(here, there, 0.05, 0.05).value == 1
-
-
-def calibrated(noise, dimension):
-    return calibrate_row_sums(noise, dimension=dimension, epsilon=EPSILON, delta=0.0, rows=1, contributors=0)
-
-
-def test_l2_noise_with_the_radius_of_one_dimension_less_is_refuted():
-    scale = float(calibrated("pure", 2).parameters["scale"])
-    pair = np.array([[1.0, 0.0], [-1.0, 0.0]])  # the sums of one row whose label is replaced
-
-    def sample(side):
-        def draw(runs):
-            bits = NoiseBits(side, "radius")
-            return pair[side] + l2_gamma.sphere(bits, 2, runs) * l2_gamma.gamma_radius(bits, 1, scale, runs)[:, None]
-
-        return draw
-
-    def ratio(released):
-        """Of the density e^{-r} / r."""
-        far, near = (np.linalg.norm(released - value, axis=1) for value in pair[::-1])
-        return far - near + scale * np.log(far / near)
-
-    assert not audit(sample(0), sample(1), ratio, epsilon=EPSILON, runs=RUNS, confidence=0.999).passed
-
-
-@pytest.mark.slow
-def test_the_published_scale_is_refuted_at_what_it_claims_and_stands_at_what_it_gives():
-    """Patrini et al. (2015, Algorithm 2) at d = 25: rows of L2 norm 1 have L1 norms of up to 5."""
-    mechanism = calibrated("published_laplace", 25)
-    assert (mechanism.claimed, mechanism.epsilon) == (EPSILON, 5.0)
-
-    def judged(pair):
-        samplers = [
-            lambda runs, side=side: mechanism.release(pair[side], NoiseBits(side, "a"), runs) for side in (0, 1)
-        ]
-        distance = lambda released, side: np.abs(released - pair[side]).sum(axis=1)  # noqa: E731
-        ratio = lambda released: distance(released, 1) - distance(released, 0)  # noqa: E731
-        return audit(*samplers, ratio, epsilon=EPSILON, runs=RUNS, confidence=0.999)
-
-    longest = np.full((2, 25), 25**-0.5) * [[1], [-1]]
-    result = judged(longest)
-    assert result.lower_bound > 2
-    assert not result.passed
-    assert replace(result, claimed=mechanism.epsilon).passed
-    assert judged(longest / math.sqrt(25)).passed  # of L1 norm 1: what the scale was made for

@@ -9,48 +9,39 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support.worst_pairs import audited, mistake_mechanism, pair_of
+from support.claims import CLAIMS
+from support.worst_pairs import audited, mistake_mechanism
 
 from aggregator.contract.worst_case import Rows
 from aggregator.regressions.worst_case import WorstLabelTotals, WorstRows
-from aggregator.trial.plan import PublicNumbers
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine
 from parties.responses import row_sums as row_moments
 
-DELTA, RANGE, RUNS = 0.01, (-3.0, 7.0), 50_000
-PUBLIC = PublicNumbers(DELTA, label_range=RANGE)
-OPTIONS = {"own noise": {}, "shares": {"trust": "secure"}}
+RUNS = 50_000
 
 
-def pair(name="own noise", units=1, second=True):
-    found = pair_of("label_sums", {"protect": "row", **OPTIONS[name]}, PUBLIC, units)
+def pair(name="row sums", units=1, second=True):
+    found = CLAIMS[name].pair(units)
     return replace(found, question=replace(found.question, second=second))
 
 
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("name", ["row sums", "row sums, shares"])
 def test_without_x_x_claims_stand_too_and_two_rows_or_half_of_the_shares_are_refuted(name):
     """With X'X: `test_audits`."""
     result = audited(pair(name, second=False), RUNS)
-    assert (result.claimed, result.delta) == (1.0, DELTA)
+    assert (result.claimed, result.delta) == (1.0, 0.01)
     assert 0.5 < result.lower_bound <= 1.0
     assert not audited(pair(name, units=2, second=False), RUNS).passed
 
 
-@pytest.mark.parametrize("noise", ["gaussian", "pure"])
-def test_shares_of_noise_on_labels_of_public_rows_that_count_on_too_many_parties_are_refuted(noise):
-    options = {"trust": "secure", "noise": noise}
-    whole, half = (pair_of("label_sums", options, PUBLIC, units) for units in (1, 2))
+@pytest.mark.parametrize("name", ["label sums, gaussian shares", "label sums, pure shares"])
+def test_shares_of_noise_on_labels_of_public_rows_that_count_on_too_many_parties_are_refuted(name, monkeypatch):
+    whole, half = (CLAIMS[name].pair(units) for units in (1, 2))
     assert (whole.question.contributors, len(half.held(False))) == (3, 1)
     all_count = replace(whole.question, contributors=6)  # where three are honest
-    assert not audited(replace(whole, question=all_count, worst=OfThree(**vars(whole.worst))), RUNS).passed
-
-
-class OfThree(WorstLabelTotals):
-    """Three parties are summed, whatever they were told."""
-
-    def added(self, question):
-        return 3
+    monkeypatch.setattr(WorstLabelTotals, "added", lambda self, question: 3)  # whatever they were told
+    assert not audited(replace(whole, question=all_count), RUNS).passed
 
 
 @pytest.mark.parametrize("second", [True, False])

@@ -4,17 +4,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from support.worst_pairs import audited, mistake_mechanism, pair_of, sum_of
+from support.claims import CLAIMS
+from support.worst_pairs import audited, mistake_mechanism, sum_of
 
 from aggregator.protocols.error_marginals.session import WorstExchange
 from aggregator.protocols.mean_operator import session as worst_sums
 from aggregator.protocols.mean_operator.session import WorstSums
 from aggregator.regressions.worst_case import WorstLabels
-from aggregator.trial.plan import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.query import ReleaseId
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.sums.row_sums import SummedResponse
+from federation.queries.marginals import exchange_noise
 from federation.queries.row_sums import MomentNoise, MomentQuestion
 from parties.responses import marginals as error_marginals
 from scenarios.audits.auditor import sampler
@@ -22,36 +23,9 @@ from scenarios.audits.auditor import sampler
 pytestmark = pytest.mark.slow  # by default `test_audits` checks each claim, and that half of its noise is caught
 
 RUNS = {WorstSums: 60_000, WorstExchange: 40_000, WorstLabels: 4_000}
-PUBLIC = PublicNumbers(0.01)
-SECURE = {"trust": "secure"}
-SUMS = {
-    "laplace": {"noise": "laplace"},
-    "pure": {"noise": "pure"},
-    "gaussian": {"noise": "gaussian"},
-    "published laplace": {"noise": "published_laplace"},
-    "laplace, short rows": {"noise": "laplace", "l1_bound": 1.2},
-    "rows": {"protect": "row", "noise": "pure"},
-    "waves": {"noise": "laplace", "expansion": "fourier"},
-    "monomials": {"noise": "gaussian", "expansion": "polynomial"},
-}
-SHARES = {name: {"noise": name, **SECURE} for name in ("laplace", "pure", "gaussian")}
-CELLS = {
-    "pure": {"noise": "pure"},
-    "gaussian": {"noise": "gaussian"},
-    "pure, replaced": {"noise": "pure", "adjacency": "replace"},
-    "gaussian, replaced": {"noise": "gaussian", "adjacency": "replace"},
-    "pure, label": {"noise": "pure", "protect": "label"},
-    "gaussian, label": {"noise": "gaussian", "protect": "label"},
-    "published": {"noise": "published", "protect": "label"},
-}
-ADDED = ("pure", "gaussian")
-SOME = ("pure", "gaussian, label", "published")  # of the other exchanges the slow tests
-EACH = [pytest.param(name, marks=() if name in SOME else pytest.mark.slow) for name in CELLS]
-SHARED_CELLS = {
-    "pure": {"noise": "pure"},
-    "gaussian, replaced": {"noise": "gaussian", "adjacency": "replace"},
-    "gaussian, label": {"noise": "gaussian", "protect": "label"},
-}
+MOMENTS = ["moments, laplace", "moments, pure", "moments, gaussian"]
+EXCHANGES = [name for name in CLAIMS if name.startswith("marginals") and "shares" not in name]
+ADDED = ["marginals, pure", "marginals, gaussian"]
 FEW = 30_000  # runs, each drawn by every party
 
 
@@ -64,13 +38,6 @@ class OneMore(WorstExchange):
                 super().asked(one_more(question), runs)]  # fmt: skip
 
 
-class OfThree(WorstExchange):
-    """Three parties are summed, whatever they were told."""
-
-    def added(self, question):
-        return 3
-
-
 def agreed(question):
     return question.release.queries
 
@@ -79,60 +46,33 @@ def one_more(question):
     return replace(question, release=replace(question.release, queries=agreed(question) + 1))
 
 
-def sums(name, units=1):
-    return pair_of("mean_operator", SUMS[name], PUBLIC, units)
+def judged(pair):
+    return audited(pair, next(runs for kind, runs in RUNS.items() if isinstance(pair.worst, kind)))
 
 
-def shares(name, parties):
-    return sum_of(pair_of("mean_operator", SHARES[name], PUBLIC), range(parties))
-
-
-def cells(name, units=1, rounds=2):
-    return pair_of("error_marginals", CELLS[name] | {"rounds": rounds}, PUBLIC, units)
-
-
-def responses(units=1):
-    return pair_of("mean_operator", {"noise": "randomised_response"}, PUBLIC, units)
-
-
-def by_size(delta, units=1):
-    pair = pair_of("mean_operator", {}, PublicNumbers(delta), units)
-    assert pair.question.by_size
-    return pair
-
-
-def judged(pair, times=1):
-    return audited(pair, times * next(runs for kind, runs in RUNS.items() if isinstance(pair.worst, kind)))
-
-
-def require_tight(result):
-    assert result.claimed / 2 < result.lower_bound <= result.claimed
-
-
-@pytest.mark.parametrize("name", SHARES)
+@pytest.mark.parametrize("name", [f"{name} shares" for name in MOMENTS])
 def test_fewer_shares_than_were_agreed_on_are_refuted(name):
-    pair, missing = (pair_of("mean_operator", SHARES[name], PUBLIC, units) for units in (1, 2))
+    pair, missing = (CLAIMS[name].pair(units) for units in (1, 2))
     agreed = pair.question.contributors
     assert pair.worst.parties(pair.question, 1) == agreed
     assert missing.worst.parties(missing.question, 1) == agreed // 2  # as every audit has it
-    assert not judged(shares(name, agreed // 2)).passed
+    assert not judged(sum_of(pair, range(agreed // 2))).passed
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name == "pure" else ()) for name in SHARED_CELLS]
-)
-def test_shares_of_an_exchange_for_more_parties_than_are_summed_are_refuted(name):
-    pair, missing = (pair_of("error_marginals", SHARED_CELLS[name] | SECURE, PUBLIC, units) for units in (1, 2))
+@pytest.mark.parametrize("name", [name for name in CLAIMS if name.startswith("marginals") and "shares" in name])
+def test_shares_of_an_exchange_for_more_parties_than_are_summed_are_refuted(name, monkeypatch):
+    pair, missing = (CLAIMS[name].pair(units) for units in (1, 2))
     assert (pair.worst.parties(pair.question, 1), missing.worst.parties(missing.question, 1)) == (3, 1)
     all_count = replace(pair.question, contributors=6)  # where three are honest
-    assert not audited(replace(pair, question=all_count, worst=OfThree(**vars(pair.worst))), FEW).passed
+    monkeypatch.setattr(WorstExchange, "added", lambda self, question: 3)  # whatever they were told
+    assert not audited(replace(pair, question=all_count), FEW).passed
 
 
 def test_published_noise_is_refuted_at_its_own_claim():
     """Patrini et al. (2015, Algorithm 2) on 25 features: rows of L2 norm 1 have L1 norms of up to 5."""
     noise, release = MomentNoise("published_laplace", 1.0), ReleaseId("published")
     question = MomentQuestion(noise, FeatureMap(25, ()), 4, 4, "label", 0, release=release, seeded=True)
-    result = judged(replace(sums("published laplace"), question=question))
+    result = judged(replace(CLAIMS["moments, published"].pair(), question=question))
     assert result.claimed == pytest.approx(5.0, rel=1e-6)
     assert 2.0 < result.lower_bound <= 5.0
 
@@ -158,52 +98,55 @@ def flip_half_as_often(monkeypatch):
 
 
 class TestBrokenSums:
-    @pytest.mark.parametrize("name", ["laplace", "pure", "gaussian"])
+    @pytest.mark.parametrize("name", MOMENTS)
     def test_noise_for_half_of_what_a_row_moves_is_refuted(self, name, monkeypatch):
         mistake_mechanism(monkeypatch, Halved)
-        assert not judged(sums(name)).passed
+        assert not judged(CLAIMS[name].pair()).passed
 
-    @pytest.mark.parametrize("delta", [1e-6, 0.01])
-    def test_too_little_noise_on_one_side_of_the_threshold_is_refuted(self, delta, monkeypatch):
+    @pytest.mark.parametrize("name", ["moments, auto, of few rows", "moments, auto"])
+    def test_too_little_noise_on_one_side_of_the_threshold_is_refuted(self, name, monkeypatch):
+        pair = CLAIMS[name].pair()
+        assert pair.question.by_size
         with monkeypatch.context() as few:
             flip_half_as_often(few)
-            assert not judged(by_size(delta)).passed
-        assert judged(by_size(delta)).passed
+            assert not judged(pair).passed
+        assert judged(pair).passed
         mistake_mechanism(monkeypatch, Halved)
-        assert not judged(by_size(delta)).passed
+        assert not judged(pair).passed
 
-    @pytest.mark.parametrize("name", ["laplace", "pure", "gaussian"])
+    @pytest.mark.parametrize("name", MOMENTS)
     def test_rows_that_are_not_cut_are_refuted(self, name, monkeypatch):
         """Of norm 2, which the map leaves as they are."""
-        pair = sums(name)
+        pair = CLAIMS[name].pair()
         pair = replace(pair, question=replace(pair.question, feature_map=FeatureMap(2, ())))
         monkeypatch.setattr(worst_sums, "worst_row", lambda question: np.full(2, 2**0.5))
-        require_tight(judged(pair))
+        result = judged(pair)
+        assert result.claimed / 2 < result.lower_bound <= result.claimed
         monkeypatch.setattr("parties.responses.row_sums.within_norm", lambda rows, l1_bound: rows)
         assert not judged(pair).passed
 
     def test_a_bound_in_l1_that_nobody_keeps_is_refuted(self, monkeypatch):
-        pair = sums("laplace, short rows")
+        pair = CLAIMS["moments, short rows"].pair()
         monkeypatch.setattr(worst_sums, "worst_row", lambda question: np.ones(2))
         monkeypatch.setattr("parties.responses.row_sums.within_norm", lambda rows, l1_bound: rows)
         assert not judged(pair).passed
 
 
 class TestBrokenExchanges:
-    @pytest.mark.parametrize("name", EACH)
+    @pytest.mark.parametrize("name", EXCHANGES)
     def test_half_the_noise_is_refuted(self, name, monkeypatch):
         def mistaken(question):
             noise = question.mechanism()
-            if name != "published":
+            if name != "marginals, published":
                 return replace(noise, scale=noise.scale / 2)
             return replace(noise, epsilon=2 * noise.epsilon)
 
         mistake_mechanism(monkeypatch, mistaken)
-        assert not judged(cells(name)).passed
+        assert not judged(CLAIMS[name].pair()).passed
 
-    @pytest.mark.parametrize("name", EACH)
+    @pytest.mark.parametrize("name", EXCHANGES)
     def test_a_query_more_than_was_agreed_on_is_refuted(self, name, monkeypatch):
-        pair = cells(name, rounds=1)
+        pair = replace(CLAIMS[name], options={**CLAIMS[name].options, "rounds": 1}).pair()
         pair = replace(pair, worst=OneMore(**vars(pair.worst)))
         assert agreed(pair.question) == 1
         with pytest.raises(InputError, match="2"):
@@ -213,7 +156,17 @@ class TestBrokenExchanges:
         monkeypatch.setattr(ReleaseId, "key", property(lambda self: f"{self.name}|query {self.query}"))
         assert not judged(pair).passed
 
-    @pytest.mark.parametrize("name", [*ADDED, "pure, replaced", "gaussian, replaced"])
+    @pytest.mark.parametrize("name", [*ADDED, *(f"{name}, replaced" for name in ADDED)])
+    def test_noise_for_one_column_of_two_or_for_rows_that_are_added_only_is_refuted(self, name, monkeypatch):
+        def mistaken(question):
+            if "replaced" in name:
+                return replace(question, adjacency="add_remove").mechanism()
+            return exchange_noise(question.noise, 1, question.release.queries, question.protect, question.adjacency, 0)
+
+        mistake_mechanism(monkeypatch, mistaken)
+        assert not audited(CLAIMS[name].pair(), 120_000).passed
+
+    @pytest.mark.parametrize("name", [*ADDED, *(f"{name}, replaced" for name in ADDED)])
     def test_exact_corrects_beside_noisy_errors_are_refuted(self, name, monkeypatch):
         def mistaken(question, noise, unit, errors, corrects, bits):
             noisy = errors if noise is None else noise.release(errors, bits)
@@ -242,19 +195,19 @@ class TestBrokenExchanges:
         self.refuted(name, "counts", mistaken, monkeypatch)
 
     def refuted(self, name, function, mistaken, monkeypatch):
-        pair = cells(name)
+        pair = CLAIMS[name].pair()
         monkeypatch.setattr(error_marginals, function, mistaken)
         assert not judged(pair).passed
 
 
 def test_randomised_response_with_half_the_noise_is_refuted(monkeypatch):
     flip_half_as_often(monkeypatch)
-    assert not judged(responses()).passed
+    assert not judged(CLAIMS["randomised responses"].pair()).passed
 
 
-@pytest.mark.parametrize("pair", [sums("pure"), cells("pure"), cells("gaussian, label")])
-def test_releases_of_one_audit_are_independent(pair):
-    runs = 20_000
+@pytest.mark.parametrize("name", ["moments, pure", "marginals, pure", "marginals, gaussian, label"])
+def test_releases_of_one_audit_are_independent(name):
+    pair, runs = CLAIMS[name].pair(), 20_000
     seen = pair.seen(False, "independent", runs)
     told = sampler(pair.worst, pair.question, "audit|independent")(False, runs)
     assert told.shape == (runs,)

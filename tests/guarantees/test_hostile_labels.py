@@ -300,7 +300,7 @@ SOME = (("rows", 1.01 * LARGEST_FEATURE, True), ("counts", 1e9, True), ("sizes",
     + [pytest.param([0], *case, marks=pytest.mark.slow) for case in EXTREMES if not case[2]],
 )
 def test_extreme_values_end_no_run_about_bags(ratios, hostile, name, largest, refused):
-    """Of the variants whose answers have such a field: all others get what honest_bags parties send."""
+    """Of the variants whose answers have such a field: all others get what honest parties send."""
     holdings = Reference("support.hostile_answers:ExtremeBags", {"hostile": hostile, "name": name, "largest": largest})
     rows = draw_bag(np.repeat(np.arange(3), 20), 5)
     world = {

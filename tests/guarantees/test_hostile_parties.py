@@ -80,19 +80,14 @@ def test_no_party_moves_the_perturbed_vector_beyond_the_sensitivity(protocol, so
     assert moved["5 flip"] > 0  # the attack is one
 
 
-def test_what_is_out_of_form_is_refused_where_it_can_be_written():
-    one = Conduct(hostile=1 / PARTIES, kind="malformed", seed=1)
-    attacker = {int(np.flatnonzero(one.attackers(PARTIES))[0])}
-    assert perturbed(SoftVote(submit="votes"), "digits", one)[2] == attacker
-    assert perturbed(SoftVote(submit="votes"), "breast_cancer", one)[2] == set()
-    largest = Conduct(hostile=1 / PARTIES, kind="oversized", seed=1)
-    assert perturbed(SoftVote(submit="votes"), "digits", largest)[2] == set()
-
-
-def test_a_refused_party_counts_as_one_that_dropped_out():
+def test_what_is_out_of_form_is_refused_where_it_can_be_written_and_counts_as_a_party_that_dropped_out():
     conduct = Conduct(hostile=1 / PARTIES, kind="malformed", seed=1)
     [attacker] = np.flatnonzero(conduct.attackers(PARTIES))
-    refused, _, _ = perturbed(SoftVote(submit="votes"), "digits", conduct)
+    refused, _, whom = perturbed(SoftVote(submit="votes"), "digits", conduct)
+    assert whom == {attacker}
+    assert perturbed(SoftVote(submit="votes"), "breast_cancer", conduct)[2] == set()
+    largest = Conduct(hostile=1 / PARTIES, kind="oversized", seed=1)
+    assert perturbed(SoftVote(submit="votes"), "digits", largest)[2] == set()
     seed = next(s for s in range(10_000) if [Conduct(dropout=0.05, seed=s).drops_out(p) for p in range(PARTIES)]
                 == [p == attacker for p in range(PARTIES)])  # fmt: skip
     dropped, _, gone = perturbed(SoftVote(submit="votes"), "digits", Conduct(dropout=0.05, seed=seed))

@@ -37,7 +37,7 @@ from federation.secure_aggregation.messages import (
 from federation.secure_aggregation.plan import SumPlan, SumTerms, planned
 from parties.secure_aggregation import masking
 from parties.secure_aggregation.masking import MaskedAnswers, Own
-from parties.secure_aggregation.party import FolderMemory, MaskedParty, ProcessMemory, UnmaskingServer
+from parties.secure_aggregation.party import MaskedParty, ProcessMemory, UnmaskingServer
 from scenarios.simulated.secure_aggregation import enrolled, masked_total, uploading_parties
 
 VICTIM = 1
@@ -129,6 +129,10 @@ def test_all_but_the_victim_declared_absent(monkeypatch: pytest.MonkeyPatch) -> 
     assert (naive.read(VICTIM, own, None, theirs) == naive.parts[VICTIM]).all()
 
 
+def party_with(world: World, number: int, memory) -> MaskedParty:
+    return MaskedParty(number, world.held[number], world.terms, memory, lambda plan: world.parts[number])
+
+
 def two_lists(world: World, forgetting: bool = False) -> tuple[bytes | None, bytes | None]:
     """The same parties are asked about two lists of who is counted; those who forget do not know of the first."""
     world.honestly(MASKED)
@@ -143,38 +147,16 @@ def two_lists(world: World, forgetting: bool = False) -> tuple[bytes | None, byt
     return world.secret(VICTIM, SELF), world.secret(VICTIM, PAIR)
 
 
-def test_two_lists_of_survivors_also_to_a_restarted_party(tmp_path) -> None:
+def test_two_lists_of_survivors() -> None:
+    """To a party that restarts between them: `tests/parties/site/test_secure_aggregation.py`."""
     own, pair = two_lists(World(11))
     assert own is not None
     assert pair is None
-    # Restarted between the lists: what it has signed is on the disk.
-    world = World(11)
-    for number in range(11):
-        memory = FolderMemory(tmp_path / str(number))
-        world.parties[number] = party_with(world, number, memory)
-    world.honestly(MASKED)
-    everybody = range(world.plan.parties)
-    assert len(world.agree(everybody, world.live())) == 11
-    for number in everybody:
-        world.parties[number] = party_with(world, number, FolderMemory(tmp_path / str(number)))
-    assert world.agree(everybody, world.live(but=[VICTIM])) == {}
     # A party that has not kept what it signed reveals both secrets of its neighbour.
     naive = World(11)
     own, pair = two_lists(naive, forgetting=True)
     assert own is not None
     assert (naive.read(VICTIM, own, pair) == naive.parts[VICTIM]).all()
-
-
-def party_with(world: World, number: int, memory) -> MaskedParty:
-    return MaskedParty(number, world.held[number], world.terms, memory, lambda plan: world.parts[number])
-
-
-def test_a_party_that_lost_its_record_stays_away(tmp_path) -> None:
-    world = World(11)
-    world.honestly(SHARES)
-    lost = party_with(world, VICTIM, FolderMemory(tmp_path))
-    with pytest.raises(InputError):
-        lost.answer(world.plan.digest, MASKED, world.letters_to(VICTIM, [0, 2, 3, 4, 5, 6, 7, 8]))
 
 
 def substituted(world: World) -> np.ndarray | None:
@@ -268,13 +250,6 @@ def test_a_query_asked_again() -> None:
     assert np.abs(read).max() < 100  # the difference of two draws of noise, in clear
     assert read.any()
     assert not again(World(11, contribute=noisy)).any()  # the same bytes
-
-
-def test_another_question_in_place_of_an_answered_one_ends_the_sum() -> None:
-    world = World(11)
-    world.honestly(MASKED)
-    assert world.ask(MASKED, VICTIM, world.letters_to(VICTIM, [0, 2, 3, 4, 5, 6, 7])) is None
-    assert world.ask(AGREE, VICTIM, world.living(VICTIM, world.live())) is None  # its secrets are destroyed
 
 
 def after_an_abort(contribute) -> np.ndarray:

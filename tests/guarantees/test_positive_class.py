@@ -16,7 +16,7 @@ from scenarios.data.catalogue import load
 from scenarios.runs.trial import split_of
 from scenarios.scores.prediction import predict
 from scenarios.scores.results import read_results
-from scenarios.settings.schema import Scenario, resolve
+from scenarios.settings.schema import resolve
 from scenarios.simulated.simulation import SplitSpec, split
 
 ODD = ["1", "3", "5", "7", "9"]
@@ -33,10 +33,6 @@ def document(**data: Any) -> dict[str, Any]:
     }
 
 
-def resolved(**data: Any) -> Scenario:
-    return resolve(document(**data))
-
-
 def test_real_labels_have_no_positive_class():
     with pytest.raises(InputError, match=r"data\.positive"):
         load("diabetes", positive=["a"])
@@ -45,7 +41,7 @@ def test_real_labels_have_no_positive_class():
 
 
 def test_every_process_cuts_the_same_two_classes():
-    spec = split_of(resolved(), 0, None)
+    spec = split_of(resolve(document()), 0, None)
     again = split(SplitSpec(**json.loads(json.dumps(asdict(spec)))))
     assert again.table.classes == ("0+2+4+6+8", "1+3+5+7+9")
     digits = load("digits")

@@ -123,11 +123,6 @@ def test_fewer_than_a_quorum_or_more_colluders_than_the_plan_has_are_refused(pos
     assert "2 of them may collude" in world.why(SECOND)
 
 
-def receipts(server, changed):
-    table = Table.read(b"".join(server.receipts()), RECEIPT, server.plan, most=5)
-    return changed(table).packed()
-
-
 @pytest.mark.parametrize(
     ("names", "changed"),
     [
@@ -141,7 +136,8 @@ def receipts(server, changed):
 )
 def test_a_list_without_the_receipt_of_each_site_is_none(post, world, names, changed):
     server = added(world)
-    assert masks(world, server, names, receipts=receipts(server, changed)) is None
+    table = Table.read(b"".join(server.receipts()), RECEIPT, server.plan, most=5)
+    assert masks(world, server, names, receipts=changed(table).packed()) is None
     assert not post.lines(SECOND, TOLD)
     other = SumPlan.read(world.plan.packed().replace(world.plan.nonce.encode(), b"0" * 32))
     assert masks(world, server, plan=other) is None

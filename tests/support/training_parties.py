@@ -8,8 +8,8 @@ from parties.party_data.cohort import Cohort
 LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 1e-3}}
 
 
-def cohort(first=0, count=5, **arguments):
-    return Cohort(Reference("support.synthetic:Parties", arguments).to_json(), first, count, seed=1)
+def cohort(first=0, count=5, seed=1, **arguments):
+    return Cohort(Reference("support.synthetic:Parties", arguments).to_json(), first, count, seed)
 
 
 def by_party(submission):

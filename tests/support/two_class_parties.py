@@ -8,7 +8,7 @@ from support.synthetic import Table
 
 from aggregator.trial.plan import VariantPlan
 from federation.contract.plugins import Reference
-from parties.party_data.cohort import Holdings
+from parties.party_data.cohort import Cohort, Holdings
 
 CENTRE = np.array([1.0, -0.5, 0.0])
 ROWS = 60
@@ -73,3 +73,15 @@ class Parties:
 
     def evaluation(self) -> None:
         return None
+
+
+ODD = Reference("support.two_class_parties:Parties", {"broken": [1], "strange": [2], "huge": [3], "doubled": [4]})
+
+
+def cohort(first=0, count=6):
+    return Cohort(ODD.to_json(), first, count, 1)
+
+
+def deployed(public=True):
+    """One party at a site that has paid."""
+    return Cohort(ODD.to_json(), 0, 1, None, public, paid=True)

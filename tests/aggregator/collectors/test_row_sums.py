@@ -8,7 +8,7 @@ noise.
 import numpy as np
 import pytest
 from support.summed_plans import plan
-from support.two_class_cohorts import cohort
+from support.two_class_parties import cohort
 from support.two_class_questions import moment, row_moments
 
 from aggregator.collectors.collectors import Secure, Summed, asked_privately

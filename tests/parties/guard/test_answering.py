@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from support.packages import CAUSE, install
 from support.questions import PRIVATE, PUBLIC, QUESTIONS, TRUSTED
-from support.two_class_cohorts import cohort, deployed
+from support.two_class_parties import cohort, deployed
 from support.two_class_questions import marginals, moment, unseeded, wide
 
 from federation.contract.errors import InputError
@@ -119,10 +119,12 @@ def test_features_stay_where_they_are_not_declared_public(question):
         answered(node(public_features=False), question)
 
 
-@pytest.mark.parametrize("question", [marginals("pure", "label", "replace"), moment(protect="label")])
+@pytest.mark.parametrize("question", [marginals("pure", "label", "replace"), wide(moment(protect="label"))])
 def test_protecting_labels_alone_takes_features_to_be_public_and_protecting_rows_does_not(question):
     assert question.takes_features_as_public
-    assert not replace(question, protect="row").takes_features_as_public
+    by_row = replace(question, protect="row")
+    assert not by_row.takes_features_as_public
+    assert answered(deployed(public=False), unseeded(by_row)).failures == {}
 
 
 @by_kind(PRIVATE)
@@ -218,14 +220,6 @@ def test_what_is_gathered_has_the_declared_form_whoever_fails():
     assert found.arrays["value"].tolist() == [2.0, 4.0]
     nobody = answering.gathered(replace(cohort, first=3, count=1), Undecided(), act)
     assert (nobody.parties.shape, nobody.arrays["value"].shape) == ((0,), (0,))
-
-
-@pytest.mark.parametrize("question", [marginals("pure", "label", "replace"), wide(moment())])
-def test_a_deployed_party_keeps_features_that_are_not_public(question):
-    with pytest.raises(InputError):
-        answered(deployed(public=False), unseeded(question))
-    by_row = replace(question, protect="row")
-    assert answered(deployed(public=False), unseeded(by_row)).failures == {}
 
 
 @pytest.mark.parametrize(("question", "name"), [(wide(moment(protect="row")), "sums"), (marginals(), "errors")])

@@ -6,24 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.training_parties import cohort
 
 from federation.contract.errors import InputError
 from federation.contract.query import SIMULATED
 from parties.party_data.cohort import Cohort, Held, Holdings
-
-
-class _Stuck(Cohort):
-    """Its provider gives the same rows of party 4 whoever is asked for."""
-
-    def __init__(self, party, rows=((0.0, 0.0), (0.0, 0.0))):
-        super().__init__("", party, 1, seed=1)
-        object.__setattr__(self, "rows", np.array(rows).reshape(-1, 2))
-
-    @property
-    def provider(self):
-        return SimpleNamespace(holdings=lambda _: Holdings(4, self.rows, np.zeros(len(self.rows), int)))
-
 
 CONFIG = {"holdings": "{}", "first-party": 0, "parties": 1, "seed": 1}
 
@@ -51,45 +37,33 @@ def test_labels_that_are_not_one_number_per_row_are_refused(labels):
         Holdings(4, np.zeros((2, 2)), np.array(labels)).numbers()
 
 
-@pytest.mark.parametrize("rows", [(), ((np.inf, 0.0),)])
-def test_a_party_without_usable_rows_is_refused_unless_that_would_tell_of_a_row(rows):
+@pytest.mark.parametrize("rows", [np.empty((0, 2)), np.array([[np.inf, 0.0]])])
+def test_a_party_without_usable_rows_is_refused_unless_that_would_tell_of_a_row(rows, monkeypatch):
     """Whether there is a row, and whether one is infinite, is what the guarantee for a row hides."""
+    stuck = SimpleNamespace(holdings=lambda party: Holdings(4, rows, np.zeros(len(rows), int)))  # whoever is asked for
+    monkeypatch.setattr(Cohort, "provider", stuck)
+    node = Cohort("", 3, 2, seed=1)
     with pytest.raises(InputError, match="4"):
-        _Stuck(4, rows).holdings(4)
-    assert len(_Stuck(4, rows).holdings(4, private_rows=True).rows) == len(rows)
+        node.holdings(4)
+    assert len(node.holdings(4, private_rows=True).rows) == len(rows)
     with pytest.raises(InputError, match="3"):
-        _Stuck(3, rows).holdings(3, private_rows=True)  # which gives the rows of party 4
+        node.holdings(3, private_rows=True)
 
 
 def test_a_configuration_is_of_a_simulation_and_where_nothing_is_said_features_are_private_and_unpaid():
     """Its user pays for the memory of all parties, and of many behind one node."""
-    assert Cohort.from_config({**CONFIG, "public-features": True, "paid": True}) == Cohort(
-        "{}", 0, 1, 1, limits=SIMULATED
-    )
+    own = {"holdings": "{}", "first-party": 3, "parties": 2, "partition-id": 1, "seed": 7}
+    assert Cohort.from_config({**own, "public-features": True, "paid": True}) == Cohort("{}", 3, 2, 7, limits=SIMULATED)
+    for missing in ("holdings", "seed"):
+        with pytest.raises(InputError, match=missing):
+            Cohort.from_config({name: value for name, value in own.items() if name != missing})
     silent = Cohort("", 0, 1, None)
     assert (silent.public_features, silent.paid) == (False, False)
 
 
-@pytest.mark.parametrize(
-    ("rows", "labels", "words"),
-    [
-        (np.empty((0, 2)), np.empty(0, int), None),
-        (np.array([[np.inf, 0.0]]), np.array([0]), None),
-        (np.zeros((2, 2)), np.array([0]), "labels"),
-    ],
-)
-def test_unusable_holdings_are_refused(rows, labels, words):
-    with pytest.raises(InputError, match=words):
-        Holdings(0, rows, labels).require_usable()
-
-
-def test_a_cohort_reads_the_nodes_own_configuration():
-    config = {"holdings": cohort().reference, "first-party": 3, "parties": 2, "partition-id": 1, "seed": 7}
-    assert list(Cohort.from_config(config).parties) == [3, 4]
-    assert Cohort.from_config(config).seed == 7
-    for missing in ("holdings", "seed"):
-        with pytest.raises(InputError, match=missing):
-            Cohort.from_config({name: value for name, value in config.items() if name != missing})
+def test_rows_with_fewer_labels_are_refused():
+    with pytest.raises(InputError, match="labels"):
+        Holdings(0, np.zeros((2, 2)), np.array([0])).require_usable()
 
 
 def test_a_cohort_has_company_where_its_configuration_names_more_parties_than_its_own():

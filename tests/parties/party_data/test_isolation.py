@@ -15,17 +15,6 @@ from parties.party_data.isolation import ConstantGroup, alone, asked, jointly, s
 from parties.responses import votes
 
 
-def test_the_text_of_foreign_exceptions_stays_home_in_a_deployment(public):
-    # One neighbour asked of a party with several classes but SVC given a bad kernel fails inside scikit-learn.
-    broken = Training(make_training(public).feature_map, 3, {"name": "SVC", "parameters": {"kernel": "none"}}, 0)
-    question = VotesQuestion(broken, broken.feature_map.transform(public.rows))
-    simulated = votes.respond_votes(cohort(), question)
-    assert all("kernel" in reason for reason in simulated.failures.values())
-    deployed = votes.respond_votes(Cohort(cohort().reference, 0, 5, seed=None), question)
-    assert deployed.failures
-    assert set(deployed.failures.values()) == {"the party could not answer"}
-
-
 def test_a_party_whose_prediction_fails_costs_no_other(public):
     # Five neighbours are asked of every party; one holds three rows, trains, and fails when it predicts.
     feature_map = make_training(public).feature_map

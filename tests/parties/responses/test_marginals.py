@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.two_class_cohorts import cohort
-from support.two_class_parties import draw
+from support.two_class_parties import cohort, draw
 from support.two_class_questions import marginals, moment, wide
 
 from federation.contract.guarantee import Unit

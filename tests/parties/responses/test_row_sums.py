@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.two_class_cohorts import cohort, deployed
-from support.two_class_parties import draw
+from support.two_class_parties import cohort, deployed, draw
 from support.two_class_questions import moment, row_moments, unseeded, wide
 
 from aggregator.contract.worst_case import Rows
@@ -88,12 +87,8 @@ def test_a_party_without_rows_and_those_with_fewer_or_more_than_declared_are_lef
         assert all(f"holds 60 rows, declared are {least} to {most}" in why for why in found.values())
 
 
-def test_a_deployed_party_answers_with_public_features_where_it_needs_them_and_a_share_has_no_guarantee():
+def test_a_deployed_party_answers_with_public_features_where_it_needs_them():
     assert answered(deployed(public=False), unseeded(row_moments())).guarantee.epsilon == 1.0
-    for share in (row_moments(contributors=4), wide(moment("gaussian", contributors=4))):
-        assert answered(cohort(count=1), share).guarantee is None
-        with pytest.raises(InputError):
-            answered(deployed(), unseeded(share))
     question = unseeded(row_moments(second=False, protect="label"))
     assert answered(deployed(), question).guarantee.unit == "label"
     with pytest.raises(InputError, match="public"):

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.two_class_cohorts import cohort
-from support.two_class_parties import Parties
+from support.two_class_parties import Parties, cohort
 from support.two_class_questions import marginals, moment
 
 from federation.contract.errors import InputError

@@ -1,13 +1,14 @@
 """Votes, ballots, shares and scores of each party's own classifier: the same bits in every company and block."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.synthetic import Parties, draw
-from support.training_parties import by_party, make_training
+from support.training_parties import LOGISTIC, by_party, cohort, make_training
 
 from aggregator.ensembles.votes import share_norm, share_question
 from aggregator.trial.feature_fitting import fit
@@ -30,12 +31,6 @@ from parties.responses import votes
 from parties.responses.votes import row_products, whole_parts
 from parties.training import training
 from parties.training.training import trained
-
-LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 1e-3}}
-
-
-def cohort(first=0, count=5, **arguments):
-    return Cohort(Reference("support.synthetic:Parties", arguments).to_json(), first, count, seed=1)
 
 
 def of_party(submission, party):
@@ -66,27 +61,14 @@ def test_each_party_votes_with_its_own_classifier(public):
     assert (first == draw(99, 120)[1]).mean() > 0.5  # three classes, six rows each
 
 
-class Scripted:
-    """An estimator that predicts what it was told."""
-
-    classes_ = np.arange(3)
-
-    def __init__(self, predicted):
-        self.predicted = predicted
-
-    def predict(self, rows):
-        return self.predicted
-
-    predict_proba = predict
-
-
 @pytest.mark.parametrize(
     "predicted",
     [np.zeros(3, int), np.full(120, 3), np.full(120, -1), np.zeros(120), np.array(["a"] * 120)],
     ids=["length", "class", "negative", "float", "text"],
 )
 def test_votes_out_of_form_are_the_partys_own_failure(public, monkeypatch, predicted):
-    monkeypatch.setattr(training, "fit_estimator", lambda *arguments: Scripted(predicted))
+    scripted = SimpleNamespace(classes_=np.arange(3), predict=lambda rows: predicted, predict_proba=None)
+    monkeypatch.setattr(training, "fit_estimator", lambda *arguments: scripted)
     asked = replace(make_training(public, trial=41), classifier={"name": "GaussianNB", "parameters": {}})
     submission = votes.respond_votes(cohort(0, 2), votes_question(asked, public))
     assert sorted(submission.failures) == [0, 1]

@@ -47,6 +47,10 @@ def five(adversary="active", **changed) -> World:
     return World(5, adversary, quorum=0.8, absent=0.0, **changed)
 
 
+def unpaid(plan) -> None:
+    raise BudgetExceededError("too much")
+
+
 def refused(world: World, query: int, question: bytes, said: str | None = None) -> None:
     with pytest.raises(InputError, match=said):
         world.parties[ME].answer(world.plan.digest, query, question)
@@ -85,12 +89,8 @@ def test_a_party_killed_before_every_answer_is_counted_and_says_the_same(tmp_pat
 
 def test_who_cannot_pay_sends_nothing_and_who_leaves_keeps_no_secret() -> None:
     world = five()
-
-    def refuse(plan) -> None:
-        raise BudgetExceededError("too much")
-
     world.parties[ME] = MaskedParty(
-        ME, world.held[ME], world.terms, ProcessMemory(), lambda plan: np.ones(3, dtype=np.uint64), refuse
+        ME, world.held[ME], world.terms, ProcessMemory(), lambda plan: np.ones(3, dtype=np.uint64), unpaid
     )
     world.honestly(SHARES)
     with pytest.raises(BudgetExceededError):
@@ -156,10 +156,14 @@ def second() -> UnmaskingServer:
     return UnmaskingServer(SECOND, TERMS, ProcessMemory())
 
 
-def test_the_masks_of_all_who_are_counted() -> None:
+def test_the_masks_of_all_who_are_counted_and_of_no_list_below_the_quorum_or_of_others() -> None:
     first, shown = receipts()
     server = second()
     server.take(PLAN, shown)
+    with pytest.raises(QuorumError, match=r"3.*4"):
+        server.masks(PLAN, b"\x07")
+    with pytest.raises(InputError):
+        server.masks(PLAN, b"\x0f")
     masks = server.masks(PLAN, first.counted())
     assert first.total(masks).values.tolist() == [15, 15, 15]
     assert (server.masks(PLAN, first.counted()) == masks).all()  # the same list again
@@ -182,17 +186,6 @@ def test_false_receipts_those_that_come_twice_and_plans_that_its_configuration_d
     server.take(PLAN, shown[: 4 + RECEIPT])
     with pytest.raises(InputError, match="twice"):
         server.take(PLAN, shown)
-
-
-def test_lists_below_the_quorum_or_of_others() -> None:
-    first, shown = receipts()
-    server = second()
-    server.take(PLAN, shown)
-    with pytest.raises(QuorumError, match=r"3.*4"):
-        server.masks(PLAN, b"\x07")
-    with pytest.raises(InputError):
-        server.masks(PLAN, b"\x0f")
-    assert first.total(server.masks(PLAN, b"\x1f")).values.tolist() == [15, 15, 15]
 
 
 def test_a_party_without_a_secret_harms_nobody_else() -> None:
@@ -284,13 +277,9 @@ def test_every_sum_has_a_fresh_mask_and_a_second_server_whose_key_gives_nothing_
     terms, plan = SumTerms(ROSTER, TrustTerms(len(ROSTER), servers="two"), bytes(32)), replace(PLAN, second="00" * 32)
     with pytest.raises(InputError):
         UploadingParty(1, HELD[1], terms, ProcessMemory(), lambda plan: PART).answer(plan.packed())
-
-    def refuse(plan) -> None:
-        raise BudgetExceededError("too much")
-
     memory = ProcessMemory()
     with pytest.raises(BudgetExceededError):
-        party(memory, refuse).answer(PLAN.packed())
+        party(memory, unpaid).answer(PLAN.packed())
     assert memory.load(PLAN.digest) is None
 
 

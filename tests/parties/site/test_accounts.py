@@ -137,26 +137,6 @@ def test_an_allowance_of_nothing_or_of_no_number_pays_for_nothing(opened, epsilo
     assert opened(LABEL).journal.lines == []
 
 
-def test_what_cannot_be_written_down_was_not_charged(opened, monkeypatch):
-    accounts = opened(LABEL)
-    with monkeypatch.context() as broken:
-        broken.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "no space left")))
-        with pytest.raises(OSError, match="no space"):
-            accounts.charge("a", promise(1.5), False, {})
-    assert accounts.spent() == {"label/replace": (0.0, 0.0)}
-    accounts.charge("a", promise(1.5), False, {})
-    assert opened(LABEL).spent() == {"label/replace": (1.5, 0.0)}
-
-
-def test_of_processes_that_charge_at_once_one_does(opened):
-    """Each would else think that nothing was spent."""
-    first, second = opened(LABEL), opened(LABEL)
-    first.charge("a", promise(1.5), False, {})
-    with pytest.raises(InputError):
-        second.charge("b", promise(1.5), False, {})
-    assert opened(LABEL).spent() == {"label/replace": (1.5, 0.0)}
-
-
 @pytest.fixture
 def path(tmp_path):
     journal = Journal(tmp_path / "journal.jsonl")

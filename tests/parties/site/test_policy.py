@@ -146,7 +146,7 @@ PLAN, OTHER_APPROVALS = bytes(32), bytes([1] * 32)
 FIRST, SECOND = bytes(16), bytes([2] * 16)
 
 
-def test_a_plan_is_approved_once_with_all_its_exchanges(tmp_path):
+def test_a_plan_is_approved_once_with_all_its_exchanges_and_can_be_denied_later(tmp_path):
     approvals = Approvals(tmp_path / "new", "plan")
     waiting = approvals.asked(PLAN, FIRST)
     assert (waiting.state, waiting.exchange, len(waiting.id)) == (PENDING, None, 12)
@@ -154,6 +154,11 @@ def test_a_plan_is_approved_once_with_all_its_exchanges(tmp_path):
     assert (decided.id, decided.by) == (waiting.id, "ada")
     assert approvals.asked(PLAN, SECOND).state == APPROVED
     assert approvals.asked(OTHER_APPROVALS, FIRST).state == PENDING
+    approvals.decide(waiting.id, DENIED, "eve")
+    assert approvals.asked(PLAN, FIRST).state == DENIED
+    path = tmp_path / "new" / f"{waiting.id}.json"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert json.loads(path.read_text())["time"] > 1.6e9
 
 
 def test_each_exchange_is_approved_by_itself_or_nobody_need_approve(tmp_path):
@@ -165,17 +170,6 @@ def test_each_exchange_is_approved_by_itself_or_nobody_need_approve(tmp_path):
     assert (second.state, second.exchange) == (PENDING, SECOND.hex())
     assert Approvals(tmp_path / "auto", "auto").asked(PLAN, FIRST).state == APPROVED
     assert [*(tmp_path / "auto").iterdir()] == []
-
-
-def test_what_was_approved_can_be_denied_and_is_private_and_has_a_time(tmp_path):
-    approvals = Approvals(tmp_path, "plan")
-    name = approvals.asked(PLAN, FIRST).id
-    approvals.decide(name, APPROVED, "ada")
-    approvals.decide(name, DENIED, "eve")
-    assert approvals.asked(PLAN, FIRST).state == DENIED
-    path = tmp_path / f"{name}.json"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert json.loads(path.read_text())["time"] > 1.6e9
 
 
 def test_an_approval_is_of_one_exchange_whatever_others_have_its_id(tmp_path):

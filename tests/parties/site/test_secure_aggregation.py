@@ -196,16 +196,7 @@ def test_a_share_is_not_given_but_in_a_sum_and_its_plan_is_the_one_of_its_digest
     assert not post.parts
 
 
-def test_a_lost_file_is_an_absent_site(post, world):
-    world.honestly(SHARES)
-    [path] = post.memory(NAME)
-    path.unlink()
-    post.again(NAME)
-    assert world.ask(MASKED, VICTIM, world.letters_to(VICTIM, [0, 2, 3, 4])) is None
-    assert "knows nothing of this sum" in world.why(NAME)
-
-
-def test_lost_files_do_not_make_it_begin_anew(post, world):
+def test_a_site_whose_files_are_lost_is_absent_and_does_not_begin_anew(post, world):
     letter = world.letter(NAME, SumQuery(KEYS, world.plan.digest, world.plan.packed(), world.packet).packet(), 7)
     assert world.opened(NAME, letter) is not None
     for path in (*post.memory(NAME), *post.sites[NAME].answers.iterdir()):
@@ -214,6 +205,8 @@ def test_lost_files_do_not_make_it_begin_anew(post, world):
     assert world.opened(NAME, letter) is None
     assert "lacks the answer" in world.why(NAME)
     assert len(post.parts[NAME]) == 1
+    assert world.ask(SHARES, VICTIM, b"") is None
+    assert "knows nothing of this sum" in world.why(NAME)
 
 
 def test_a_sum_that_is_over_leaves_no_secret(post, world):

@@ -365,19 +365,6 @@ def test_what_is_no_letter_ends_no_service_whose_disk_is_full(settings, monkeypa
     assert "nothing is answered until it can be written (no space)" in caplog.text
 
 
-def test_what_people_decide_holds_from_then_on(settings):
-    echo = Echo(settings)
-    head = SimpleNamespace(plan=bytes(32), exchange=bytes(16))
-    assert not echo._agreed(head)
-    for state in (APPROVED, DENIED):
-        echo.approvals.decide(None if state == APPROVED else echo._stand(bytes(32), None).id, state, "ada")
-        if state == APPROVED:
-            assert echo._agreed(head)
-    with pytest.raises(InputError):
-        echo._agreed(head)
-    assert [line["event"] for line in echo.journal.lines] == ["approved", "denied"]
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signals_close_the_mail_box(number):
     box, before = Box(), signal.getsignal(number)

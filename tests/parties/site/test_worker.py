@@ -253,19 +253,12 @@ def ending(folder, held, source):
     return opened(QUESTIONS["counts"], "Ending", **known, means=Means(seconds=5))
 
 
-class Hungry(Numbers):
-    """Rows that take 2 GiB."""
-
-    def holdings(self, party):
-        return Holdings(party, np.ones((2**28, 1)), np.zeros(2**28))
-
-
 def test_a_process_reads_the_rows_within_the_means_and_is_gone():
     made, seconds = worker.apart(Means(), partial(Numbers().holdings, 4))
     assert (made.party, made.rows.shape) == (4, (40, 3))
     assert seconds > 0
     with pytest.raises(InputError, match=r"1073741824.*20"):
-        worker.apart(Means(memory=2**30, seconds=20), partial(Hungry().holdings, 4))
+        worker.apart(Means(memory=2**30, seconds=20), partial(np.ones, 2**28))  # 2 GiB
     process, _ = worker.apart(Means(), os.getpid)
     assert process != os.getpid()
     with pytest.raises(ProcessLookupError):

@@ -353,18 +353,6 @@ def test_double_precision_takes_over_where_single_precision_stalls(monkeypatch):
     assert gradient_norms(rows, members, link, 1e-4, weights).max() > 1e-5
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("n", [3, 12, 30])
-def test_inner_products_give_the_same_minimisers(classes, n):
-    """Against scikit-learn in `test_batched`."""
-    rows, members, link = problem(classes, n=n, d=40)
-    products = rows @ rows.transpose(0, 2, 1)
-    counts, targets = np.full(len(rows), n), np.full(len(rows), 1e-10)
-    found = minimise_many(products, members, counts, link, 1e-3, targets, gram=True) @ rows
-    assert gradient_norms(rows, members, link, 1e-3, found).max() < 2e-10
-    np.testing.assert_allclose(found, solve(rows, members, link, 1e-3), atol=1e-6)
-
-
 def test_parties_that_cannot_finish_are_returned_and_hold_nobody_up(monkeypatch):
     rows, members, link = problem(2)
     expected = solve(rows, members, link)
@@ -376,25 +364,3 @@ def test_parties_that_cannot_finish_are_returned_and_hold_nobody_up(monkeypatch)
     unfinished = solve(*problem(2))
     assert np.isfinite(unfinished).all()
     assert gradient_norms(*problem(2), 1e-4, unfinished).max() > 1e-10
-
-
-@pytest.mark.parametrize(("weight", "direction"), [(0.0, 1.0), (0.0, 0.01), (30.0, -1e4), (-5.0, 1e3)])
-def test_the_search_ends_where_the_slope_has_halved(weight, direction):
-    """On one separable row: full, much too short and much too long Newton steps."""
-    link, lam, one = Logistic(), 1e-3, np.ones((1, 1, 1))
-    problem = batched._Problem(link, lam, gram=False)
-    scores = weight * one
-    batch = batched._Batch(
-        *(np.zeros(1, dtype=int), one, one * (direction > 0), np.ones(1), np.zeros(1), weight * one, scores),
-        *(link.probabilities(scores) - (direction > 0), np.ones(1), np.ones(1, dtype=bool)),
-    )
-
-    def slope_at(length):
-        moved = (weight + length * direction) * one
-        return (direction * (link.probabilities(moved) - (direction > 0) + lam * moved)).item()
-
-    gradient = batch.residuals + lam * batch.weights
-    moved = batched._moved(batch, problem, gradient, direction * one)
-    assert 0 < abs(slope_at((moved.weights.item() - weight) / direction)) <= abs(slope_at(0)) / 2
-    assert moved.scores.item() == pytest.approx(moved.weights.item(), rel=1e-15)
-    assert moved.residuals.item() == (link.probabilities(moved.scores) - (direction > 0)).item()

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -94,11 +96,8 @@ def test_wrong_classifiers_and_mixtures_are_refused_with_the_nearest_name(classi
 
 @pytest.mark.parametrize(("number", "member"), [(0.0, 0), (0.2, 0), (0.26, 1), (0.74, 1), (0.76, 2), (1 - 2**-53, 2)])
 def test_a_member_is_drawn_in_proportion_to_its_weight(number, member):
-    class Fixed:
-        def random(self):
-            return number
-
-    assert drawn_member(mixture(members=[LOGISTIC] * 3, weights=[1, 2, 1]), Fixed()) == member
+    fixed = SimpleNamespace(random=lambda: number)
+    assert drawn_member(mixture(members=[LOGISTIC] * 3, weights=[1, 2, 1]), fixed) == member
 
 
 @pytest.mark.parametrize(

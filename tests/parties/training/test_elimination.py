@@ -40,14 +40,6 @@ def test_equations_are_solved_as_by_lapack(seed, width, parties):
     np.testing.assert_allclose(elimination._solved(equations).T, expected, rtol=1e-8, atol=1e-10)
 
 
-def test_a_pivot_that_is_not_positive_spoils_its_own_party_only():
-    equations = np.moveaxis(np.tile(np.eye(2), (3, 1, 1)), 0, -1).copy()
-    equations[1, 1, 1] = -1.0
-    with np.errstate(invalid="ignore"):
-        found = elimination._solved(np.concatenate([equations, np.ones((1, 2, 3))]))
-    np.testing.assert_array_equal(np.isnan(found).any(axis=0), [False, True, False])
-
-
 @given(st.integers(0, 2**32), st.integers(1, 24), st.integers(1, 10), st.sampled_from([1e-6, 1e-3, 1.0]))
 def test_gradients_vanish_for_rows_and_for_their_inner_products(seed, n, d, lam):
     rows, members = problem(7, n, d, seed)

@@ -117,9 +117,6 @@ def test_large_features_of_one_party_leave_the_others_their_tolerance():
             assert spoilt[party].tobytes() == shares.tobytes()
 
 
-COHORTS = (1, 7, 64)
-
-
 def cast(weights, seen, rows):
     out = np.full((len(weights), len(rows)), 99, dtype=np.uint8)
     linear.votes(weights, seen, rows, out)
@@ -169,7 +166,7 @@ def test_votes_are_the_defined_ones_in_every_cohort(rng, planes, width):
     seen = labels(rng, 70, planes)
     whole = cast(weights, seen, rows)
     np.testing.assert_array_equal(whole, defined(weights, seen, rows))
-    for size in COHORTS:
+    for size in (1, 7, 64):
         parts = [cast(weights[i : i + size], seen[i : i + size], rows) for i in range(0, 70, size)]
         np.testing.assert_array_equal(np.concatenate(parts), whole)
 

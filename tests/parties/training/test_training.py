@@ -9,31 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 from support.synthetic import Parties, draw
-from support.training_parties import make_training
+from support.training_parties import LOGISTIC, cohort, make_training
 
 from aggregator.trial.feature_fitting import fit
-from federation.contract.plugins import Reference
 from federation.queries.votes import IndividualQuestion, Training, VotesQuestion
 from parties.party_data import cohort as holdings_module
 from parties.party_data.cohort import Cohort, Held, Holdings
-from parties.responses import votes as individual
 from parties.responses import votes as voting
 from parties.training import training as module
 from parties.training.classifiers import EstimatorGroup
 from parties.training.linear import LinearGroup
 from parties.training.training import auc, load, trained
 
-LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 1e-3}}
 FOREST = {"name": "RandomForestClassifier", "parameters": {"n_estimators": 2}}
 TREE = {"name": "DecisionTreeClassifier", "parameters": {}}
 
 
 def mixture(members, weights):
     return {"name": "mixture", "parameters": {"members": members, "weights": weights}}
-
-
-def cohort(first, count, seed=1, **arguments):
-    return Cohort(Reference("support.synthetic:Parties", arguments).to_json(), first, count, seed)
 
 
 @pytest.fixture
@@ -155,7 +148,7 @@ def test_all_questions_of_a_world_share_one_training(public, loads):
     asked = make_training(public, trial=77)
     rows = asked.feature_map.transform(public.rows)
     voting.respond_votes(cohort(0, 5), VotesQuestion(asked, rows))
-    individual.respond_individual(cohort(0, 5), IndividualQuestion(asked, 3))
+    voting.respond_individual(cohort(0, 5), IndividualQuestion(asked, 3))
     assert loads == [5]
     voting.respond_votes(cohort(0, 5), VotesQuestion(make_training(public, trial=78), rows))
     assert loads == [5, 5]

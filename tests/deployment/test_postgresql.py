@@ -1,14 +1,11 @@
 """The page on three sites, of which one has its rows in PostgreSQL, whose server is away for a while."""
 
 import csv
-import os
-from pathlib import Path
 
 import pytest
 from support.postgresql import postgresql
-from support.trials import ROOT, Trial, wait_until
+from support.trials import ROOT, following, wait_until
 
-from parties.site.accounts import Journal
 from scenarios.scores.prediction import choose
 
 pytestmark = [pytest.mark.slow, pytest.mark.servers]
@@ -20,23 +17,17 @@ FILE = 'file = "patients.csv"'
 @pytest.fixture
 def trial(tmp_path):
     """The page, followed as far as the collection; and the server of the north."""
-    before, page = Path.cwd(), (ROOT / "docs/deployment/three-sites.md").read_text()
-    with postgresql() as server:
-        os.chdir(tmp_path)
-        found = Trial(tmp_path, **{"seconds = 12/": "seconds = 20/"})
-        try:
-            found.follow(page, until="mkdir keys")
-            filled(server, tmp_path / "north/patients.csv")
-            site = tmp_path / "north/site.toml"
-            url = server.url("reader", PASSWORD.replace(" ", "%20"))
-            query = "SELECT *, CASE outcome WHEN true THEN 'malignant' ELSE 'benign' END AS found FROM known"
-            text = site.read_text().replace(FILE, f'url = "{url}"\nquery = "{query}"')
-            site.write_text(text.replace('# outcome = {from = "NAME', 'outcome = {from = "found"} # {from = "NAME'))
-            found.follow(page, since="mkdir keys", until="federation collect")
-            yield found, server
-        finally:
-            found.close()
-            os.chdir(before)
+    slow = {"seconds = 12/": "seconds = 20/"}
+    with postgresql() as server, following(tmp_path, until="mkdir keys", **slow) as found:
+        filled(server, tmp_path / "north/patients.csv")
+        site = tmp_path / "north/site.toml"
+        url = server.url("reader", PASSWORD.replace(" ", "%20"))
+        query = "SELECT *, CASE outcome WHEN true THEN 'malignant' ELSE 'benign' END AS found FROM known"
+        text = site.read_text().replace(FILE, f'url = "{url}"\nquery = "{query}"')
+        site.write_text(text.replace('# outcome = {from = "NAME', 'outcome = {from = "found"} # {from = "NAME'))
+        page = (ROOT / "docs/deployment/three-sites.md").read_text()
+        found.follow(page, since="mkdir keys", until="federation collect")
+        yield found, server
 
 
 def filled(server, path):
@@ -54,10 +45,6 @@ def filled(server, path):
     )
 
 
-def journal(trial):
-    return [line["event"] for line in Journal(trial.folder / "north/state/journal.jsonl", reading=True).lines]
-
-
 def test_a_site_answers_from_postgresql_and_pays_nothing_while_its_server_is_away(trial):
     trial, server = trial
     checked = trial.do("federation party check north/site.toml")
@@ -67,13 +54,13 @@ def test_a_site_answers_from_postgresql_and_pays_nothing_while_its_server_is_awa
     collecting = trial.collecting("--wait", "10m")
     try:
         wait_until(lambda: "the data base says" in trial.log("north"))
-        assert "charged" not in journal(trial)
+        assert "charged" not in trial.events("north")
         server.start()
         _, told = collecting.communicate(timeout=400)
     finally:
         collecting.kill()
     assert collecting.returncode == 0, told
-    told = [event for event in journal(trial) if event in ("charged", "begun", "answered")]
+    told = [event for event in trial.events("north") if event in ("charged", "begun", "answered")]
     assert told == ["charged", "begun", "answered"]
     assert choose(trial.folder / "trial/releases/001/mean_operator-row.npz").used.guarantee["epsilon"] <= 3
     for path in trial.folder.rglob("*"):

@@ -1,12 +1,11 @@
 """Every protocol that real sites can serve, between three of them and through Flower's own server."""
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.trials import ROOT, Trial
+from support.trials import ROOT, following
 
 from federation.contract.plugins import Reference
 from federation.engines.codec import decode_submission
@@ -35,23 +34,13 @@ OTHERS = {
 
 def released(folder, protocol, changes):
     """Follow the page with another protocol, up to the release."""
-    before = Path.cwd()
-    os.chdir(folder)
-    page = (ROOT / "docs/deployment/three-sites.md").read_text()
-    followed = Trial(
-        folder,
-        **{OF_THE_PAGE: f"{{kind: {protocol}}}", "delta: 1.0e-6}": "delta: 1.0e-5}"},
-        **changes,
-    )
-    try:
-        followed.follow(page, until="mkdir keys")
+    changes = {OF_THE_PAGE: f"{{kind: {protocol}}}", "delta: 1.0e-6}": "delta: 1.0e-5}", **changes}
+    with following(folder, until="mkdir keys", **changes) as followed:
         for site in SITES:  # whether features are public is for a site to say
             path = folder / site / "site.toml"
             path.write_text(path.read_text().replace("public-features = false", "public-features = true"))
+        page = (ROOT / "docs/deployment/three-sites.md").read_text()
         followed.follow(page, since="mkdir keys", until="federation predict")
-    finally:
-        followed.close()
-        os.chdir(before)
     return folder / "trial"
 
 
@@ -121,7 +110,6 @@ class SiteRows:
         return None
 
 
-@pytest.mark.slow
 @pytest.mark.servers
 @pytest.mark.parametrize("protocol", OTHERS)
 def test_a_protocol_releases_between_real_sites(protocol, tmp_path):

@@ -10,7 +10,6 @@ import pytest
 from support.trials import environment, following, wait_until
 
 from parties.secure_aggregation.party import Record
-from parties.site.accounts import Journal
 from scenarios.scores.prediction import choose
 
 pytestmark = [pytest.mark.slow, pytest.mark.servers]
@@ -38,7 +37,7 @@ def checked(trial, queries=5):
     (model,) = (trial.folder / "trial/releases/001").glob("*.npz")
     assert choose(model).used.guarantee["epsilon"] <= 3
     for site in SITES:
-        events = [line["event"] for line in lines(trial, site)]
+        events = trial.events(site)
         assert "refused" not in events
         assert events.count("charged") == 1
         assert events.count("answered in a secure sum") == queries
@@ -49,10 +48,6 @@ def checked(trial, queries=5):
 
 def wait_for(trial, member, event, times=1):
     wait_until(lambda: trial.events(member).count(event) >= times)
-
-
-def lines(trial, site):
-    return Journal(trial.folder / site / "state/journal.jsonl", reading=True).lines
 
 
 def test_three_sites_release_a_sum_of_which_nobody_sees_the_parts(trial):

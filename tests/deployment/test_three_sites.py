@@ -12,7 +12,6 @@ from flwr.cli.build import build_fab_from_disk
 from flwr.common.serde import fab_to_proto, user_config_to_proto
 from flwr.proto.control_pb2 import ListRunsRequest, StartRunRequest
 from flwr.supercore.fab import Fab
-from support.trials import ROOT
 
 from federation.signed_messages.agreement import Agreement
 from federation.signed_messages.messages import JOURNAL, SealedAnswer, SignedQuestion
@@ -30,10 +29,6 @@ def released(trial):
 
 def journal(trial, site):
     return Journal(trial.folder / site / "state" / "journal.jsonl", reading=True).lines
-
-
-def events(trial, site):
-    return [line["event"] for line in journal(trial, site)]
 
 
 def test_the_page_leads_to_a_release(trial, released):
@@ -67,13 +62,13 @@ def test_another_exchange_is_beyond_the_budget(trial, released):
     with pytest.raises(RuntimeError, match=r"3.*epsilon.*6"):
         trial.do("federation collect trial --new-exchange")
     for site in SITES:
-        assert events(trial, site).count("charged") == 1
+        assert trial.events(site).count("charged") == 1
 
 
 def test_a_site_was_charged_before_it_answered_and_sent_nothing_else(trial, released):
     for site in SITES:
         # A hostile bundle may have been refused in the meantime: tests of this file run in any order.
-        told = [event for event in events(trial, site) if event in ("charged", "begun", "answered")]
+        told = [event for event in trial.events(site) if event in ("charged", "begun", "answered")]
         assert told == ["charged", "begun", "answered"]
 
 
@@ -151,8 +146,8 @@ def submitted(trial, tmp_path, kinds, client, seconds=25, **files):
 
 def test_a_hostile_bundle_gets_nothing_and_is_named_in_the_journal(trial, released, tmp_path):
     """It reads the rows itself, or has a `parties` of its own; sends questions that nobody signed, and replays one."""
-    letter = vars(stored_letter(trial))
-    replayed = {name: part.hex() for name, part in letter.items()}
+    exchange, packet = opened(trial)
+    replayed = {name: part.hex() for name, part in vars(exchange.letter(0, packet, 0)).items()}  # to the north
     unsigned = replayed | {"signature": bytes(64).hex()}
     kinds = [
         ("query.loot", {"loot": {}}),
@@ -239,12 +234,6 @@ def test_an_answer_is_as_long_as_the_plan_says(trial, released):
     assert f"--longest-letter {agreement.longest_reply} " in (trial.folder / "trial/superlink/log").read_text()
 
 
-def stored_letter(trial) -> SignedQuestion:
-    """The first question to the north as it was sent."""
-    exchange, packet = opened(trial)
-    return exchange.letter(0, packet, 0)
-
-
 def opened(trial):
     """The exchange, and its first question."""
     from aggregator.exchange.exchange import Exchange
@@ -255,11 +244,7 @@ def opened(trial):
     return exchange, (folder.exchange("001") / "00000.question").read_bytes()
 
 
-def test_the_page_was_followed(trial):
-    assert (ROOT / "docs/deployment/three-sites.md").read_text().count("federation party run") == 3
-
-
 def test_sites_end_when_they_are_told_to(trial, released):
     assert trial.stop("west") == 0
-    assert events(trial, "west")[-1] == "stop"
+    assert trial.events("west")[-1] == "stop"
     trial.serve("west")

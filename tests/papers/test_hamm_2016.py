@@ -1,10 +1,9 @@
 """Hamm, Cao and Belkin 2016: the ordering of its figures on bundled data, and its numbers where the data is at hand."""
 
-import os
 import statistics
 
 import pytest
-from support.measured import means
+from support.measured import means, needed_data
 
 from benchmarks.accuracy import BARS, accuracies, best
 
@@ -22,10 +21,7 @@ def test_the_default_learns_where_the_published_soft_vote_drowns(tmp_path):
 @pytest.mark.reproduction
 @pytest.mark.parametrize("scenario", list(dict.fromkeys(bar.scenario for bar in BARS)))
 def test_accuracies_reach_their_bars(scenario):
-    data_dir = os.environ.get("FEDERATION_DATA")
-    if data_dir is None and scenario != "quickstart":
-        pytest.skip("FEDERATION_DATA names no data")
-    found = accuracies(scenario, data_dir)
+    found = accuracies(scenario, None if scenario == "quickstart" else needed_data())
     for bar in BARS:
         if bar.scenario == scenario:
             mean, _, name = best(bar, found)
@@ -34,9 +30,7 @@ def test_accuracies_reach_their_bars(scenario):
 
 @pytest.mark.reproduction
 def test_the_noise_free_ordering_of_figure_2():
-    if "FEDERATION_DATA" not in os.environ:
-        pytest.skip("FEDERATION_DATA names no data")
-    found = {name: statistics.mean(v) for (name, _), v in accuracies("har-published", None).items()}
+    found = {name: statistics.mean(v) for (name, _), v in accuracies("har-published", needed_data()).items()}
     vote, soft = found["majority_vote-off"], found["soft_vote-output-off-regularisation=0.0001"]
     assert found["individual"] < soft < vote < found["pooled"]
     assert vote == pytest.approx(0.79, abs=0.05)  # the paper's leftmost points

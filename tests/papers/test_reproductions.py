@@ -2,7 +2,6 @@
 
 import csv
 import math
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, stdev
@@ -10,6 +9,7 @@ from statistics import fmean, stdev
 import numpy as np
 import pytest
 from scipy.special import stdtrit
+from support.measured import needed_data
 
 import scenarios
 from scenarios.reports.summary import CONFIDENCE
@@ -134,8 +134,7 @@ def require_again(of: Paper, item: Item, again: list[Observation]) -> None:
 @pytest.mark.reproduction
 @pytest.mark.parametrize("of", PAPERS, ids=lambda each: each.name)
 def test_a_quick_run_of_all_differs_for_known_reasons_only(of: Paper, tmp_path: Path) -> None:
-    if "FEDERATION_DATA" not in os.environ:
-        pytest.skip("FEDERATION_DATA names no data")
+    needed_data()
     runs = PaperRuns(of, tmp_path, quick=True)
     for item in of.items:
         kept = reproduce(runs, item)

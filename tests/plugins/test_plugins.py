@@ -169,7 +169,6 @@ def test_a_complete_protocol_is_run_swept_reported_and_applied(commands, tmp_pat
     assert sum(name == data.target_names[label] for name, label in zip(predicted, data.target[:20], strict=True)) > 15
 
 
-@pytest.mark.slow
 def test_workers_of_ray_find_the_protocols_of_other_packages(commands, tmp_path):
     engines = ("inline", "ray")
     ended = commands(*(["run", "theirs.yaml", "--engine", one, "--out", one] for one in engines), code=UNDRAWN)

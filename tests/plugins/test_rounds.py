@@ -2,14 +2,17 @@
 
 import json
 import math
+import tomllib
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from support.exchanges import pair
 from support.letter_sites import Post, deployed, in_no_time
-from support.noisy_steps import install
+from support.packages import describe
 
 from aggregator.contract.ledger import Budget, Ledger
 from aggregator.contract.protocol import Place
@@ -26,6 +29,8 @@ from federation.engines.nodes import Placement
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.noise import gaussian
 from federation.signed_messages.messages import Status, kind_of, read_question
+from parties import app
+from parties.guard import answering
 from parties.guard.answering import question_type
 from parties.site import worker
 from scenarios.audits.auditor import audit_variant, replayed
@@ -33,11 +38,25 @@ from scenarios.settings.sweep import Variant
 from scenarios.testing import small_trials as small
 
 DELTA = 0.01
+COMPLETE = Path(__file__).parent / "complete"
 
 
 @pytest.fixture(autouse=True)
-def protocol(monkeypatch, tmp_path_factory):
-    return install(monkeypatch, tmp_path_factory.mktemp("installed")).NoisySteps
+def protocol(monkeypatch, tmp_path):
+    """The protocol `noisy_steps` of `complete`, importable with its entry points, as an installer would leave it."""
+    folder = tmp_path / "installed"
+    folder.mkdir()
+    known = tomllib.loads((COMPLETE / "pyproject.toml").read_text())["project"]
+    groups = known["entry-points"].items()
+    describe(folder, known["name"], {group: [f"{one} = {of}" for one, of in named.items()] for group, named in groups})
+    for path in (COMPLETE, folder):
+        monkeypatch.syspath_prepend(str(path))
+    for kind in answering.kinds():  # with the client app, which another test of this process may have loaded before
+        with suppress(ValueError):  # it is registered already
+            app.app.query(kind)(app._handler(kind))
+    from noisy_steps.protocol import NoisySteps
+
+    return NoisySteps
 
 
 def variant(**options):
@@ -208,11 +227,9 @@ def test_a_session_that_releases_nothing_or_elsewhere_than_its_protocol_says_is_
         run(protocol, tmp_path)
 
 
-def test_the_worst_case_moves_every_round_as_far_as_was_planned():
+def test_the_worst_case_moves_every_round_as_far_as_was_planned(protocol):
     chosen = variant()
-    from noisy_steps.protocol import NoisySteps
-
-    found = replayed(NoisySteps().worst_case(1, PublicNumbers(DELTA)), chosen, 1.0, DELTA)
+    found = replayed(protocol().worst_case(1, PublicNumbers(DELTA)), chosen, 1.0, DELTA)
     moved = np.linalg.norm(found.values[0] - found.values[1], axis=1)
     assert len(moved) == 3
     assert (moved > 0.999 * found.planned.sensitivity).all()

@@ -13,7 +13,6 @@ from flwr.serverapp import Grid
 from support.two_class_parties import public_table
 
 from aggregator.exchange import message_engine as letter_grid
-from aggregator.exchange import message_engine as pulling
 from federation.contract.plugins import Reference
 from federation.signed_messages.agreement import Agreement, require_agreed
 from federation.signed_messages.keys import masks_key, new_site_key, public_text, raw_public, sums_key
@@ -39,8 +38,8 @@ CLOSING = 4_000_000_000  # seconds since 1970
 
 def in_no_time(monkeypatch) -> None:
     """Nothing is waited for: who does not answer has taken too long once nobody else is awaited, and no earlier."""
-    for module, name in ((letter_grid, "_AWAY"), (letter_grid, "_AGAIN"), (letter_grid, "_PAUSE"), (pulling, "_PAUSE")):
-        monkeypatch.setattr(module, name, 0.02)
+    for name in ("_AWAY", "_AGAIN", "_PAUSE"):
+        monkeypatch.setattr(letter_grid, name, 0.02)
     ahead, pull = 0.0, letter_grid.LetterGrid.pull_messages
 
     def pulled(grid, names):

@@ -9,7 +9,6 @@ from aggregator.secure_aggregation.server import MaskedSum
 from federation.contract.errors import InputError
 from federation.contract.trust import TrustTerms
 from federation.secure_aggregation import masks as keys
-from federation.secure_aggregation import masks as shamir
 from federation.secure_aggregation.messages import (
     AGREE,
     MASKED,
@@ -150,8 +149,8 @@ class World:
             return None
         places = {number: place + 1 for place, number in enumerate(neighbours(self.plan, owner).tolist())}
         givers = [*found][: self.plan.threshold]
-        shares = as_cells([found[giver] for giver in givers], shamir.SHARE)
-        return shamir.recovered(shares[None], np.array([[places[giver] for giver in givers]]))[0]
+        shares = as_cells([found[giver] for giver in givers], keys.SHARE)
+        return keys.recovered(shares[None], np.array([[places[giver] for giver in givers]]))[0]
 
     def read(
         self, victim: int, own: bytes, pair: bytes | None, theirs: Mapping[int, bytes] | None = None

@@ -8,9 +8,13 @@ CAUSE = (
 
 def install(folder, name, code, entries):
     """Put a package into a folder to import from: its code, and entry points as lines by their group."""
-    module = name.lower().replace("-", "_")
-    (folder / f"{module}.py").write_text(code)
-    described = folder / f"{module}-1.dist-info"
+    (folder / f"{name.lower().replace('-', '_')}.py").write_text(code)
+    describe(folder, name, entries)
+
+
+def describe(folder, name, entries):
+    """Leave what an installation leaves beside the code of a package."""
+    described = folder / f"{name.lower().replace('-', '_')}-1.dist-info"
     described.mkdir()
     (described / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
     groups = [f"[{group}]\n" + "\n".join(lines) for group, lines in entries.items()]

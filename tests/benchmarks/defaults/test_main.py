@@ -27,16 +27,13 @@ def test_what_cannot_be_meant_is_refused_in_a_sentence(
         command.main()
 
 
-def test_a_name_picks_its_set_in_every_part_that_has_it() -> None:
+def test_a_name_picks_its_set_in_every_part_that_has_it_and_all_parts_have_their_quick_sets() -> None:
     found = command.known_sets(["party", "mean_operator", "regressions"], ["adult", "digits"], None, quick=False)
     assert {part: list(sets) for part, sets in found.items()} == {
         "party": ["adult", "digits"],
         "mean_operator": ["adult"],
         "regressions": [],
     }
-
-
-def test_all_parts_have_their_quick_sets() -> None:
     for name, part in command.PARTS.items():
         assert list(command.known_sets([name], [], None, quick=True)[name]) == list(part.quick_sets)
 

@@ -5,6 +5,7 @@ import re
 import click
 import pytest
 
+from aggregator.contract.registry import protocol_names
 from benchmarks.documentation.blocks import Block
 from benchmarks.documentation.contents import Runs, content, parsed, printed
 from scenarios.reports.summary import summarise
@@ -52,8 +53,6 @@ def test_options_are_those_of_the_protocol_with_defaults_and_meaning(runs: Runs)
 
 
 def test_every_protocol_option_is_explained(runs: Runs) -> None:
-    from aggregator.contract.registry import protocol_names
-
     for name in protocol_names():
         told = re.findall(r"^\| `(\w+)` \|", made(runs, "options", protocol=name), flags=re.MULTILINE)
         defaults = described(name)[0]["defaults"]

@@ -37,14 +37,11 @@ def test_distances_are_paired_by_split_more_splits_come_first_and_fewer_than_thr
     assert [interval([0.1] * count) for count in (0, 1, 2)] == [None] * 3
 
 
-def test_the_better_half_goes_on_and_the_first_always():
+def test_the_better_half_and_the_first_go_on_and_a_tie_goes_to_the_first_by_public_numbers():
     values = {name: value for value, name in enumerate("abcdef")}
     assert better_half(values, "f", ACCURACY) == ["f", "e", "d"]
     assert better_half(values, "a", ACCURACY) == ["f", "e", "d", "a"]
     assert better_half({"a": 1.0, "b": 2.0}, "a", MSE) == ["a", "b"]
-
-
-def test_a_tie_goes_to_the_first_by_public_numbers():
     found = [Standing("a", 0.9, 3, 0.0, None), Standing("b", 0.895, 3, 0.005, None), Standing("c", 0.8, 3, 0.1, None)]
     assert [choice(found, first, ACCURACY) for first in "abcd"] == ["a", "b", "a", "a"]
     fewer = [found[0], Standing("b", 0.895, 1, 0.005, None)]

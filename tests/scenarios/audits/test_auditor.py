@@ -272,7 +272,7 @@ def test_worst_cases_that_do_not_fit_are_refused(monkeypatch, worst_case, public
     refused(said, auditor.audit_variant, vote(), 1.0, public)
 
 
-def test_of_several_questions_the_private_one_is_audited(monkeypatch):
+def test_of_several_questions_the_private_one_is_audited_and_nothing_to_perturb_is_refused(monkeypatch):
     chosen = variant_of("mean_operator", {"noise": "pure", "unlabelled": "own"})
     worst = worst_of("mean_operator", chosen.options, TINY)
     session = auditor.begun(worst, chosen, 1.0, 1e-6)
@@ -283,9 +283,6 @@ def test_of_several_questions_the_private_one_is_audited(monkeypatch):
     real = two.questions()
     monkeypatch.setattr(two, "questions", lambda: [*real, *real])
     refused("2", auditor.private_question, two)
-
-
-def test_a_session_that_has_nothing_to_perturb_is_refused():
     chosen, worst = variant_of("label_sums", {}), worst_of("soft_vote", {}, TINY)
     real = {"classes": (), "label_range": (0.0, 1.0), "largest_bag": 1, "smallest_bag": 1}
     fitting = replace(worst, world={**worst.world, **real})

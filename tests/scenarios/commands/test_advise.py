@@ -61,7 +61,7 @@ def own(tmp_path):
     return "own.csv"
 
 
-def test_every_protocol_is_told_of_with_who_sees_what_and_who_must_be_trusted(record):
+def test_every_protocol_is_told_of_with_who_sees_what_and_people_read_the_same_in_sentences(record, advise):
     found = record(*TWO, *SIZE)
     told = [one["protocol"] for one in (*found["advice"], *found["refused"])]
     assert set(told) == set(registry.protocol_names())
@@ -74,9 +74,6 @@ def test_every_protocol_is_told_of_with_who_sees_what_and_who_must_be_trusted(re
     [aggregator] = [role for role in first["roles"] if role["who"] == "the aggregator"]
     assert any("without noise: its public rows without labels" in text for text in aggregator["sees"])
     assert (first["epsilon"], first["unit"], found["verdict"]) == (1.0, "label", "unknown")
-
-
-def test_people_read_the_same_in_sentences(advise):
     code, out, err = advise(*TWO, *SIZE, "--majority", "0.6")
     assert (code, err) == (0, "")
     for part in (

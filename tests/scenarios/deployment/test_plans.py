@@ -108,13 +108,10 @@ def test_the_agreement_says_who_makes_the_noise_and_whether_features_are_taken_a
     assert (str(promise.unit), promise.trusted, promise.epsilon) == (*promised, 1.0)
 
 
-def test_a_protocol_of_rounds_is_agreed_on_for_all_of_them(tmp_path):
+def test_all_rounds_of_a_protocol_are_agreed_on_and_columns_that_say_whose_a_row_is_are_no_features(tmp_path):
     [asked] = plan(tmp_path, kind="error_marginals", options={"rounds": 3}).agreement.asked
     assert asked.times == 3
     assert not any(name.startswith("hypothesis") for name in asked.same)
-
-
-def test_columns_that_say_whose_a_row_is_are_no_features(tmp_path):
     found = plan(tmp_path, bags=4, kind="class_ratio", data={"person": "p"}, parties={"bags": {"by": "q"}}).agreement
     assert [one.name for one in found.columns] == ["r"]
     assert (found.person, found.rows_per_person, found.bags.column, found.bags.most) == ("p", 1, "q", 4)

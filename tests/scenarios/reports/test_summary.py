@@ -172,7 +172,7 @@ def test_what_is_shown_of_an_interval_lies_within_what_the_metric_can_have():
     assert one.points == Spread.of({0: [0.1], 1: [0.2], 2: [0.3]}).points == []
 
 
-def test_what_all_of_a_protocol_have_and_what_follows_from_the_rest_is_left_out():
+def test_what_all_of_a_protocol_have_is_left_out_and_published_is_said_in_every_spelling_and_place():
     whole_and_short = {
         "soft_vote": "soft_vote",
         "soft_vote-gaussian": "soft_vote gaussian",
@@ -190,9 +190,6 @@ def test_what_all_of_a_protocol_have_and_what_follows_from_the_rest_is_left_out(
     assert labels({"x-a": "x"}) == {"x-a": "x"}
     assert labels({"x": "x", "noise_free": "noise_free"}) == {"x": "x", "noise_free": "without noise"}
     assert labels({"x": "x", "x-a": "x", "a": "x"}) == {"x": "x", "x-a": "x-a", "a": "a"}  # names stay apart
-
-
-def test_published_is_said_in_every_spelling_and_place():
     assert is_published("x-published")
     assert is_published("x-a-published_laplace-b=1")
     assert is_published("published-by-hamm")

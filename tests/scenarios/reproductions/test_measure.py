@@ -129,7 +129,7 @@ def directories(monkeypatch, folder, *parts, **options):
     return asked
 
 
-def test_equal_scenarios_share_a_run_and_others_have_their_own(monkeypatch, tmp_path):
+def test_equal_scenarios_share_a_run_and_overrides_are_those_of_part_and_command(monkeypatch, tmp_path):
     one = Part("CTG A", "quickstart", quick=("trials.splits=1",))
     other = Part("CTG A", "quickstart", ("privacy.epsilon=2",))
     more = Part("CTG A", "quickstart", ("trials.noise=7",))
@@ -138,9 +138,6 @@ def test_equal_scenarios_share_a_run_and_others_have_their_own(monkeypatch, tmp_
     assert first[0].parent == tmp_path / "toy" / "runs"
     assert first[0].name.startswith("quickstart-ctg-a-")
     assert directories(monkeypatch, tmp_path, one, quick=True) == directories(monkeypatch, tmp_path, one, splits=3)
-
-
-def test_overrides_are_those_of_the_part_the_quick_run_and_the_command():
     part = Part("one", "quickstart", ("trials.splits=4",), quick=("trials.splits=2",))
     assert scenario_of(PAPER, part).trials.splits == 4
     assert scenario_of(PAPER, part, quick=True).trials.splits == 2

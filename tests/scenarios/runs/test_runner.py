@@ -194,7 +194,7 @@ def test_any_scikit_learn_classifier_will_do(tmp_path, undrawn):
     assert scenarios.run(few, out=tmp_path / "out").rows
 
 
-def test_a_preview_counts_what_a_run_would_do_and_worlds_have_distinct_names():
+def test_a_preview_counts_what_a_run_would_do_with_its_worlds_bags_and_target_sets():
     plan = runner.preview(resolve(document()), None)
     assert plan["worlds"] == 2
     assert plan["releases"] == 2 * 4 * 2 * 3
@@ -202,6 +202,17 @@ def test_a_preview_counts_what_a_run_would_do_and_worlds_have_distinct_names():
     assert plan["points"][0]["auxiliary_rows"] == 200
     names = [cell.name for cell in worlds(resolve(document(parties={"count": [20, 40], "rows": 5})), None)]
     assert len(set(names)) == len(names) == 4
+    found = point()
+    assert found["bags_per_party"] == 5
+    assert found["smallest_bag"] == found["largest_bag"] == found["private_rows"] / 20
+    even = point("parties={count: 7, partition: iid, rows: 30, bags: 3}")
+    assert (even["bags_per_party"], even["smallest_bag"], even["largest_bag"]) == (3, 10, 10)
+    alone = point("parties={count: 7, partition: iid, bags: 1}", "protocols=[{kind: pooled}]")
+    assert alone["largest_bag"] - alone["smallest_bag"] == 1
+    assert "target_sets" not in alone
+    found = point("data.targets={shares: [0.1, 0.5], vary: 3, rows: 100}")
+    assert (found["target_sets"], found["target_rows"], found["target_shares_of"]) == (2, 100, "3")
+    assert point("data.targets={}")["target_shares_of"] == "0"
 
 
 @pytest.fixture
@@ -344,20 +355,6 @@ PLAIN = {
 
 def point(*settings):
     return runner.preview(resolve(PLAIN, settings), None)["points"][0]
-
-
-def test_bags_and_target_sets_and_their_sizes():
-    found = point()
-    assert found["bags_per_party"] == 5
-    assert found["smallest_bag"] == found["largest_bag"] == found["private_rows"] / 20
-    even = point("parties={count: 7, partition: iid, rows: 30, bags: 3}")
-    assert (even["bags_per_party"], even["smallest_bag"], even["largest_bag"]) == (3, 10, 10)
-    alone = point("parties={count: 7, partition: iid, bags: 1}", "protocols=[{kind: pooled}]")
-    assert alone["largest_bag"] - alone["smallest_bag"] == 1
-    assert "target_sets" not in alone
-    found = point("data.targets={shares: [0.1, 0.5], vary: 3, rows: 100}")
-    assert (found["target_sets"], found["target_rows"], found["target_shares_of"]) == (2, 100, "3")
-    assert point("data.targets={}")["target_shares_of"] == "0"
 
 
 def test_every_split_is_checked_before_anything_runs(tmp_path):

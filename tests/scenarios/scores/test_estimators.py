@@ -81,13 +81,20 @@ def test_classes_stand_by_alphabet_whatever_their_order_in_the_release(tmp_path,
     assert CalibratedClassifierCV(FrozenEstimator(model)).fit(rows, truth).score(rows, truth) > 0.8
 
 
-def test_probabilities_stand_by_alphabet_too(tmp_path):
+def test_probabilities_stand_by_alphabet_too_and_a_linear_model_of_a_proper_loss_tells_them(tmp_path):
     sloped = network([], Hypothesis.of([np.array([[2.0]])], [np.array([0.5])]), 1)
     model = kept(tmp_path, ReleasedClassifiers, (sloped,), ("well", "ill"), ("a",))
     assert model.classes_.tolist() == ["ill", "well"]
     np.testing.assert_allclose(model.predict_proba([[1.0]]), [[expit(2.5), expit(-2.5)]])
     assert model.predict([[1.0]]).tolist() == ["ill"]
     np.testing.assert_allclose(model.decision_function([[1.0]]), [-2.5])
+    weights = np.array([[[-0.5, 0.0], [0.5, 0.0]]])
+    model = kept(tmp_path, ReleasedModels, weights, ("well", "ill"), proper_loss="logistic")
+    rows = np.array([[2.0, 9.0], [-1.0, 9.0]])
+    np.testing.assert_allclose(model.predict_proba(rows)[:, 0], expit([2.0, -1.0]))
+    assert model.classes_.tolist() == ["ill", "well"]
+    assert model.predict(rows).tolist() == ["ill", "well"]
+    np.testing.assert_allclose(model.decision_function(rows), [-2.0, 1.0])
 
 
 def test_columns_of_a_frame_are_found_by_name_and_all_missing_ones_are_named_at_once(run, rng):
@@ -193,16 +200,6 @@ def test_a_linear_model_has_scores_and_no_probabilities_and_a_constant_knows_non
     assert not hasattr(model, "predict_proba")
     assert model.predict([[1.0], [-5.0]]).tolist() == ["yes", "yes"]
     assert model.guarantee_["non_private"]
-
-
-def test_a_linear_model_of_a_proper_loss_tells_probabilities(tmp_path):
-    weights = np.array([[[-0.5, 0.0], [0.5, 0.0]]])
-    model = kept(tmp_path, ReleasedModels, weights, ("well", "ill"), proper_loss="logistic")
-    rows = np.array([[2.0, 9.0], [-1.0, 9.0]])
-    np.testing.assert_allclose(model.predict_proba(rows)[:, 0], expit([2.0, -1.0]))
-    assert model.classes_.tolist() == ["ill", "well"]
-    assert model.predict(rows).tolist() == ["ill", "well"]
-    np.testing.assert_allclose(model.decision_function(rows), [-2.0, 1.0])
 
 
 def test_a_damaged_model_is_told(tmp_path):

@@ -135,7 +135,7 @@ def test_a_shift_of_the_class_shares_is_found_where_counting_is_wrong(rng):
     assert np.abs(count.predict(target) - truth).sum() < 0.06
 
 
-def test_confusions_are_those_of_rows_that_the_classifier_has_not_seen(rng):
+def test_confusions_are_those_of_unseen_rows_and_classifiers_without_probabilities_count_with_votes(rng):
     rows, labels = bells(rng, (400, 400), 1.0)
     tree = {"name": "DecisionTreeClassifier", "parameters": {}}
     count = fitted(rows, labels, 2, tree)
@@ -143,9 +143,6 @@ def test_confusions_are_those_of_rows_that_the_classifier_has_not_seen(rng):
     assert (count.probabilities(rows).argmax(axis=1) == labels).all()
     assert np.diag(count.confusion) == pytest.approx([0.62, 0.62], abs=0.08)
     assert count.confusion.sum(axis=0) == pytest.approx([1, 1])
-
-
-def test_a_classifier_without_probabilities_counts_with_its_votes(rng):
     rows, labels = bells(rng, (500, 500), 2.0)
     count = fitted(rows, labels, 2, {"name": "RidgeClassifier", "parameters": {}})
     target, truth = bells(rng, (1800, 200), 2.0)

@@ -80,14 +80,11 @@ def test_the_public_numbers_of_a_file_are_those_that_protocols_are_ranked_by(own
     assert numbers(own, wish(positive=["yes"])).public_rows == 27
 
 
-def test_rare_classes_are_told(tmp_path):
+def test_rare_classes_and_whole_numbers_that_no_two_rows_share_are_told(tmp_path):
     path = tmp_path / "rare.csv"
     path.write_text("x,y\n" + "".join(f"{i / 7},{'odd' if i % 50 == 0 else 'usual'}\n" for i in range(200)))
     told = draft(profile(path), wish(label="y")).remarks[1]
     assert told == "rare: odd; compare every accuracy with that of `constant`"
-
-
-def test_whole_numbers_that_no_two_rows_share_are_told_on_the_terminal_and_in_the_file(tmp_path):
     path = tmp_path / "serial.csv"
     words = "whole numbers that no two rows share: serial. One that is an identifier belongs in drop, or in person"
     for rows, step, told in ((60, 7, True), (19, 7, False), (60, 0, False)):

@@ -189,7 +189,7 @@ def test_skew_is_that_of_dirichlet_proportions(alpha):
     assert abs(mean - expected) < 5 * max(error, 1e-4)
 
 
-def test_all_rows_dealt_out_are_as_skewed():
+def test_all_rows_dealt_out_are_as_skewed_and_without_skew_parties_are_like_the_whole():
     classes, rows, count, alphas = 5, 10, 2000, np.array([0.05, 0.5, 5.0, 1e6])
     labels = np.random.default_rng(0).permutation(np.arange(rows * count) % classes)
     dealt = [parts(labels, np.full(count, rows), alpha, shuffle=True) for alpha in alphas]
@@ -197,9 +197,6 @@ def test_all_rows_dealt_out_are_as_skewed():
     expected = 1 / rows + (1 - 1 / rows) * (alphas + 1) / (classes * alphas + 1)
     np.testing.assert_allclose(found, expected, rtol=0.03)  # leftovers of used-up classes meet the last ones to choose
     assert found == sorted(found, reverse=True)
-
-
-def test_without_skew_parties_are_like_the_whole_whatever_its_shares():
     labels = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], [60_000, 3_000, 1_000]))
     dealt = parts(labels, np.full(3000, 10), 1e6)
     shares = np.array([60, 3, 1]) / 64

@@ -73,13 +73,10 @@ def test_even_and_odd_part_are_the_loss_with_this_factor_only(name):
     assert row.ours.value(margins) == pytest.approx(row.loss(margins))
 
 
-def test_losses_that_are_not_linear_odd_are_off():
+def test_losses_that_are_not_linear_odd_are_off_and_the_figure_has_three_curves_of_each_that_agree():
     found = {one.setting: one.value for one in theory.table_1(True, None) if one.series == "off by"}
     assert found["hinge"] == pytest.approx(3.5)  # f(-8) - f(8) is 9, and 16 were needed
     assert all(value > 1 for name, value in found.items() if name not in theory.PRINTED)
-
-
-def test_the_figure_has_three_curves_of_each_loss_that_agree():
     found = list(theory.figure_1(True, None))
     assert len(found) == len(theory.FIGURE) * len(theory.PLACES) * 6
     for published, default in zip(found[::2], found[1::2], strict=True):

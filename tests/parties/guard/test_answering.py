@@ -18,12 +18,15 @@ from support.two_class_parties import cohort, deployed
 from support.two_class_questions import marginals, moment, unseeded, wide
 
 from federation.contract.errors import InputError
+from federation.contract.guarantee import Unit
 from federation.contract.plugins import Reference
 from federation.contract.query import CODE as QUERY_CODE
 from federation.contract.query import NOTHING, Declared, Field, Limits, PrivateQuestion, Question, ReleaseId, Submission
 from federation.contract.randomness import NoiseBits
+from federation.queries.additive import AdditiveQuestion
+from federation.queries.votes import VectorNoise
 from parties.guard import answering
-from parties.guard.answering import answered, answerer, kinds, permitted, question_type
+from parties.guard.answering import answered, answerer, kinds, permitted, question_type, with_noise
 from parties.party_data.cohort import Cohort
 
 
@@ -111,6 +114,23 @@ def test_answers_without_noise_are_bounded_and_agreed_on_before_a_row_is_touched
             answered(told, question)
         with pytest.raises(Touched):
             answered(replace(told, declared=Declared(classes=3)), question)
+
+
+@dataclass(frozen=True)
+class Size(AdditiveQuestion):
+    """How many rows a party has, twice."""
+
+    kind, unit, numbers, sensitivity = "size", Unit.ROW, 2, 1.0
+
+
+def test_an_additive_query_gets_the_exact_vector_in_every_draw_or_noise_of_its_own_in_each():
+    vectors, draws = {3: np.array([5.0, 7.0])}, 40
+    asked = Size(VectorNoise("pure", 2.0), release=ReleaseId("sizes"), draws=draws)
+    plain = with_noise(replace(asked, noise=VectorNoise("off")), vectors.get)
+    assert plain(3, NoiseBits(1, "unused"))["vector"].tolist() == [[5.0, 7.0]] * draws
+    noisy = with_noise(asked, vectors.get)(3, NoiseBits(1, "party"))["vector"]
+    np.testing.assert_array_equal(noisy, asked.mechanism().release(vectors[3], NoiseBits(1, "party"), draws))
+    assert len(np.unique(noisy[:, 0])) == draws
 
 
 @by_kind([question for question in QUESTIONS.values() if question.takes_features_as_public])

@@ -108,6 +108,24 @@ def test_the_delta_of_pure_rounds_is_no_less_than_that_of_their_laplace_losses(r
         exact = np.maximum(0.0, -np.expm1(at - total)).mean()
         assert exact <= found.delta_at(at) + 0.005
     assert found.delta_at(1.0) == 0.0
+    # Kairouz, Oh, Viswanath 2015: nothing of this epsilon is told apart better than by randomised response.
+    kept = math.e / (1 + math.e)
+    for at in (0.0, 0.3, 0.9):
+        assert found.delta_at(at) == pytest.approx(kept - math.exp(at) * (1 - kept), rel=1e-12)
+
+
+@pytest.mark.parametrize(("noise", "dimension", "name"), [*KINDS, ("gaussian", 3, "discrete_gaussian")])
+def test_the_likelihood_ratio_is_that_of_the_continuous_law(noise: str, dimension: int, name: str) -> None:
+    mechanism = calibrate(noise, sensitivity=1.0, dimension=dimension, epsilon=0.8, delta=1e-5)
+    random = np.random.default_rng(2)
+    released, (here, there) = random.normal(size=(5, dimension)), random.normal(size=(2, dimension))
+    if name == "discrete_gaussian":
+        law = stats.multivariate_normal(np.zeros(dimension), mechanism.scale**2)
+        expected = law.logpdf(released - there) - law.logpdf(released - here)
+    else:  # a density that falls with the L2 norm, which is the L1 norm in one dimension
+        far, near = (np.sqrt(((released - value) ** 2).sum(axis=1)) for value in (here, there))
+        expected = stats.expon.logpdf(near, scale=mechanism.scale) - stats.expon.logpdf(far, scale=mechanism.scale)
+    assert mechanism.log_ratio(released, here, there) == pytest.approx(expected, rel=1e-9)
 
 
 def test_every_draw_may_have_a_value_of_its_own() -> None:

@@ -59,6 +59,14 @@ def test_an_element_on_the_boundary_is_settled_by_further_bits(scale: Fraction, 
     assert value[0] == (1 if further == 0 else 0)
 
 
+@pytest.mark.parametrize(("further", "value"), [(0, 43), (2**64 - 1, 42)])
+def test_a_tiny_prefix_is_settled_by_further_bits(further: int, value: int) -> None:
+    """63 bits that start with 62 zeros leave U between 2^-63 and 2^-62, so -ln U between 42.98 and 43.67."""
+    source = WordsThenBits([further])
+    assert floor_exponential(np.array([1 << 1], dtype=np.uint64), 1, source)[0] == value
+    assert source.taken == 1
+
+
 @pytest.mark.parametrize("further", [0, 2**64 - 1])
 def test_a_boundary_within_128_bits_is_settled_by_the_next_ones(further: int) -> None:
     """As long as the known bits are those of the boundary, nothing is decided."""

@@ -11,11 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from federation.contract.errors import InputError, nearest_name, refusing
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ class PublicNames:
 class Installed:
     """What a package has installed under a name; imported when it is used, so that a broken one harms nobody else."""
 
-    entry: EntryPoint
+    entry: "EntryPoint"
 
     @property
     def described(self) -> str:
@@ -151,6 +153,8 @@ _FORMER = {"federation.queries": "federation.questions"}  # groups that packages
 
 @cache
 def _scanned(group: str, path: tuple[str, ...]) -> dict[str, Installed]:
+    from importlib.metadata import entry_points  # slow to import, and `federation --help` needs no plug-in
+
     groups = [group] if group not in _FORMER else [_FORMER[group], group]
     found = {entry.name: Installed(entry) for one in groups for entry in entry_points(group=one)}
     return dict(sorted(found.items()))

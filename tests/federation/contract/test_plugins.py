@@ -5,12 +5,12 @@ Public names of a package are found where they lie, and no others.
 
 import subprocess
 import sys
+from importlib import metadata
 
 import pytest
 from support.packages import install
 from support.refusals import refused
 
-from federation.contract import plugins as module
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.contract.plugins import PublicNames, Reference, find, installed
@@ -41,8 +41,8 @@ def test_a_name_that_is_not_installed_is_told_with_those_that_are(things):
 
 def test_packages_are_looked_for_once_for_each_set_of_places_to_import_from(things, tmp_path_factory, monkeypatch):
     looked = []
-    found = module.entry_points
-    monkeypatch.setattr(module, "entry_points", lambda **known: looked.append(known) or found(**known))
+    found = metadata.entry_points
+    monkeypatch.setattr(metadata, "entry_points", lambda **known: looked.append(known) or found(**known))
     fresh = tmp_path_factory.mktemp("fresh")
     with monkeypatch.context() as elsewhere:
         elsewhere.syspath_prepend(fresh)

@@ -22,6 +22,7 @@ from federation.mechanisms.noise.mechanism import (
     Parameters,
     Replacement,
     promised,
+    require_delta_above_zero,
     require_draws,
     require_epsilon_from_zero,
     require_positive,
@@ -261,6 +262,8 @@ def calibrate(
     if noise == "pure" and dimension == 1:
         one = calibrate_laplace(l1_sensitivity=sensitivity, dimension=1, epsilon=each)
         return replace(one, epsilon=epsilon, rounds=rounds)
+    if noise == "gaussian":
+        require_delta_above_zero(delta)
     moved, wanted = math.sqrt(dimension), each if noise == "pure" else gaussian.mu(epsilon, delta) / math.sqrt(rounds)
     step = _grid_step(sensitivity, moved, sensitivity / wanted)
     charged = math.nextafter(sensitivity + moved * step, math.inf)

@@ -1,12 +1,11 @@
 """The helper server of a secure aggregation between real sites, and its service.
 
-For each sum of its agreement the helper server reveals the sum of one list of masks, once.
+For each sum of its agreement the helper server reveals the sum of one list of masks, once. It accepts only a fresh
+number and the query that the sum is over. Everything else about a sum follows from the agreement, and the sites'
+signatures prove that they take part. Before a reply leaves, the list that it answers for is in the journal and in a
+file.
 
-It accepts only a fresh number and the query that the sum is over. Everything else about a sum follows from the
-agreement, and the sites' signatures prove that they take part. The list it has answered for is in its journal and in a
-file before its reply leaves.
-
-Its service is a site's service without a table. Its replies leave at once, as they contain no row.
+The service of a helper server is a site's service without a table. Its replies leave at once, as they contain no row.
 """
 
 import hashlib

@@ -1,1 +1,1 @@
-"""What a party checks, declares and pays before it answers."""
+"""The guard of a party: what the party checks, declares and pays before it responds."""

@@ -1,12 +1,15 @@
 """The order of checks at a party's node: bounds, declared numbers, permission, payment, and only then the rows.
 
-The order is the same for every query. The node bounds its size. The query must agree with the node's declared numbers,
-and the node must be allowed to answer it. A site must have paid for it (`parties.site`). Only then does the node touch
-a row.
+The order is the same for every query:
 
-Kinds of queries are found through entry points, of this project and of other packages.
+1. The node bounds the size of the query.
+2. The query must agree with the node's declared numbers.
+3. The node must be allowed to answer the query.
+4. A site must have paid for the query (`parties.site`).
+5. Only then does the node touch a row.
 
-A package is imported on first use, so a broken package affects no other.
+Kinds of queries are found through entry points, of this project and of other packages. A package is imported on first
+use, so a broken package affects no other.
 """
 
 from collections.abc import Callable, Mapping

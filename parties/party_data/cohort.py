@@ -1,8 +1,7 @@
 """Party data, and the batch of parties that one node serves.
 
-`Holdings` is one party's private table. `Cohort` is a batch of parties.
-
-`ManyHoldings` stores many parties' rows one after another: arrays, and no object per party.
+`Holdings` is one party's private table. `Cohort` is a batch of parties. A provider of many parties (`ManyHoldings`)
+hands over their rows one after another (`Held`): arrays, and no object per party.
 """
 
 from collections.abc import Iterator, Mapping

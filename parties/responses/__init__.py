@@ -1,1 +1,1 @@
-"""What answers each kind of question, under the question's name."""
+"""Responses of parties to queries, one module for each family of queries."""

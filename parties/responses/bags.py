@@ -1,14 +1,12 @@
 """Responses about bags: private label counts, kernel mean embeddings, rows, and their totals over common bags.
 
-`PartyBags` says which of a party's rows count, and in which bag.
+`PartyBags` says which of a party's rows count, and in which bag. The kinds of queries are
 
-`counts`: each party's private label counts of its bags (Iyer et al. 2016, Sec. 3, with exact accounting).
-
-`embeddings`, `noisy_embeddings` and `rows`: the rows of each party's bags, without any label.
-
-`count_totals` and `embedding_totals`: what a party adds to bags that are common to all parties.
-
-For a bag of which a party has no row, the party sends zeros plus its share of the noise.
+- `counts`: each party's private label counts of its bags (Iyer et al. 2016, Sec. 3, with exact accounting);
+- `embeddings` and `rows`: the mean or the rows of each party's bags, without any label;
+- `noisy_embeddings`: the label counts and the mean of each party's bags, private together;
+- `count_totals` and `embedding_totals`: what a party adds to bags that are common to all parties. For a bag of which
+  the party has no row, it sends zeros plus its share of the noise.
 """
 
 import logging

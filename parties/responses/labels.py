@@ -1,10 +1,12 @@
 """Responses about real labels: weighted sums over bags, randomised labels, and the noisy sum X'y.
 
-`sketches` and `label_sums` compute weighted sums over disjoint bags in one pass over rows that may lie in a file.
+The kinds of queries are
 
-`bag_sums` and `weighted_sums`: weighted sums over bags of a party's own rows (Brahmbhatt et al. 2023).
+- `bag_sums` and `weighted_sums`: weighted sums over bags of a party's own rows (Brahmbhatt et al. 2023);
+- `private_labels` and `label_sums`: rows with labels made private, one by one or in one sum X'y.
 
-`private_labels` and `label_sums`: rows with labels made private, one by one or in one sum X'y.
+The functions `sketches` and `label_sums` compute weighted sums over disjoint bags, in one pass over rows that may lie
+in a file.
 """
 
 from collections.abc import Iterator

@@ -1,9 +1,10 @@
 """Responses with noisy sums over all rows of a party: the mean operator, and second moments for regression.
 
-`mean_operator`: the sum of y x over a party's rows, with noise or a share of it (Patrini et al. 2015). The noise is on
-the sum or, where a party has few rows, on every label (randomised response).
+The kinds of queries are
 
-`row_moments`: X'X, X'y and y'y over a party's private rows, or X'y of public rows, with noise or a share of it.
+- `mean_operator`: the sum of y x over a party's rows, with noise or a share of it (Patrini et al. 2015). The noise is
+  on the sum or, where a party has few rows, on every label (randomised response);
+- `row_moments`: X'X, X'y and y'y over a party's private rows, or X'y of public rows, with noise or a share of it.
 """
 
 import numpy as np

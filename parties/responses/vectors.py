@@ -1,10 +1,10 @@
 """Responses with one vector per party: the parameters of its classifier, or a vector with a share of the noise.
 
-`statistic_sum` and `parameter_sum`: a party's vector, with its share of the noise that hides it in the sum.
+The kinds of queries are
 
-The party computes its vector as for a trusted aggregator; it leaves the party with noise only.
-
-`parameters`: each party's regularised minimiser over all declared classes (Pathak et al. 2010).
+- `parameters`: each party's regularised minimiser over all declared classes (Pathak et al. 2010);
+- `statistic_sum` and `parameter_sum`: a party's vector, with its share of the noise that hides it in the sum. The party
+  computes its vector as for a trusted aggregator; the vector leaves the party with noise only.
 """
 
 from collections.abc import Callable

@@ -1,16 +1,12 @@
 """Responses of local classifiers on public rows: labels, probabilities, and the party's statistic of them.
 
-`votes`: each party's local classifier labels the public rows.
+The kinds of queries are
 
-`probabilities`: the class probabilities of each party's local classifier on the public rows.
-
-`row_products` multiplies many rows with one matrix. Each row's product has the same bits, whatever its position and the
-other rows.
-
-`statistic`: each party's own contribution to the ensemble's statistic, computed from its votes, which never leave the
-party.
-
-`individual`: scores of each party's own classifier on evaluation rows (simulation only).
+- `votes`: each party's local classifier labels the public rows;
+- `probabilities`: the class probabilities of each party's local classifier on the public rows;
+- `statistic`: each party's own contribution to the ensemble's statistic, computed from its votes, which never leave the
+  party;
+- `individual`: scores of each party's own classifier on evaluation rows (simulation only).
 """
 
 from collections.abc import Callable
@@ -258,6 +254,7 @@ _TILE = 8  # rows in one product, which the innermost loop of a matrix product t
 def row_products(rows: Floats, factor: Floats) -> Floats:
     """`rows` (n, d) @ `factor` (d, D), float64.
 
+    Each row's product has the same bits, whatever its position and the other rows.
     How a product rounds depends on its shape, so every product here has the same: 8 rows, filled up with zeros. That
     it does not depend on the place of a row either is checked once for every shape of the factor; where it does, rows
     are multiplied one by one, which takes about twice as long.

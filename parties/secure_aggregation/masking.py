@@ -1,9 +1,12 @@
-"""What one party says in one masked sum with one server: a function of its secrets and of what it was asked, in order.
+"""Responses of one party in one masked sum with one server: a function of its secrets and of the queries, in order.
 
-y = v + PRG(b) + the masks shared with neighbours of larger numbers - those with neighbours of smaller ones, modulo
-2^64. b is the party's own secret and s the one behind the shared masks; its neighbours have shares of both, and reveal
-those of b where the party is counted, those of s where it is not, and never of both (Bonawitz et al. 2017; neighbours
-as in Bell et al. 2020). Rules that a party keeps whatever the server does stand beside what enforces them.
+A party with the vector v sends y = v + PRG(b) + p - q modulo 2^64. The masks shared with neighbours of larger numbers
+add up to p, and those shared with neighbours of smaller numbers to q. The party's own secret is b, and s is the secret
+behind the shared masks (Bonawitz et al. 2017; neighbours as in Bell et al. 2020).
+
+The party's neighbours have shares of both secrets. They reveal shares of b where the party is counted, and shares of s
+where the party is not counted. They never reveal shares of both. A party keeps some rules whatever the server does;
+each rule stands beside the code that enforces it.
 """
 
 from collections.abc import Mapping

@@ -1,11 +1,10 @@
 """A party's side of a secure aggregation: which messages it answers, how often, and what it has paid before.
 
-`Memory` stores what a party or a helper server must remember, so that it never answers one message in two ways.
-
-`UploadingParty` takes part in a sum with two servers that do not collude: it sends one message and may leave.
-
-`UnmaskingServer` is the helper server, run by another organisation: it reveals the sum of the masks of one list of
-parties, once.
+- `MaskedParty` takes part in a sum with one server.
+- `UploadingParty` takes part in a sum with two servers that do not collude: it sends one message and may leave.
+- `UnmaskingServer` is the helper server, run by another organisation: it reveals the sum of the masks of one list of
+  parties, once.
+- `Memory` stores what a party or a helper server must remember, so that it never answers one message in two ways.
 """
 
 import hashlib

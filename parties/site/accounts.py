@@ -1,15 +1,14 @@
 """The journal and the accounts of a site: what releases have cost each protected unit, and what may still be spent.
 
-The journal has one line for each charge. An account adds up all charges of its unit, whoever sent the query and under
-whatever number: it counts what happened to the table.
+An account adds up all charges of its unit, whatever the sender and the number of the query: it counts what happened to
+the table.
 
-The journal records charges, releases and refusals line by line. Each line vouches for all lines before it.
+The journal records charges, releases and refusals line by line, and has one line for each charge. A line is on disk
+before the release that it records leaves the site, so that no charge is ever forgotten. Each line contains the hash of
+the line before, so it vouches for all lines before it. Each line also contains 16 random bytes. Without these, an
+attacker could try the hash against the few possible events.
 
-A line contains the hash of the line before, and 16 random bytes; without these, an attacker could try the hash against
-the few possible events. A line is on disk before the release that it records leaves the site, so that no charge is ever
-forgotten.
-
-`said` prints a journal for people, with all control characters of received texts removed.
+`said` prints a line of a journal for people, with all control characters of received texts removed.
 """
 
 import errno

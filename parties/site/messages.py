@@ -1,14 +1,16 @@
-"""Signed messages at a site: every message is checked, every step is on disk before the next.
+"""Signed messages at a site: every message is checked, and every step is on disk before the next.
 
-`Correspondent` handles messages of one agreement for every member: a site or a helper server.
+`Correspondent` handles messages of one agreement for every member: a site or a helper server. It stores a reply before
+the reply leaves, and sends a stored reply again byte for byte. It records each refusal.
 
-A reply is stored before it leaves and sent again byte for byte. A refusal is recorded.
+`Site` answers queries and keeps to its own rules, whatever the messages say:
 
-`Site` answers queries and keeps to its own rules, whatever the messages say.
+1. The site reads the rows before it charges for them, since reading is not releasing. If the rows are away, nothing is
+   paid.
+2. The charge comes before any computation on a row.
+3. The reply is stored before it leaves.
 
-Rows are read before they are charged for, since reading is not releasing: if they are away, nothing is paid. The charge
-comes before any computation on a row, and the reply is stored before it leaves. At most one reply to a query therefore
-ever leaves, at one price, whatever fails.
+At most one reply to a query therefore ever leaves, at one price, whatever fails.
 """
 
 import hashlib

@@ -1,11 +1,8 @@
 """The policy of a site, and the approvals of its people: may this plan do what it asks?
 
-`objections` compares a plan with the site's own configuration, before any query.
-
-`Approvals` records who has agreed to what: one file for each plan, or for each exchange of a plan, that waits, is
-approved or is denied.
-
-The service writes down what waits. People decide with commands of their own while it runs.
+`objections` compares a plan with the site's own configuration, before any query. `Approvals` records who has agreed to
+what: one file for each plan, or for each exchange of a plan, that waits, is approved or is denied. The service writes
+down what waits. People decide with commands of their own while the service runs.
 """
 
 import hashlib

@@ -1,10 +1,11 @@
 """The service of a site: it fetches messages, answers them, and sends each reply when it may leave.
 
-The service handles one query at a time. If it read rows for a query, the reply leaves at a fixed time after the query
-came. The sending time therefore reveals nothing about the duration, and neither does anything that leaves later.
-
 `Serving` runs any member of an agreement: it fetches messages, has them answered, waits for approvals, and stops at a
-signal.
+signal. `Service` is the service of a site.
+
+The service of a site handles one query at a time. If it read rows for a query, the reply leaves at a fixed time after
+the query came. The sending time therefore reveals nothing about the duration, and neither does anything that leaves
+later.
 """
 
 import logging

@@ -1,8 +1,7 @@
 """The state folder of a site, which one process at a time owns, and the identity of its table.
 
-`Identity` recognises a table that has been used under another name: what it has spent belongs to its rows.
-
-Rows are stored as digests under a key that never leaves the site, so the stored values reveal no row.
+`Identity` recognises a table that has been used under another name: what the table has spent belongs to its rows. Rows
+are stored as digests under a key that never leaves the site, so the stored values reveal no row.
 """
 
 import hashlib

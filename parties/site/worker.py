@@ -1,12 +1,16 @@
-"""Reads questions and answers them in processes of their own, which may use so much and no more.
+"""Processes of a site that read and answer one query each, with limits on memory and time.
 
-Each question gets a process that knows no key. It reads the question, says what an answer would cost, and waits until
-it is told to read the rows, and again until it is told that this has been paid: only then does it compute anything from
-them. Whatever becomes of it, the site goes on.
+The process of a query knows no key. It works in this order:
 
-Rows that are away cost nothing: a data base that cannot be reached says nothing of a row. Rows that are there and fail
-are paid for as if they had not, and answered as blank ones where noise protects them: what cannot be read of them may
-be a single cell, and whoever asks would learn of it by an answer that is missing, as often as they ask.
+1. The process reads the query, and says what an answer would cost.
+2. It waits until the site tells it to read the rows.
+3. It waits until the site tells it that the answer has been paid. Only then does it compute anything from the rows.
+
+Whatever becomes of the process, the site goes on.
+
+Rows that are away cost nothing: a data base that cannot be reached says nothing about a row. Rows that are there and
+fail are paid for as if they had not failed. Where noise protects such rows, the process answers as for blank rows. What
+cannot be read may be a single cell. A missing answer would tell the sender of the query about it, at every query.
 """
 
 import contextlib

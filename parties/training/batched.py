@@ -1,15 +1,15 @@
 """Certified local logistic regressions of many parties at once.
 
-Parties with about the same number of rows are solved together, in tiles that stay in cache; the weights of a
-party have the same bits whoever shares its tile. Every party's gradient is checked at the weights returned, and
-the party that misses its tolerance is solved again by itself, by `federation.numerics.erm`.
+The solver is a truncated Newton method for many small regularised log-loss risks. Parties with about the same number of
+rows are solved together, in tiles that stay in cache. Every party's gradient is checked at the weights returned. A
+party that misses its tolerance is solved again by itself, by `federation.numerics.erm`.
 
-The solver is a truncated Newton method for many small regularised log-loss risks at once.
+The weights of a party have the same bits in every tile and in every batch, whichever parties share them. Every
+quantity of a party is computed from its own numbers, by operations that treat the parties of a batch one by one. A
+party changes no more once it has converged.
 
-Every quantity of a party is computed from its own numbers by operations that treat the parties of a batch one
-by one, and a party changes no more once it has converged, so its result has the same bits in every batch. The
-directions are found in single precision, where arithmetic is twice as fast; gradients and scores, which decide
-when a party has converged, are double precision.
+The directions are found in single precision, where arithmetic is twice as fast. Gradients and scores, which decide when
+a party has converged, are double precision.
 """
 
 import math

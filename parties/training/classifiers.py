@@ -1,10 +1,11 @@
 """Local classifiers: regularised logistic regression, any scikit-learn classifier by name, or a mixture of these.
 
-A classifier is `{"name": str, "parameters": dict}`. It votes among the classes that its party has seen, the smallest
-index on ties: an unseen class would tie with every other unseen one and leave the vote to rounding. In a mixture,
-`{"members": [classifier, ...], "weights": [w, ...]}`, each party trains one member, drawn with these weights.
+A classifier is `{"name": str, "parameters": dict}`. A mixture has the parameters
+`{"members": [classifier, ...], "weights": [w, ...]}`: each party trains one member, drawn with these weights.
 
-`EstimatorGroup` puts a party's scikit-learn classifier behind the interface of batched classifiers.
+A classifier votes among the classes that its party has seen, the smallest index on ties. An unseen class would tie with
+every other unseen class and leave the vote to rounding. `EstimatorGroup` puts a party's scikit-learn classifier behind
+the interface of batched classifiers.
 """
 
 import inspect

@@ -1,15 +1,10 @@
 """Newton's method for many small regularised log-loss risks of two classes at once, by elimination.
 
-The parties are the last axis of every array, so that each operation is one of numpy's on thousands of numbers, however
-few rows and columns a party has. Sums run over the other axes, in their order: a party's result has the same bits in
-every batch of two or more, and a batch of one is made two.
+The parties are the last axis of every array. Each operation is therefore one of numpy's on thousands of numbers,
+however few rows and columns a party has. Sums run over the other axes, in their order. A party's result thus has the
+same bits in every batch of two or more, and a batch of one is made two.
 
-`further` searches the step length at which the slope of a convex risk has halved, for the Newton methods of many
-parties.
-
-The risk is convex along a direction, so the root of its slope lies between a length where it falls and one where it
-rises. Looking for that root, not for a smaller risk, is immune to rounding near the minimum, and lengths above 1 save
-steps while the weights of separable rows still grow.
+`further` searches the step lengths, for the Newton methods of this module and of `parties.training.batched`.
 """
 
 from typing import Any, NamedTuple
@@ -213,6 +208,10 @@ def further(
     lengths: Floats, slopes: Floats, curvatures: Floats, low: Floats, high: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """The next lengths (T,) to try after those at which the slopes and second derivatives of the risk are known.
+
+    The search is for the length at which the slope has halved. The risk is convex along a direction, so the root of its
+    slope lies between a length where it falls and one where it rises. Looking for that root, not for a smaller risk, is
+    immune to rounding near the minimum. Lengths above 1 save steps while the weights of separable rows still grow.
 
     The root lies between `low` and `high` (T,), which come back nearer to it. A Newton step on the slope is taken where
     it stays between them, half the way elsewhere, and never more than four times the length.

@@ -1,11 +1,12 @@
 """Logistic classifiers of many parties: trained and evaluated in one batch.
 
-Scores and votes have bits that depend on the party's own numbers only.
+The bits of scores and votes depend on the party's own numbers only. The score of a row x under weights w is defined as
+one sum in float64, ((w_1 x_1 + w_2 x_2) + w_3 x_3) + ..., with every operation rounded by itself. The weights w are
+divided by a power of two (`normalised`).
 
-The score of a row x under weights w is defined as one sum in float64, ((w_1 x_1 + w_2 x_2) + w_3 x_3) + ..., every
-operation rounded by itself, w over a power of two (`normalised`). Matrix products are much faster but round in an order
-that depends on the shape of the block, hence on who shares a cohort, so they only find the votes that no rounding can
-change; the few others, exact ties among them, are settled by the defining sum.
+Matrix products are much faster but round in an order that depends on the shape of the block. That shape depends on the
+parties that share a cohort. The products therefore only find the votes that no rounding can change
+(`rounding_bound`). The defining sum settles the few others, exact ties among them.
 """
 
 from collections.abc import Iterator

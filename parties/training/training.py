@@ -1,8 +1,7 @@
 """Local training of a batch of parties: once per trial, shared by every query that needs the classifiers.
 
-`load` maps the private rows of a batch through the public feature map, one party after another.
-
-`auc` measures how well scores order the rows of two classes.
+`load` maps the private rows of a batch through the public feature map, one party after another. `trained` trains the
+classifiers, and `auc` measures how well scores order the rows of two classes.
 """
 
 import json

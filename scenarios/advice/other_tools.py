@@ -1,4 +1,7 @@
-"""What another tool's run really promises: noisy sums of clipped contributions, round after round, by unit."""
+"""Privacy claims of other tools: the epsilon that a run really guarantees, by unit, for `federation check-claim`.
+
+Such a run releases noisy sums of clipped contributions, round after round.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Mapping

@@ -132,7 +132,7 @@ def pilot(
                 found.left_out.append(left_out)
                 return False
             told(f"split {split + 1}: {name}")
-            references = [{"kind": kind} for kind in _references(found, name, split)]
+            references = [{"kind": kind} for kind in _references(found, split)]
             entries = [found.ranked[name].entry, *references]
             before = until.left
             try:
@@ -269,8 +269,8 @@ def crossing(curve: Mapping[float, float], wanted: float) -> float | None:
     return math.exp(low + share * (high - low))
 
 
-def _references(found: Pilot, name: str, split: int) -> list[str]:
-    """What is measured beside the first candidate of a split: the references, once."""
+def _references(found: Pilot, split: int) -> list[str]:
+    """Return the baselines to measure beside the first candidate of a split, once."""
     wanted = [kind for kind in _REFERENCES if split not in found.values.get(kind, {})]
     return [*wanted, NOISE_FREE] if wanted else []
 

@@ -1,11 +1,12 @@
-"""Private selection: protocols are trained privately on some units, scored privately on others, and the best is kept.
+"""Private selection of a protocol: private training on some units, private scores on the others, the best is kept.
 
-A run draws one of the candidates, runs it with fresh noise of the operating system, and scores its model, with noise as
-well, on units that it did not learn from. A unit is in one of the two parts, so a run costs the larger of both
-(McSherry 2009, Theorem 4). The number of runs is random, drawn before a row is read, and stays secret. The cost of the
-best run is proved in `federation.mechanisms.accounting.private_selection`; it covers the model and the noisy score.
+Each run draws one of the candidates and runs it with fresh noise of the operating system. It then scores the model,
+with noise as well, on units that the model did not learn from. A unit is in one of the two parts, so a run costs the
+larger of both (McSherry 2009, Theorem 4).
 
-The report of a selection contains its choice and its cost, and nothing else.
+The number of runs is random. It is drawn before a row is read, and it stays secret. The cost of the best run covers the
+model and the noisy score; `federation.mechanisms.accounting.private_selection` contains the proof. The report of a
+selection contains its choice and its cost, and nothing else.
 """
 
 import contextlib

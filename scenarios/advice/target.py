@@ -1,4 +1,4 @@
-"""What advice is about: a file of one's own, a scenario, or public numbers alone; and the scenario that follows."""
+"""The target of advice: the user's own file, a scenario, or public numbers alone; and the scenario that follows."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence

@@ -1,10 +1,8 @@
-"""One auditor for all protocols: it runs a variant on its worst-case pair of neighbours, end to end, and bounds
-epsilon.
+"""The auditor of all protocols: it runs a variant end to end on its worst-case neighbours, and bounds epsilon.
 
 The aggregator's own code sends the query, the party's own code responds, and the aggregator's own code adds its noise.
-Only the public rows and the party data are made up, by the protocol's `worst_case`.
-
-`audit_scenario` audits the variants of a scenario for `federation audit SCENARIO`.
+Only the public rows and the party data are made up, by the protocol's `worst_case`. `audit_scenario` audits the
+variants of a scenario for `federation audit SCENARIO`.
 """
 
 import itertools

@@ -1,1 +1,1 @@
-"""One module per command of `federation`, each light to import: the work is imported when it is done."""
+"""Commands of `federation`, light to import: a command imports the code for its work when it does the work."""

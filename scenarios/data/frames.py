@@ -1,8 +1,7 @@
-"""Data frames of other libraries (pandas, Polars, DuckDB, Arrow), and unlabelled rows for a released model.
+"""Rows of the user's data frames (pandas, Polars, DuckDB, Arrow), and unlabelled rows for a released model.
 
-Frames are read through Arrow; none of the libraries is imported.
-
-`read_unlabelled` reads new rows with the raw columns of a model; of hashed columns it keeps only the non-zero entries.
+Frames are read through Arrow, so none of the libraries that made them is imported. `read_unlabelled` reads new rows
+with the raw columns of a model. Of hashed columns it keeps only the non-zero entries.
 """
 
 from __future__ import annotations

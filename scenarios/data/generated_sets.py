@@ -1,8 +1,10 @@
-"""Generated data sets: `gaussians` of known difficulty, `drifting`, and the sets A to E of Lacombe et al. 2021.
+"""Generated data sets for scenarios: `gaussians`, `drifting`, the sets A to E of Lacombe et al. 2021, and larger ones.
 
-The sets A to E have an unlabelled public source and a private target, and are generated anew for every split.
+The difficulty of `gaussians` is known. The sets A to E have an unlabelled public source and a private target. They are
+generated anew for every split.
 
-`Draws` generates rows of any number when they are needed; no process ever holds all of them.
+`crowd` and `intrusions` are too large for memory. `Draws` generates their rows by number when the rows are needed, so
+no process ever holds all of them.
 """
 
 from collections.abc import Callable

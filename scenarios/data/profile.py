@@ -1,4 +1,4 @@
-"""What the columns of one's own file look like, before anybody has said what they are for."""
+"""Profiles of the columns in the user's own file, before the user has said what each column is for."""
 
 import re
 from collections import Counter

@@ -1,15 +1,12 @@
-"""Readers of data files: svmlight, npz and Parquet, one file or several that a pattern names.
-
-A file in svmlight format has a label and the pairs INDEX:VALUE of its non-zero entries on every line.
-
-svmlight rows are read in pieces of a file. A sheet keeps their zeros; hashed rows need memory for their non-zero
-entries only.
+"""Readers of svmlight, npz and Parquet files, one file or several that a pattern names, for `scenarios.data.files`.
 
 A pattern such as `days/Day*.svm` makes several files one source, in the order of their numbers.
 
-Errors about npz files name the file and the array.
+The formats need different amounts of memory:
 
-Parquet files become a sheet: as a whole, or for large files only the columns in use.
+- svmlight rows are read in pieces of a file. A sheet keeps their zeros; hashed rows need memory for their non-zero
+  entries only.
+- Parquet files become a sheet: as a whole, or for large files only the columns in use.
 """
 
 from __future__ import annotations
@@ -113,7 +110,8 @@ def hashed_table(
 def read_svmlight(path: Path, columns: Sequence[str] = ()) -> Sheet:
     """A sheet with the columns x1, x2, ... up to the largest index in the file or among `columns`, and the labels y.
 
-    Indices start at 1, as svmlight and LIBSVM have them. With hashed `columns`, as a model has them, these are there
+    Every line has a label and the pairs INDEX:VALUE of the non-zero entries of a row. Indices start at 1, as svmlight
+    and LIBSVM have them. With hashed `columns`, as a model has them, these are there
     instead. `path` may be a pattern of several files. Raises `InputError` for a file of another format, without rows,
     and with more than 2^27 cells, zeros among them.
 
@@ -232,7 +230,7 @@ def _require_plausible(path: Path, stored: FileMetaData) -> None:
 
 
 class Archive(NpzFile):
-    """The arrays of one npz file of rows and labels.
+    """The arrays of one npz file of rows and labels; errors name the file and the array.
 
     Examples:
         >>> from pathlib import Path

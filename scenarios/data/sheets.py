@@ -1,8 +1,7 @@
-"""Sheets: the columns of a file as numbers, texts or times, with errors that name file, line and column.
+"""Sheets for readers of data files: columns as numbers, texts or times, with errors that name file, line and column.
 
-`Stored` reads Parquet files that are larger than memory: each column when it is used, or some rows at a time.
-
-Arrival times are numbers, ISO dates and times, or whole months, quarters and weeks.
+`Stored` reads Parquet files that are larger than memory: each column when it is used, or some rows at a time. Arrival
+times are numbers, ISO dates and times, or whole months, quarters and weeks.
 """
 
 from __future__ import annotations

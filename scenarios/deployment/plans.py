@@ -1,9 +1,8 @@
-"""Deployments: from a scenario to the agreement of real sites and to the plan of the aggregator.
+"""Plans of deployments: the agreement of real sites and the plan of the aggregator, made from a scenario.
 
-The queries are not listed by hand. The protocol is started on the public rows by the code that runs later, and the
-sites agree to the queries that it would send.
-
-The file of public rows contains the feature columns, and the rows for the aggregator.
+The queries are not listed by hand. The code that runs later starts the protocol on the public rows, and the sites agree
+to the queries that the protocol would send. The file of public rows contains the feature columns, and the rows for the
+aggregator.
 """
 
 import hashlib

@@ -1,8 +1,7 @@
 """The rows of a site: from a file, or from one SELECT of a data base in a read-only transaction.
 
-Errors contain the data base's own message, without the password of its address.
-
-The columns get the names of the plan.
+The columns get the names of the plan (`renamed`). Errors contain the data base's own message, without the password of
+its address.
 """
 
 from __future__ import annotations

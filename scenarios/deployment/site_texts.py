@@ -1,4 +1,4 @@
-"""What a plan means for a site and for its helper server: who asks, what leaves, what it costs, and what is left."""
+"""Texts about a plan for a site and its helper server: who asks, what leaves, what it costs, and what is left."""
 
 import time
 from collections.abc import Iterator

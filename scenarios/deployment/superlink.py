@@ -1,11 +1,12 @@
 """The SuperLink of a deployment: a running one, or one that is started behind a gate and stopped again.
 
-The gate lets other machines reach only the interface for sites.
+Flower serves all its interfaces on one port. The gate (`gated`) limits what other machines can do:
 
-Flower serves all its interfaces on one port. A client that reaches the interface for starting runs can run its own code
-on the SuperLink's machine, so this interface is for programs of this machine alone. The SuperLink also accepts messages
-of any size into memory, so that one site could crash it and the aggregator, and it stores unsolicited replies until its
-disk is full.
+- They reach only the interface for sites. A client that reaches the interface for starting runs can run its own code on
+  the SuperLink's machine. That interface is therefore for programs of this machine alone.
+- They send messages of bounded size. The SuperLink accepts messages of any size into memory, so that one site could
+  crash it and the aggregator.
+- They send replies only. The SuperLink stores unsolicited replies until its disk is full.
 """
 
 import asyncio

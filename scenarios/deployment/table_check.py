@@ -1,11 +1,11 @@
 """The check of a site's table against a plan: the rows that the site will use, or everything that is wrong with them.
 
-Findings are shown in full at the site, and nowhere else. Where a plan protects whole rows against replacement,
-everybody knows the number of rows, so no value of a row may change it: an unusable value is then replaced and its row
-stays. Otherwise the site administrator decides.
+Findings are shown in full at the site, and nowhere else. Where a plan protects whole rows against replacement, the
+number of rows is public, so no value of a row may change it. An unusable value is then replaced, and its row stays.
+Under other plans the site administrator decides.
 
-`SiteTable` refers to the rows for the process that responds, and `WatchedTable` watches them for the service that
-starts it.
+`SiteTable` refers to the rows for the process that responds. `WatchedTable` watches the rows for the service that
+starts this process.
 """
 
 import json

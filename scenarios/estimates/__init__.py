@@ -1,1 +1,1 @@
-"""What a run will cost, found by serving a few of its parties before it begins."""
+"""Estimates of what a run will cost, measured by serving a few of its parties before the run begins."""

@@ -1,1 +1,1 @@
-"""What a run comes to, in tables, figures, sentences and one page."""
+"""Reports on the results of a run, for its readers: tables, figures, sentences and one page."""

@@ -1,8 +1,7 @@
-"""Assessment of releases: useful or not, the kept part of the pooled gain, the losses, and suggestions.
+"""Assessment of a run's releases: useful or not, the kept part of the pooled gain, the losses, and suggestions.
 
-Suggestions are a larger epsilon, more parties, or another variant, all from the numbers of the run itself.
-
-The assessment contains no guess: it omits what the run has not measured and no accountant can compute from it.
+A suggestion is a larger epsilon, more parties, or another variant. All of them follow from the numbers of the run
+itself. The assessment contains no guess: it omits what the run has not measured and no accountant can compute from it.
 """
 
 import math

@@ -518,17 +518,17 @@ def _of_each(summaries: Sequence[VariantSummary]) -> dict[str, VariantSummary]:
     return {one.variant: found[one.variant] for one in summaries}
 
 
-def groups(summaries: Sequence[VariantSummary], most: int = MOST_CURVES) -> list[list[str]]:
+def groups(summaries: Sequence[VariantSummary]) -> list[list[str]]:
     """All variants in small groups to be drawn side by side, each with those to compare with: the default and pooled.
 
-    No group has more than `most`; none where all are shown first.
+    No group has more than `MOST_CURVES`; none where all are shown first.
     """
     names = list(dict.fromkeys(one.variant for one in summaries))
-    if len(names) <= most:
+    if len(names) <= MOST_CURVES:
         return []
     beside = chosen([one for one in summaries if one.default or one.protocol == POOLED], 2)
     others = [name for name in names if name not in beside]
-    count = math.ceil(len(others) / (most - len(beside)))
+    count = math.ceil(len(others) / (MOST_CURVES - len(beside)))
     size = math.ceil(len(others) / count)
     parts = [others[start : start + size] for start in range(0, len(others), size)]
     return [[name for name in names if name in part or name in beside] for part in parts]

@@ -1,6 +1,7 @@
-"""What the directory of a run, or of a deployed world, says about its guarantees: one form of it for all pages.
+"""Evidence about the guarantees of a run or a deployed world, read from its directory into one form for all pages.
 
-What releases over periods have spent on one unit, in words: the entry `over_periods` of a run's ledger.
+`spent_over_periods` says in words what releases over periods have spent on one unit: the entry `over_periods` of a
+run's ledger.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

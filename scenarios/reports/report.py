@@ -1,4 +1,4 @@
-"""One self-contained page per run or comparison of runs: what was reached, who is protected, what it cost."""
+"""The self-contained page about a run or a comparison of runs: what was reached, who is protected, what it cost."""
 
 import os
 from collections import Counter

@@ -1,6 +1,7 @@
-"""What the rows of results.csv say together: per variant and epsilon a mean, its spread and its uncertainty.
+"""Summaries of the rows of results.csv: per variant and epsilon a mean, its spread and its uncertainty.
 
-Short names of variants: of the options in a long name those that tell it from the others of its run.
+`labels` gives the variants of a run short names. Of the options in a long name, a short name keeps those that tell the
+variant from the others.
 """
 
 import math

@@ -1,8 +1,7 @@
-"""Tables of results: variants against epsilon or a swept setting, and short sentences about a run.
+"""Tables of results for terminal and page: variants against epsilon or a swept setting, and sentences about a run.
 
-There is one model of a table: this module draws it for a terminal, and the page's template as HTML.
-
-The sentences state which variant leads, how many releases a mean covers, and whom the run protects.
+There is one model of a table: this module draws it for a terminal, and the page's template as HTML. The sentences state
+which variant leads, how many releases a mean covers, and whom the run protects.
 """
 
 from __future__ import annotations

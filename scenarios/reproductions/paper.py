@@ -1,10 +1,10 @@
-"""Declarations of a paper: its tables and figures, how each is measured, and its printed values.
+"""Declarations of a paper for its reproduction: tables and figures, how each is measured, and the printed values.
 
 A paper is a folder of `scenarios.papers` with a `paper.yaml`, whose keys are the fields of `Paper`, `Item` and so on.
-Where a function stands, {call: MODULE:FUNCTION} names one of the folder's modules; further keys are its arguments.
-Printed values are in scenarios/papers/published.csv, one line per number.
+In place of a function, {call: MODULE:FUNCTION} names a function of one of the folder's modules. Further keys are its
+arguments. Printed values are in scenarios/papers/published.csv, one line per number.
 
-`Kept` stores an item's values as a small table, beside a record of how they were made.
+The values of an item (`Kept`) are stored as a small table, beside a record of how they were made.
 """
 
 import csv

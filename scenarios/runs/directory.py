@@ -1,9 +1,8 @@
 """The run directory: everything that a run leaves behind, and what lets it resume after an interruption.
 
 A trial is stored as hidden files with checksums as soon as it is done. An interrupted or failed run therefore keeps its
-results, and a resumed run accepts no result that has changed since.
-
-All checksums are in one file of the run directory: a mapping from trials to their files, by paths in that directory.
+results, and a resumed run accepts no result that has changed since. One file of the run directory contains all
+checksums (`Checksums`): it maps trials to their files, by paths in that directory.
 """
 
 import json

@@ -38,6 +38,7 @@ from scenarios.simulated.targets import require_floors, wants_targets
 
 _log = logging.getLogger(__name__)
 _PACKAGES = ("multiparty-federation", "flwr", "ray", "numpy", "scipy", "scikit-learn")
+_WORLDS_NAMED = 3  # in the message about a variant that failed in several
 
 
 class IncompleteRunError(FederationError):
@@ -317,10 +318,10 @@ def _known(scenario: Scenario, done: Sequence[tuple[World, Mapping[str, Any]]]) 
     return Known(None if stands_for is None else stands_for[0], counts, adjacencies, needed)
 
 
-def _enumerated(worlds: Sequence[str], most: int = 3) -> str:
+def _enumerated(worlds: Sequence[str]) -> str:
     """The first worlds by name, the others by number."""
-    rest = f" and {len(worlds) - most} more" if len(worlds) > most else ""
-    return "; ".join(worlds[:most]) + rest
+    rest = f" and {len(worlds) - _WORLDS_NAMED} more" if len(worlds) > _WORLDS_NAMED else ""
+    return "; ".join(worlds[:_WORLDS_NAMED]) + rest
 
 
 def _draw(scenario: Scenario, directory: RunDirectory, rows: list[Row]) -> None:

@@ -1,1 +1,1 @@
-"""What released models and baselines are worth on rows that neither app sees."""
+"""Scores of released models and of baselines on rows that neither app sees."""

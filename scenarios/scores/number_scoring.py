@@ -1,15 +1,9 @@
-"""Scores of class ratio estimators and of regressions, with their baselines.
+"""Scores of class ratio estimators and of regressions, with their baselines, for the results of a run.
 
-Estimators of class ratios are scored on target sets with known proportions.
+Estimators of class ratios are scored on target sets with known proportions. Their baseline is `AdjustedCount`: a
+classifier that is trained on labelled rows, and corrected for its confusion of classes.
 
-`AdjustedCount` is their baseline: a classifier that is trained on labelled rows, corrected for its confusion of
-classes.
-
-It is probabilistic adjusted classify-and-count (Bella et al. 2010; Forman 2008 with votes). Where class shares alone
-differ, the mean class probabilities q of an unlabelled set are M rho, with those of the rows of class c as column c of
-M. M is cross-fitted: a row's probabilities come from a classifier that has not seen it.
-
-Regressions, and the baseline of least squares on all rows, are scored by their errors on test rows.
+Regressions are scored by their errors on test rows. Their baseline is least squares on all rows.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -163,7 +157,14 @@ Probabilities = Callable[[Rows], NDArray[np.float64]]
 
 @dataclass(frozen=True, eq=False)
 class AdjustedCount:
-    """`probabilities` maps rows (n, d) to those of the C classes (n, C); `confusion` is M (C, S), by classes `seen`."""
+    """Probabilistic adjusted classify-and-count (Bella et al. 2010; Forman 2008 with votes).
+
+    Where class shares alone differ, the mean class probabilities q of an unlabelled set are M rho. Column c of M
+    contains the mean class probabilities of the rows of class c. M is cross-fitted: a row's probabilities come from a
+    classifier that has not seen the row.
+
+    `probabilities` maps rows (n, d) to those of the C classes (n, C); `confusion` is M (C, S), by classes `seen`.
+    """
 
     probabilities: Probabilities
     confusion: NDArray[np.float64]

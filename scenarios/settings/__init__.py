@@ -1,1 +1,1 @@
-"""What a scenario file says: its language, its sections, its rules, and the worlds that its sweeps expand to."""
+"""Settings of a scenario file: its language, its sections, its rules, and the trials that its sweeps expand to."""

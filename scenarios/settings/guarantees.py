@@ -1,6 +1,6 @@
-"""What the variants of a scenario promise before anything is asked: who is protected, and what leaves a party.
+"""Planned guarantees of a scenario's variants, before any query: who is protected, and what leaves a party.
 
-A scenario written out as a file that explains itself: every default, and a comment on every key.
+`to_yaml` writes a scenario as a file that explains itself: every default, and a comment on every key.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

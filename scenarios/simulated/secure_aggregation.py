@@ -1,18 +1,15 @@
 """Secure aggregation in a simulation: real masked sums for few parties, exact sums for many, and their costs.
 
-`sum_costs` counts primitive operations and bytes of each side, from the plan alone.
+`SimulatedSummation` serves `trust: secure`. Both kinds of sum give the same total, as masks cancel, or no total. Where
+a masked sum of many parties would end without a total, the exact sum does as well. The report gives the cost of the
+masked sum in place of that of the exact sum.
 
-Times of primitive operations are measured on the machine (`timed`). Their products with the counts omit what Python
-adds between them, which `python -m benchmarks.secure_sums` measures beside them.
+A masked sum has all its parties and servers in this process: every message is real, but no message leaves the process.
+Such a sum hides nothing from this process. It shows that the total is right, which parties may drop out, and what the
+sum costs.
 
-A masked sum has all its parties and servers in this process: every message is real, but none leaves the process.
-
-Such a sum hides nothing from this process. It shows that the total is right, who may drop out, and what the sum costs.
-
-`SimulatedSummation` serves `trust: secure`.
-
-Both kinds of sum give the same total, as masks cancel, or none: where a masked sum of many parties would end without a
-total, the exact sum does as well. Its cost is reported in its place.
+`sum_costs` counts primitive operations and bytes of each side, from the plan alone. `timed` measures the times of
+primitive operations on the machine.
 """
 
 import secrets
@@ -116,6 +113,9 @@ def timed(plan: SumPlan) -> dict[str, float]:
 
     They are done in turns, each as often at a stretch as a party does it: once, or for all of its neighbours. Many
     times in a loop of its own an operation takes less, as the processor then remembers all that it needs for it.
+
+    The products of these times with the counts of `sum_costs` omit what Python adds between the operations, which
+    `python -m benchmarks.secure_sums` measures beside them.
     """
     own, other, signing = X25519PrivateKey.generate(), X25519PrivateKey.generate(), Ed25519PrivateKey.generate()
     theirs, secret, content = masks.public(other), secrets.token_bytes(32), bytes(64)

@@ -1,8 +1,8 @@
 """Simulated parties: the rows of each party, the public rows of a split, and the fault and attack model.
 
-Every process cuts the data set itself from the same seed, so private rows never travel.
-
-`Conduct` decides who responds, who attacks, and how. It is keyed by seed and split, and nothing else matters.
+Every process cuts the data set itself from the same seed, so private rows never travel. The fault and attack model
+(`Conduct`) decides which parties respond, which attack, and how. It is keyed by seed and split, and nothing else
+matters.
 """
 
 import json

@@ -1,11 +1,7 @@
-"""Target sets of `class_ratio`, and floors of the label counts of bags.
+"""Target sets of `class_ratio`, and the check of floors on the label counts of bags, for simulations.
 
-Target sets are unlabelled sets with shifted class shares, drawn from the test rows.
-
-Floors that variants declare for label counts are checked against the bags of a simulation.
-
-In a deployment nobody can check a floor without revealing something. A simulation makes up the parties, so it knows
-whether the floor holds.
+Target sets are unlabelled sets with shifted class shares, drawn from the test rows. Floors that variants declare for
+label counts are checked against the bags of a simulation (`require_floors`).
 """
 
 from collections.abc import Sequence
@@ -98,6 +94,9 @@ def _drawn(table: Table, test: Integers, share: float, counts: Integers, seed: i
 
 def require_floors(scenario: Scenario, split: Split, place: str) -> None:
     """Refuse a variant whose `floor` some bag falls below, or would if any one label in it changed.
+
+    In a deployment a floor cannot be checked without revealing something. A simulation makes up the parties, so it
+    knows whether the floor holds.
 
     `scenario` has no sweeps of worlds; `place` says in words which one this is. Raises `InputError`.
     """

@@ -1,4 +1,4 @@
-"""What a protocol must keep to, as checks that say what is wrong in one sentence."""
+"""Checks of a protocol against its contract, for its author: each says what is wrong in one sentence."""
 
 import dataclasses
 import json

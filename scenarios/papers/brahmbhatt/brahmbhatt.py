@@ -1,9 +1,11 @@
-"""Brahmbhatt, Saket, Havaldar, Nasery and Raghuveer 2023: label DP by weighted sums over bags.
+"""Our values for the theorems and tables of Brahmbhatt et al. 2023: label DP by weighted sums over bags.
 
-- Theorems D.1 and 1.2 and Lemma 3.4 as numbers, beside exact values and simulated releases.
-- Table 1: wtd-LBA with linear regression, trained as in the paper and in closed form.
-- Tables 2 to 6: a network of 128, 64 and 1 neurons on noisy-wtd-LLP.
-- The first lines of Tables 1 to 6: learning from every label, without protection.
+The authors are Brahmbhatt, Saket, Havaldar, Nasery and Raghuveer. The module measures
+
+- Theorems D.1 and 1.2 and Lemma 3.4 as numbers, beside exact values and simulated releases;
+- Table 1: wtd-LBA with linear regression, trained as in the paper and in closed form;
+- Tables 2 to 6: a network of 128, 64 and 1 neurons on noisy-wtd-LLP;
+- the first lines of Tables 1 to 6: learning from every label, without protection.
 
 Public data sets stand in for the paper's: splits with labels, and bags of rows drawn from them.
 """
@@ -73,7 +75,7 @@ def theorem_d1(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
                     yield Observation(setting, "simulated", "published", x, repetition, seen)
 
 
-def simulated_delta(design: BagDesign, repetition: int, releases: int = _RELEASES) -> float:
+def simulated_delta(design: BagDesign, repetition: int) -> float:
     """The mean of Gaussian deltas over simulated bags and weights, of the worse of a label with noise and without."""
     assert design.noisy is not None
     random = generator(repetition, "simulated releases of noisy-wtd-LLP")
@@ -82,13 +84,13 @@ def simulated_delta(design: BagDesign, repetition: int, releases: int = _RELEASE
         if design.noisy - own < 0 or (not own and design.noisy == design.records):
             continue
         others = random.hypergeometric(
-            design.noisy - own, design.records - 1 - (design.noisy - own), design.size - 1, releases
+            design.noisy - own, design.records - 1 - (design.noisy - own), design.size - 1, _RELEASES
         )
-        weight, noise = random.normal(size=releases), random.chisquare(np.maximum(others, 1)) * (others > 0)
+        weight, noise = random.normal(size=_RELEASES), random.chisquare(np.maximum(others, 1)) * (others > 0)
         spread = np.sqrt(noise + own * weight**2)
         hidden = spread > 0
         ratios = np.abs(weight[hidden]) / spread[hidden]
-        found.append((np.exp(gaussian.log_delta(EPSILON, ratios)).sum() + np.sum(~hidden)) / releases)
+        found.append((np.exp(gaussian.log_delta(EPSILON, ratios)).sum() + np.sum(~hidden)) / _RELEASES)
     return float(max(found)) * design.inclusion
 
 

@@ -1,11 +1,10 @@
-"""Theory of Hamm et al. 2016: printed sensitivities beside those that are charged and found, Lemma 2 and Theorem 4.
+"""Theory of Hamm et al. 2016 as numbers: printed sensitivities beside those charged and found, Lemma 2 and Theorem 4.
 
-All sensitivities are in units of 1/(M lam), and those of majority votes of 1/lam, for exact minimisers on rows of norm
-at most 1.
+Sensitivities are in units of 1/(M lam), and those of majority votes in units of 1/lam. They are for exact minimisers on
+rows of norm at most 1. Lemma 2 and Theorem 4 state how risks approach their limits as the number of parties grows.
 
-`digit_votes` is an ensemble on bundled data: parties with five handwritten digits each, who tell even from odd digits.
-
-Lemma 2 and Theorem 4 state how risks approach their limits as the number of parties grows.
+`digit_votes` is an ensemble on bundled data. Its parties have five handwritten digits each, and tell even from odd
+digits.
 """
 
 import math

@@ -1,10 +1,8 @@
-"""Theory of Patrini et al. 2015: Theorems 6, 9 and 10 as numbers, Table 1, Figure 1, and mean maps on bags.
+"""Theory of Patrini et al. 2015 as numbers: Theorems 6, 9 and 10, Table 1, Figure 1, and mean maps on bags.
 
-The mean operator of tumour data is estimated from bags and their label proportions, by Mean Map and Laplacian Mean Map.
-
-The theorems' bounds stand beside measured values.
-
-Table 1 and Figure 1 write losses as the sum of an even part and a linear part, as printed and as in this library.
+- The theorems' bounds stand beside measured values.
+- Table 1 and Figure 1 write losses as the sum of an even part and a linear part, as printed and as in this library.
+- Mean Map and Laplacian Mean Map estimate the mean operator of tumour data from bags and their label proportions.
 """
 
 from collections.abc import Callable, Iterator, Sequence

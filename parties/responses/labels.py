@@ -228,7 +228,7 @@ def respond_bag_sums(cohort: Cohort, question: BagSumsQuestion) -> NoisyAct:
 def respond_weighted_sums(cohort: Cohort, question: WeightedSumsQuestion) -> NoisyAct:
     """Sums of rows and labels with weights that nobody learns, of every party (Fig. 1).
 
-    Features of all rows of a bag are mixed but not protected. Raises `InputError` as `answer`.
+    Features of all rows of a bag are mixed but not protected. Raises `InputError` as `respond_bag_sums`.
     """
     _require_sendable(cohort, question)
     design = question.design

@@ -176,7 +176,7 @@ _WHOLE = 1 << 27  # cells up to which files are read as a whole: 1 GiB of number
 
 
 def read_parquet(path: Path) -> Sheet:
-    """The columns of a Parquet file, or of all files of a pattern (`scenarios.data.readers`), one below the other.
+    """The columns of a Parquet file, or of all files of a pattern (`files_of`), one below the other.
 
     Of 2^27 cells or more, columns are read when they are used. Raises `InputError` for an unreadable file, one without
     rows, columns of one name, a stored pandas index, and files whose columns differ.

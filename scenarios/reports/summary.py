@@ -97,7 +97,7 @@ class VariantSummary:
 
     Releases stand under the epsilon that they aimed at, and those without a guarantee under the one that they claim,
     or infinity; the unit of these is `NOBODY`. `delta` is the largest over all epsilons. `short` is the variant's name
-    in tables and figures, if it has a shorter one (`scenarios.reports.summary`).
+    in tables and figures, if it has a shorter one (`labels`).
     """
 
     variant: str
@@ -217,7 +217,7 @@ def student_interval(means: Sequence[float]) -> tuple[float, float] | None:
 def summarise(rows: Sequence[Row], metric: str | None = None) -> list[VariantSummary]:
     """Summaries per (variant, swept values) in the order of the rows, epsilons rising; none without such rows.
 
-    `metric` None is the one by which variants are compared (`metrics.primary`).
+    `metric` None is the one by which variants are compared (`scenarios.scores.results.primary`).
     """
     wanted = primary(rows).name if metric is None else metric
     groups: dict[_Group, list[Row]] = {}

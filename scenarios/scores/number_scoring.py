@@ -71,7 +71,7 @@ class RatioScoring(Scoring):
         return found
 
     def pooled(self, feature_map: FeatureMap, classifier: Mapping[str, Any], random: np.random.Generator) -> Metrics:
-        """Adjusted classify-and-count with the label of every private row (`adjusted_count.AdjustedCount`)."""
+        """Adjusted classify-and-count with the label of every private row (`AdjustedCount`)."""
         count = AdjustedCount.fit(*self.held(feature_map), len(self.table.classes), classifier, random)
         return self._errors([count.predict(feature_map.transform(rows)) for rows in self._raw()])
 

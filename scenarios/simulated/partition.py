@@ -87,7 +87,7 @@ def smallest_count(pieces: Cut, table: Table, persons: NDArray[Any] | None = Non
     """The rows of the rarest class in the bag that has fewest of them; private. Every row counts, honest or not.
 
     Where `persons` (n,) says whose row of the table each is, only those count that parties count
-    (`parties.bags.kept_rows`), and bags that have none are no bags.
+    (`parties.responses.bags.kept_rows`), and bags that have none are no bags.
     """
     bags, classes = len(pieces.bag_sizes), len(table.classes)
     bag, held = np.repeat(np.arange(bags), pieces.bag_sizes), np.asarray(pieces.order)
@@ -117,14 +117,14 @@ def cut(
     `test` is "official", a count or a fraction of all rows, or {"by": group}: all rows of a quarter of the groups,
     drawn at random, so that nobody has rows on both sides; `auxiliary` a count or a fraction of the rows that are left
     (a count is an integer, a fraction lies between 0 and 1), or a file, whose rows are none of these: then none is
-    auxiliary here. Where it is "official" or along a column (`public_rows.set_apart`), the public rows
+    auxiliary here. Where it is "official" or along a column (`scenarios.simulated.dealing.set_apart`), the public rows
     are set apart first: then `test` is a count or a fraction of the others, and they all go to tests and parties.
     `partition` is
     - "iid": shuffled; each of the `parties` gets `rows`, or all rows are dealt out as evenly as can be;
     - {"dirichlet": alpha}: sizes as of "iid", classes by proportions of each party's own (`skew.dealt_by_class`);
     - {"quantity": sigma}: shuffled; log-normal sizes from one row (`skew.quantities`), `rows` of them on average;
     - {"majority": r} or {"proportions": shares}: bags of equal size, `rows` / `bags` or as large as can be, with the
-      class counts that `composition.bag_shares` prescribes, drawn from each class without replacement;
+      class counts that `scenarios.simulated.bags.bag_shares` prescribes, drawn from each class without replacement;
     - {"by": group}: one party per group with private rows, in sorted order; `parties` of them if given, drawn at
       random; at most `rows` each.
 

@@ -1,9 +1,11 @@
-"""The Flower ClientApp of a simulation: one handler per question that can be answered, and one for the roll call.
+"""The Flower ClientApp of a simulation: one handler for each installed kind of query, and one for the roll call.
 
-Messages cross the trust boundary here as they do at a site (`parties.site`). Whom a node serves stands in its own
-configuration (`parties.party_data.cohort.Cohort`), never in a message; a question is checked against its types as it is
-read (`federation.engines.codec`) and against the node's limits before a row is touched (`parties.guard.answering`).
-Real rows are not served by it: Flower's own node runs whatever app a submitted run brings along.
+Messages cross the trust boundary here as they do at a site (`parties.site`). A node's own configuration names the
+parties that it serves (`parties.party_data.cohort.Cohort`); no message does. A query is checked against its types as
+it is read (`federation.engines.codec`), and against the node's limits before a row is touched
+(`parties.guard.answering`).
+
+The app does not serve real rows: Flower's own node runs whatever app a submitted run brings along.
 """
 
 import logging

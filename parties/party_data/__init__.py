@@ -1,1 +1,1 @@
-"""The rows of a node's parties, and how one party's fault stays its own."""
+"""Party data of a node, and the isolation of faults: an error at one party costs no other party."""

@@ -1,4 +1,4 @@
-"""Answers `error_marginals`: noisy numbers of rows and of errors in the bins of every feature (Lacombe et al. 2021)."""
+"""Responses to `error_marginals`: noisy numbers of rows and of errors in each feature's bins (Lacombe et al. 2021)."""
 
 import numpy as np
 

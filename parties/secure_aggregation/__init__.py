@@ -1,1 +1,1 @@
-"""A party's side of a sum that nobody sees the parts of."""
+"""Secure aggregation at a party: its side of a sum of which no server sees the parts."""

@@ -1,7 +1,7 @@
-"""A SuperLink as the mail box of a site: letters are fetched and answered, and nothing that arrives is ever run.
+"""The message queue of a site, on a SuperLink: signed messages are fetched and answered, and none is ever run.
 
-Flower's own node unpacks and imports the app that whoever submits a run has sent along. A site never asks for one: it
-fetches letters, which are bytes, and sends letters back; what reads and answers them is the code that is installed.
+Flower's own node unpacks and imports the app that comes with a submitted run. A site never asks for an app. It fetches
+messages, which are bytes, and sends messages back. The installed code of the site reads and answers them.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """A site in secure sums: computes its part in a process of its own, pays before it leaves, and answers query by query.
 
-What a sum is over, and with whom, it knows from the plan that it has approved; of what its coordinator says of a sum
-it believes nothing but a fresh nonce. A sum that is a day old is over: its secrets are destroyed.
+The site knows from the plan that it has approved what a sum is over, and with which members. It believes only one thing
+that its coordinator says of a sum: a fresh nonce. A sum that is a day old is over, and its secrets are destroyed.
 """
 
 import hashlib

@@ -1,5 +1,4 @@
-"""A site's own configuration: who may send which query to which table, how much may be spent, and its trust
-assumptions.
+"""The configuration of a site: who may send which query to which table, the budget, and the site's trust assumptions.
 
 The configuration is a TOML file that only its owner may read. No value comes from elsewhere. An unknown key is an
 error, because a misspelt key would otherwise have no effect.

@@ -1,1 +1,1 @@
-"""How parties train their own classifiers, many at a time."""
+"""Training of the parties' own classifiers, many parties at a time."""

@@ -1,6 +1,7 @@
 """Advice in plain words: what is expected of a protocol, what leaves a party, who sees it, and who is trusted.
 
-What would have to change for a result to be useful: curves over epsilon, parties and rows, by public numbers.
+`prospects` shows what would have to change for a result to be useful: curves over epsilon, parties and rows, by public
+numbers.
 """
 
 from __future__ import annotations

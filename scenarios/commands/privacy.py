@@ -1,6 +1,6 @@
 """`federation privacy MECHANISM`: the noise that a guarantee needs, before any data is touched.
 
-Each command is one mechanism: its signature says what it takes, its body what it tells.
+Each command is about one mechanism. The signature of a command contains its input, and its body prints the result.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Feature hashing: the words of a text column, or the columns of sparse rows, in 2^bits columns of numbers.
 
-Which column a word or a name falls into, and with which sign, is a public function of it alone: nothing is fitted, and
-everybody who reads the same cell has the same numbers. A hashed column has a name that says how it was made, such as
-`hash(comment, 2 words, 10 bits)[17]`; whoever finds that name in a plan or a model can make it from `comment`.
+The column and the sign of a word or a name are a public function of the word or name alone. Nothing is fitted, and all
+readers of the same cell get the same numbers. A hashed column has a name that says how it was made, such as
+`hash(comment, 2 words, 10 bits)[17]`. A reader of that name in a plan or a model can make the column from `comment`.
 """
 
 from __future__ import annotations

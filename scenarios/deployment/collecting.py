@@ -1,4 +1,4 @@
-"""Collecting: from sites that have agreed to what was released, as often as it is interrupted on the way."""
+"""Collection of responses from sites that have agreed, up to the release; an interrupted collection goes on."""
 
 import json
 import time

@@ -1,1 +1,1 @@
-"""Papers: for each the scenarios behind its tables and figures, and what of ours stands for what of it."""
+"""Papers: the scenarios behind each table and figure, and which of our values stand for which of the paper's."""

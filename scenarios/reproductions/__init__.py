@@ -1,1 +1,1 @@
-"""Tables and figures of papers beside our own measurements: what is declared of them, run, compared and shown."""
+"""Reproductions of tables and figures of papers: their declarations, runs, comparisons with our values, and pages."""

@@ -1,6 +1,7 @@
-"""Runs one world: one split of one sweep point, through the two apps, to scored rows.
+"""Trials of a scenario (`World`): one split of one sweep point, run through the two apps to scored rows.
 
-Releases over periods: how many are about the same unit, and what they have spent on it together.
+`releases_about` counts the releases over periods that are about the same unit. `over_time` adds up what these releases
+have spent on it together.
 """
 
 import json

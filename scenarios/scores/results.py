@@ -1,7 +1,7 @@
-"""results.csv and its metrics: tidy, one row per measured value, and no clock time, so that equal runs give equal
-files.
+"""The file results.csv and its metrics, for people and programs: tidy, one row per measured value.
 
-`Unscored` stands in for scores where a scenario holds out no test rows.
+The file contains no clock time, so that equal runs give equal files. `Unscored` stands in for scores where a scenario
+holds out no test rows.
 """
 
 import csv

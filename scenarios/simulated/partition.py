@@ -1,4 +1,4 @@
-"""Which rows are public, which are for testing, and which party holds each of the others, in which bag."""
+"""Partition of a data set for a simulation: public rows, test rows, and the rows of each party and of each bag."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,8 +1,8 @@
 """Rows that arrive over time: the period of each, and what one release learns from and is tested on.
 
-A release of period t learns from the periods before it, and is tested on all rows of period t. What is dealt is dealt
-within each period once, whatever releases look at it: a row has the same party and bag in all of them, and one that is
-public stays so and is never anybody's private row.
+A release of period t learns from the periods before it, and is tested on all rows of period t. The rows of each period
+are dealt once, whatever releases look at them. A row therefore has the same party and bag in all releases. A public row
+stays public and is never a private row of a party.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""For authors of protocols: `check_protocol` holds one against its contract, as scikit-learn's check_estimator does."""
+"""Checks for authors of protocols: `check_protocol`, after the example of scikit-learn's check_estimator."""
 
 from scenarios.testing.checks import CheckFailed, check_protocol, checks
 

@@ -1,4 +1,4 @@
-"""What both sides hold to: guarantees, questions, answers, limits, randomness, errors, and what is installed."""
+"""The contract of aggregator and parties: guarantees, queries, responses, limits, randomness, errors and plugins."""
 
 from federation.contract.plugins import PublicNames
 

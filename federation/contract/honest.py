@@ -1,7 +1,7 @@
-"""What honest parties can send in response to a query, from public numbers alone.
+"""Bounds on what honest parties can send in response to a query, from public numbers alone: for collectors.
 
-A collector asks a query for this declaration, and knows no query itself. All of it looks at responses that are private
-already, so that nothing of what they promise is spent.
+A collector asks a query for this declaration, and knows no query itself. All checks read responses that are private
+already, so they spend nothing of the guarantees of these responses.
 """
 
 from collections.abc import Mapping

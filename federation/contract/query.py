@@ -1,17 +1,16 @@
-"""Queries and responses: what an aggregator may ask of a party, and what a party sends back.
+"""Queries, responses and limits: what an aggregator can ask of a party, and what the party sends back.
 
-A query is private, trusted or public. Its size is bounded before any payment is made.
+A query is private, trusted or public (`PrivateQuestion`, `TrustedQuestion`, `PublicQuestion`). The party bounds the
+size of a query before it makes any payment.
 
 A query is a frozen dataclass of plain values, arrays, feature maps and further such dataclasses. It therefore crosses
-any transport (`federation.engines.codec`), and its type hints are checked where it arrives.
+any transport (`federation.engines.codec`), and the receiver checks its type hints.
+
+`Limits` holds the largest sizes that a query may have. Limits come from the code and from a site's own configuration,
+never from the aggregator. Products of sizes are bounded in exact integers before anything of that size is allocated.
 
 `Declared` holds the public numbers that one side declares about its data and its participants. A query must agree with
 them.
-
-`Limits` holds the largest sizes that a query may have.
-
-Limits come from the code and from a site's own configuration, never from the aggregator. Products of sizes are bounded
-in exact integers before anything of that size is allocated.
 
 `Submission` holds the responses of many parties as arrays with a leading party axis, so that a million parties are not
 a million objects.

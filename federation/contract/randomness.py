@@ -1,8 +1,9 @@
-"""Random draws, each keyed by (seed, purpose, party, trial), so that results do not depend on the order of the draws.
+"""Random draws for simulations and privacy noise, and digests of contents.
 
-There are two kinds: `generator` for draws that need not be secret (splits, classifier seeds), and `NoiseBits`, a
-ChaCha20 stream, for privacy noise. With `seed=None` both take their key from the operating system. A seeded run is a
-simulation, and its releases must not be published.
+Each draw is keyed by (seed, purpose, party, trial), so that results do not depend on the order of the draws.
+`generator` is for draws that need not be secret: splits and classifier seeds. `NoiseBits`, a ChaCha20 stream, is for
+privacy noise. With `seed=None` both take their key from the operating system. A seeded run is a simulation, and its
+releases must not be published.
 
 `digest` names contents: equal texts and arrays have equal digests.
 """

@@ -1,1 +1,1 @@
-"""What carries messages between a Flower ServerApp and a Flower ClientApp."""
+"""Engines that carry messages between a Flower ServerApp and a Flower ClientApp."""

@@ -1,11 +1,10 @@
-"""Conversion between queries or responses and Flower's records: arrays stay arrays, all other values become one JSON
-line.
+"""Conversion of queries and responses to Flower's records and back, for both ends of a transport.
 
-A query is any frozen dataclass of arrays, JSON values, feature maps and further such dataclasses. Its type hints say
-how to read it back; values of other types are refused. Nothing is ever unpickled, and an undeclared or missing part is
-refused.
+Arrays stay arrays, and all other values become one JSON line. A query is any frozen dataclass of arrays, JSON values,
+feature maps and further such dataclasses. Its type hints say how the receiver reads it back. The receiver refuses
+values of other types, undeclared parts and missing parts. It never unpickles anything.
 
-Votes are packed with 1, 2, 4 or 8 bits per entry and whole bytes per party.
+`pack` stores votes with 1, 2, 4 or 8 bits per entry and whole bytes per party.
 """
 
 import io

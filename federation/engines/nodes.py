@@ -1,20 +1,16 @@
-"""Nodes of a simulation: their placement, the replies they send, and the grids that all engines share.
+"""Nodes of a simulation and the grids that all engines share: placement of parties, messages and replies.
 
-Each node serves one batch of consecutive party numbers, which the node's own configuration names.
+Each node serves one batch of consecutive party numbers, which the node's own configuration names. Stock Flower
+configures its simulated nodes with a partition number only. `Placement.publish` can therefore also give the placement
+to the nodes of one run on this machine, as a file in Flower's home.
 
-Stock Flower configures its simulated nodes with a partition number only. A placement can therefore also be published to
-the nodes of one run on this machine, as a file in Flower's home.
+- `SimulationGrid` is the interface of every engine: it places parties on nodes, trial by trial.
+- `QueueGrid` queues messages by node, so that a node answers all queries to it in a row.
+- `StockGrid` wraps a grid that Flower itself provides. Its nodes are numbered by their partition.
+- `handle` turns an exception at a node into an error reply with a one-line reason, on every engine.
 
-`SimulationGrid` is the interface of every engine: it places parties on nodes, trial by trial.
-
-`handle` turns an exception at a node into an error reply with a one-line reason, on every engine.
-
-`QueueGrid` queues messages by node, so that a node answers all queries to it in a row.
-
-`StockGrid` wraps a grid that Flower itself provides; its nodes are numbered by their partition.
-
-Flower's nodes have random numbers and join when they are ready. A roll call therefore asks each node for the partition
-number in its configuration; both sides of this call are here.
+Flower's nodes have random numbers and join when they are ready. `StockGrid` therefore sends a roll call, and each node
+replies with the partition number in its configuration (`present`). Both sides of this call are in this module.
 """
 
 import json

@@ -1,17 +1,15 @@
-"""The Ray engine: worker processes on this machine or on an existing cluster.
+"""The Ray engine: worker processes on this machine or on an existing cluster, and recovery from their deaths.
 
-A worker serves whole nodes, a few ahead of need. The records of a query are put into the object store once for all
-trials that send the same query.
+A worker serves whole nodes, a few ahead of need. The driver puts the records of a query into the object store once for
+all trials that send the same query. When nothing else is left to do, an idle worker also gets a copy of a late node.
+The first response counts, since all are the same.
 
-When a worker dies, each node that it was serving is retried once, alone, on a fresh worker. A node that kills this
-worker too is split in halves until only the faulty part is lost. When nothing else is left to do, a late node is also
-given to an idle worker; the first response counts, since all are the same.
+When a worker dies, the driver retries each node of that worker once, alone, on a fresh worker. If a node kills this
+worker too, the driver splits the node in halves until only the faulty part is lost. One party's data must never decide
+whether another party is counted, and losing the whole batch would do that.
 
 `Recovery` keeps the messages to one node until every part of the node has replied. A node has one part unless it keeps
 killing its worker.
-
-The parties of such a node are served in ever smaller parts. One party's data must never decide whether another party is
-counted, and losing the whole batch would do that.
 """
 
 import sys

@@ -17,6 +17,7 @@ from federation.contract.query import Collector, Question
 from federation.engines.codec import decode_submission, encode_question
 
 _PAUSE = 0.005  # seconds between pulls that brought nothing
+_LISTED = 3  # causes of failures on one line
 
 
 @dataclass(frozen=True)
@@ -146,14 +147,14 @@ class Failures:
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def describe(causes: Mapping[str, int], most: int = 3) -> str:
-    """The most frequent causes on one line: `30 x dropped out; 7 x no rows; 5 for other reasons`.
+def describe(causes: Mapping[str, int]) -> str:
+    """The most frequent causes on one line: `30 x dropped out; 7 x no rows; 3 x disk full; 2 for other reasons`.
 
     Examples:
-        >>> describe({"dropped out": 30, "no rows": 7, "disk full": 3, "no memory": 2}, most=2)
-        '30 x dropped out; 7 x no rows; 5 for other reasons'
+        >>> describe({"dropped out": 30, "no rows": 7, "disk full": 3, "no memory": 2})
+        '30 x dropped out; 7 x no rows; 3 x disk full; 2 for other reasons'
     """
-    listed = Counter(causes).most_common(most)
+    listed = Counter(causes).most_common(_LISTED)
     texts = [f"{count} x {cause}" for cause, count in listed]
     if rest := sum(causes.values()) - sum(count for _, count in listed):
         texts.append(f"{rest} for other reasons")

@@ -1,10 +1,10 @@
-"""Public feature maps: fitted on public rows only, applied by every party to its own rows.
+"""Public feature maps and norm bounds, which every party applies to its own rows before it responds.
 
-A map is a list of steps in plain arrays. It travels inside a query and inside a released model. It therefore contains
-no private data, and anybody can apply it with numpy alone (`FeatureMap.to_arrays` documents how).
+A map is fitted on public rows only. It is a list of steps in plain arrays, and it travels inside a query and inside a
+released model. It therefore contains no private data. Anybody can apply it with numpy alone (`FeatureMap.to_arrays`
+documents how).
 
-`Ball` is the ball into which the vectors of parties are brought before they are added, by the aggregator or by each
-party.
+`Ball` is the ball into which the aggregator or each party brings the vectors of parties before they are added.
 """
 
 import hashlib

@@ -1,14 +1,14 @@
 """Statistical audits: lower bounds on epsilon or delta from many runs of a mechanism on two neighbouring inputs.
 
-A claim below the bound is rejected at the stated confidence. A correct mechanism stays above it except with probability
-1 - confidence. The bound cannot prove a claim: proofs do.
+An audit rejects a claim below the bound at the stated confidence. A correct mechanism stays above the bound except with
+probability 1 - confidence. The bound cannot prove a claim: proofs do.
 
 No feasible number of runs shows a delta of 1e-6. However, a mechanism claims a whole privacy curve. For Gaussian noise
-and a quarter of the stated epsilon, delta is a few hundredths, and there even a little missing noise is seen.
+and a quarter of the stated epsilon, delta is a few hundredths. At that point the audit sees even a little missing noise
+(`curve_point`).
 
-`audited_mechanisms` lists each mechanism with its worst pair of neighbours and its negative controls.
-
-A negative control makes the same claim with one classic error. An audit that cannot tell it from the real mechanism has
+`audited_mechanisms` lists each mechanism with its worst pair of neighbours and its negative controls (class `Twin`). A
+negative control makes the same claim with one classic error. An audit that cannot tell it from the real mechanism has
 no power.
 """
 

@@ -1,1 +1,1 @@
-"""Pure array functions: minimisers and their certificates, bases, kernels."""
+"""Pure array functions: risks and certified minimisers, bags and bins, operations on rows, and the simplex."""

@@ -1,9 +1,10 @@
-"""Which rows lie in which bag, with which weight, and which labels get noise: drawn from bits alone, never from labels.
+"""Bags of rows, their weights, and which labels get noise: drawn from random bits alone, never from labels.
 
 Everything comes from a ChaCha20 stream (`federation.contract.randomness.NoiseBits`), so equal keys give equal bags on
-every machine. Whether the key is public (bags and weights that are published with the labels' sums) or secret (Gaussian
-weights that are themselves the protection) is the caller's decision; noise must have another key than published
-weights. Bags, weights and noisy rows of one release take their bits one after another, or from a key each.
+every machine. The caller decides whether the key is public or secret. Bags and weights that are published with the
+labels' sums have a public key. Gaussian weights that are themselves the protection have a secret key. Noise must have
+another key than published weights. Bags, weights and noisy rows of one release take their bits one after another, or
+from a key each.
 """
 
 from fractions import Fraction

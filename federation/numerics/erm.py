@@ -36,13 +36,12 @@ _EPSILON = float(np.finfo(np.float64).eps)
 
 
 class Minimiser(NamedTuple):
-    """Weights whose true risk gradient is at most `gradient_norm_bound` (the public tolerance).
+    """Weights whose true risk gradient is at most the public tolerance that `minimise` was given.
 
     `weights` has the shape of mu. `iterations` depends on the labels: a diagnostic that must not be released.
     """
 
     weights: Floats
-    gradient_norm_bound: float
     iterations: int
 
 
@@ -121,7 +120,7 @@ def minimise(
     """
     loss = label_loss(rows, mu, regularisation, weights)
     w, iterations = _certified(loss, np.zeros(loss.unknowns), gradient_tolerance, newton_steps)
-    return Minimiser(w.reshape(np.shape(mu)), gradient_tolerance, iterations)
+    return Minimiser(w.reshape(np.shape(mu)), iterations)
 
 
 def fit_labels(

@@ -1,20 +1,22 @@
-"""Regularised logistic and softmax risks that see labels only through a sufficient statistic.
+"""Regularised logistic and softmax risks that see labels only through a sufficient statistic, and their links.
 
-With public rows x_1..x_N and label shares alpha, the label part of the risk is linear in the weights, so
-labels enter only as the statistic mu:
+With public rows x_1..x_N and label shares alpha, the label part of the risk is linear in the weights. So labels enter
+only as the statistic mu:
 
     binary       R(w) = mean_i log(1 + exp(w'x_i))     - <mu, w> + lam/2 |w|^2,    mu = mean_i alpha_i x_i
     multinomial  R(W) = mean_i log sum_k exp(w_k'x_i)  - <mu, W> + lam/2 |W|_F^2,  mu = mean_i alpha_i x_i'
 
-The first is Hamm et al. 2016, Eq. 19 (log(1+e^z) - alpha z = alpha l(z) + (1-alpha) l(-z)), the second its
-Appendix B with vote shares. Weights travel as one flat vector; the multinomial one is row-major (C, d).
+The first is Hamm et al. 2016, Eq. 19 (log(1+e^z) - alpha z = alpha l(z) + (1-alpha) l(-z)), the second its Appendix B
+with vote shares. Weights travel as one flat vector; the multinomial one is row-major (C, d).
 
-The links give class probabilities of many parties, and the curvature of the log-loss in the scores.
+The links (`Logistic`, `Softmax`) give class probabilities of many parties, and the curvature of the log-loss in the
+scores. Arrays are (T, C, n): party, class, row. The logistic link has a single channel, the score of class 1. A link
+has three methods:
 
-Arrays are (T, C, n): party, class, row. The logistic link has a single channel, the score of class 1. A link has three
-methods: `probabilities` of the classes (T, C, n) at scores (T, C, n); `curvature`, what `curve` needs where these are
-the probabilities, for parties of so many rows (T, 1, 1); and `curve`, which writes the second derivative of the mean
-log-loss in the scores, times other scores (T, C, n), into `out`, which may be these scores themselves.
+- `probabilities` gives those of the classes (T, C, n) at scores (T, C, n).
+- `curvature` gives what `curve` needs where these are the probabilities, for parties of so many rows (T, 1, 1).
+- `curve` writes the second derivative of the mean log-loss in the scores, times other scores (T, C, n), into `out`.
+  `out` may be these scores themselves.
 """
 
 import math

@@ -1,1 +1,1 @@
-"""The questions that this project knows, named after what is asked: fields, noise, promise and caps together."""
+"""The queries of this project, one module per kind of data: fields, noise, guarantee and limits together."""

@@ -1,12 +1,11 @@
-"""What an aggregator may ask about bags of rows: private label counts, mean embeddings, rows.
+"""Queries about bags of rows: private label counts, mean embeddings and rows, of one party or summed over parties.
 
-A party holds one or several bags, a bag has a public number of rows, and a row is in one bag. Noise and promise follow
-from a question alone, so both sides come to the same mechanism without a word about private data.
+A party holds one or several bags, a bag has a public number of rows, and a row is in one bag. Noise and guarantee
+follow from a query alone. So both sides build the same mechanism without a word about private data.
 
-What an aggregator may ask about bags that are the same at all parties, for a sum that only shows itself.
-
-A party adds its share of one noise to the label counts of every bag, its own or not: of a bag of which it has no row
-zeros with a share, so that nobody sees which bags it has.
+The queries derived from `BagTotalsQuestion` are about bags that are the same at all parties. Only a sum over the
+parties is revealed (secure aggregation). A party adds its share of one noise to the label counts of every bag. For a
+bag of which it has no row the party sends zeros with a share, so that an observer cannot see which bags it has.
 """
 
 import math

@@ -1,7 +1,7 @@
-"""What an aggregator may ask about rows with real labels: bag sums, weighted sums, private labels, a noisy sum X'y.
+"""Queries about rows with real labels: bag sums, weighted sums, private labels, and a noisy sum X'y.
 
-Features are public, labels lie in a declared public range, and a row is at one party. Noise and promise follow from a
-question alone, so that both sides come to the same.
+Features are public, labels lie in a declared public range, and a row is at one party. Noise and guarantee follow from a
+query alone, so that both sides compute the same.
 """
 
 import math

@@ -1,8 +1,7 @@
-"""What an aggregator may ask about errors of a hypothesis on rows of two classes: their numbers in bins of features.
+"""Queries about the errors of a hypothesis on rows of two classes, counted in bins of features; and hypotheses.
 
-Hypotheses in plain arrays: classifiers that may cross between an aggregator and its parties.
-
-Nothing is ever unpickled: a hypothesis is a ReLU network, of which linear and constant ones are special cases.
+A `Hypothesis` is a classifier in plain arrays that can cross between an aggregator and its parties. It is a ReLU
+network, of which linear and constant classifiers are special cases. The receiver never unpickles anything.
 """
 
 import math

@@ -1,8 +1,7 @@
-"""What an aggregator may ask of all rows of a party in one sum; of two classes the mean operator: the sum of y x.
+"""Queries for one sum over all rows of a party: the mean operator of two classes, or what a linear regression needs.
 
-What an aggregator may ask of rows with real labels for a linear regression: X'X, X'y and y'y, in one sum.
-
-Noise hides whole rows, in all three, or labels of public rows, in X'y alone.
+`MomentQuestion` asks for the mean operator, the sum of y x. `RowMomentsQuestion` asks for X'X, X'y and y'y of rows with
+real labels. Its noise hides whole rows, in all three sums, or labels of public rows, in X'y alone.
 """
 
 import math

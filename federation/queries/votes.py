@@ -1,9 +1,9 @@
-"""What an aggregator may ask of locally trained classifiers: votes, shares of a statistic, parameters, scores.
+"""Queries to locally trained classifiers: votes, shares of a statistic, parameters and scores, or sums of vectors.
 
-What an aggregator may ask of a party's classifier for a sum that only shows itself: a vector with a share of noise.
-
-The vector is that of a question whose answers are for a trusted aggregator only. Here nobody sees it: the party brings
-it into a ball itself, and adds a share of the noise that hides all that one party holds in the sum over the parties.
+A query derived from `VectorSumQuestion` asks for a vector with a share of noise, for a secure aggregation that reveals
+only the sum. The vector is that of a query whose responses are for a trusted aggregator only. Here the aggregator does
+not see it: the party itself brings the vector into a ball. The party then adds a share of the noise, which hides all
+data of one party in the sum over the parties.
 """
 
 import math

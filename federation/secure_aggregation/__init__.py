@@ -1,1 +1,1 @@
-"""Sums that nobody sees the parts of: what parties and whoever adds up must agree on."""
+"""Secure aggregation: the plan, the masks and the messages on which parties and servers must agree."""

@@ -1,33 +1,19 @@
 """Masks of one secure aggregation: Shamir shares, key derivation, signatures, and the integers that masks hide.
 
-`split` divides a secret of 32 bytes into shares, any t of which recover it and t - 1 of which reveal nothing (Shamir
-1979).
+Shamir shares (Shamir 1979): `split` divides a secret of 32 bytes into shares. Any t of them recover it, and t - 1 of
+them reveal nothing. A secret is nine chunks of 30 bits. Each chunk is the constant term of a polynomial of degree t - 1
+modulo p = 2^31 - 1 with uniform coefficients. The share at place x = 1, 2, ... is the polynomials' values there, nine
+integers of four bytes.
 
-A secret is nine chunks of 30 bits, each the constant term of a polynomial of degree t - 1 modulo p = 2^31 - 1 with
-uniform coefficients; the share at place x = 1, 2, ... is the polynomials' values there, nine integers of four bytes.
-
-Key derivation fixes which mask, ciphertext and signature is derived from which secret. All of them are bound to the
-plan.
-
-Every derivation names the plan's digest, what the key is for, and the numbers of the parties: X25519 has several
+Key derivation fixes which mask, ciphertext and signature is derived from which secret, and binds all of them to the
+plan. Every derivation names the plan's digest, what the key is for, and the numbers of the parties. X25519 has several
 encodings of one point, so that a party that copies another's public key would otherwise share its keys.
 
-Noisy values are encoded as integers modulo 2^64, whose sum does not wrap around.
-
-Honest parties add whole numbers of grid steps: their rounded values, of at most `largest` steps each, and a share of
-the noise. With |total| <= 2^62 the integers modulo 2^64, read as from -2^63 to 2^63 - 1, are the total itself. So it
-must hold that K `largest` plus a bound on the noise of K shares, m of which are the whole noise, is at most 2^62. The
-bound holds for all numbers together but with a probability of 2^-100 (Chernoff), L = ln(4 d 2^100):
-
-- Discrete Gaussian of scale s: each share is sub-Gaussian of variance s²/m (Canonne, Kamath, Steinke 2020): s sqrt(2 L
-  K/m), and a little more as the shares' scale is rounded up.
-- Discrete Laplace of scale s in Pólya shares: at theta = 1/(2s) either part of a share has E e^{theta X} <= 2^{1/m}:
-  2s (L + (K/m) ln 2).
-- L2-Gamma of scale s in D dimensions: a share is Gaussian of a variance that is Gamma((D+1)/2m, 2s²), plus 16 steps²,
-  rounded; at theta = 1/(2s) the first has E e^{theta X} = (4/3)^{(D+1)/2m}: 2s (L + (D+1)/2 (K/m) ln(4/3)) + sqrt(32 K
-  L) + K/2.
-
-A hostile party may send anything, and so wrap the total; it might as well lie.
+Integers: noisy values are encoded as integers modulo 2^64, whose sum does not wrap around. Honest parties add whole
+numbers of grid steps: their rounded values, of at most `largest` steps each, and a share of the noise. With
+|total| <= 2^62 the integers modulo 2^64, read as from -2^63 to 2^63 - 1, are the total itself. So K `largest` plus a
+bound on the noise of K shares (`noise_bound`) must be at most 2^62 (`require_room`). A hostile party may send anything,
+and so wrap the total; it might as well lie.
 """
 
 import hashlib
@@ -182,7 +168,18 @@ def decoded(total: "Words") -> Integers:
 
 
 def noise_bound(whole: AdditiveMechanism, contributors: int, parties: int, numbers: int) -> float:
-    """What all parties' shares together, in steps, exceed in one of all numbers with a probability below 2^-100.
+    """Return what the noise of all parties together, in steps, exceeds in any number with a probability below 2^-100.
+
+    K `parties` send shares, of which m = `contributors` are the whole noise. The bound holds for all d = `numbers`
+    together but with that probability (Chernoff), L = ln(4 d 2^100):
+
+    - Discrete Gaussian of scale s: each share is sub-Gaussian of variance s²/m (Canonne, Kamath, Steinke 2020). The
+      bound is s sqrt(2 L K/m), and a little more as the shares' scale is rounded up.
+    - Discrete Laplace of scale s in Pólya shares: at theta = 1/(2s) either part of a share has E e^{theta
+      X} <= 2^{1/m}. The bound is 2s (L + (K/m) ln 2).
+    - L2-Gamma of scale s in D dimensions: a share is Gaussian of a variance that is Gamma((D+1)/2m, 2s²), plus 16
+      steps², rounded. At theta = 1/(2s) the first has E e^{theta X} = (4/3)^{(D+1)/2m}. The bound is 2s (L + (D+1)/2
+      (K/m) ln(4/3)) + sqrt(32 K L) + K/2.
 
     Examples:
         >>> from federation.mechanisms.noise.additive import calibrate

@@ -10,16 +10,15 @@ With one server:
 | 3 `AGREE` | `Living`: who is counted, with the neighbours' receipts | its signature on who is counted |
 | 4 `UNMASK` | its neighbours' signatures | one share of each neighbour |
 
-With a server that is taken to follow the protocol nothing is signed, and query 3 is left out: 4 is `Counted`.
+With a server that is taken to follow the protocol nothing is signed, and query 3 is left out: query 4 is `Counted`.
 
-With two servers that do not collude, one adds and the other removes the masks.
+With two servers that do not collude, the leader adds and the helper removes the masks. The code calls the helper the
+second server. A party sends y = v + PRG(key) modulo 2^64 to the leader, with a fresh X25519 key. The helper, whose key
+the plan names, finds the same mask key from that, and tells the leader the sum of all masks, once. The party signs its
+key. So the leader can neither invent parties nor leave out so many that less than a quorum is in the sum.
 
-A party sends y = v + PRG(key) modulo 2^64 to the first, with a fresh X25519 key; the second, whose key the plan names,
-finds the same mask key from that, and tells the first the sum of all masks, once. The party signs its key, so that the
-first can neither invent parties nor leave out so many that less than a quorum is in the sum.
-
-It does not sign y: the second server knows the mask, and with a hash of y it could try what v may be. A share of noise
-is little, and of Laplace noise among many parties mostly 0. Whoever carries y must see to it that it is the party's.
+The party does not sign y. The helper knows the mask, and with a hash of y it could try what v may be. A share of noise
+is little, and of Laplace noise among many parties mostly 0. The carrier of y must make sure that y is the party's.
 """
 
 from collections.abc import Iterator

@@ -5,11 +5,13 @@ none of it. The party's own configuration (`SumTerms`) says how many parties the
 kind of server it defends itself against. From these the party computes how many shares of noise the sum must contain,
 and how many neighbours must help to unmask a party.
 
-`neighbourhood` computes how many neighbours a party has, and how many of them must help to unmask it.
+All parties stand in a ring, in a random order that the plan's digest decides (`neighbours`). k of them, half on either
+side, are a party's neighbours, at positions 0 to k - 1 by where they stand beside it. So the party at position i of a
+party's neighbours has that party at position k - 1 - i of its own.
 
-Parties stand in a ring in random order, and k of them, half on either side, are a party's neighbours. C of all K are
-corrupt, and an honest party has at most c corrupt neighbours but with a probability of 2^-bits for all K together:
-their number is hypergeometric. t neighbours recover a party's secret.
+`neighbourhood` computes k, and how many neighbours t recover a party's secret and so unmask it. C of all K parties are
+corrupt. An honest party has at most c corrupt neighbours but with a probability of 2^-bits for all K together: their
+number is hypergeometric.
 
 - A server that follows the protocol: t = c + 1, and honest parties that are there must not fall apart into two arcs.
 - A server that does not: t = floor((2k + 2c + 2)/3) + 1. Below that it may tell one arc of the ring another list of the
@@ -17,11 +19,6 @@ their number is hypergeometric. t neighbours recover a party's secret.
   that t parties sign each would share an honest signer.
 
 As many neighbours as that must be there, and are, but with a probability of 2^-30 for all parties together.
-
-`neighbours` places all parties on a ring, in an order that the plan's digest decides.
-
-A party's neighbours have positions 0 to k - 1 by where they stand beside it, so that who is at position i of a party's
-neighbours has that party at position k - 1 - i of its own.
 """
 
 import hashlib
@@ -332,14 +329,14 @@ def neighbourhood(
 
 
 @lru_cache(maxsize=64)
-def least_threshold(parties: int, corrupt: int, neighbours: int, adversary: Adversary, bits: int | None = None) -> int:
+def least_threshold(parties: int, corrupt: int, neighbours: int, adversary: Adversary) -> int:
     """The least number of neighbours that may unmask a party, as each party must insist on by its own count of parties.
 
     `neighbours`: even, or all others. Raises `InputError` where so few neighbours leave no bound on corrupt ones.
 
     Examples:
-        >>> least_threshold(1000, 100, 352, "active", bits=40), least_threshold(10, 1, 9, "active")
-        (284, 6)
+        >>> least_threshold(1000, 100, 352, "semi_honest"), least_threshold(10, 1, 9, "active")
+        (73, 6)
     """
     _require_counts(parties, corrupt, 0)
     if neighbours == parties - 1:
@@ -349,8 +346,7 @@ def least_threshold(parties: int, corrupt: int, neighbours: int, adversary: Adve
             f"neighbours must be all {parties - 1} other parties or, of more than {COMPLETE} parties, an even number "
             f"below that, got {neighbours}"
         )
-    wanted = BITS[adversary] if bits is None else bits
-    within = _most_within(_tails(parties - 1, corrupt, neighbours), parties, wanted)
+    within = _most_within(_tails(parties - 1, corrupt, neighbours), parties, BITS[adversary])
     if within >= neighbours:
         raise InputError(f"{neighbours} neighbours are too few: all may be among {corrupt} corrupt ones of {parties}")
     return _ring_threshold(neighbours, within, adversary)

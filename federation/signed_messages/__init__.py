@@ -1,1 +1,1 @@
-"""Letters between an aggregator and a site that trust nobody who carries them: signed questions, sealed answers."""
+"""Signed queries and sealed responses between an aggregator and a site that trust no carrier of messages."""

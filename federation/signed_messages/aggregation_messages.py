@@ -1,8 +1,8 @@
-"""What travels in a secure sum between sites: queries and answers of `federation.secure_aggregation.messages`, in
-letters.
+"""Messages of a secure aggregation between sites: the queries and responses that signed messages carry.
 
-The first query brings the question that the sum is over, and its answer what a site says openly to it; the others are
-known by the digest of the sum's plan, which sites and aggregator make alike from what they have agreed on.
+Their contents are those of `federation.secure_aggregation.messages`. The first query brings the query (`question`) that
+the sum is over, and its response brings what a site says openly to it. The digest of the sum's plan identifies the
+others. Sites and aggregator make the plan alike from what they have agreed on.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
-"""What an aggregator and its sites agree on before anything is asked: the public part of a plan, known by its digest.
+"""The agreement of an aggregator and its sites before any query: the public part of a plan, known by its digest.
 
-A site approves a digest. Whatever differs by one letter is another plan, which it has not approved.
+A site approves a digest. A plan that differs by one letter is another plan, which the site has not approved.
 """
 
 import hashlib

@@ -1,10 +1,10 @@
 """Signed queries and sealed responses of real sites, and their encoding as bytes.
 
 The aggregator signs a query for one site, one place in one exchange and one plan. A carrier can read the query but not
-change it. A response is sealed to a key of that exchange and signed by the site. A carrier can neither read a response
-nor forge one.
+change it. The site seals a response to a key of that exchange and signs it. A carrier can neither read a response nor
+forge one.
 
-A packet is Flower's own encoding of the records of `federation.engines.codec`, so that one reader checks what arrives,
+A packet is Flower's own encoding of the records of `federation.engines.codec`. So one reader checks what arrives,
 whichever way it came.
 """
 

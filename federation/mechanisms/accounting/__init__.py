@@ -1,1 +1,1 @@
-"""What several releases spend together, and how far one unit moves what is released."""
+"""Privacy accounting: the composition of several releases, sensitivities, and private selection."""

@@ -1,17 +1,11 @@
-"""Composition of guarantees, conversion between protected units, and the meaning of (epsilon, delta) as odds.
+"""Composition of guarantees, conversion between protected units, and (epsilon, delta) as the odds of an attacker.
 
-Several releases to the same units compose, also when they are chosen adaptively. Releases over time compose for a unit
-that takes part in all of them, or in those of a window. The conversions between units are those that can be proved, and
-no others.
+Several releases about the same units compose, also when they are chosen adaptively (`compose`). Releases over time
+compose for a unit that takes part in all of them, or in those of a window (`spent_over_periods`). The module converts
+between units only where a proof exists (`steps_between`).
 
 `GaussianCurve` is the privacy curve that a `gaussian_mu` claims: a delta at every epsilon, for one release or for
-several together.
-
-`Odds` says how well the best attacker can tell two neighbouring inputs apart.
-
-The attacker knows all other data, the mechanism and the law of its noise. From a release, the attacker guesses which of
-two inputs that differ in one unit produced it. All numbers are upper bounds. Some (epsilon, delta)-private mechanisms
-attain them, and continuous Gaussian noise attains those of its curve.
+several together. `Odds` bounds how well the best attacker can tell two neighbouring inputs apart.
 """
 
 import math
@@ -107,6 +101,10 @@ def _compose_gaussian(guarantees: Sequence[Guarantee], target: float) -> tuple[f
 @dataclass(frozen=True)
 class Odds:
     """The odds of a guarantee of `epsilon` and `delta`; lower ones where its whole privacy `curve` is known.
+
+    The attacker knows all other data, the mechanism and the law of its noise. From a release, the attacker guesses
+    which of two inputs that differ in one unit produced it. All numbers are upper bounds. Some (epsilon, delta)-private
+    mechanisms attain them, and continuous Gaussian noise attains those of its curve.
 
     Raises `InputError` unless epsilon > 0 is finite and delta lies in [0, 1).
 

@@ -1,31 +1,40 @@
-"""Private selection: repeat a random number of times, keep the best, and pay for all of it two or three times once.
+"""Private selection: repeat a private computation a random number of times, keep the best, and account for all.
 
-Whoever tries protocols one after another on private rows and keeps the best pays for every try. Not so where the number
-of tries is random, and nobody learns it (Liu and Talwar 2019, geometric; Papernot and Steinke 2022, the law below). A
-try is anything private that ends with a score: to draw one of several protocols, run it, and score it privately.
+An analyst who tries protocols one after another on private rows and keeps the best pays for every try. The price is two
+or three times that of one try if the number of tries is random and secret (Liu and Talwar 2019, geometric; Papernot and
+Steinke 2022, the law below). A try is any private computation that ends with a score. For example, it draws one of
+several protocols, runs it, and scores it privately.
 
-**Law.** For eta > -1 and 0 < gamma < 1 the number of tries is K >= 1 with P[K = k] ∝ (1 - gamma)^k prod_{l=1}^{k-1}
-(l + eta)/(l + 1): geometric for eta = 1, logarithmic for 0. With f(x) = E x^K and m = E K, f'(1 - u) = m (gamma/(gamma
-+ (1 - gamma) u))^(1 + eta) for 0 <= u <= 1.
+Law. For eta > -1 and 0 < gamma < 1 the number of tries K >= 1 has the probabilities
 
-**Theorem.** Let delta(.) be a privacy curve of one try Q: Q(S) <= e^x Q'(S) + delta(x) for all x >= 0, all sets S and
-all neighbours, both ways. Let r >= 0 be so large that gamma (e^r - 1) >= (1 - gamma) delta(r). Then the best of K
+    P[K = k] ∝ (1 - gamma)^k prod_{l=1}^{k-1} (l + eta)/(l + 1).
+
+It is geometric for eta = 1 and logarithmic for eta = 0. With f(x) = E x^K and m = E K,
+
+    f'(1 - u) = m (gamma/(gamma + (1 - gamma) u))^(1 + eta) for 0 <= u <= 1.
+
+Theorem. Let delta(.) be a privacy curve of one try Q: Q(S) <= e^x Q'(S) + delta(x) for all x >= 0, all sets S and all
+neighbours, both ways. Let r >= 0 be so large that gamma (e^r - 1) >= (1 - gamma) delta(r). Then the best of K
 independent tries, ties broken at random, is (epsilon + (1 + eta) r, m delta(epsilon))-private for every epsilon >= 0.
 
-*Proof.* Let u(y) be the probability that a further try does better than y, where a uniform number that each try draws
-besides decides ties. The best of k tries is y with density k Q(dy) (1 - u)^(k - 1), so that of K tries A(dy) = Q(dy)
-f'(1 - u). On neighbouring data u becomes u', and as "better than y" is an event, u' <= e^r u + delta(r). Hence gamma +
-(1 - gamma) u' <= gamma + (1 - gamma) e^r u + gamma (e^r - 1) = e^r (gamma + (1 - gamma) u), and so f'(1 - u) <=
-e^((1 + eta) r) f'(1 - u'). For every set S of results A(S) - e^(epsilon + (1 + eta) r) A'(S) is therefore at most the
-integral of f'(1 - u) (Q - e^epsilon Q')(dy) over S, and as f' lies between 0 and m, at most m delta(epsilon).
+Proof. Each try also draws a uniform number, which decides ties. Let u(y) be the probability that a further try does
+better than y. The best of k tries is y with density k Q(dy) (1 - u)^(k - 1). The best of K tries therefore has the law
+A(dy) = Q(dy) f'(1 - u). On neighbouring data u becomes u'. As "better than y" is an event, u' <= e^r u + delta(r).
+Hence
 
-Tries that are epsilon-private have delta(epsilon) = 0 and r <= epsilon: (2 + eta) epsilon is enough, 3 epsilon for the
-geometric law. It is less for few tries: of a curve that has only to be epsilon-private r is ln((e^epsilon + gamma)/(1 +
-gamma e^epsilon)), and no less will do (there are tries that meet it). Renyi bounds (Papernot and Steinke 2022, Theorem
-2) of Gaussian tries are larger than what the theorem gives.
+    gamma + (1 - gamma) u' <= gamma + (1 - gamma) e^r u + gamma (e^r - 1) = e^r (gamma + (1 - gamma) u),
 
-The result says nothing of K, and nobody may learn K by other ways: how long it took is one. So K is drawn before any
-row is read, and no limit of time may cut it short.
+and so f'(1 - u) <= e^((1 + eta) r) f'(1 - u'). For every set S of results, A(S) - e^(epsilon + (1 + eta) r) A'(S) is
+therefore at most the integral of f'(1 - u) (Q - e^epsilon Q')(dy) over S. As f' lies between 0 and m, that integral is
+at most m delta(epsilon).
+
+Tries that are epsilon-private have delta(epsilon) = 0 and r <= epsilon. So (2 + eta) epsilon is enough, 3 epsilon for
+the geometric law. It is less for few tries. For a curve of which only epsilon-privacy is known, r is
+ln((e^epsilon + gamma)/(1 + gamma e^epsilon)). No smaller r holds, as some tries attain it. Renyi bounds (Papernot and
+Steinke 2022, Theorem 2) of Gaussian tries are larger than the bound of the theorem.
+
+The result does not reveal K, and K must stay secret in every other way; the running time is one of them. The program
+therefore draws K before it reads any row, and no time limit may cut the tries short.
 """
 
 import math

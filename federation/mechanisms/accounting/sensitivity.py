@@ -1,17 +1,22 @@
-"""How far a minimiser or a statistic moves, in L2 norm, when one party's whole holding is replaced.
+"""Sensitivities of minimisers and of vote statistics, in L2 norm, when one party's whole data is replaced.
 
-Setting (Hamm et al. 2016): M parties vote on N auxiliary rows of norm at most 1; the released weights minimise
-the logistic (2 classes) or softmax risk of `federation.numerics.label_losses`, which is lam-strongly convex.
-Minimisers of two risks are at most the largest difference of their gradients apart, divided by lam.
+Setting (Hamm et al. 2016): M parties vote on N auxiliary rows of norm at most 1. The released weights minimise the
+logistic (2 classes) or softmax risk of `federation.numerics.label_losses`, which is lam-strongly convex. The distance
+of the minimisers of two risks is at most the largest difference of their gradients, divided by lam.
 
-Four forms of each bound: `published` as in the paper; `tight`, with the binary constants that are exact for the
-loss: turning a label changes the logistic derivative by l'(z) + l'(-z) = -1, where the paper allows 2;
-`diameter`, the smaller of `tight` and the diameter 2 r of the ball that holds every minimiser; and
-`public_features`, which scales `tight` by how far votes can move the statistic of these very rows (`reach`).
-All assume exact minimisers: add `solver_slack`.
+Each bound has four forms:
 
-With `auxiliary_rows` = N the bounds cover one party and one auxiliary row, feature vector and all votes on it,
-that change at once (Sec. 4.5): N-1 rows whose labels change by one party's share, and one that changes at will.
+- `published`: the bound of the paper.
+- `tight`: with the binary constants that are exact for the loss. Turning a label changes the logistic derivative by
+  l'(z) + l'(-z) = -1, where the paper allows 2.
+- `diameter`: the smaller of `tight` and the diameter 2 r of the ball that holds every minimiser (`radius`).
+- `public_features`: `tight` times how far votes can move the statistic of these very rows (`reach`).
+
+All forms assume exact minimisers: add `solver_slack` for inexact ones.
+
+With `auxiliary_rows` = N the bounds cover one party and one auxiliary row that change at once (Sec. 4.5). The row
+changes with its feature vector and all votes on it. So N-1 rows change their labels by one party's share, and one row
+changes at will.
 """
 
 import math

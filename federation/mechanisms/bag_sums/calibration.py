@@ -1,15 +1,13 @@
 """Exact accounting and calibration of noisy-wtd-LLP, for one release and for T releases of the same labels.
 
-T releases use fresh bags, fresh weights and fresh noise.
+The exact delta of one release follows by conditioning on everything public. Bags, weights and the noisy set are
+published and do not depend on labels. The hockey-stick divergence of the release is therefore the mean of the
+conditional ones, not a bound. There is no union over bags, and no amplification of epsilon either.
 
-Given all bags and weights they are one Gaussian mechanism at R = sqrt(sum r_t²), so the law of R² is the T-fold
-convolution of that of r². Renyi divergences are infinite here, whatever the order: r has too heavy a tail. Reusing
-the noise of an earlier release is another mechanism, to which nothing of this applies.
-
-The exact delta of one release follows by conditioning on everything public.
-
-Bags, weights and the noisy set are published and do not depend on labels, so the hockey-stick divergence of the
-release is the mean of the conditional ones, not a bound: no union over bags, and no amplification of epsilon either.
+T releases use fresh bags, fresh weights and fresh noise. Given all bags and weights they are one Gaussian mechanism at
+R = sqrt(sum r_t²), with r as in `federation.mechanisms.bag_sums.design`. So the law of R² is the T-fold convolution of
+the law of r². Renyi divergences are infinite here, whatever the order, because r has too heavy a tail. A release that
+reuses the noise of an earlier release is another mechanism, to which nothing of this applies.
 """
 
 import math
@@ -179,10 +177,10 @@ def _one_release(
 
 
 def _reached(part: Exposure, weights: Weights, furthest: float) -> tuple[Floats, Floats]:
-    """Values of |w|/sqrt(Q), as in `weight_ratio`, up to `furthest`, and their probabilities.
+    """Return the values of |w|/sqrt(Q) up to `furthest`, and their probabilities; w and Q as in the module `design`.
 
-    Those of continuous weights are rounded up: their squares by 2 parts in 10^4 at most, of the usual one where
-    they are smaller. What is left of the part's probability is that of larger values.
+    Those of continuous weights are rounded up: their squares by 2 parts in 10^4 at most, of the usual one where they
+    are smaller. What is left of the part's probability is that of larger values.
     """
     alone = part.others == 0
     q, p = part.others[~alone].astype(float), part.probability[~alone]

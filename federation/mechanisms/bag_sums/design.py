@@ -1,12 +1,13 @@
-"""The public design of noisy-wtd-LLP: which record is in which bag, and whose labels carry noise.
+"""The public design of noisy-wtd-LLP and its mean delta: which records are in which bag, and whose labels carry noise.
 
 The accounting needs the ratio of a changed label's weight to the noise of its bag, and the mean Gaussian delta over
-this ratio.
+this ratio (`mean_delta`).
 
-A bag whose noisy labels have weights w_j releases the sum with noise of variance sigma² Q, Q = sum w_j². Moving the
+A bag whose noisy labels have weights w_j releases its sum with noise of variance sigma² Q, Q = sum w_j². Moving the
 label of record i across the range Delta is then a Gaussian mechanism at r = c |w_i|/sqrt(Q), c = Delta/sigma. For q
-other noisy labels and N(0, 1) weights |w_i|/sqrt(chi2_q) = tan t, where t in (0, pi/2) has the density
-C_q cos^{q-1} t, C_q = 2 Gamma((q+1)/2)/(sqrt(pi) Gamma(q/2)). A record with noise of its own adds w_i² to Q: sin t.
+other noisy labels and N(0, 1) weights, |w_i|/sqrt(chi2_q) = tan t. Here t in (0, pi/2) has the density C_q cos^{q-1} t,
+C_q = 2 Gamma((q+1)/2)/(sqrt(pi) Gamma(q/2)). A record with noise of its own adds w_i² to Q, and sin t takes the place
+of tan t.
 """
 
 import math

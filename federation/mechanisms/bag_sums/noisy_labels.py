@@ -1,12 +1,9 @@
 """Mechanisms for label sums of disjoint bags: noisy-wtd-LLP, and Laplace noise on every sum (pure epsilon).
 
-The noise of a bag's labels enters its sum only as sum w_j g_j, a normal variable of variance sigma² sum w_j², so that
-is what is drawn. Rows, bags, weights and which labels are noisy are published beside the sums.
+The noise g_j of a bag's labels enters its sum only as sum w_j g_j, a normal variable of variance sigma² sum w_j². So
+the mechanism draws this variable alone. Rows, bags, weights and the set of noisy labels are published beside the sums.
 
-`theorem_delta` gives the published guarantee as a number, with the best explicit constants that its proof allows.
-
-Brahmbhatt et al. 2023, Theorem D.1, states delta = exp(-Omega(sqrt(rho k))) up to a factor of the number of bags, and
-leaves the constants open. The value is far above the exact delta (`federation.mechanisms.bag_sums.calibration.delta`).
+`theorem_delta` gives the published guarantee of noisy-wtd-LLP as a number.
 """
 
 import math
@@ -166,13 +163,18 @@ def calibrate(design: BagDesign, *, label_range: tuple[float, float], epsilon: f
 
 
 def theorem_delta(epsilon: float, design: BagDesign, *, sigma: float, label_range: tuple[float, float]) -> float:
-    """What the proof of Theorem D.1 gives, at most 1; each step at its strongest, so generous to the theorem.
+    """Return the delta that the proof of Theorem D.1 gives, at most 1, with each step at its strongest.
+
+    Brahmbhatt et al. 2023, Theorem D.1, states delta = exp(-Omega(sqrt(rho k))) up to a factor of the number of bags,
+    and leaves the constants open. This function takes the best explicit constants that the proof allows. The value is
+    far above the exact delta (`federation.mechanisms.bag_sums.calibration.delta`).
 
     With rho = |N|/n, but for events of these probabilities a bag has noise of variance sigma² rho k/4 or more and no
     weight is above l:
     1. some of m bags has fewer than rho k/2 noisy labels: m exp(-rho² k/2) (Hoeffding 1963, without replacement);
     2. in some bag the sum of rho k/2 squared weights is below half its mean: m exp(-rho k/32) (Laurent, Massart 2000);
     3. some of m k weights is above l: 2 m k Φ(-l).
+
     Then what is left is the exact delta of Gaussian noise at l Delta/(sigma sqrt(rho k/4)), and l is the best one.
 
     Raises `InputError` for arguments out of range, and unless the design is the published one: a fixed noisy set and

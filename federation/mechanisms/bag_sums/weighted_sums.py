@@ -1,27 +1,16 @@
 """Privacy of wtd-LBA: a diagnostic of its leak without noise, and a repaired mechanism with noise and a guarantee.
 
-Without noise, wtd-LBA reveals something of each label. The diagnostic measures how much, for given bags of given data;
-it is no guarantee.
-
-The result depends on the data, so publishing it leaks. For other data the labels may be revealed completely: constant
-labels under an intercept, bags with no more records than columns, a category that occurs once in a bag.
-
-`pair_delta` describes how one changed label moves the normal law that wtd-LBA releases about a bag: four numbers, and
-their delta.
+Without noise, wtd-LBA reveals something of each label. The diagnostic (`per_instance_delta`) measures how much, for
+given bags of given data. It is no guarantee. Its result depends on the data, so publishing the result leaks. For other
+data the labels may be revealed completely: constant labels under an intercept, bags with no more records than columns,
+a category that occurs once in a bag.
 
 Given a bag, (sum w_i x_i, sum w_i y_i) is normal with covariance [X y]'[X y]. The sums of rows have the same law
-whatever the labels; given them the label sum is normal with variance |residual|², the residual being that of y on the
-columns of X. For a label that moves by dy, h the leverage of its row and r its residual, the two laws are those of
-P: u, v ~ N(0, 1) and Q: u ~ N(0, 1), v | u ~ N(a u, b²), with a = dy sqrt(h/rss) and
-b² = 1 + (2 dy r + dy² (1 - h))/rss, rss = |residual|².
+whatever the labels. Given the sums of rows, the label sum is normal with variance |residual|². The residual is that of
+y on the columns of X. `pair_delta` says how one changed label moves this law.
 
 `RepairedBagSums` adds noise of standard deviation tau to every label sum, which gives wtd-LBA a guarantee for all data
 sets.
-
-If an attacker saw bags and weights too, a changed label would be a Gaussian mechanism at |w| Delta/tau, so
-delta <= m k/n E_u delta_G(epsilon, |u| Delta/tau), u ~ N(0, 1). In a bag, a record whose features no other one shares
-reaches it when the other labels leave no residual: the sums of rows show its weight. Without tau nothing holds for all
-data. T releases with fresh weights and noise are at |v| Delta/tau, v ~ N(0, I_T).
 """
 
 import math
@@ -217,6 +206,11 @@ class RepairedBagSums(AlikeBags):
 
     `epsilon` and `delta` are what one release claims, the sums of rows with the same weights included. Made by
     `repaired_bag_sums` or `calibrate`.
+
+    If an attacker saw bags and weights too, a changed label would be a Gaussian mechanism at |w| Delta/tau. So
+    delta <= m k/n E_u delta_G(epsilon, |u| Delta/tau), u ~ N(0, 1). In a bag, a record whose features no other record
+    shares reaches this bound when the other labels leave no residual: the sums of rows show its weight. Without tau
+    nothing holds for all data. T releases with fresh weights and noise are at |v| Delta/tau, v ~ N(0, I_T).
     """
 
     tau: float
@@ -314,7 +308,11 @@ _COLLAPSED = 1e-12  # below this b² the changed labels leave no residual
 def pair_delta(
     epsilon: float, change: Floats, leverage: Floats, residual: Floats, rss: float, *, coarse: bool = False
 ) -> Floats:
-    """The exact delta of the pair, in the worse of both orders, elementwise over (k,) arrays.
+    """The exact delta of one changed label in a bag, in the worse of both orders, elementwise over (k,) arrays.
+
+    A label moves by dy, h is the leverage of its row, r its residual, and rss = |residual|². The two laws are those of
+    P: u, v ~ N(0, 1), and Q: u ~ N(0, 1), v | u ~ N(a u, b²). Here a = dy sqrt(h/rss) and b² = 1 + (2 dy r + dy²
+    (1 - h))/rss.
 
     `change`: dy; `leverage` in [0, 1] and `residual` of the changed record's row; `rss` > 0, the sum of squared
     residuals. 1 where the changed labels leave no residual. Relative error below 1e-8 as long as delta is above 1e-40;

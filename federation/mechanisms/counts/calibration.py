@@ -1,14 +1,13 @@
 """Mechanisms for label counts by name, and the published ones of the literature for comparison.
 
-`calibrate` builds the mechanism that a name and public numbers stand for; the same call rebuilds it wherever the counts
-are.
+`calibrate` builds the mechanism that a name and public numbers stand for. The same call rebuilds it at the party that
+has the counts.
 
-The scaled Dirichlet mechanism as published takes sigma from the counts. It is NOT differentially private.
-
-Eq. 9 of Iyer et al. 2016 compares Dir(sigma eta) with Dir(sigma eta') at one sigma, that of eta. The neighbour really
-uses sigma(eta'), which moves every share. Whether any sigma serves also depends on eta alone, so the error or the
-fall-back tells some neighbours apart for certain. The published form is therefore no mechanism object, and its release
-carries a `NoGuarantee`.
+The scaled Dirichlet mechanism as published takes sigma from the counts (`sigma_for_counts`). It is NOT differentially
+private. Eq. 9 of Iyer et al. 2016 compares Dir(sigma eta) with Dir(sigma eta') at one sigma, that of eta. The neighbour
+really uses sigma(eta'), which moves every share. Whether any sigma serves also depends on eta alone, so the error or
+the fall-back tells some neighbours apart for certain. The published form is therefore no mechanism object, and its
+release (`published_release`) carries a `NoGuarantee`.
 
 The other published forms are loosely calibrated noise, and a Dirichlet around noisy counts.
 """

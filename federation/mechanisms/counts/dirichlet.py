@@ -1,21 +1,12 @@
 """The scaled Dirichlet mechanism with a public sigma: above a public floor, or with pseudo-counts for any counts.
 
-theta ~ Dir(sigma (eta + A)), estimates theta (m + C A) - A. By the monotonicity of `dirichlet_loss.delta_exact` the
-worst ordered pair of neighbours is that of the smallest parameters, (m0 + 1, m0) with m0 = floor + A: when one record
-leaves a class it had one more than the least, and when one arrives the class had at least the least. So sigma depends
-on epsilon, delta and m0 only, and the guarantee covers every pair in both directions.
+The mechanism draws theta ~ Dir(sigma (eta + A)) and estimates theta (m + C A) - A. By the monotonicity of
+`dirichlet_loss.delta_exact` the worst ordered pair of neighbours is that of the smallest parameters, (m0 + 1, m0) with
+m0 = floor + A. A class that loses a record had one more than the least, and a class that gains one had at least the
+least. So sigma depends on epsilon, delta and m0 only, and the guarantee covers every pair in both directions.
 
-Dirichlet shares are drawn from noise bits in logarithms, so that the smallest shapes do not vanish.
-
-Gamma(shape) is Gamma(shape + 1) U^(1/shape): at shapes below about 0.01 most draws are smaller than the smallest
-double, but their logarithms and ratios are ordinary numbers. Double precision stands in for the reals; the shares are
-then rounded to a public grid, which is post-processing and drops the low bits, in which it would show first.
-
-`divergence` computes the delta between two Dirichlet laws: exactly for two classes, by sampling for more.
-
-delta(epsilon) = E max(0, 1 - e^{epsilon - loss}) under the first law, the loss being the log ratio of the densities,
-sum_k (p_k - q_k) ln theta_k + const. When the parameters differ in more than two classes, as they do for neighbours
-with a sigma of their own each, no closed form is known beyond two classes.
+`sample` draws Dirichlet shares from noise bits, in logarithms, so that the smallest shapes do not vanish. `divergence`
+computes the delta between two Dirichlet laws: exactly for two classes, by sampling for more.
 """
 
 import math
@@ -258,6 +249,10 @@ class MeasuredDelta:
 def divergence(epsilon: float, p: Floats, q: Floats, *, runs: int = 2**18, seed: int = 1) -> MeasuredDelta:
     """The smallest delta >= 0 with P[Dir(p) in B] <= e^epsilon P[Dir(q) in B] + delta for all B.
 
+    It is delta(epsilon) = E max(0, 1 - e^{epsilon - loss}) under the first law. The loss is the log ratio of the
+    densities, sum_k (p_k - q_k) ln theta_k + const. When the parameters differ in more than two classes, no closed form
+    is known. With three classes or more they do when each neighbour has a sigma of its own.
+
     `p`, `q`: shape (C,), positive, C >= 2. Exact to about 1e-12 for C = 2; otherwise the mean over `runs` draws of
     Dir(p). Raises `InputError` for other shapes or epsilon < 0.
 
@@ -328,7 +323,9 @@ _LEAST = 1e-300  # a largest parameter below it would leave no finite logarithm
 def log_gamma(bits: NoiseBits, shape: Floats, draws: int) -> Floats:
     """Logarithms of `draws` independent Gamma(shape) variables for each shape (C,) >= 0; shape (draws, C).
 
-    -inf where a shape is 0. How many bits are used does not depend on the shapes.
+    Gamma(shape) is Gamma(shape + 1) U^(1/shape). At shapes below about 0.01 most draws are smaller than the smallest
+    double, but their logarithms and ratios are ordinary numbers. The result is -inf where a shape is 0. How many bits
+    are used does not depend on the shapes.
 
     Examples:
         >>> log_gamma(NoiseBits(1, "example"), np.array([5.0, 0.001]), draws=1).round(1)
@@ -348,6 +345,9 @@ def sample(bits: NoiseBits, shape: Floats, draws: int) -> Floats:
     `shape` (C,): finite, >= 0, the largest above 1e-300; a class of shape 0 has share 0. After rounding a positive
     shape may have share 0 too; the largest share of a row absorbs what rounding leaves. Raises `InputError` for other
     shapes.
+
+    Double precision stands in for the reals. Rounding the shares to a public grid is post-processing. It drops the low
+    bits, in which double precision would show first.
 
     Examples:
         >>> sample(NoiseBits(1, "example"), np.array([5.0, 3.0, 0.01]), draws=2).round(4)

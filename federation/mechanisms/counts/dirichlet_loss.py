@@ -1,15 +1,14 @@
 """The privacy loss of Dir(sigma eta) between neighbouring counts: thresholds and deltas (Iyer et al. 2016, Sec. 3).
 
-One record moves from class i, which holds a records, to class j, which holds b: the neighbour holds a - 1 and b + 1.
+One record moves from class i, which holds a records, to class j, which holds b. The neighbour holds a - 1 and b + 1.
 The loss depends on theta_i / theta_j alone and exceeds epsilon exactly where that ratio exceeds T,
 
     ln T = (ln G(s a) - ln G(s (a-1)) + ln G(s b) - ln G(s (b+1)) + epsilon) / s,   s = sigma, G the gamma function.
 
-v = theta_i / (theta_i + theta_j) is Beta(s a, s b), and Beta(s (a-1), s (b+1)) for the neighbour, so all deltas are
-incomplete beta functions. `delta_exact` never grows with a or b: v times an independent Gamma(s (a+b)) variable gives
-independent gamma variables, adding Gamma(s t) to one of them and renormalising gives the pair with a + t (or b + t),
-and post-processing never increases delta. Arguments broadcast; a >= 1 and b >= 0 are counts (pseudo-counts may make
-them fractional), sigma > 0, epsilon >= 0.
+The share v = theta_i / (theta_i + theta_j) is Beta(s a, s b), and Beta(s (a-1), s (b+1)) for the neighbour. So all
+deltas are incomplete beta functions.
+
+Arguments broadcast. The counts a >= 1 and b >= 0 may be fractional, by pseudo-counts; sigma > 0 and epsilon >= 0.
 """
 
 import numpy as np
@@ -68,8 +67,11 @@ def exceeds_eq9(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike, sigma: ArrayLike
 def delta_exact(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike, sigma: ArrayLike) -> Floats:
     """The smallest delta of the pair at one common sigma, elementwise; 1 where a = 1 or b = 0 (disjoint supports).
 
-    P[v > T/(1+T)] - e^epsilon P'[v > T/(1+T)] with v under the counts and under the neighbour's. Raises `InputError`
-    for arguments out of range.
+    It is P[v > T/(1+T)] - e^epsilon P'[v > T/(1+T)] with v under the counts and under the neighbour's.
+
+    It never grows with a or b. Proof: v times an independent Gamma(s (a+b)) variable gives independent gamma variables.
+    Adding Gamma(s t) to one of them and renormalising gives the pair with a + t (or b + t). Post-processing never
+    increases delta. Raises `InputError` for arguments out of range.
 
     Examples:
         >>> float(delta_exact(1.0, a=30, b=20, sigma=0.1))

@@ -1,16 +1,14 @@
 """Three noises on label counts with exact privacy curves: discrete Gaussian, lattice Laplace and independent Laplace.
 
-Independent discrete Gaussian noise.
+One replaced label moves the counts by e_i - e_j: +1 in one class i and -1 in another class j.
 
-For counts that differ by +1 in class i and -1 in class j the log likelihood ratio of the noisy counts is
-(1 - w)/s², w = z_i - z_j, so w is sufficient: nothing of the loss is in the other classes, and centring, which
-keeps w, loses nothing either. Sampler: Canonne, Kamath, Steinke 2020.
-
-Discrete Laplace noise conditioned on sum zero is the K-norm mechanism of one replaced label.
-
-P[z] ∝ exp(-|z|_1/s) on the integer vectors of sum 0. One replaced label moves the counts by e_i - e_j, whose L1
-norm is 2, so the loss is one of 2/s, 0, -2/s (Hardt, Talwar 2010 for the K-norm; the sums over the lattice are
-worked out here).
+- `CountGaussian` is independent discrete Gaussian noise. The log likelihood ratio of the noisy counts is (1 - w)/s²,
+  w = z_i - z_j, so w is sufficient. Nothing of the loss is in the other classes. Centring keeps w, and so it loses
+  nothing either. Sampler: Canonne, Kamath, Steinke 2020.
+- `LatticeLaplace` is discrete Laplace noise conditioned on sum zero: P[z] ∝ exp(-|z|_1/s) on the integer vectors of sum
+  0. It is the K-norm mechanism of one replaced label (Hardt, Talwar 2010 for the K-norm). The L1 norm of e_i - e_j is
+  2, so the loss is one of 2/s, 0, -2/s. `lattice_laplace_delta` works out the sums over the lattice.
+- `IndependentLaplace` is independent discrete Laplace noise on every count.
 """
 
 import math
@@ -263,7 +261,7 @@ def sample(bits: NoiseBits, scale: int | Fraction, classes: int, size: int) -> I
     """`size` independent exact draws, shape (size, classes) int64.
 
     All coordinates but the last are independent discrete Laplace; the last is what the sum leaves, kept with
-    probability exp(-|z_C|/scale). Raises `InputError` for a scale that `discrete_laplace.sample` refuses.
+    probability exp(-|z_C|/scale). Raises `InputError` for a scale that `discrete.sample_discrete_laplace` refuses.
 
     Examples:
         >>> sample(NoiseBits(1, "example"), 2, classes=3, size=4)

@@ -1,10 +1,11 @@
 """Mechanisms for single labels by name, and integer noise on labels that are rounded to a public grid.
 
-`calibrate` builds the mechanism that a name and public numbers stand for; the same call rebuilds it wherever the labels
-are.
+`calibrate` builds the mechanism that a name and public numbers stand for. The same call rebuilds it at the party that
+has the labels.
 
-The grid spans the declared range. A label becomes the number of the nearest of 2^20 + 1 evenly spaced points, so one
-replaced label moves it by at most 2^20 steps. Rounding comes first, so nothing is left to be charged for it.
+The grid of `AdditiveLabels` spans the declared range. A label becomes the number of the nearest of 2^20 + 1 evenly
+spaced points, so one replaced label moves it by at most 2^20 steps. The mechanism rounds before it adds noise, so
+rounding is not charged for.
 """
 
 from collections.abc import Sequence

@@ -1,29 +1,20 @@
 """Randomised response for labels: over k classes, over bins of real labels, and with one bit per label.
 
-Randomised response on bins (Ghazi et al. 2022): the response is the label's bin or a random one, and each bin has one
-value.
-
-As published, values and bins lose least in squared error on average over a prior, which pulls every label towards the
-prior's mean and shrinks whatever is learned from it. Debiased, the values are spread until the mean answers have slope
-1 in the labels, on average over the prior: linear models are not shrunk.
-
-k-ary randomised response (Warner 1965) is done in exact arithmetic: a response is kept, or drawn afresh among all k.
-
-With probability lambda = redraw / 2^64 the answer is one of the k, each as likely; so it is the true one with
-probability 1 - lambda + lambda/k, and another given one with lambda/k.
-
-`optimal_bins` finds the bins that lose least in squared error on average over a known prior.
-
-`EstimatedBins` estimates the prior from the same labels, for a part of epsilon (Ghazi et al. 2022).
-
-The histogram of the labels is released first, by the K-norm mechanism for label counts. The bins follow from it, and
-both releases compose.
-
-`OneBitLabels` sends one bit per label: two values, far enough apart to be unbiased (Duchi, Jordan, Wainwright 2018,
-Section 3.2).
-
-The label becomes one of the range's ends at random, with its own mean; randomised response answers with that end or
-the other. Both steps are exact, and so is their law: high with probability 1/2 + (1 - lambda) (y - middle)/width.
+- k-ary randomised response (Warner 1965, `respond`) uses exact arithmetic: a response is kept, or drawn afresh among
+  all k. With probability lambda = redraw / 2^64 the response is one of the k, each as likely. So it is the true one
+  with probability 1 - lambda + lambda/k, and another given one with probability lambda/k.
+- Randomised response on bins (Ghazi et al. 2022, `BinnedResponse`): the response is the label's bin or a random one,
+  and each bin has one value. `optimal_bins` finds the published values and bins. They lose least in squared error on
+  average over a known prior. They pull every label towards the prior's mean, which shrinks whatever is learned from the
+  labels. Debiased values are spread until the mean responses have slope 1 in the labels, on average over the prior.
+  With these, linear models are not shrunk.
+- `EstimatedBins` estimates the prior from the same labels, for a part of epsilon (Ghazi et al. 2022). The mechanism
+  first releases the histogram of the labels, by the K-norm mechanism for label counts. The bins follow from the
+  histogram, and both releases compose.
+- `OneBitLabels` sends one bit per label: two values, far enough apart to be unbiased (Duchi, Jordan, Wainwright 2018,
+  Section 3.2). The label becomes one of the range's ends at random, with its own mean. Randomised response then answers
+  with that end or the other. Both steps are exact, and so is their law: the answer is high with probability
+  1/2 + (1 - lambda) (y - middle)/width.
 """
 
 import math

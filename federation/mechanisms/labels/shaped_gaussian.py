@@ -1,19 +1,11 @@
 """The noisy sum X'y of public rows times private labels, with noise in the shape that costs least squares least.
 
 One replaced label of a range of width Delta moves X'y by up to Delta x_i. Noise of covariance proportional to C hides
-that when x_i' C^{-1} x_i <= 1 for all rows, and costs tr (X'X)^{-1} C of excess risk: in whitened coordinates
-z = (X'X)^{-1/2} x the trace of C. `shape="optimal"` takes the C of least trace, "whitened" the ball in whitened
-coordinates, "isotropic" the ball in those of the rows. Rows are public, so shapes are too.
+that move when x_i' C^{-1} x_i <= 1 for all rows. It costs tr (X'X)^{-1} C of excess risk, which is the trace of C in
+whitened coordinates z = (X'X)^{-1/2} x.
 
-`smallest_trace` finds the ellipsoid of least trace around given rows: the shape of the cheapest noise that hides any
-one of them.
-
-    minimise tr C  subject to  z' C^{-1} z <= 1 for every row z.
-
-The Lagrange dual is (max over weights p on the simplex of tr M(p)^{1/2})², M(p) = sum_i p_i z_i z_i', and any p gives
-the feasible C = g M^{1/2}, g = max_i z_i' M^{-1/2} z_i, so that g / tr M^{1/2} >= 1 certifies how far it is from the
-optimum (the problem is that of the optimal factorisation of Edmonds, Nikolov, Ullman 2020, for one query a row; the
-weights are an optimal design in the sense of Kiefer 1974 for the criterion tr M^{1/2}).
+`shape="optimal"` takes the C of least trace (`smallest_trace`), "whitened" the ball in whitened coordinates, and
+"isotropic" the ball in the coordinates of the rows. Rows are public, so shapes are too.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,6 +27,7 @@ from federation.numerics.rows import Floats, whitening
 Rows = NDArray[np.floating[Any]]  # of any precision, in memory or mapped from a file
 ShapeKind = Literal["optimal", "whitened", "isotropic"]
 
+_TOLERANCE = 1e-2  # relative distance of the optimal shape's trace to the least one
 _REGULAR = 1e-3  # of the mean square of the rows' coordinates, for directions that these rows lack
 _MOST_STEPS = 2.0**52  # of the noise's grid, in a sum
 _LONGER = 1e-9  # by so much may a row's norm exceed 1 after the transform; charged
@@ -54,15 +47,13 @@ class Shape:
     lower_bound: float
 
 
-def fit_shape(
-    rows: Rows, shape: ShapeKind = "optimal", *, moments: Floats | None = None, tolerance: float = 1e-2
-) -> Shape:
+def fit_shape(rows: Rows, shape: ShapeKind = "optimal", *, moments: Floats | None = None) -> Shape:
     """The shape of noise that hides any row's label; of rank r, with constant or doubled columns left out.
 
     `rows` (n, d), public and finite, in memory or mapped from a file: they are read block by block. `moments` (d, d) is
     the sum of x x' that a regression will use where that has more rows than these; a party with rows of its own may
-    shape its noise by them. `tolerance` is the relative distance of "optimal" to the least trace. Raises `InputError`
-    for rows of another shape, NaN or infinities (in their squares, too), an unknown shape, or rows that are all zero.
+    shape its noise by them. The trace of "optimal" is within 1 % of the least one. Raises `InputError` for rows of
+    another shape, NaN or infinities (in their squares, too), an unknown shape, or rows that are all zero.
 
     Examples:
         >>> rows = np.random.default_rng(1).normal(size=(200, 4)) * [1, 1, 1, 30]
@@ -88,7 +79,7 @@ def fit_shape(
     if shape == "optimal":
         inner = whiten.T @ own @ whiten
         regular = inner + _REGULAR * np.trace(inner) / len(inner) * np.eye(len(inner))
-        found = smallest_trace(_blocks(rows, whiten), regular, tolerance)
+        found = smallest_trace(_blocks(rows, whiten), regular, _TOLERANCE)
         scaled = np.linalg.pinv(found.factor).T
         transform, back, bound = whiten @ scaled, unwhiten @ found.factor, found.lower_bound
     else:
@@ -228,8 +219,17 @@ class Ellipsoid:
     lower_bound: float
 
 
-def smallest_trace(rows: RowBatches, moments: Floats, tolerance: float = 1e-2) -> Ellipsoid:
+def smallest_trace(rows: RowBatches, moments: Floats, tolerance: float) -> Ellipsoid:
     """C with z' C^{-1} z <= 1 (up to rounding) for all rows and a trace within `tolerance` of the least one, relative.
+
+    C is the ellipsoid of least trace around the rows: the shape of the cheapest noise that hides any one of them.
+
+        minimise tr C  subject to  z' C^{-1} z <= 1 for every row z.
+
+    The Lagrange dual is (max over weights p on the simplex of tr M(p)^{1/2})², M(p) = sum_i p_i z_i z_i'. Any p gives
+    the feasible C = g M^{1/2}, g = max_i z_i' M^{-1/2} z_i. So g / tr M^{1/2} >= 1 certifies how far C is from the
+    optimum. The problem is that of the optimal factorisation of Edmonds, Nikolov, Ullman 2020, for one query a row. The
+    weights are an optimal design in the sense of Kiefer 1974 for the criterion tr M^{1/2}.
 
     `rows()` iterates over blocks (b, r), n >= 1 rows in all. `moments` (r, r) is their sum of z z', or near it: it must
     be positive definite, and a small multiple of it keeps C so. With many rows the weights live on a few of them: each
@@ -237,7 +237,7 @@ def smallest_trace(rows: RowBatches, moments: Floats, tolerance: float = 1e-2) -
 
     Examples:
         >>> rows = np.array([[3.0, 0.0], [0.0, 1.0]])
-        >>> found = smallest_trace(lambda: iter([rows]), rows.T @ rows)
+        >>> found = smallest_trace(lambda: iter([rows]), rows.T @ rows, tolerance=1e-2)
         >>> (found.factor @ found.factor.T).round(2)  # 9 in the first direction only
         array([[9.  , 0.  ],
                [0.  , 1.01]])

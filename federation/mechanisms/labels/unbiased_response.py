@@ -1,19 +1,12 @@
 """Unbiased randomised labels from a public table of integers: each row gives the probability of every output.
 
-Each label is rounded to one of two neighbouring points of a grid, at random and without bias; the point's row of the
-table then gives the response. Privacy is a property of the table alone, which the responding party checks in exact
+The party rounds each label to one of two neighbouring points of a grid, at random and without bias. The point's row of
+the table then gives the response. Privacy is a property of the table alone, which the responding party checks in exact
 integers: for no output does the largest weight exceed e^epsilon times the smallest.
 
 `calibrate` finds the table with the least variance at an epsilon, by a linear program, in whole numbers. The search
-needs no trust.
-
-Over the laws P_ij of answers o_j to even points g_i of [-1, 1] it minimises sum_i p_i sum_j P_ij (o_j - g_i)^2 subject
-to sum_j P_ij = 1, sum_j o_j P_ij = g_i and l_j <= P_ij <= e^epsilon l_j, over P and l together: the program of
-Badanidiyuru et al. 2023 (regression with label differential privacy, unbiased randomisers), for a weight p that is no
-knowledge about anybody's labels. One bit per label is among its feasible points, so it is never better on average.
-
-Different solvers find different tables of equal quality. A table is therefore made once and sent; the party that uses
-it checks it and need not make it again.
+needs no trust. Different solvers find different tables of equal quality. A table is therefore made once and sent. The
+party that uses it checks it and need not make it again.
 """
 
 import hashlib
@@ -263,7 +256,17 @@ def require_in_reach(epsilon: float) -> None:
 
 
 def _least_variance(epsilon: float) -> tuple[Floats, Floats]:
-    """Outputs (m,) and their laws (17, m) by HiGHS."""
+    """Outputs (m,) and their laws (17, m) by HiGHS.
+
+    The laws are the P_ij of answers o_j to even points g_i of [-1, 1]. Over P and l together, the program is to
+
+        minimise sum_i p_i sum_j P_ij (o_j - g_i)^2
+        subject to sum_j P_ij = 1, sum_j o_j P_ij = g_i and l_j <= P_ij <= e^epsilon l_j.
+
+    It is the program of Badanidiyuru et al. 2023 (regression with label differential privacy, unbiased randomisers).
+    The weight p contains no knowledge about anybody's labels. One bit per label is among the feasible points, so it is
+    never better on average.
+    """
     from scipy.optimize import linprog  # here, because the command line must start without it
     from scipy.sparse import block_array, csr_array, eye_array, hstack, kron
 

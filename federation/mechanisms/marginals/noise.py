@@ -1,30 +1,15 @@
 """Integer noise on error marginals: one scale for every cell, so that all queries together keep one guarantee.
 
-EXPRIL (Lacombe et al. 2021, Section 3.4) asks for errors in the bins of d features, Q times. Its scale d Q / epsilon is
-kept here, on noisy counts of errors and of correct rows, for which it protects a row that is added or removed.
+EXPRIL (Lacombe et al. 2021, Section 3.4) asks for errors in the bins of d features, Q times. This module keeps its
+scale d Q / epsilon, on noisy counts of errors and of correct rows. For these the scale protects a row that is added or
+removed.
 
-`moved_cells` counts how many cells one row or one label moves, and `premises` states what this assumes.
-
-A row lies in one bin of each feature, and there it is an error of the hypothesis or not: it is in one cell for each
-feature, (bin, error or correct). So no unit moves a count by more than one, and what matters is how many move.
+A row lies in one bin of each feature, and there it is an error of the hypothesis or not. So it is in one cell for each
+feature: (bin, error or correct). No unit moves a count by more than one, and only the number of moved cells matters.
+`moved_cells` counts the cells that one row or one label moves, and `premises` states what this assumes.
 
 `gaussian_delta` and `laplace_delta` give the exact delta of N integers with discrete noise that move by one each: the
 cells that one unit moves.
-
-Gaussian noise: the log likelihood ratio of the noisy integers is (N - 2 S)/(2 sigma²) with S the sum of the noise,
-signed as they move. So S is sufficient: the N cells tell as much as one integer S that moves by N, whatever the other
-cells are, and a sequence of adaptively chosen queries tells what the sum over all queries tells.
-
-The law of S is e^{-s²/(2 N sigma²)} theta(s) up to a factor, theta(s) the sum of e^{-|w|²/(2 sigma²)} over the offsets
-w of integer vectors of sum s from their mean. By Poisson summation theta is constant up to relative zeta, the sum of
-e^{-2 pi² sigma² |y|²} over the projections y != 0 of integer vectors k on the sum zero. Of all k with one projection
-take one with median 0: each entry but 0 then differs from N/2 entries or more by at least its size, opposite signs
-adding up, so |y|² = sum over pairs of (k_i - k_j)²/N >= |k|²/2, and zeta <= (1 + 2.1 e^{-pi² sigma²})^N - 1. From
-sigma = 2.5 on that is below N 10^-26, and S is the discrete Gaussian of scale sqrt(N) sigma.
-
-Laplace noise: the loss of one is +1/t or -1/t, as the noise lies on one side of the step or on the other: with
-q = e^{-1/t} it is the former with probability 1/(1 + q), so N of them lose as N randomised responses do (Kairouz, Oh,
-Viswanath 2015).
 """
 
 import math
@@ -243,7 +228,18 @@ _WRAP = 12  # the same, for the circle on which the law of S is computed
 def gaussian_delta(epsilon: float, cells: int, sigma: float) -> float:
     """The smallest delta at `epsilon` >= 0 of `cells` = N noisy integers of scale `sigma` that move by one each.
 
-    From sqrt(N) sigma = 4096 on it is the bound `discrete_gaussian.delta_bound` in one dimension: larger by 1e-4 of
+    The log likelihood ratio of the noisy integers is (N - 2 S)/(2 sigma²). S is the sum of the noise, signed as the
+    integers move. So S is sufficient: the N cells tell as much as one integer S that moves by N, whatever the other
+    cells are. A sequence of adaptively chosen queries tells what the sum over all queries tells.
+
+    The law of S is e^{-s²/(2 N sigma²)} theta(s) up to a factor. Here theta(s) is the sum of e^{-|w|²/(2 sigma²)} over
+    the offsets w of integer vectors of sum s from their mean. By Poisson summation theta is constant up to relative
+    zeta, the sum of e^{-2 pi² sigma² |y|²} over the projections y != 0 of integer vectors k on the sum zero. Of all k
+    with one projection take one with median 0. Each entry but 0 then differs from N/2 entries or more by at least its
+    size, opposite signs adding up. So |y|² = sum over pairs of (k_i - k_j)²/N >= |k|²/2, and zeta <= (1 + 2.1 e^{-pi²
+    sigma²})^N - 1. From sigma = 2.5 on that is below N 10^-26, and S is the discrete Gaussian of scale sqrt(N) sigma.
+
+    From sqrt(N) sigma = 4096 on it is the bound `discrete.delta_bound` in one dimension: larger by 1e-4 of
     itself or so, as a millionth of epsilon would make it. Above `MOST_EPSILON` it is that of `MOST_EPSILON`, which is
     no smaller.
 
@@ -263,6 +259,10 @@ def gaussian_delta(epsilon: float, cells: int, sigma: float) -> float:
 
 def laplace_delta(epsilon: float, cells: int, scale: Fraction) -> float:
     """The smallest delta at `epsilon` >= 0 of `cells` = N noisy integers of parameter t = `scale`; 0 from N/t on.
+
+    The loss of one integer is +1/t or -1/t, as the noise lies on one side of the step or on the other. With
+    q = e^{-1/t} it is the former with probability 1/(1 + q). So N integers lose as N randomised responses do (Kairouz,
+    Oh, Viswanath 2015).
 
     With B binomial (N, 1/(1 + q)) the loss is (2 B - N)/t, and delta the mean of (1 - e^{epsilon - loss})+. Relative
     error below 1e-8.

@@ -1,15 +1,11 @@
 """Exact samplers and accounting of the discrete Laplace and the discrete Gaussian law on the integers.
 
-Discrete Gaussian: P[k] ∝ exp(-k²/(2 sigma²)).
-
-Sampler: Canonne, Kamath, Steinke 2020, Algorithm 3. Accounting: their Theorem 7 for one coordinate; for D
-coordinates the comparison with the rounded continuous Gaussian proved in `delta_bound`.
-
-Discrete Laplace: P[k] = (1 - q)/(1 + q) q^|k|, q = exp(-1/t).
-
-Adding it to an integer that moves by at most s is (s/t)-differentially private (Ghosh, Roughgarden,
-Sundararajan 2009). The sampler is exact; its source is Canonne, Kamath, Steinke 2020, Algorithm 2, with the
-geometric variable taken from a lazily known uniform.
+- Discrete Gaussian: P[k] ∝ exp(-k²/(2 sigma²)). Sampler: Canonne, Kamath, Steinke 2020, Algorithm 3. Accounting: their
+  Theorem 7 for one coordinate; for D coordinates the comparison with the rounded continuous Gaussian proved in
+  `delta_bound`.
+- Discrete Laplace: P[k] = (1 - q)/(1 + q) q^|k|, q = exp(-1/t). Added to an integer that moves by at most s, it is
+  (s/t)-differentially private (Ghosh, Roughgarden, Sundararajan 2009). The sampler is exact. Its source is Canonne,
+  Kamath, Steinke 2020, Algorithm 2, with the geometric variable taken from a lazily known uniform.
 """
 
 import math
@@ -166,7 +162,7 @@ def sample_discrete_laplace(bits: NoiseBits, scale: int | Fraction, size: int) -
 def epsilon(sensitivity: int, scale: int | Fraction) -> float:
     """The pure epsilon s/t of an integer that moves by s = `sensitivity` under noise of parameter t = `scale`.
 
-    Ghosh, Roughgarden, Sundararajan 2009. Raises `InputError` for a scale that `sample` refuses.
+    Ghosh, Roughgarden, Sundararajan 2009. Raises `InputError` for a scale that the sampler refuses.
 
     Examples:
         >>> epsilon(sensitivity=1, scale=4)

@@ -1,1 +1,1 @@
-"""Sums of y x over the rows of a party."""
+"""Noise on sums: row sums and second moments of a party, vector and bag totals over parties, and shares of noise."""

@@ -1,37 +1,13 @@
 """Noise on sums over a party's rows: the sum of labels times rows, and the second moments of a linear regression.
 
-`SumNoise` perturbs the sum s = sum_i y_i x_i of rows of norm at most 1 and labels y = 1 or -1, by a named noise or one
-chosen by the number of rows.
-
-One replaced label moves s by 2 x_i, one replaced row by y x - y' x': by 2 at most in the L2 norm, and in the L1 norm by
-2 sqrt(d), or by less where the rows have a smaller public L1 bound. Patrini, Nielsen and Nock (2015, Algorithm 2) add
-Laplace noise for an L1 norm of 1, whatever the rows' norm; `published_laplace` is that, with the epsilon it gives.
-
-`SummedResponse` applies randomised response to every label y = 1 or -1 and adds up: the sum of z x, where z =
-±1/tanh(epsilon/2) has mean y.
-
-Its error grows with the number of rows, and that of noise on the sum does not: few rows are better off with it. There
-is no better unbiased randomiser of two labels: an output whose likelihood ratio r lies strictly between e^-epsilon and
-e^epsilon is one of these two ratios at random, so that only they remain, and what is unbiased on two outputs is unique.
-
-`RowMoments` perturbs what a linear regression needs of private rows: the sum over rows x with labels y of (x x',
-sqrt(2) y x, 2 y^2).
-
-Rows have norm 1 at most and labels lie in [-1, 1]. Distances are Euclidean, those of x x' in the Frobenius norm. With
-r = x'z, a row (x, y) that is replaced by (z, u) moves the sum by
-
-    |x x' - z z'|^2 + 2 |y x - u z|^2 + 4 (y^2 - u^2)^2
-        = |x|^4 + |z|^4 - 2 r^2 - 4 r y u + 2 |x|^2 y^2 + 2 |z|^2 u^2 + 4 (y^2 - u^2)^2
-       <= 2 + 2 p + 2 q + 2 p q + 4 (p - q)^2,    p = y^2, q = u^2,
-
-as -2 r^2 - 4 r y u is 2 p q at most, at r = -y u. The bound is convex in p and in q, so that it is largest where both
-are 0 or 1: it is 8 where one of them is 1, and is attained by opposite labels of one unit row. The sum of y x alone has
-the squared sensitivity 4 = 8/2, so it gets the noise here that it needs by itself: the sums of x x' and y^2 come for
-nothing. Another weight c of y x would give it more: without y^2 the squared sensitivity is 2 + 2 c^2 + c^4/2 for
-c^2 <= 2 and 4 c^2 above, and in units of y x, over c^2, that is least at c^2 = 2.
-
-`noise_quantile` and `regularisation` tell the size of the noise from public numbers alone: quantiles of its norm, and
-how much to regularise.
+- `SumNoise` perturbs the sum of y x over rows x of norm at most 1 with labels y = 1 or -1. The caller names the noise
+  or lets the calibration choose it.
+- `SummedResponse` applies randomised response to every label y and adds up. It is better for parties with few rows
+  (`SummedResponse.rows_for`).
+- `RowStatistic` and `RowMoments` are what a linear regression needs of private rows: the sum over rows x with labels y
+  of (x x', sqrt(2) y x, 2 y^2), with or without noise.
+- `noise_quantile` and `regularisation` compute from public numbers alone quantiles of the noise's norm, and how much to
+  regularise.
 """
 
 import math
@@ -69,6 +45,11 @@ _MOST_STEPS = 2.0**51  # of the noise's grid, in a sum
 @dataclass(frozen=True)
 class SumNoise(OnAdditive):
     """Noise that makes one release of a sum of y x over at most `rows` rows x (epsilon, delta)-private.
+
+    Rows have norm at most 1, and labels are y = 1 or -1. One replaced label moves the sum by 2 x_i, one replaced row by
+    y x - y' x'. That is 2 at most in the L2 norm. In the L1 norm it is 2 sqrt(d) at most, or less where the rows have a
+    smaller public L1 bound. Patrini, Nielsen and Nock (2015, Algorithm 2) add Laplace noise for an L1 norm of 1,
+    whatever the rows' norm. `published_laplace` is that noise, with the epsilon that it gives.
 
     With `contributors` = 0 a release has the whole noise. Otherwise it has one share of it, and what is private is the
     sum of the releases of so many parties or more, each of them for the rows of its own; further shares only add
@@ -277,6 +258,20 @@ class RowStatistic:
     As one vector: the upper triangle of X'X row by row, entries off its diagonal times sqrt(2), then sqrt(2) X'y, then
     2 y'y. Vectors are as far from each other as what they stand for. One replaced row moves them by `SENSITIVITY`.
 
+    Proof. Rows have norm 1 at most and labels lie in [-1, 1]. Distances are Euclidean, those of x x' in the Frobenius
+    norm. With r = x'z, a row (x, y) that is replaced by (z, u) moves the sum by
+
+        |x x' - z z'|^2 + 2 |y x - u z|^2 + 4 (y^2 - u^2)^2
+            = |x|^4 + |z|^4 - 2 r^2 - 4 r y u + 2 |x|^2 y^2 + 2 |z|^2 u^2 + 4 (y^2 - u^2)^2
+           <= 2 + 2 p + 2 q + 2 p q + 4 (p - q)^2,    p = y^2, q = u^2,
+
+    as -2 r^2 - 4 r y u is 2 p q at most, at r = -y u. The bound is convex in p and in q, so that it is largest where
+    both are 0 or 1. It is 8 where one of them is 1, and opposite labels of one unit row attain it.
+
+    The sum of y x alone has the squared sensitivity 4 = 8/2. So it gets the noise here that it needs by itself, and the
+    sums of x x' and y^2 come for nothing. Another weight c of y x would give it more noise. Without y^2 the squared
+    sensitivity is 2 + 2 c^2 + c^4/2 for c^2 <= 2 and 4 c^2 above. In units of y x, over c^2, that is least at c^2 = 2.
+
     Examples:
         >>> statistic = RowStatistic(features=2)
         >>> total = statistic.of(np.array([[0.6, 0.8], [0.0, 1.0]]), np.array([1.0, -0.5]))
@@ -361,7 +356,16 @@ _AT_ONCE = 2**22  # labels
 
 @dataclass(frozen=True)
 class SummedResponse:
-    """What `labels` makes of single labels from -1 to 1, added up over rows of norm 1 at most."""
+    """Randomised response of every label from -1 to 1 (`labels`), added up over rows of norm 1 at most.
+
+    For labels y = 1 or -1 it is the sum of z x, where z = ±1/tanh(epsilon/2) has mean y. Its error grows with the
+    number of rows, and that of noise on the sum does not: parties with few rows are better off with randomised
+    response.
+
+    There is no better unbiased randomiser of two labels. An output whose likelihood ratio r lies strictly between
+    e^-epsilon and e^epsilon is one of these two ratios at random. So only these two outputs remain, and the unbiased
+    randomiser on two outputs is unique.
+    """
 
     labels: OneBitLabels
 

@@ -1,12 +1,12 @@
 """Shares of one noise on sums over all parties: of one bounded vector per party, or of counts and rows per bag.
 
-Bags that are common to all parties.
+`SharedBagNoise` is for bags that are common to all parties. Each party has some of the rows of a bag, or none. So the
+label counts of a bag, and the sums of its rows, are sums over the parties. Whatever one unit moves is at one party:
 
-A bag is the same at all parties, and each has some of its rows, or none: counts of labels in it, and sums of its rows,
-are sums over the parties. What one unit moves is at one party. A changed label takes a row from one count of its bag to
-another: 2 in the L1 norm, sqrt(2) in the L2 norm; r rows of a person in r bags move 2r counts by one each. A replaced
-row may come to lie in another bag: two counts move by one wherever they are, and the sums of rows of norm 1 by 2 in the
-L2 norm where both are of one bag, by sqrt(2) otherwise.
+- A changed label takes a row from one count of its bag to another: 2 in the L1 norm, sqrt(2) in the L2 norm.
+- r rows of a person in r bags move 2r counts by one each.
+- A replaced row may come to lie in another bag. Two counts move by one wherever they are. The sums of rows of norm 1
+  move by 2 in the L2 norm where both are of one bag, by sqrt(2) otherwise.
 """
 
 import math
@@ -38,7 +38,7 @@ class SharedBagNoise(OnAdditive):
     """Shares of the noise on each number of all bags, `contributors` of which are the whole; a share hides nothing.
 
     The sum over so many parties or more claims epsilon and delta for one unit. `additive` is the whole noise on the
-    numbers that one unit moves at most. Made by `calibrate` and `calibrate_rows`.
+    numbers that one unit moves at most. Made by `calibrate_bag_totals` and `calibrate_rows`.
     """
 
     additive: AdditiveMechanism

@@ -1,56 +1,29 @@
 """Shares of additive noise, for secure aggregation that reveals only the sum of n parties' responses.
 
-All are whole numbers of grid steps, one draw per party, and the sum of n of them is at least as private as the whole
-noise. Discrete Laplace: Pólya differences, whose sum is exact. Discrete Gaussian: n of variance sigma²/n each (Kairouz,
-Liu, Steinke 2021). L2-Gamma noise of scale s in R^D has the characteristic function (1 + s²|t|²)^{-(D+1)/2}: it is
-Gaussian of a variance that is Gamma((D+1)/2, 2s²), and a share is Gaussian of one that is Gamma((D+1)/2n, 2s²).
+All shares are whole numbers of grid steps, one draw per party. The sum of n shares is at least as private as the whole
+noise:
+
+- Discrete Laplace: a share is the difference of two Pólya variables, and the sum is exact (`sample`).
+- Discrete Gaussian: n shares of variance sigma²/n each (Kairouz, Liu, Steinke 2021).
+- L2-Gamma of scale s in R^D has the characteristic function (1 + s²|t|²)^{-(D+1)/2}. It is Gaussian of a variance that
+  is Gamma((D+1)/2, 2s²), and a share is Gaussian of a variance that is Gamma((D+1)/2n, 2s²).
 
 Why sums of rounded or discrete Gaussians are as private as Gaussians. Let f_a be the normal density of variance a.
-1. f_a(i - u) f_c(k - i - v) = f_{a+c}(k - u - v) f_e(i - m) with e = ac/(a + c) and some m, and the sum of f_e(i - m)
-   over the integers i is within 1 ± z, z = 3 e^{-2 pi² e} (Poisson summation). For a, c >= 16, z <= 3 e^{-16 pi²}.
+
+1. f_a(i - u) f_c(k - i - v) = f_{a+c}(k - u - v) f_e(i - m) with e = ac/(a + c) and some m. The sum of f_e(i - m) over
+   the integers i is within 1 ± z, z = 3 e^{-2 pi² e} (Poisson summation). For a, c >= 16, z <= 3 e^{-16 pi²}.
 2. A rounded Gaussian has P[k] = ∫ f_a(k - u) du over |u| <= 1/2, a discrete one f_a(k) but for a factor within 1 ± z.
-   By 1. and induction, P[S = k] of a sum S of n of them is, but for a factor within (1 ± z)^{2n} in each coordinate,
-   the density at k of a Gaussian of the sum of their variances, plus n uniform numbers where they are rounded.
+   Let S be a sum of n of them. By 1. and induction, P[S = k] is a density at k but for a factor within (1 ± z)^{2n} in
+   each coordinate. It is the density of a Gaussian of the sum of their variances, plus n uniform numbers where they are
+   rounded.
 3. L2-Gamma shares get 16 steps² of variance more each. So the density in 2., now over the random variances too, is that
-   of L2-Gamma noise plus independent noise, and like the former's its logarithm changes by |v|/s at most over v.
+   of L2-Gamma noise plus independent noise. Like the density of L2-Gamma noise, its logarithm changes by |v|/s at most
+   over v.
+
 For n <= 2^30 and D <= 2^60 all factors together are within 2^-100 of 1, less than the rounding of the scales covers.
 
-Discrete Laplace shares are the difference of two Pólya variables, drawn exactly.
-
-A geometric variable, P[k] = (1 - q) q^k, is the sum of n independent Pólya (negative binomial) ones of shape r = 1/n,
-P[k] = (1 - q)^r w_k q^k, w_k = Γ(k + r) / (Γ(r) k!), and the discrete Laplace law is that of the difference of two
-geometric variables. So n differences add up to discrete Laplace noise of parameter t, q = e^{-1/t}, exactly.
-
-`epsilon` at a delta covers shares of L2-Gamma noise that are less than the whole; it is exact for the law in the reals.
-
-Shares that are r times the whole add up to a normal vector in R^D of a variance that is Gamma((D + 1) r/2, 2 s^2), with
-density f proportional to z^v K_v(z), z = |x|/s, v = ((D + 1) r - D)/2 <= 1/2. What follows is in units of s.
-
-The pair. f falls with z. Let the value move by l. The loss at x, ln f(|x|) - ln f(|x - l|), is above epsilon where the
-second distance exceeds R(|x|), f(R(z)) = e^-epsilon f(z). Under either law the distance from its own centre has the
-density z^(D-1) f(z), and its direction is uniform, so that the event A has, F being the law of a coordinate of a
-uniform direction,
-    P(A) = integral of z^(D-1) f(z) F((z^2 + l^2 - R(z)^2)/(2 l z)),
-    Q(A) = the same of 1 - F((z^2 + l^2 - r(z)^2)/(2 l z)),    R(r(z)) = z,
-and delta = P(A) - e^epsilon Q(A): two integrals in one dimension, taken by the trapezoidal rule in ln z, where f has no
-singularity that matters: z^D f falls as z^((D+1) r) or z^D towards 0.
-
-A shorter move is no worse: for c < 1 the factor c X of the noise and independent noise have the law of X, as Gamma
-variances are self-decomposable, so that a move by c l is what becomes of one by l after more noise.
-
 `weakened` gives what remains of a guarantee when more of the parties that share a noise collude than it assumes.
-
-Of m shares that are the whole noise, h = r m come from honest parties, r < 1; who sees the sum takes all others off.
-The laws are the continuous ones behind the grid. With Gaussian noise the sum is Gaussian of r times the variance. Of
-the others the sum has, along one coordinate or as a function of the norm, a density proportional to z^v K_v(z), z =
-|x|/s, with v = r - 1/2 for Laplace noise in a coordinate and v = ((D + 1) r - D)/2 for L2-Gamma noise. As K_v = K_{-v},
-
-    z^v K_v(z) = const * integral over t >= 1 of exp(-z t) (t^2 - 1)^(-v - 1/2) dt,    v <= 1/2,
-
-which is a mixture of exponentials, so that its logarithm is convex in z >= 0 and falls the fastest at 0. The largest
-loss of a move is therefore that at 0; and of Laplace noise, where losses of coordinates add up and each is concave in
-how far it moves, the worst of all moves of an L1 norm is the one that is shared alike by all D of them. At v <= 0 the
-density is unbounded at 0, and there is no pure promise left; there is one at a delta (`fewer_shares`).
+`delta` and `epsilon` give the same for L2-Gamma noise at an epsilon or a delta.
 """
 
 import math
@@ -207,6 +180,19 @@ def weakened(whole: AdditiveMechanism, left: float, delta: float = 0.0) -> float
     where nothing pure is left. Of Laplace noise in several coordinates it is the pure one, whatever delta is: which
     move is the worst at a delta is not known. Raises `InputError` for a part out of range.
 
+    Of m shares that are the whole noise, h = r m come from honest parties, r < 1. An attacker who sees the sum takes
+    all others off. The laws are the continuous ones behind the grid. With Gaussian noise the sum is Gaussian of r times
+    the variance. With other noise the sum has a density along one coordinate, or as a function of the norm. It is
+    proportional to z^v K_v(z), z = |x|/s, with v = r - 1/2 for Laplace noise in a coordinate and v = ((D + 1) r - D)/2
+    for L2-Gamma noise. As K_v = K_{-v},
+
+        z^v K_v(z) = const * integral over t >= 1 of exp(-z t) (t^2 - 1)^(-v - 1/2) dt,    v <= 1/2,
+
+    which is a mixture of exponentials. So its logarithm is convex in z >= 0 and falls the fastest at 0. The largest
+    loss of a move is therefore that at 0. With Laplace noise, losses of coordinates add up, and each is concave in how
+    far its coordinate moves. The worst of all moves of an L1 norm is therefore shared alike by all D coordinates. At
+    v <= 0 the density is unbounded at 0, and there is no pure promise left; there is one at a delta (`epsilon`).
+
     Examples:
         >>> from federation.mechanisms.noise.additive import calibrate
         >>> normal = calibrate("gaussian", sensitivity=1.0, dimension=50, epsilon=1.0, delta=1e-6)
@@ -249,8 +235,25 @@ _LARGE = 50.0  # orders of a Bessel function from which on an expansion is exact
 def delta(epsilon: float, moved: float, dimension: int, left: float) -> float:
     """The delta at `epsilon` where the value moves by `moved` scales, and shares are `left` times the whole, in (0, 1].
 
-    Where hardly any noise is left it is told as 1. Its relative error is about 1e-4, and 1e-2 in one dimension and
-    where delta is below 1e-12.
+    It is for L2-Gamma noise. The formula is exact for the law in the reals. Its computation has a relative error of
+    about 1e-4, and of 1e-2 in one dimension and where delta is below 1e-12. Where hardly any noise is left it is 1.
+
+    Shares that are r times the whole add up to a normal vector in R^D of a variance that is Gamma((D + 1) r/2, 2 s^2).
+    Its density f is proportional to z^v K_v(z), z = |x|/s, v = ((D + 1) r - D)/2 <= 1/2. What follows is in units of s.
+
+    The pair: f falls with z. Let the value move by l. The loss at x, ln f(|x|) - ln f(|x - l|), is above epsilon where
+    the second distance exceeds R(|x|), f(R(z)) = e^-epsilon f(z). This is the event A. Under either law the distance
+    from its own centre has the density z^(D-1) f(z), and its direction is uniform. With F the law of a coordinate of a
+    uniform direction,
+
+        P(A) = integral of z^(D-1) f(z) F((z^2 + l^2 - R(z)^2)/(2 l z)),
+        Q(A) = the same of 1 - F((z^2 + l^2 - r(z)^2)/(2 l z)),    R(r(z)) = z,
+
+    and delta = P(A) - e^epsilon Q(A). These are two integrals in one dimension, taken by the trapezoidal rule in ln z.
+    There f has no singularity that matters: z^D f falls as z^((D+1) r) or z^D towards 0.
+
+    A shorter move is no worse. For c < 1 the factor c X of the noise and independent noise have the law of X, as Gamma
+    variances are self-decomposable. So a move by c l is what becomes of one by l after more noise.
 
     Examples:
         >>> [round(delta(e, moved=1.0, dimension=10, left=1.0), 4) for e in (0.0, 0.5)]  # as `l2_gamma.delta`
@@ -349,6 +352,11 @@ _LIKELY = 0.7  # of proposals are kept, roughly
 
 def sample(bits: NoiseBits, scale: int, contributors: int, size: int) -> Integers:
     """`size` independent shares; the sum of `contributors` >= 1 has P[k] ∝ exp(-|k|/scale). Shape (size,), int64.
+
+    A geometric variable, P[k] = (1 - q) q^k, is the sum of n independent Pólya (negative binomial) ones of shape
+    r = 1/n, P[k] = (1 - q)^r w_k q^k, w_k = Γ(k + r) / (Γ(r) k!). The discrete Laplace law is that of the difference of
+    two geometric variables. So n differences of Pólya variables, drawn exactly, add up to discrete Laplace noise of
+    parameter t, q = e^{-1/t}, exactly.
 
     Examples:
         >>> parts = [sample(NoiseBits(1, "example", party), 10, contributors=50, size=6) for party in range(50)]

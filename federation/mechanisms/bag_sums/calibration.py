@@ -51,7 +51,7 @@ def composed_delta(
 
     Within 1 % of the smallest, however many they are (at epsilon 0 within 10 %); nothing below 1e-12, or 1e-15 a
     release, is resolved. The noisy set is the same in all of them (or drawn anew in every bag, when stratified). Raises
-    `InputError` as `accounting.delta`, and unless `releases` is an integer of at least 1.
+    `InputError` as `delta`, and unless `releases` is an integer of at least 1.
 
     Examples:
         >>> design = BagDesign(records=12_800, bags=100, size=128, noisy=6400)

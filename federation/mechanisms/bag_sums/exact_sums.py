@@ -60,7 +60,7 @@ def charged(delta_at: Callable[[float], float], epsilon: float) -> float:
     """The delta of a release by `gaussian_sums`, at most 1, from that of exact sums with continuous noise.
 
     `delta_at` must count `CHARGE` for the roundings. The discrete Gaussian of 2^26 steps is within a factor e^{1e-12}
-    of the rounded continuous one wherever that matters above 1e-300 (`discrete_gaussian.delta_bound`).
+    of the rounded continuous one wherever that matters above 1e-300 (`discrete.delta_bound`).
 
     Examples:
         >>> charged(lambda e: 1e-6 * math.exp(-e), epsilon=1.0)

@@ -107,13 +107,14 @@ class PrivateLabels(LabelProtocol):
             return None
         low, high = public.label_range
         mechanism = calibrate(law, epsilon=spent, delta=public.delta, label_range=(low, high), debiased=self.debiased)
-        bias = 0.0
+        bias = 0.0  # mean squared difference between the expectation of a private label and the label
         if isinstance(mechanism, BinnedResponse):
             variance, bias = mean_errors(mechanism)
         else:
             variance = float(mechanism.variance())
         around = risk.residual(public, high - low)
         shrunk = risk.shrunk_risk(rank, rows, variance + around, high - low)
+        # A model can learn the whole difference, so the bias is what it costs at most.
         error = (shrunk if self.shrinks else risk.private_labels(rank, rows, around, variance)) + bias
         deviation = math.sqrt(rank * variance / rows)
         return risk.expected(error, deviation, high - low, not bias, "labels of any value are as frequent")

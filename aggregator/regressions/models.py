@@ -1,15 +1,12 @@
-"""Regressions learned from the responses of all parties, and their predicted excess risks.
+"""Regressions learned from the responses of all parties, and predictions of their excess risk.
 
-`shrunk_sums` learns from weighted sums of rows and labels over bags, shrunk by the variance of the label sums.
+`from_labels`, `from_bags`, `from_sums`, `by_steps` and `from_moments` make models for release. `shrunk_sums` and
+`shrunk` take the known noise into account.
 
-With independent weights of mean 0 and variance 1 sums over bags have, in the mean, the second moment of all rows in
-bags: the sums take the place of rows.
-
-Predicted excess risks of linear models learned from private labels need public numbers only.
-
-Rows are public, labels are y = x'w + e with E e² = s² (`residual`), and the excess is E (x'w_hat - x'w)² over rows like
-those that were learned from, r their rank (`rank`), N their number (`rows`). All formulas are first-order in r/N, which
-they take to be small, and ignore that real residuals depend on x.
+The other functions predict excess risks of linear models that are learned from private labels. They need public numbers
+only. Rows are public, and labels are y = x'w + e with E e² = s² (`residual`). The excess is E (x'w_hat - x'w)² over
+rows like those that were learned from, r their rank (`rank`), N their number (`rows`). All formulas are first-order in
+r/N, which they take to be small, and ignore that real residuals depend on x.
 """
 
 import math
@@ -152,17 +149,16 @@ def least_squares(rank: int, rows: int, residual: float) -> float:
     return rank * residual / rows
 
 
-def private_labels(rank: int, rows: int, residual: float, noise: float, bias: float = 0.0) -> float:
-    """r (s² + v)/N + b for labels that are made private one by one.
+def private_labels(rank: int, rows: int, residual: float, noise: float) -> float:
+    """r (s² + v)/N for labels that are made private one by one.
 
-    `noise` is the mean variance v of a private label, and `bias` the mean squared difference b between its expectation
-    and the label: a model can learn all of that, so b is what it costs at most.
+    `noise` is the mean variance v of a private label. The cost of a bias of private labels is to be added.
 
     Examples:
         >>> private_labels(rank=10, rows=1000, residual=0.25, noise=2.0)
         0.0225
     """
-    return rank * (residual + noise) / rows + bias
+    return rank * (residual + noise) / rows
 
 
 def least_trace(rank: int, rows: int) -> float:
@@ -241,6 +237,9 @@ def shrunk_sums(
     """Weights (d,) from sums of rows (M, d) and noisy sums of labels (M,); None where features end in no constant.
 
     Without one, nobody can know how sums of rows would move if all labels did.
+
+    The weights are shrunk by the variance of the label sums. With independent weights of mean 0 and variance 1, sums
+    over bags have, in the mean, the second moment of all rows in bags: the sums take the place of rows.
     """
     constant = constant_answer(question.rows.feature_map)
     if constant is None:

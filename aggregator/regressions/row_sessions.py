@@ -1,10 +1,10 @@
-"""A session that asks for what a regression needs of private rows, and learns from it and from public rows.
+"""Sessions of regressions that send one query about all rows of every party, and learn from summed responses.
 
-A public map that gives private rows norm 1 at most, for sums over them that get noise.
+- `RowSession` protects whole rows. It asks for one noisy release of X'X, X'y and y'y of private rows.
+- `LabelTotalsSession` protects labels. It asks for one noisy X'y over all parties, who share its noise.
 
-A regression from one noisy release of X'X, X'y and y'y of private rows, and from public rows like them.
-
-A session that asks for one noisy X'y over all parties, who share its noise, and learns a regression from it.
+`estimate` learns a regression from the sums of private rows and from public rows like them (`PublicMoment`).
+`unit_rows` is a public map that gives private rows norm 1 at most, for sums over them that get noise.
 """
 
 import math
@@ -39,7 +39,7 @@ class RowSession(QuerySession):
     without a range of labels, and for too few public rows.
     """
 
-    def __init__(self, world: World, noise: RowMomentsNoise, *, secure: bool, draws: int, shrunk: bool = True) -> None:
+    def __init__(self, world: World, noise: RowMomentsNoise, *, secure: bool, draws: int, shrunk: bool) -> None:
         plan, rows = world.plan, world.views.table.rows
         key = id(world.view)  # which the world holds
         feature_map = world.once(("unit rows", key), lambda: unit_rows(world.feature_map, rows))
@@ -95,7 +95,7 @@ class LabelTotalsSession(QuerySession):
     """
 
     def __init__(
-        self, world: World, noise: RowMomentsNoise, shape: ShapeKind, *, draws: int, shrunk_model: bool = True
+        self, world: World, noise: RowMomentsNoise, shape: ShapeKind, *, draws: int, shrunk_model: bool
     ) -> None:
         plan = world.plan
         self._range, self._shrunk = world.require_label_range(), shrunk_model

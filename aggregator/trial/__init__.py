@@ -1,4 +1,4 @@
-"""What is public in one world, that is one split of the data: its plan, its numbers, its rows behind feature maps."""
+"""The public side of one trial, that is one split of the data: its plan, its numbers, its rows behind feature maps."""
 
 from federation.contract.plugins import PublicNames
 

@@ -1,8 +1,10 @@
-"""Feature maps fitted on public rows, stage by stage.
+"""Feature maps fitted on public rows, stage by stage, and the columns that such a map leaves out.
 
-Which columns of numbers say nothing, by their names and public rows alone: identifiers, and those with one value.
+`fit` and `fit_rows` turn the stages of a plan into a feature map. The public rows alone decide everything in the map:
 
-Which texts of a text column become indicators, and which columns say nothing, by public rows alone.
+- `indicators` chooses the texts of a text column that become indicators.
+- `identifiers` finds the columns of numbers that identify rows, by their names and public rows.
+- `remarks` tells the user which columns say nothing: identifiers, useless text columns, and columns with one value.
 """
 
 import json
@@ -407,17 +409,6 @@ def indicators(rows: np.ndarray, text_columns: Sequence[int], left_out: Sequence
     return OneHot(columns, np.concatenate(kept), starts)
 
 
-def text_column_remarks(table: PublicTable) -> Iterator[str]:
-    """A sentence for every text column that gets no indicators, and how it would."""
-    for column in table.text_columns:
-        different = len(np.unique(table.rows[:, column]))
-        if why := _why_useless(different, len(table.rows)):
-            yield (
-                f"the text column '{table.columns[column]}' is left out: {why}; to keep it, use more public rows "
-                "(data.auxiliary), or write fewer different texts or a number in it"
-            )
-
-
 def _why_useless(different: int, rows: int) -> str | None:
     """Why a column with so many different texts in the public rows says nothing; None for one that does."""
     if different == 1:
@@ -471,10 +462,19 @@ def identifiers(table: PublicTable) -> tuple[int, ...]:
 
 
 def remarks(table: PublicTable, features: Sequence[str | Mapping[str, Any]], mixed: bool) -> Iterator[str]:
-    """A sentence for each column of numbers that is left out, or is the same to a map of these stages whatever it says.
+    """A sentence for each column that is left out, or is the same to a map of these stages whatever it says.
+
+    Text columns come first: those without indicators, and how they would get some. Columns of numbers follow.
 
     `mixed`: the columns do not share a unit. Where they do, as pixels, many may have one value, and none is scaled.
     """
+    for column in table.text_columns:
+        different = len(np.unique(table.rows[:, column]))
+        if why := _why_useless(different, len(table.rows)):
+            yield (
+                f"the text column '{table.columns[column]}' is left out: {why}; to keep it, use more public rows "
+                "(data.auxiliary), or write fewer different texts or a number in it"
+            )
     left_out = identifiers(table)
     for i in left_out:
         yield (

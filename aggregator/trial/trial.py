@@ -1,24 +1,11 @@
-"""Views of the public rows: the feature maps of one world, and how parties train behind each of them.
+"""A trial as the sessions of its variants see it: its plan, its public rows behind feature maps, and shared work.
 
-A world has one view unless its features say `{whiten: auto}`: then the noise and epsilon of a release choose how many
-dimensions it can afford, and parties train once behind every map that is chosen.
+A `World` is one trial: one split of the data under one setting of the sweep. All sessions of the trial share it.
 
-How many whitened dimensions a release can afford: a rule in public numbers only.
-
-A release of d dimensions predicts vote shares by least squares from d features of unit variance. Two things keep it
-from the shares, and they pull d apart. In mean squares of a class's score, on average over public rows and classes:
-
-- noise: E|noise|² / C. With sensitivity s, E|noise| is (C-1) d s/epsilon for L2-Gamma noise and about
-  sigma sqrt((C-1) d) for Gaussian noise. On a minimiser it is d times that: rows of norm 1 have coordinates of size
-  1/sqrt(d), which weights make up for and noise does not;
-- what the omitted directions would have told: taken to be OMITTED u(d) / d^1.5, where u(d) is their share of the
-  variance of the public rows. Directions of less variance tell less, each by itself as well.
-
-Even without noise the last directions of many are left out: whitening makes them as loud as the first, and the parties
-learn from few rows. The law and the constants were chosen on HAR and on Gaussian classes, then corrected on MNIST (the
-share of the variance) and on census data (faint directions); `benchmarks.dimensions` compares with fixed choices.
-
-One world as the sessions of its variants see it: its plan, its public rows, and what they share.
+A `View` is the public rows behind one feature map, and how parties train behind that map. A trial has one view unless
+its features contain the stage `{whiten: auto}`. With this stage, the noise and the epsilon of a release decide how many
+dimensions the release can afford. `affordable` computes this number from public numbers only. Parties train once behind
+every map that is chosen.
 """
 
 from __future__ import annotations
@@ -34,9 +21,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from aggregator.trial.feature_fitting import fit_rows, identifiers, indicators, mixed_units
-from aggregator.trial.feature_fitting import remarks as of_numbers
-from aggregator.trial.feature_fitting import text_column_remarks as of_texts
+from aggregator.trial.feature_fitting import fit_rows, identifiers, indicators, mixed_units, remarks
 from aggregator.trial.plan import PublicNumbers, PublicTable, TrialPlan, VariantPlan
 from aggregator.trial.public_rows import PublicRows
 from federation.contract.errors import InputError
@@ -120,7 +105,7 @@ class Views:
         left_out, rows = identifiers(table), table.rows
         if len(table.text_columns) or left_out:
             rows = indicators(rows, table.text_columns, left_out).apply(rows)
-        return [*of_texts(table), *of_numbers(table, self._plan.task.stages, mixed_units(rows))]
+        return [*remarks(table, self._plan.task.stages, mixed_units(rows))]
 
     def known(self) -> list[View]:
         """The views asked for so far."""
@@ -278,7 +263,8 @@ class Spectrum:
     def usable(self) -> int:
         """How many directions are worth whitening, noise or not: those that are not faint, `FEW` at least.
 
-        At most r, and a quarter of the number of rows; 0 for fewer than 4 rows.
+        At most r, and a quarter of the number of rows; 0 for fewer than 4 rows. Even without noise the last of many
+        directions are left out. Whitening makes them as loud as the first, and the parties learn from few rows.
         """
         loud = int(np.sum(self.variances >= FAINT * self.variances.mean()))
         return min(len(self.variances), self.rows // ROWS_PER_DIMENSION, max(FEW, loud))
@@ -295,6 +281,19 @@ def errors(
     minimiser: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean squared errors (r,) of a class's score with d = 1..r dimensions: by noise, and by what is omitted.
+
+    A release of d dimensions predicts vote shares by least squares from d features of unit variance. Two errors keep
+    the prediction from the shares. The first grows with d, and the second falls. Both are mean squares of a class's
+    score, averaged over public rows and classes:
+
+    - Noise: (E|noise|)² / C. With sensitivity s, E|noise| is (C-1) d s/epsilon for L2-Gamma noise. For Gaussian noise
+      it is about sigma sqrt((C-1) d). On a minimiser the error is d times as large: rows of norm 1 have coordinates of
+      size 1/sqrt(d). The weights make up for this size, and the noise does not.
+    - Omission: the error by the directions that are left out is taken to be OMITTED u(d) / d^1.5. Here u(d) is their
+      share of the variance of the public rows. Directions of less variance tell less, each by itself as well.
+
+    The law and the constants were chosen on HAR and on Gaussian classes. They were then corrected on MNIST (the share
+    of the variance) and on census data (faint directions). `benchmarks.dimensions` compares with fixed choices.
 
     `noise` is "pure" (L2-Gamma) or "gaussian", of the whitened vote statistic, which one of the declared `parties`
     moves by at most s = sqrt(2)/M, or with `minimiser` of a minimiser; `delta` is for Gaussian noise only. Raises

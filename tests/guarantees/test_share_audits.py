@@ -15,7 +15,7 @@ from support.two_class_questions import moment
 from support.worst_pairs import audited, mistake_mechanism, pair_of, sum_of
 
 from aggregator.collectors.collectors import Secure, Summed
-from aggregator.collectors.row_sums import RowTotals
+from aggregator.protocols.mean_operator.session import RowTotals
 from aggregator.trial.plan import PublicNumbers
 from federation.contract.plugins import Reference
 from federation.contract.query import Submission

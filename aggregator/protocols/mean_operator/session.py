@@ -1,8 +1,9 @@
-"""The session of `mean_operator`: asks for the sum of y x, and minimises a linear-odd loss with it.
+"""The session of `mean_operator`: it asks for the sum of y x, and minimises a linear-odd loss with its noisy mean.
 
-Estimates of the mean operator, the mean of y x with y = 1 or -1, from the private answers of parties.
+`RowTotals` derives noisy means from the summed responses. `of_sums` and `denoised` turn these into estimates of the
+mean operator, the mean of y x with y = 1 or -1.
 
-The worst pair of neighbours of a sum of y x: a row that is as long as any turns into its opposite.
+`WorstSums` is the worst pair of neighbours for audits: a row that is as long as any turns into its opposite.
 """
 
 import math
@@ -13,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.collectors.collectors import Kept, asked_openly
+from aggregator.collectors.collectors import Kept, Secure, Summed, asked_openly
 from aggregator.collectors.one_query import QuerySession
-from aggregator.collectors.row_sums import RowTotals
 from aggregator.contract.worst_case import ROWS, TWO_CLASSES, Rows, Seen, SummedWorstCase, in_one_sum
 from aggregator.learners.kernels.exact import median_squared_distance
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
@@ -29,7 +29,7 @@ from federation.mechanisms.sums import row_sums as summed_response
 from federation.mechanisms.sums.row_sums import LEAST_EPSILON, regularisation
 from federation.numerics.rows import within_norm
 from federation.queries.bags import Bags, RowsQuestion
-from federation.queries.row_sums import RESPONSE, MomentKind, MomentNoise, MomentQuestion
+from federation.queries.row_sums import RESPONSE, MomentKind, MomentNoise, MomentQuestion, SummedQuestion
 
 _FEATURES_OF_A_MEDIAN = 16.0  # from so many on the kernel is as wide as the median distance
 _MOST_DENOISED = 1000  # features: the work grows with their cube
@@ -73,7 +73,7 @@ class MomentSession(QuerySession):
         return {**found, "predicted_accuracy": predicted_accuracy(norm)} if norm else found
 
     @property
-    def _totals(self) -> RowTotals:
+    def _totals(self) -> "RowTotals":
         """The sums over all parties."""
         return RowTotals(self._question, self.collected)
 
@@ -262,6 +262,39 @@ def worst_row(question: MomentQuestion) -> np.ndarray:
     summing = question.response_below <= question.most
     order = 1 if summing and question.mechanism().name.endswith("laplace") else 2
     return np.asarray(rows[np.argmax(np.linalg.norm(cut, ord=order, axis=1))])
+
+
+@dataclass(frozen=True, eq=False)
+class RowTotals:
+    """Responses to a question about all rows, added up, and what follows from their sum and number of rows.
+
+    It makes no difference how the responses were added up: in clear, or by secure aggregation.
+    """
+
+    question: SummedQuestion
+    collected: Summed | Secure
+
+    @property
+    def rows(self) -> float:
+        """Rows of the parties that answered."""
+        return float(self.collected.total("size"))
+
+    @property
+    def moments(self) -> np.ndarray:
+        """Means over all rows of what is summed, as estimates of the mean of y x, one per noise draw, (draws, d)."""
+        return self.collected.total("sums") / self.rows
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance in each entry of an estimate of noise on sums: of all shares, or of all parties' own noise."""
+        return self.collected.variance / self.rows**2
+
+    @property
+    def response_variance(self) -> float:
+        """What randomised response adds: times the mean of x x' it is the covariance of the error of an estimate."""
+        response = self.question.label_noise()
+        rows = self.collected.counted("responding_rows")
+        return rows * response.label_variance / self.rows**2 if response else 0.0
 
 
 _SIGNS = (-1.0, 1.0)

@@ -13,8 +13,8 @@ from support.two_class_questions import moment, row_moments
 
 from aggregator.collectors.collectors import Secure, Summed, asked_privately
 from aggregator.collectors.robust_sums import BOUNDED, Robustness
-from aggregator.collectors.row_sums import RowTotals
 from aggregator.contract.ledger import LOCAL, summed
+from aggregator.protocols.mean_operator.session import RowTotals
 from federation.contract.errors import FederationError
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.query import Submission

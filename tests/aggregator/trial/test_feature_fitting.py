@@ -27,7 +27,6 @@ from aggregator.trial.feature_fitting import (
     mixed_units,
     names_somebody,
     remarks,
-    text_column_remarks,
 )
 from federation.features.feature_map import text_code, with_fourier
 from federation.features.steps import Fourier
@@ -225,7 +224,7 @@ def test_texts_become_indicators_of_public_texts_unless_they_are_constant_or_nea
     public = text_columns_table(
         np.column_stack([keys, same, colours, ages]), ("key", "site", "colour", "age"), (0, 1, 2)
     )
-    said = list(text_column_remarks(public))
+    said = list(remarks(public, [], mixed=False))
     assert len(said) == 2
     assert said[0].startswith("the text column 'key' is left out: it has 60 different texts in 60 public rows; to keep")
     assert said[1].startswith("the text column 'site' is left out: its texts are the same in all 60 public rows;")
@@ -324,7 +323,7 @@ def test_the_rule_is_in_the_numbers_of_public_texts_and_rows(different, rows, st
     cells = np.arange(rows) % different
     public = text_columns_table(np.column_stack([cells, np.arange(rows) % 2]), ("a", "b"), (0, 1))
     assert len(indicators(public.rows, [0, 1]).codes) == (different + 2 if stay else 2)
-    assert len(list(text_column_remarks(public))) == (0 if stay else 1)
+    assert len(list(remarks(public, [], mixed=False))) == (0 if stay else 1)
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 2)), min_size=1, max_size=60))
@@ -332,6 +331,6 @@ def test_a_remark_for_each_column_without_indicators_and_for_no_other(cells):
     public = text_columns_table([[*row, 0.5] for row in cells], ("a", "b", "x"), (0, 1))
     step = indicators(public.rows, [0, 1])
     empty = {("a", "b")[i] for i in range(2) if step.starts[i] == step.starts[i + 1]}
-    assert {line.split("'")[1] for line in text_column_remarks(public)} == empty
+    assert {line.split("'")[1] for line in remarks(public, [], mixed=False)} == empty
     out = step.apply(public.rows)
     np.testing.assert_array_equal(out[:, 1:].sum(axis=1), 2 - len(empty))  # each public text is known, once

@@ -15,11 +15,10 @@ from support.worlds import run
 from support.worst_pairs import pair_of, without_noise
 
 from aggregator.collectors.collectors import Summed
-from aggregator.collectors.row_sums import RowTotals
 from aggregator.learners.mean_operators.accuracy import predicted_accuracy
 from aggregator.protocols.mean_operator import session as moment_session
 from aggregator.protocols.mean_operator.mean_operator import MeanOperator
-from aggregator.protocols.mean_operator.session import WorstSums, denoised, of_sums, worst_row
+from aggregator.protocols.mean_operator.session import RowTotals, WorstSums, denoised, of_sums, worst_row
 from aggregator.releases.models import ReleasedModels
 from aggregator.trial.feature_fitting import fit
 from aggregator.trial.plan import PublicNumbers, VariantPlan

@@ -1,1 +1,1 @@
-"""Collects what parties say, and refuses what no honest party can say."""
+"""Collectors of the responses of parties, which refuse responses that no honest party can send."""

@@ -1,9 +1,9 @@
 """Collectors of responses: `Kept` keeps each, `Summed` keeps their total, `Secure` adds them by secure aggregation.
 
-Every collector knows which of the declared parties have responded, and counts each once. It refuses responses that
-do not have the declared form, and those that no honest party can send.
+Every collector knows which of the declared parties have responded, and counts each once. It refuses responses that do
+not have the declared form, and responses that no honest party can send.
 
-`Summation` says how a simulation adds the shares of one noise: by a masked sum, or in clear where that takes too long.
+`ExactTotal` and `GridTotal` add up numbers exactly. A `Summation` carries out a secure aggregation in a simulation.
 """
 
 import hashlib
@@ -450,7 +450,10 @@ def collector_of(
 
 
 class Summation(Protocol):
-    """Carries out one sum of simulated parties; whoever simulates them names it in the plan."""
+    """Carries out one sum of simulated parties; whoever simulates them names it in the plan.
+
+    It says how the simulation adds the shares of one noise: by a masked sum, or in clear where that takes too long.
+    """
 
     @property
     def masked(self) -> bool:

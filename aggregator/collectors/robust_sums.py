@@ -1,11 +1,15 @@
-"""What a sum over the answers of all parties is moved by when scores of some are clipped, once all have come.
+"""Robust sums of the responses of all parties: scores along suspicious directions are clipped once all have come.
 
-Clips answers along directions in which they spread more than their noise can, where honest ones do not.
+`gated` clips responses along directions in which they spread more than their noise can. Honest responses do not spread
+so. A coalition that shifts a mean must spread responses along some direction (Diakonikolas et al. 2017). The noise of
+honest responses is public, and what this noise explains is left alone.
 
-A coalition that shifts a mean must spread answers along some direction (Diakonikolas et al. 2017), and the noise of
-honest ones is public: what it explains is left alone. A gate keeps honest parties that differ: where the middle half of
-the answers spreads further than noise, nothing is clipped, and a party of more than the middle weight may differ by as
-many times more. What is not seen at most parties, because noise hides it there, may be seen at a large one.
+A gate keeps honest parties that differ. Nothing is clipped where the middle half of the responses spreads further than
+noise. A party of more than the middle weight may differ by as many times more: a difference that noise hides at most
+parties may be seen at a large one.
+
+`GatedSum` keeps the responses until all have come. `Robustness` are the settings, and `Changes` counts the clipped
+responses for the ledger.
 """
 
 from collections.abc import Iterable
@@ -36,7 +40,7 @@ BOUNDED = Robustness()
 
 
 class GatedSum:
-    """Answers (draws, D) of K parties, kept until all have come, to clip what `spectral_gate` finds among them.
+    """Answers (draws, D) of K parties, kept until all have come, to clip what `gated` finds among them.
 
     With fewer than 8 parties or more than 2^23 numbers, and more than 512 numbers of both a party and a draw, nothing
     is kept and nothing clipped. All these are public numbers.

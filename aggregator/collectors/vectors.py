@@ -1,16 +1,10 @@
-"""Collects one vector per party and keeps only their mean: clipped to a public norm, missing ones zero.
+"""Collectors of one vector per party that keep only the mean, and bounds on how far one party can move such a mean.
 
-How far a mean of one vector per party moves, in L2 norm, when one party's whole holding is replaced.
+`ClippedMean` adds vectors that are clipped to a public norm, and counts missing ones as zero. `VectorAnswers` collects
+the vectors of all parties in a `ClippedMean`.
 
-Setting (Pathak, Rane and Raj 2010; the `avg` of Hamm et al. 2016): each of M parties sends the minimiser of its own
-logistic (2 classes) or softmax risk, lam-strongly convex, and their mean is released. All of a party's rows may
-change, so its minimiser may move anywhere in the set that holds every minimiser: the sensitivity is that set's
-diameter over M. Forms of the bound, each at most the one before:
-
-- `published`: gradients of the loss differ by at most 2 (binary) or 2 sqrt(2), over lam (Hamm et al. 2016, App. B).
-- `tight`: a gradient is at most 1/2 (binary) or sqrt(1-1/C) long at any minimiser, which is hence that over lam.
-- `diameter`: twice `federation.mechanisms.accounting.sensitivity.radius`. Attained, for more than two classes by
-  turning every row, x -> -x, and for two by turning every label.
+`parameter_average` and `clipped_mean` are L2 sensitivities: the movement of the mean when all data of one party are
+replaced.
 """
 
 import math
@@ -127,6 +121,18 @@ FORMS = ("published", "tight", "diameter")
 
 def parameter_average(form: str, *, regularisation: float, parties: int, classes: int) -> float:
     """Sensitivity of the mean of exact minimisers on rows of norm at most 1.
+
+    Setting (Pathak, Rane and Raj 2010; the `avg` of Hamm et al. 2016): each of M parties sends the minimiser of its
+    own logistic (2 classes) or softmax risk, which is lam-strongly convex. Their mean is released. All rows of a party
+    may change, so its minimiser may move anywhere in the set that holds every minimiser. The sensitivity is therefore
+    the diameter of that set over M. Forms of the bound, each at most the one before:
+
+    - `published`: gradients of the loss differ by at most 2 (binary) or 2 sqrt(2), over lam (Hamm et al. 2016,
+      App. B).
+    - `tight`: at any minimiser a gradient is at most 1/2 (binary) or sqrt(1-1/C) long. The minimiser is hence at most
+      that over lam long.
+    - `diameter`: twice `federation.mechanisms.accounting.sensitivity.radius`. It is attained, for more than two classes
+      by turning every row, x -> -x, and for two by turning every label.
 
     Raises `InputError` for lam <= 0, parties < 1, classes < 2 or an unknown form.
 

@@ -1,4 +1,4 @@
-"""What a protocol says of itself, and what an aggregator does with it."""
+"""The contract between protocols and the aggregator: declarations, sessions, worst cases, ledger of releases."""
 
 from federation.contract.plugins import PublicNames
 

@@ -1,10 +1,12 @@
-"""Signal and noise of a release: what public numbers let one expect, what the release shows, and the theorem's bound.
+"""Signal and noise of a release: expectations before it, diagnostics beside it, and the bound of a published theorem.
+
+- `expected_accuracy` and `expected_of_means` give the cost of noise in classification as an `Expected`. The first knows
+  only the norm of the noise. The second is for means, and knows the directions of the rows as well.
+- `diagnose` reports what a release shows: its noise-to-signal ratio and the expected agreement.
+- `excess_risk_bound` is the bound of Hamm et al. 2016, Theorem 4.
 
 Everything here may be published with a release. It is a function of public rows, of the noise law and of values that
-the noise already covers. For `perturb: votes` the agreement is that of the labels, before a model is fitted to them.
-
-`Expected` gives the cost of noise in classification: from its norm alone, or for means from the directions of the rows
-as well.
+the noise already covers.
 """
 
 import math
@@ -88,7 +90,8 @@ def diagnose(perturbable: Perturbable | Decoder, mechanism: AdditiveMechanism, n
     """What may be said beside a release: its `noise_to_signal` and `expected_agreement`.
 
     `noisy` (D,) is the value that was released. A number that this kind of release does not have is left out: the
-    agreement is a function of the auxiliary rows, hence of none where one is protected.
+    agreement is a function of the auxiliary rows, hence of none where one is protected. For `perturb: votes` the
+    agreement is that of the labels, before a model is fitted to them.
     """
     found: dict[str, float] = {}
     if perturbable.largest_norm is not None:

@@ -1,10 +1,11 @@
 """The ledger of releases and their guarantees, and the budget check that refuses to spend more.
 
-A sweep over variants, epsilons and noise draws is a set of counterfactual trials on the same parties. Each release is
-charged against the budget on its own. `published_together` gives the cost of publishing one draw of each.
+A sweep over variants, epsilons and noise draws is a set of counterfactual trials on the same parties. The `Ledger`
+charges each release against the `Budget` on its own. The entry `published_together` of a ledger is the cost of
+publishing one draw of each release.
 
-`plan_premises` and `local_guarantee` add the assumptions that every guarantee of a protocol makes beside those of its
-mechanism.
+`local_guarantee` is the guarantee of responses whose noise the parties make. `plan_premises` lists the assumptions that
+every guarantee of a plan makes, besides the assumptions of its mechanism.
 """
 
 import math

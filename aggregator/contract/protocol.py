@@ -1,11 +1,9 @@
-"""The declarations of a protocol: its task, its needs, its trust settings, its planned guarantee and its option rules.
+"""The base class of protocols and its declarations: task, needs, trust settings, planned guarantee and option rules.
 
-The framework asks nothing else of a protocol. An option rule that is broken gives an error that names the clashing
-options.
+The framework asks nothing else of a `Protocol`. A broken option rule gives an error that names the clashing options.
 
-`Task` names the purpose of a release and the measure by which releases are compared.
-
-`Promise` is the planned guarantee, and `Sent` the messages of a party for it. Both are known before any query is sent.
+A `Task` names the purpose of a release and the measure that compares releases. A `Promise` is the planned guarantee,
+and `Sent` describes the messages of a party for it. Both are known before any query is sent.
 """
 
 from __future__ import annotations

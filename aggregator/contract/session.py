@@ -1,8 +1,11 @@
-"""One release of a protocol in one world: what it asks in rounds, and what it makes of the answers.
+"""Base classes of sessions: one release of a protocol in one trial, its queries in rounds, and its models.
 
-What public numbers say against expecting much of a release, told before anybody is asked.
+A `Session` sends its queries round by round, and learns from the responses. `OneRound` sends all queries at once.
 
-What becomes of noisy vectors, and what a session hands over where the aggregator makes the noise.
+Where the aggregator makes the noise, a session hands over a `Perturbable`: a vector, its sensitivity, and the decoder
+that turns noisy vectors into models. A session with several noisy rounds hands over `RoundsOfNoise` and `RoundValue`s.
+
+An `Outlook` is the signal-to-noise warning of a release. It follows from public numbers, before any party is asked.
 """
 
 from abc import ABC, abstractmethod

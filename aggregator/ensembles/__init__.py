@@ -1,1 +1,1 @@
-"""What the protocols share that learn from the classifiers which parties have trained, and whose noise is central."""
+"""Shared parts of the protocols that learn from classifiers trained by the parties, and whose noise is central."""

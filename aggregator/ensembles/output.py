@@ -1,9 +1,9 @@
-"""Output perturbation: noise on the minimiser of the weighted risk (Hamm et al. 2016, Alg. 1 and 2).
+"""Output perturbation for protocols of votes: noise on the minimiser of the weighted risk.
 
-`VoteTally` counts votes as they arrive. It needs memory for N x C counts and one byte per party, and never keeps the
-votes.
+The method is that of Hamm et al. 2016, Algorithms 1 and 2. `perturb_output` prepares the minimiser for the noise.
 
-`Ensemble` holds the class shares of the public rows, and the minimisers that several variants share.
+`VoteTally` counts the votes. `Ensemble` has the class shares of the public rows that follow from the counts, and the
+minimisers that several variants share.
 """
 
 from dataclasses import dataclass, field
@@ -190,6 +190,9 @@ _TILE = 1 << 19  # votes compared at a time, so that what is read again stays in
 
 class VoteTally(Answers):
     """Counts of one-hot votes of at most `parties` declared parties on the N rows of one question, C classes.
+
+    The tally counts votes when they arrive, and never keeps the votes. It needs memory for N x C counts and one byte
+    per party.
 
     Attributes:
         counts: (N, C), how many parties have voted for each class on each row.

@@ -1,15 +1,8 @@
-"""The worst pair of neighbours of protocols that the aggregator makes the noise for: one party changes all it holds.
+"""Worst pairs of neighbours for audits of the protocols of votes and parameters: one party changes all its data.
 
-Votes on which a weakly regularised risk is flat, so that one party in many moves its minimiser far.
-
-One party in M moves the gradient by at most 1/M, and the minimiser by that over the curvature, which is lam at least.
-On one row alone the logistic loss has the curvature 1/4, and next to nothing of the bound is attained. Here rows of two
-kinds, (c, s) of one class and (c, -s) of the other, have scores of magnitude z so large that the loss is flat there:
-sigma(z) sigma(-z) is below lam. The row (0, r), one in 2 k + 1, sees to that: alone it would have a minimiser of the
-greatest norm (`sensitivity.radius`). A party that votes otherwise on all other rows moves the minimiser along the first
-axis, where little but lam holds it.
-
-The worst pair of neighbours of vectors that parties add up unseen: one party turns its own round.
+- `WorstVotes` and `WorstParameters` are for noise that the aggregator adds.
+- `WorstVectors` is for vectors that parties add up by secure aggregation: one party turns its own vector round.
+- `FlatVotes` are votes on which a weakly regularised risk is flat, so one party in many moves its minimiser far.
 """
 
 import math
@@ -203,7 +196,17 @@ _SCORES = np.linspace(2.0, 40.0, 381)
 
 
 class FlatRisk(NamedTuple):
-    """Parties M, copies k of either kind of rows, and where these lie; `attained` is the part of 1/(M lam)."""
+    """Parties M, copies k of either kind of rows, and where these lie; `attained` is the part of 1/(M lam).
+
+    One party in M moves the gradient by at most 1/M. It moves the minimiser by at most that over the curvature, which
+    is lam at least. On one row alone the logistic loss has the curvature 1/4, so next to nothing of the bound is
+    attained.
+
+    Here rows are of two kinds, (c, s) of one class and (c, -s) of the other. Their scores have a magnitude z so large
+    that the loss is flat there: sigma(z) sigma(-z) is below lam. The row (0, r), one in 2 k + 1, makes the scores so
+    large. Alone it would have a minimiser of the greatest norm (`sensitivity.radius`). A party that votes otherwise on
+    all other rows moves the minimiser along the first axis, where little but lam holds it.
+    """
 
     attained: float
     parties: int

@@ -1,1 +1,1 @@
-"""The aggregator's side of an exchange with real sites: what was asked, what came, and the letters in between."""
+"""The aggregator's side of an exchange with real sites: state on disk, signed messages, and secure aggregation."""

@@ -1,11 +1,10 @@
 """The state of an exchange with real sites on disk: keys, queries and replies, and the spending of all exchanges.
 
-An interrupted exchange continues from its folder.
+An interrupted `Exchange` continues from its folder. It writes a query to disk before it sends it, and sends the query
+again byte for byte. A newly computed query might differ by a bit, and a site that has answered the first would refuse
+the second.
 
-A query is written to disk before it is sent, and sent again byte for byte. A newly computed query might differ by a
-bit, and a site that has answered the first would refuse the second.
-
-`Spent` adds up the releases of all exchanges of an agreement, over all runs, in one file, and holds them against one
+`Spent` adds up the releases of all exchanges of an agreement, over all runs, in one file. It holds them against one
 budget.
 """
 

@@ -1,13 +1,7 @@
 """The engine of real sites: queries leave as signed messages, and sealed responses return.
 
-For the aggregator it is an engine like any other. A message without the site's signature is dropped and costs no other
-site anything.
-
-`Pulling` fetches replies in several threads, so that a stalled or malformed reply does not delay other sites.
-
-Flower's grid fetches replies one after the other. It waits three minutes for the rest of a reply that has begun, for
-instance from a site that is killed while it sends. An exception over one reply loses the replies that were fetched
-before.
+For the aggregator, `LetterGrid` is an engine like any other. It drops a message without the site's signature, which
+costs no other site anything. `Pulling` fetches the replies.
 """
 
 import logging
@@ -215,7 +209,12 @@ class _Hand:
 
 
 class Pulling:
-    """The replies to letters that are out, by Flower's ids of the messages that carry them."""
+    """The replies to letters that are out, by Flower's ids of the messages that carry them.
+
+    Several threads fetch replies, so a stalled or malformed reply does not delay other sites. Flower's grid fetches
+    replies one after the other. It waits three minutes for the rest of a reply that has begun, for instance from a site
+    that is killed while it sends. An exception over one reply loses the replies that were fetched before.
+    """
 
     def __init__(self, grid: Grid, sites: int) -> None:
         self._grid = grid

@@ -1,12 +1,10 @@
 """Secure aggregation between real sites: each message of the masked sum is one round of signed messages.
 
-An interrupted sum continues where it stopped. Its plan, its messages, the replies and the list of present sites are on
-disk before the next message is sent, so no site ever receives two different messages in one place.
+`LetterSums` carries out all sums of an exchange. An interrupted sum continues where it stopped. Its plan, its messages,
+the replies and the list of present sites are on disk before the next message is sent. No site therefore ever receives
+two different messages in one place.
 
-The coordinator asks the helper server once, for the sum of the masks of one list of sites.
-
-The sites' messages and the list are on disk by then. If the helper server is away, the coordinator asks again later,
-for the same list and in the same message. No site is asked again.
+With a helper server, the coordinator asks it once for the sum of the masks of one list of sites (`unmasked`).
 """
 
 import json
@@ -267,7 +265,10 @@ def sum_message(letters: LetterGrid, query: SumQuery, member: int) -> Message:
 
 
 def unmasked(letters: LetterGrid, server: AddingServer, agreement: Agreement) -> Words:
-    """The sum of the masks of all who are counted.
+    """The sum of the masks of all who are counted, from the helper server.
+
+    The sites' messages and the list of counted sites are on disk by now. If the helper server is away, the coordinator
+    asks again later, for the same list and in the same message. No site is asked again.
 
     Raises `QuorumError` where it does not come, and can be asked for again, and `InputError` for one of another size.
     """

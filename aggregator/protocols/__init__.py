@@ -1,1 +1,1 @@
-"""The protocols: a module or a folder for each, under its name, with all that only it uses."""
+"""The protocols, each in a module or folder with all that only it uses; `bag_regression` holds two of them."""

@@ -1,1 +1,1 @@
-"""What the protocols share that regress on labels which parties have made private themselves."""
+"""Shared parts of the protocols that regress on labels which parties have made private themselves."""

@@ -1,4 +1,4 @@
-"""What the protocols have in common whose parties protect real labels themselves: one question, one answer."""
+"""Base class of the protocols whose parties protect real labels themselves: one query, one response of each party."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The worst pair of neighbours of questions about labels: one moves from one end of the declared range to the other.
+"""Worst pairs of neighbours for audits of regressions on private labels or rows.
 
-The worst pair of neighbours of X'X, X'y and y'y over private rows: a row as long as any turns into its opposite.
-
-The worst pair of neighbours of one X'y over public rows: the label of a row that is as long as any weighs.
+- `WorstLabels` is for queries about labels: one label moves from one end of the declared range to the other.
+- `WorstSecretSums` and `WorstBagSums` are the same for sums over bags.
+- `WorstRows` is for X'X, X'y and y'y over private rows: a row as long as any turns into its opposite.
+- `WorstLabelTotals` is for one X'y over public rows: the label changes of a row that is as long as any weighs.
 """
 
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""What leaves the aggregator: models, with their guarantee, in files."""
+"""Files of the models that leave the aggregator, with their guarantees."""

@@ -1,8 +1,13 @@
-"""What the files of released models have in common: one npz per variant and world, readable with numpy alone.
+"""The common format of files of released models: one npz per variant and trial, readable with numpy alone.
 
-Arrays: `epsilon` (E,), for each release e = 0..E-1; `map` (E,), the number m of its feature map, whose arrays are named
-`map_m.*`; and `description`, one JSON text with the variant, class names, columns, the steps of every feature map, one
-guarantee per release, and the kind of the models unless they are linear. Each kind adds arrays of its own.
+Arrays:
+
+- `epsilon` (E,), for each release e = 0..E-1.
+- `map` (E,), the number m of the feature map of each release. The arrays of this map are named `map_m.*`.
+- `description`, one JSON text: the variant, class names, columns, the steps of every feature map, and one guarantee per
+  release. It also names the kind of the models, unless they are linear.
+
+Each kind adds arrays of its own.
 """
 
 import json

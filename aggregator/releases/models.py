@@ -1,13 +1,9 @@
-"""Released files of linear models, of fitted estimators, and of two-class networks.
+"""Released files of linear models, of fitted estimators, and of two-class networks (see `model_files`).
 
-A linear model is a file (`model_files`) with `weights_e` (draws, C, d) for each release e.
-
-An estimator is a file (`model_files`) with `array_n`, its fitted arrays.
-
-The description states, for each release and noise draw, the estimator's name, parameters and fitted values, and the
-number n of each fitted array.
-
-A network for two classes also stores what earlier rounds had learned.
+- `ReleasedModels`: a linear model has `weights_e` (draws, C, d) for each release e.
+- `ReleasedEstimators`: an estimator has `array_n`, its fitted arrays. The description states, for each release and
+  noise draw, the estimator's name, parameters and fitted values, and the number n of each fitted array.
+- `ReleasedClassifiers`: a network for two classes, which also stores what earlier rounds had learned.
 """
 
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""The server's side of a sum that nobody sees the parts of."""
+"""The server's side of secure aggregation: sums of which the server sees no single part."""

@@ -1,12 +1,11 @@
 """The server of a secure aggregation: it carries messages between parties and removes the masks from their sum.
 
-The server asks every party that has answered so far, and drops messages of all others unread. Before the last message
-it makes sure that all secrets it needs can be recovered. Otherwise, or below the plan's quorum, it ends the sum while
-everything is still masked.
+`MaskedSum` is the server where there is only one. It asks every party that has answered so far, and drops messages of
+all others unread. Before the last message it makes sure that all secrets it needs can be recovered. Otherwise, or below
+the plan's quorum, it ends the sum while everything is still masked. `Revealed` recovers the secrets from the
+neighbours' shares, and `remaining_masks` computes the masks that are left in the sum.
 
-`remaining_masks` recovers the secrets from the neighbours' shares, and computes the masks that are left in the sum.
-
-`AddingServer` is the leader of two servers: it adds up the parties' messages and asks the helper server for the sum of
+`AddingServer` is the leader of two servers. It adds up the parties' messages and asks the helper server for the sum of
 their masks.
 """
 

@@ -1,1 +1,1 @@
-"""What runs at the aggregator: the app, the one way from a plan to released models, and who failed."""
+"""The server process of the aggregator: the app, the releases of all variants of a plan, and their failures."""

@@ -1,9 +1,10 @@
-"""The Flower ServerApp: asks the parties of one world, learns, and releases every variant of its plan.
+"""The Flower ServerApp: it asks the parties of one trial, learns, and releases every variant of the trial's plan.
 
 The run configuration's `simulation` makes plans, and `run_plan` runs one of them. The releases land in the plan's
-directory, one npz per variant, with `world.json` (ledger, costs, failures); no vote is ever written.
+directory, one npz per variant, with `world.json` (ledger, costs, failures). No vote is ever written.
 
-The baseline `individual`: mean scores of the parties' own classifiers, NON-PRIVATE.
+`IndividualScores` collects the baseline `individual`, which is NON-PRIVATE: mean scores of the parties' own
+classifiers.
 """
 
 import json

@@ -1,6 +1,7 @@
-"""Calibrates, charges and draws the releases of one variant.
+"""The steps of a release at the aggregator: noise, charge and guarantee of a variant, and the queries of a trial.
 
-What one world asks its parties: every distinct question once, for all the collectors that its answers go to.
+`CentralNoise` calibrates, charges and draws the noise of one variant. An `Inquiry` asks every distinct query of a trial
+once, for all collectors of its responses.
 """
 
 from collections.abc import Iterator, Mapping

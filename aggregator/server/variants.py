@@ -1,6 +1,6 @@
 """The one way from a plan to released models, for every protocol: gate, ask, collect, charge, noise, learn, write.
 
-Variants of a world that fail: one costs its own releases and nobody else's.
+A variant that fails costs its own releases only (`FailedVariants`).
 """
 
 import math

@@ -1,19 +1,17 @@
-"""Class ratios from a classifier that learns which bag each row came from.
+"""Estimators of class ratios from a classifier that learns which bag each row came from.
 
-`BagClassifier` matches the classifier's mean scores on the simplex; `BagClassifierEM` uses its probabilities as they
-are.
+No row has a label. The likelihood of the bag of a row teaches the classes. Rows of the pooled bags come from bag i with
+probability pi_i and have class y with probability q_y = sum_i pi_i P_iy. A classifier f_y(x) = p(y | x) implies
+p(bag i | x) = sum_y T_iy f_y(x). Here T_iy = p(bag i | y) = pi_i P_iy / q_y. The classifier can therefore be fitted to
+the bags that the rows are known to come from (forward correction: Patrini et al. 2017; surrogate set classification: Lu
+et al. 2021). f is a softmax of W x + b + log q, so that zero weights say q.
 
-`ScaledRows` prepares rows for a linear classifier: optionally random Fourier features, centred, and of unit mean
-square.
+Classifiers are fitted to parts of the bags and tried on the rows that were left out. On these rows their probabilities
+can be calibrated. The probabilities also say under which ratios of the classes a set is most likely.
 
-The likelihood of the bag of a row teaches classes that no row is labelled with.
-
-Rows of the pooled bags come from bag i with probability pi_i and have class y with probability q_y = sum_i pi_i P_iy.
-A classifier f_y(x) = p(y | x) implies p(bag i | x) = sum_y T_iy f_y(x) with T_iy = p(bag i | y) = pi_i P_iy / q_y, so
-it can be fitted to the bags that the rows are known to come from (forward correction: Patrini et al. 2017; surrogate
-set classification: Lu et al. 2021). f is a softmax of W x + b + log q, so that zero weights say q. Classifiers are
-fitted to parts of the bags and tried on what was left out; their probabilities can be calibrated there, and say under
-which ratios of the classes a set is most likely.
+- `BagClassifier` matches the classifier's mean scores on the simplex.
+- `BagClassifierEM` uses the probabilities as they are.
+- `ScaledRows` is their base, which prepares rows for a linear classifier.
 """
 
 import warnings
@@ -38,6 +36,7 @@ from federation.numerics import simplex
 class ScaledRows(RatioEstimator):
     """An estimator with the parameters `features` and `seed`, which scores rows one by one.
 
+    It prepares rows for a linear classifier: optionally random Fourier features, centred, and of unit mean square.
     Columns keep their relative scales, so they should share a unit, as they do behind a feature map that scales them;
     a common shift and factor of all rows changes nothing.
 
@@ -89,17 +88,17 @@ class ScaledRows(RatioEstimator):
 
 @dataclass(eq=False, repr=False)
 class BagClassifier(ScaledRows):
-    """Softmax regression on the bags (see `bag_likelihood`), and cross-fitted matching of its mean scores.
+    """Softmax regression on the bags (see `risk`), and cross-fitted matching of its mean scores.
 
     K classifiers are fitted, each without one K-th of every bag. On the rows that it has not seen, the mean score of a
     bag is A P_i in expectation, so `Unmixing` finds A (C, C), the mean scores of the classes; a set with mean score phi
     then has the ratios argmin |A rho - phi|^2 over the simplex. Scores need to tell classes apart for that, not to be
     right (probabilistic adjusted count: Bella et al. 2010), and every row serves both ends.
 
-    Of noisy proportions the classifier sees `unmixing.expected_proportions`, projected onto the simplex.
+    Of noisy proportions the classifier sees `expected_proportions`, projected onto the simplex.
 
     Parameters:
-        regularisation: lam > 0 of `bag_likelihood.risk`, without unit; None to choose it on the rows left out.
+        regularisation: lam > 0 of `risk`, without unit; None to choose it on the rows left out.
         features: the number of random Fourier features, at least 2; None for the rows themselves.
         bandwidth: gamma of the Fourier features times the median squared distance of the rows, positive.
         folds: K, at least 2.
@@ -180,7 +179,7 @@ class BagClassifier(ScaledRows):
 class BagClassifierEM(BagClassifier):
     """`BagClassifier`, whose probabilities are calibrated on the rows left out and then taken at their word.
 
-    Sets get the ratios of largest likelihood (`bag_likelihood.most_likely_ratios`) in place of moment matching.
+    Sets get the ratios of largest likelihood (`most_likely_ratios`) in place of moment matching.
 
     Warning: it uses each row's probabilities and not only their means, so it needs fewer rows where they are right, and
     is wrong without a sign where they are not: on images of digits its mean L1 error was below that of moment matching,

@@ -1,8 +1,7 @@
 """A test whether bags differ in more than their class ratios, and intervals for the class ratios of a set.
 
-`drift_test` is a test of over-identifying restrictions.
-
-`intervals` account for all errors whose sizes are known.
+`drift_test` is a test of over-identifying restrictions on a `Sketch` of the bags. `intervals` account for all errors
+whose sizes are known.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What every estimator of class ratios is: fitted on bags of rows with their label proportions, asked about a set."""
+"""The base class of estimators of class ratios: fitted on bags of rows with label proportions, asked about a set."""
 
 import json
 from abc import ABC, abstractmethod

@@ -1,10 +1,10 @@
 """Class ratios from kernel mean embeddings of bags: maximum mean discrepancy, and distribution regression.
 
-Both estimators share the kernel, its bandwidth (the one that predicts held-out bags best), and the embedding of sets.
+- `MMD` is the estimator as published (Iyer, Nath and Sarawagi 2016).
+- `DistributionRegression` predicts the ratios from the mean of a set, as bags and their proportions teach.
 
-`MMD` is the estimator as published (Iyer, Nath and Sarawagi 2016).
-
-`DistributionRegression` predicts the ratios from the mean of a set, as bags and their proportions teach.
+Both share the kernel, its bandwidth and the embedding of sets (`KernelMeans`). `selected_bandwidth` finds the bandwidth
+that predicts held-out bags best.
 """
 
 from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ class KernelMeans(RatioEstimator):
         kernel: "exact", "fourier" or "nystrom" for the Gaussian kernel exp(-gamma |x-y|^2), by all pairs of rows,
             random features or landmarks, or "linear" for rows that are features already.
         bandwidth: of a Gaussian kernel, gamma times the median squared distance of the bags' rows, positive; or "auto"
-            to select it by held-out bags (`bandwidth_selection`).
+            to select it by held-out bags (`selected_bandwidth`).
         features: the number D of random features or landmarks, at least 1.
         seed: of those, and of the rows that the median is taken of, at least 0.
 

@@ -38,7 +38,7 @@ class ProportionSVM(ScaledRows):
         proportion_cost: > 0, of a bag whose guessed share misses its proportion.
         features: the number of random Fourier features, at least 2; None for the rows themselves.
         bandwidth: gamma of the Fourier features times the median squared distance of the rows, positive; or "auto" to
-            select it by held-out bags (`bandwidth_selection`).
+            select it by held-out bags (`selected_bandwidth`).
         restarts: first guesses to begin from, at least 2.
         seed: of guesses and features, at least 0.
 

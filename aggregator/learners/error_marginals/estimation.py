@@ -1,12 +1,9 @@
 """Estimates from noisy error marginals: error rates per bin, labels of the source, and trained hypotheses.
 
-`ExchangeSettings` holds everything that the learner knows before its first query.
-
-`error_shares` estimates error rates per bin from noisy numbers of errors and rows; no value reveals an empty bin.
-
-`estimate_labels` solves Problem 2 of Lacombe, Jetley and Sebag 2021.
-
-`train_hypothesis` trains on weighted rows whose labels are probabilities of class 1.
+- `ExchangeSettings` holds everything that the learner knows before its first query.
+- `error_shares` estimates error rates per bin from noisy numbers of errors and rows. No value reveals an empty bin.
+- `estimate_labels` solves Problem 2 of Lacombe, Jetley and Sebag 2021.
+- `train_hypothesis` trains on weighted rows whose labels are probabilities of class 1.
 """
 
 from dataclasses import dataclass

@@ -1,17 +1,19 @@
 """Weights and labels of public rows that reproduce noisy marginals (Lacombe, Jetley and Sebag 2021, Problems 1, 2).
 
-Each result is the unique minimiser of a strictly convex objective, so it depends on no starting point and no learning
-rate.
+`importance_weights`, `box_labels` and `entropy_labels` solve the problems. Each result is the unique minimiser of a
+strictly convex objective, so it depends on no starting point and no learning rate.
 
-The problem is penalised least squares with few equations and many bounded unknowns.
+The problem is penalised least squares with few equations and many bounded unknowns (`BoundedFit`). A penalty h(y) >= 0
+of y in [low, high] is strictly convex and 0 at its `centre`. Its conjugate is phi(t) = max_y t y - h(y). The methods of
+a penalty (`Quadratic`, `Entropy`) take arrays (n,):
 
-A penalty h(y) >= 0 of y in [low, high] is strictly convex and 0 at its `centre`; phi is its conjugate max_y t y - h(y).
-Its methods take arrays (n,): `gradient` h' and `curvature` h'' > 0 of y inside the interval, given by the distances
-from both ends, y = low + below = high - above, which keep their accuracy close to one; `unknowns` phi'(t), the y that
-maximises t y - h(y); and `slopes` phi''(t) >= 0, that of one side where phi' has a kink.
+- `gradient` h' and `curvature` h'' > 0 of y inside the interval. The distances from both ends give y, which is
+  low + below = high - above. These distances keep their accuracy close to an end.
+- `unknowns` phi'(t), the y that maximises t y - h(y).
+- `slopes` phi''(t) >= 0, that of one side where phi' has a kink.
 
-Two solvers serve it: semismooth Newton steps on the dual, and a primal-dual interior point method that works for any
-strength of the penalty.
+Two solvers serve the problem. `ascend` takes semismooth Newton steps on the dual. `multipliers` is a primal-dual
+interior point method that works for any strength of the penalty.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What estimators check of their parameters, bags and rows."""
+"""Checks of the parameters, bags and rows that estimators are given."""

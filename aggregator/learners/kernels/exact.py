@@ -1,8 +1,8 @@
 """Exact kernels: means over all pairs of rows, in O(N^2) time and the memory of the rows.
 
-`Kernel` is the interface of all kernels: means of k(x, y) between sets of rows, from a state of plain arrays.
-
-`tiles` takes rows one tile at a time, so that intermediate results need no memory proportional to the number of rows.
+`Kernel` is the interface of all kernels, exact or not: means of k(x, y) between sets of rows, from a state of plain
+arrays. `GaussianKernel` and `EnergyKernel` are the exact ones. `tiles` takes rows one tile at a time, so that
+intermediate results need no memory proportional to the number of rows.
 """
 
 import json

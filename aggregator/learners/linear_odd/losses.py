@@ -1,15 +1,11 @@
 """Loss functions whose odd part is linear, by name (Patrini et al. 2015, Theorem 3); other losses are refused.
 
-A loss f of the margin x with f(x) - f(-x) = -a x is even(x) - a/2 x, even(x) = (f(x) + f(-x)) / 2. Its mean over rows
-x_i with labels y_i in {-1, +1} is then mean_i even(<w, x_i>) - a/2 <w, mu>: labels enter through the mean operator
-mu = mean_i y_i x_i alone. Two kinds suffice: every smooth convex one is symmetric proper, and the others in use have a
-piecewise linear even part.
+A linear-odd loss f of the margin x has f(x) - f(-x) = -a x. It is even(x) - a/2 x with even(x) = (f(x) + f(-x)) / 2.
+Its mean over rows x_i with labels y_i in {-1, +1} is mean_i even(<w, x_i>) - a/2 <w, mu>. Labels enter through the mean
+operator mu = mean_i y_i x_i alone.
 
-Symmetric proper losses come from the conjugates of their generators (Nock and Nielsen 2009; Patrini et al. 2015). A
-permissible generator phi is strictly convex on [0, 1] and symmetric around 1/2, which for its convex conjugate reads
-phi*(-x) = phi*(x) - x. The loss offset + phi*(-x) / b is linear-odd with a = 1 / b, and its scores are probabilities:
-the expected loss under P(y = +1) = p is least where (phi*)'(x) = p. Conversely every smooth convex linear-odd loss is
-of this form, with phi*(x) = (even(x) + a/2 x) / a and b = 1 / a.
+Two kinds of losses suffice. Every smooth convex linear-odd loss is symmetric proper (`SymmetricProper`). The others in
+use have a piecewise linear even part (`PiecewiseLinearLoss`). `loss` returns a loss by its name.
 """
 
 import math
@@ -86,6 +82,9 @@ def _check_scale(scale: float) -> None:
 @dataclass(frozen=True)
 class Generator:
     """A permissible generator phi, through its conjugate phi*.
+
+    A permissible generator is strictly convex on [0, 1] and symmetric around 1/2. For its convex conjugate this
+    symmetry reads phi*(-x) = phi*(x) - x.
 
     `conjugate`, `slope` and `curvature` are phi*, its derivative (which maps scores to probabilities) and its second
     derivative, elementwise functions of arrays. `curvature_range` bounds the second derivative. `scale` is the b that
@@ -170,6 +169,11 @@ GENERATORS = {
 
 class SymmetricProper(LinearOddLoss):
     """The loss offset + phi*(-x) / b of a generator phi: logistic for "entropy", square for "gini", "matsushita".
+
+    Such losses come from the conjugates of their generators (Nock and Nielsen 2009; Patrini et al. 2015). They are
+    linear-odd with a = 1 / b, and their scores are probabilities: the expected loss under P(y = +1) = p is least where
+    (phi*)'(x) = p. Conversely every smooth convex linear-odd loss is of this form, with
+    phi*(x) = (even(x) + a/2 x) / a and b = 1 / a.
 
     `generator`: one of these names or a `Generator`. `scale`: b > 0, the generator's own by default. `offset`: added to
     the loss, without influence on minimisers. `curvature_range`: bounds of the even part's second derivative.

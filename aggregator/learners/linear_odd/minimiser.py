@@ -1,8 +1,8 @@
 """Certified minimisers of regularised linear-odd risks, from rows and mean operators alone.
 
-Risks with a smooth even part are minimised for many mean operators of the same rows at once.
-
-A quadratic even part needs one Cholesky factor for all mean operators, any other Newton's method.
+Risks with a smooth even part are minimised for many mean operators of the same rows at once. A quadratic even part
+needs one Cholesky factor for all mean operators (`minimise_quadratic`). Any other smooth even part needs Newton's
+method (`minimise_smooth`).
 """
 
 import math

@@ -1,25 +1,13 @@
-"""The cost of noise in the mean operator: in accuracy, in weights and in risk.
+"""The expected cost of noise in the mean operator, for planning and for diagnostics of releases.
 
-Accuracy follows a law that is derived for linear scores, from the directions of the rows.
+All functions start from the root mean square norm of the noise on the mean of y x:
 
-Rows x, not centred, have the principal directions u_i with second moments lam_i, and z_i = u_i'x / sqrt(lam_i). Labels
-y = 1 or -1 have the best linear fit sum m_i z_i, which explains R² = sum m_i² of them; the mean of y x tells the m_i,
-and noise e_i of variance S_i is added to each. What is learned is sum k_i (m_i + e_i) z_i. A fraction
+- `noisy_accuracies` follows a law that is derived for linear scores, from the directions of the rows.
+- `predicted_accuracy` is a fit to measured accuracies, from the norm alone.
+- `loss_in_words` names the size of the loss in a word.
 
-    V = (sum k_i m_i²)² / sum k_i² (m_i² + S_i)  <=  R²
-
-of the labels is then still explained, in expectation of numerator and denominator, and what explains V tells classes
-with `score_accuracy(V)` if both are Gaussian along it with one variance. Nothing else of the data matters, and two
-things are not public: R², which the accuracy without noise tells, and how m_i² is spread over directions. It is taken
-to be proportional to lam_i^g. The exponent g of single data sets, where the law errs least, was anything from below 0
-(classes differ where rows hardly vary) to above 4 (along the first direction alone), so that the mean of the
-accuracies over `ALIGNMENTS` is what to expect, and their range what may be.
-
-`weight_shift` and `risk_shift` bound how far noise moves weights and risks (Patrini et al. 2015, Theorems 6 and 10,
-repaired).
-
-`federation.mechanisms.sums.row_sums.noise_quantile` bounds the norm of a release's noise on the sum of y x; on the
-mean it is that over the number of rows.
+`federation.mechanisms.sums.row_sums.noise_quantile` bounds the norm of a release's noise on the sum of y x. On the mean
+the bound is that over the number of rows.
 """
 
 import math
@@ -96,6 +84,21 @@ def noisy_accuracies(
     `without_noise` is the accuracy that can be had, and `majority` the share of the commoner class, half where nobody
     knows it: noise then hides which it is, too. None is above `without_noise`. Raises `InputError` for a negative norm.
 
+    The law: rows x, not centred, have the principal directions u_i with second moments lam_i, and
+    z_i = u_i'x / sqrt(lam_i). Labels y = 1 or -1 have the best linear fit sum m_i z_i, which explains R² = sum m_i² of
+    them. The mean of y x tells the m_i, and noise e_i of variance S_i is added to each. What is learned is
+    sum k_i (m_i + e_i) z_i. It still explains a fraction
+
+        V = (sum k_i m_i²)² / sum k_i² (m_i² + S_i)  <=  R²
+
+    of the labels, in expectation of numerator and denominator. A score that explains V tells classes with
+    `score_accuracy(V)`, if both classes are Gaussian along it with one variance.
+
+    Nothing else of the data matters, and two things are not public: R² and how m_i² is spread over directions. The
+    accuracy without noise tells R². The spread is taken to be proportional to lam_i^g. For single data sets the law
+    errs least at exponents g from below 0 (classes differ where rows hardly vary) to above 4 (along the first direction
+    alone). The mean of the accuracies over `ALIGNMENTS` is therefore what to expect, and their range what may be.
+
     Examples:
         >>> noisy_accuracies(typical_spectrum(20), 0.1, 0.9, responses=True, shrunk=True).round(2)
         array([0.83, 0.83, 0.84, 0.85, 0.85])
@@ -132,8 +135,8 @@ def predicted_accuracy(noise_norm: float, without_noise: float = USUAL, chance: 
     1/2 + (A - 1/2) / (1 + (b/.42)^.8), A being the accuracy `without_noise`: a fit to measured accuracies of rows of
     norm 1 on six data sets, of the lost share of A - 1/2 with a root mean square error of about .1, and of .2 when
     eight sets were measured again. It is no bound, and too low where classes are far apart (.62 for .90 on tumours at
-    b = 1.3); `noisy_accuracy` is nearer where the kind of noise is known. `chance` takes the place of 1/2 where there
-    are more classes, for which nothing was measured. Raises `InputError` for a negative norm.
+    b = 1.3). `noisy_accuracies` are nearer where the kind of noise is known. `chance` takes the place of 1/2 where
+    there are more classes, for which nothing was measured. Raises `InputError` for a negative norm.
 
     Examples:
         >>> [round(predicted_accuracy(norm), 2) for norm in (0.0, 0.05, 0.2, 0.8)]

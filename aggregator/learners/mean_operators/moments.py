@@ -1,10 +1,11 @@
-"""Estimates of the mean operator, the mean of y x with y = 1 or -1, from labels: all, some, noisy, or proportions of
-bags.
+"""Estimates of the mean operator, the mean of y x with y = 1 or -1, from labels or from label proportions of bags.
 
 With the mean operator and unlabelled rows every linear-odd loss can be minimised (Patrini et al. 2015, Theorem 3).
 
-`mean_map` and `laplacian_mean_map` use the label proportions of bags, with class means that are equal in all bags or
-vary smoothly.
+- `from_labels` takes the labels of the rows; these may be all rows or some.
+- `from_noisy_labels` and `from_randomised_response` take labels that were flipped at random.
+- `mean_map` takes label proportions of bags, with class means that are equal in all bags.
+- `laplacian_mean_map` takes label proportions of bags, with class means that vary smoothly from bag to bag.
 """
 
 import math

@@ -1,8 +1,9 @@
-"""The session of `class_ratio`: asks about bags, and fits an estimator to every noisy answer.
+"""Sessions of `class_ratio`: they ask about bags, and fit an estimator to every noisy draw of the responses.
 
-Fits the estimator that `class_ratio` was asked for to the answers of parties.
-
-The session of `class_ratio` where bags are the same at all parties, and nothing but sums over these is seen.
+- `RatioSession` asks each party about bags of its own.
+- `CommonSession` is for bags that are the same at all parties. Of counts and embeddings, only sums over the parties are
+  seen.
+- `Fitting` fits the estimator that the options name to the responses (`Labelled`).
 """
 
 from __future__ import annotations

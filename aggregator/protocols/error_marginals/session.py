@@ -1,6 +1,6 @@
 """The session of `error_marginals`: for each noise draw an exchange with the oracles of all parties, in rounds.
 
-The worst pair of neighbours of an exchange about errors: queries about constant classes, 1 and 0 by turns.
+`WorstExchange` is the worst pair of neighbours for audits. Its queries are about constant classes, 1 and 0 by turns.
 """
 
 import math

@@ -1,12 +1,7 @@
-"""Options of `mean_operator`, the rules between them, and their consequences.
+"""Options of `mean_operator`, the rules between them, and their consequences for noise and queries.
 
-`response_weight` compares the harm of an error of randomised response with the harm of noise of the same size on a sum,
-from public rows alone.
-
-Noise on the sum of y x goes in all directions alike, and errors of randomised response go where the rows are, with
-covariance w G, G the mean of x x'. Weights of a logistic model, to first order, are M mu with M = (G/4 + 2 lam)^-1, so
-that an error of covariance N moves scores by tr(G M N M) on average. Where noise is small, M undoes G, and errors that
-go with the rows harm less; where it is large, lam rules, and they harm more, as the signal is there, too.
+`MomentOptions` holds the options. `response_weight` compares two harms from public rows alone: that of an error of
+randomised response, and that of noise of the same size on a sum.
 """
 
 from __future__ import annotations
@@ -192,6 +187,12 @@ def response_weight(rows: Floats, noise_variance: float) -> float:
 
     `noise_variance` is the expected squared norm of the noise on the mean of y x, which the regularisation follows. 1
     where the rows go in all directions alike, and for rows that are all zero.
+
+    Noise on the sum of y x goes in all directions alike. Errors of randomised response go where the rows are: their
+    covariance is w G, with G the mean of x x'. Weights of a logistic model, to first order, are M mu with
+    M = (G/4 + 2 lam)^-1, so an error of covariance N moves scores by tr(G M N M) on average. Where noise is small,
+    M undoes G, and errors that go with the rows harm less. Where noise is large, lam rules, and these errors harm more,
+    as the signal is there, too.
 
     Examples:
         >>> even, uneven = np.eye(2), np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])

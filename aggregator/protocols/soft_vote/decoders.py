@@ -1,14 +1,12 @@
-"""Decoders: models from noisy vote statistics. Decoding is post-processing; it sees public rows and noise laws only.
+"""Perturbed vectors of `soft_vote`, and decoders that turn noisy vectors into models.
 
-A decoder takes draws of the statistic B' A' Y / N (`aggregator.protocols.soft_vote.decoders`), (draws, (C-1) r), and
-gives weights (draws, C, d). Coordinates are Y = X U / t; v are the variances of the rows along U.
+`perturb_statistic` adds noise to everything that a risk takes from the votes. `least_squares` and `erm` decode the
+noisy statistic. `perturb_votes` adds noise to all vote shares, and learns from labels that follow from them.
 
-`perturb_votes` releases all vote shares; learning from these labels is post-processing.
+Decoding is post-processing: a decoder sees noisy values, public rows and noise laws only.
 
-The Gaussian noisy maximum of PATE (Papernot et al. 2018) on every auxiliary row at once, charged as one release of
-N (C-1) numbers, which for many rows is far less than N releases of one.
-
-`perturb_statistic` adds noise to everything that a risk takes from the votes; the model is post-processing.
+A decoder of statistics takes draws of B' A' Y / N (`perturb_statistic`), (draws, (C-1) r). It returns weights
+(draws, C, d). Coordinates are Y = X U / t; v are the variances of the rows along U.
 """
 
 import numpy as np
@@ -111,6 +109,9 @@ def perturb_votes(ensemble: Ensemble, regularisation: float) -> Perturbable:
     One party moves each row by at most sqrt(2)/M, hence all of them by sqrt(2 N)/M. The label of a row is the class
     of the largest noisy share, the model the minimiser of the risk of those labels (Hamm et al. 2016, Alg. 1 from
     line 3 on).
+
+    With Gaussian noise, this is the noisy maximum of PATE (Papernot et al. 2018) on every auxiliary row at once. It is
+    charged as one release of N (C-1) numbers. For many rows that is far less than N releases of one row.
     """
     rows, classes = ensemble.public.rows, ensemble.classes
     value = ensemble.shares() @ contrasts(classes)

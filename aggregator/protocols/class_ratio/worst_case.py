@@ -1,6 +1,7 @@
-"""The worst pair of neighbours of `class_ratio`: one row here or moved there, beside rows that are spread evenly.
+"""Worst pairs of neighbours for audits of `class_ratio`: one row changes, beside rows that are spread evenly.
 
-The worst pair of neighbours of bags that are the same at all parties, of whose answers only sums are seen.
+- `WorstBags` is for bags of one party: one row is here or moved there.
+- `WorstCommon` is for bags that are the same at all parties, of whose responses only sums are seen.
 """
 
 from dataclasses import dataclass, field

@@ -108,8 +108,9 @@ def sums_pair(mechanism):
     centres = labels @ inside
 
     def ratio(released):
-        squares = [np.square(released @ transform - centre).sum(axis=1) for centre in centres]
-        return squares[1] - squares[0]
+        power = 2 if mechanism.delta else 1
+        gaps = [np.linalg.norm(released @ transform - centre, axis=1) ** power for centre in centres]
+        return gaps[1] - gaps[0]
 
     return labels, ratio
 
@@ -120,6 +121,30 @@ def audited_sums(mechanism, name):
         lambda n, side=side: mechanism.release(SUMS_ROWS, labels[side], NoiseBits(1, name, side), n) for side in (0, 1)
     ]
     return judged(samplers, EPSILON, mechanism.delta, ratio)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", ["gaussian", "pure"])
+@pytest.mark.parametrize("shape", ["optimal", "whitened", "isotropic"])
+def test_sums_of_skewed_rows_are_as_private_as_claimed_and_noise_for_half_the_range_is_refuted(noise, shape):
+    for width in (4.0, 2.0):
+        claim = {"labels": LabelRange(0.0, width), "epsilon": EPSILON, "delta": DELTA if noise == "gaussian" else 0.0}
+        mechanism = calibrate_sums(fit_shape(SUMS_ROWS, shape), noise, rows=5, **claim)
+        result = audited_sums(replace(mechanism, labels=LabelRange(*RANGE)), f"{noise} {shape}")
+        assert EPSILON / 2 < result.lower_bound <= EPSILON if width == 4.0 else not result.passed
+
+
+@pytest.mark.slow
+def test_bins_from_a_private_histogram_stand():
+    """Two labels, of which one changes: the prior and both answers are what is seen."""
+    mechanism = calibrate_labels("estimated_bins", epsilon=EPSILON, delta=0.0, label_range=RANGE, points=3, share=0.5)
+
+    def sampler(side):
+        bits, labels = NoiseBits(1, "histogram", side), np.array([0.0, ENDS[side]])
+        return lambda n: np.array([mechanism.release(labels, bits)[1] for _ in range(n)])
+
+    result = audit(sampler(0), sampler(1), lambda values: values, epsilon=EPSILON, runs=1500, confidence=0.999)
+    assert 0 < result.lower_bound <= EPSILON
 
 
 def test_label_sums_with_noise_in_a_shape_that_a_row_sticks_out_of_are_refuted(monkeypatch):

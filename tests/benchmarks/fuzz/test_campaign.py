@@ -36,6 +36,7 @@ def test_every_end_is_told_and_the_inputs_after_it_are_tried_all_the_same(tmp_pa
     )
     stacks = Counter("attempt" in outcome.text for _, given, outcome in found if given.content == b"endless")
     assert stacks[True] > 0
+    assert all("Traceback" in outcome.text for _, given, outcome in found if given.content == b"raised")
 
 
 def test_an_input_that_was_kept_is_tried_again():

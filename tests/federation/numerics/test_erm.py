@@ -347,3 +347,14 @@ def test_many_rows_are_begun_with_some_of_them_and_the_minimiser_is_that_of_all(
     monkeypatch.setattr(erm, "_MANY_ROWS", 3000)
     np.testing.assert_allclose(fit_labels(*solve), expected, atol=2e-10 / 1e-3)
     assert steps == [188, 3000]
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_a_start_changes_the_path_and_not_the_minimiser(scale):
+    rng = np.random.default_rng(8)
+    rows, _, mu = random_problem(rng, 20, 3, 3)
+    cold = minimise(rows, mu, 1e-2, gradient_tolerance=1e-11).weights.ravel()
+    loss = erm.label_loss(rows, mu, 1e-2)
+    warm, _ = erm._certified(loss, scale * rng.normal(size=mu.size), 1e-11, 200)
+    np.testing.assert_allclose(warm, cold, atol=2e-11 / 1e-2)
+    assert erm._certified(loss, cold, 1e-11, 200)[1] == 0

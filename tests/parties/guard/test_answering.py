@@ -142,6 +142,8 @@ def test_features_stay_where_they_are_not_declared_public(question):
 @pytest.mark.parametrize("question", [marginals("pure", "label", "replace"), wide(moment(protect="label"))])
 def test_protecting_labels_alone_takes_features_to_be_public_and_protecting_rows_does_not(question):
     assert question.takes_features_as_public
+    with pytest.raises(InputError, match="public-features"):
+        answered(deployed(public=False), unseeded(question))
     by_row = replace(question, protect="row")
     assert not by_row.takes_features_as_public
     assert answered(deployed(public=False), unseeded(by_row)).failures == {}

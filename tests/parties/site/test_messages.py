@@ -234,6 +234,7 @@ def test_where_a_charge_cannot_be_written_nobody_answers_and_the_site_is_busy(tm
     assert asked.again().events == []
     assert list((tmp_path / "answers").iterdir()) == []
     counts(asked.asker, asked.site.reply(asked.asker.letter(COUNTS)))
+    assert asked.again().events.count("charged") == 1
 
 
 def test_the_last_of_a_disk_is_not_for_answers(tmp_path, monkeypatch, caplog):

@@ -29,6 +29,14 @@ def gradient_norms(rows, members, weights, lam=LAM):
     return np.linalg.norm(np.einsum("tn,tnm->tm", residuals, rows) / rows.shape[1] + lam * weights, axis=1)
 
 
+def test_a_pivot_that_is_not_positive_spoils_its_own_party_only():
+    equations = np.moveaxis(np.tile(np.eye(2), (3, 1, 1)), 0, -1).copy()
+    equations[1, 1, 1] = -1.0
+    with np.errstate(invalid="ignore"):
+        found = elimination._solved(np.concatenate([equations, np.ones((1, 2, 3))]))
+    np.testing.assert_array_equal(np.isnan(found).any(axis=0), [False, True, False])
+
+
 @given(st.integers(0, 2**32), st.integers(1, 12), st.integers(1, 9))
 def test_equations_are_solved_as_by_lapack(seed, width, parties):
     rng = np.random.default_rng(seed)

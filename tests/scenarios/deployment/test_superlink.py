@@ -98,7 +98,7 @@ def test_what_shows_another_certificate_is_not_believed(folder, tmp_path):
     make_authority(tmp_path, "other")
     make_server(tmp_path, "other", [])
     with showing(tmp_path) as address:
-        refused(None, module._reached, folder, address)
+        refused(r"server\.crt", module._reached, folder, address)
 
 
 def test_where_nothing_listens_there_is_none_and_what_answers_with_something_else_is_refused(folder, monkeypatch):

@@ -216,6 +216,10 @@ def test_two_class_softmax_is_the_binary_risk_at_half_the_regularisation(lam):
     softmax_rule = math.sqrt(2) / (7 * lam)
     tight = sensitivity.soft_vote("tight", regularisation=lam / 2, parties=7, classes=2)
     assert math.sqrt(2) * softmax_rule == pytest.approx(tight)
+    rows, shares = np.array([[0.8, 0.1], [-0.3, 0.9]]), np.array([[0.3, 0.7], [0.9, 0.1]])
+    softmax = minimise(rows, shares.T @ rows / 2, lam, gradient_tolerance=TOLERANCE).weights
+    binary = np.linalg.norm(minimiser(rows, shares, lam / 2))
+    assert binary == pytest.approx(math.sqrt(2) * np.linalg.norm(softmax), rel=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -223,3 +223,13 @@ def test_under_endless_noise_what_is_left_are_bags_with_too_little_of_it() -> No
 def test_designs_it_does_not_cover_are_refused(other: dict, epsilon: float, told: str | None) -> None:
     with pytest.raises(InputError, match=told):
         theorem(BagDesign(100, 5, 20, **other), epsilon)
+
+
+@pytest.mark.parametrize("weights", ["signs", "gaussian"])
+@pytest.mark.parametrize("epsilon", [1e-9, 1.0, 30.0])
+def test_the_smallest_noise_is_never_cheap(weights: str, epsilon: float) -> None:
+    design, sigmas = BagDesign(8, 2, 4, per_bag=2, weights=weights), 10.0 ** np.arange(-9, 4)
+    mechanisms = [noisy_labels.noisy_bag_sums(design, sigma=s, label_range=UNIT, epsilon=epsilon) for s in sigmas]
+    deltas = [mechanism.delta for mechanism in mechanisms]
+    assert deltas[0] > 0.999
+    assert (np.diff(deltas) <= 1e-12).all()

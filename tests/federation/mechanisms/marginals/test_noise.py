@@ -254,6 +254,7 @@ def test_laplace_it_is_that_of_the_joint_law(scale: Fraction, epsilon: float) ->
     pairs = [np.prod(cell, axis=0) for cell in product(sides, repeat=3)]
     expected = sum(max(0.0, one - np.exp(epsilon) * other) for one, other in pairs)
     assert laplace_delta(epsilon, 3, scale) == pytest.approx(expected, rel=1e-9, abs=1e-15)
+    assert laplace_delta(epsilon, 1, scale) == pytest.approx(discrete.delta(epsilon, 1, scale), rel=1e-10, abs=1e-15)
 
 
 def test_laplace_a_privacy_loss_distribution_agrees() -> None:

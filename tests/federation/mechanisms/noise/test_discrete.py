@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from support.discrete_laws import exact_delta, gaussian_law, goodness_of_fit, laplace_law
+from support.exact_losses import delta_one_coordinate
 from support.examples import every_third
 from support.refusals import refused
 
@@ -256,3 +257,10 @@ def test_the_mean_norm_of_continuous_laplace_vectors(dimension: int) -> None:
     else:
         norms = np.linalg.norm(np.random.default_rng(1).laplace(size=(1_000_000 // dimension, dimension)), axis=1)
         assert abs(norms.mean() - found) < 4 * norms.std() / len(norms) ** 0.5
+
+
+@pytest.mark.parametrize(("sensitivity", "sigma"), [(1, 1), (1, 3), (4, 3), (5, 12)])
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.3, 3.0])
+def test_the_oracle_of_sums_is_the_closed_form_of_one_coordinate(epsilon: float, sensitivity: int, sigma: int) -> None:
+    summed = exact_delta(epsilon, (gaussian_law(sigma)[1], sensitivity))
+    assert summed == pytest.approx(delta_one_coordinate(epsilon, sensitivity, sigma), rel=1e-9, abs=1e-13)

@@ -65,6 +65,7 @@ def test_labels_are_protected_and_not_rows(mechanism, allowed):
     for unit in Unit:
         if unit in allowed:
             assert mechanism.guarantee(unit).unit is unit
+            refused("adjacency", mechanism.guarantee, unit, Adjacency.ADD_REMOVE)
         else:
             refused(f"{unit}", mechanism.guarantee, unit)
 

@@ -295,3 +295,20 @@ def test_an_unlikely_value_is_settled_by_more_bits_too(beyond: int) -> None:
     value, one, none = np.array([60]), np.array([1]), np.array([0])
     bits = WordsThenBits([prefix, following + beyond])
     assert buckets._under(value, one, none, np.array([weight]), bits).tolist() == [beyond < 0]
+
+
+@pytest.mark.parametrize("rounded", [True, False])
+def test_sums_on_the_grid_have_the_density_of_the_sum_which_coarse_grids_break(rounded: bool) -> None:
+    """The proof's 16 steps^2: shares on the grid, of values rounded at random or not, sum to a normal number."""
+
+    def gap(first: float, second: float) -> float:
+        nodes, weights = np.array(np.polynomial.legendre.leggauss(12)) / 2 if rounded else np.array([[0.0], [1.0]])
+        laws = [normal(np.arange(-400, 401)[:, None] - nodes, one) @ weights for one in (first, second)]
+        reach = round(12 * math.sqrt(first + second))
+        at = np.arange(-reach, reach + 1)
+        both = np.add.outer(nodes, nodes).ravel()
+        density = normal(at[:, None] - both, first + second) @ np.outer(weights, weights).ravel()
+        return float(np.abs(np.convolve(*laws)[800 + at] / density - 1).max())
+
+    assert max(gap(shares._LEAST_SIGMA**2, other) for other in (16.0, 400.0)) < 1e-12
+    assert gap(0.2, 16.0) > 1e-3

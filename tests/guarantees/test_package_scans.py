@@ -17,7 +17,7 @@ OF = {
 CODE = """\
 import json, sys
 from collections import Counter
-from federation.contract import plugins as installed
+from importlib import metadata as installed
 whole, counted = installed.entry_points, Counter()
 def counting(**selected):
     counted[selected["group"]] += 1

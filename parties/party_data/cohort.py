@@ -133,7 +133,7 @@ class Cohort:
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> "Cohort":
-        """Of a simulation, from a Flower node configuration: `holdings` (a reference as JSON), `first-party`,
+        """Read a simulation's cohort from a Flower node configuration: `holdings` (a reference as JSON), `first-party`,
         `parties` and `seed`; where the node has company, `first-of-company` and `company`, how many parties that is.
 
         Raises `InputError` when a key is missing or malformed.

@@ -171,7 +171,7 @@ def respond_embedding_totals(cohort: Cohort, question: EmbeddingTotalsQuestion) 
 
 
 def _sums(question: EmbeddingTotalsQuestion, bags: PartyBags) -> Floats:
-    """Of every bag's rows behind the feature map (B, D)."""
+    """Return the sum of every bag's rows behind the feature map (B, D)."""
     found = np.zeros((question.bags.count, question.feature_map.dimension))
     for bag, rows in bags.each():
         for tile in private_features(question.feature_map, rows):

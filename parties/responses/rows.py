@@ -105,5 +105,5 @@ def private_features(feature_map: FeatureMap, rows: np.ndarray) -> Iterator[np.n
 
 
 def rows_at_a_time(feature_map: FeatureMap) -> int:
-    """Of how many rows `private_features` makes features at once, by the map alone."""
+    """Return how many rows `private_features` maps to features at once; this depends on the map alone."""
     return max(1, min(TILE, _LARGEST // max(feature_map.widths)))

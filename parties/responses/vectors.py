@@ -76,7 +76,7 @@ def _once(cohort: Cohort, asked: Q, answer: Callable[[Cohort, Q], Submission]) -
 
 
 def _vector(answers: Submission, party: int) -> np.ndarray:
-    """That of one party (D,); zero in place of what is no number, which tells nobody that there was none.
+    """Return the vector of one party (D,), or zeros where it is not finite: that stays hidden.
 
     Raises `FailedBefore` for a party that has none.
     """

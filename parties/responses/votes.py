@@ -67,7 +67,10 @@ class Evaluation:
         return found
 
     def _auc(self, group: Group) -> np.ndarray:
-        """Of each party's probabilities (P,), by evenly spaced rows; without these votes order rows, by the recall."""
+        """Return the AUC of each party's probabilities (P,), by evenly spaced rows.
+
+        Without probabilities votes order rows, and their AUC is the recall (`scores`).
+        """
         sides = []
         for start, end in ((0, self.ends[0]), tuple(self.ends)):
             rows = self.rows[start : end : max(1, -(-(end - start) // _ORDERED))]
@@ -215,10 +218,10 @@ def _of_softmax(group: LinearGroup, question: StatisticQuestion) -> Floats:
 
 
 def _shares(weights: Floats, rows: Floats) -> Floats:
-    """Of weights (P, C, d) on rows (d, n), (C, P, n): probabilities.
+    """Return probabilities (C, P, n) from weights (P, C, d) on rows (d, n).
 
-    For two classes (1, P, n), what that of the second differs by from 1/2: as much as that of the first, the other way.
-    That is all that contrasts see, and takes half of the operations.
+    For two classes return (1, P, n): the difference of the second class's probability from 1/2. The first class has the
+    same difference with the other sign. Contrasts see nothing else, and this takes half of the operations.
     """
     if weights.shape[1] == 2:
         beyond = row_products(weights[:, 1] - weights[:, 0], rows)

@@ -71,7 +71,7 @@ class MaskedAnswers:
 
     @cached_property
     def _places(self) -> dict[int, int]:
-        """Of each neighbour its position among them."""
+        """The position of each neighbour among the neighbours."""
         return {number: place for place, number in enumerate(neighbours(self._plan, self._own.number).tolist())}
 
     def _secret(self, use: str) -> bytes:

@@ -55,7 +55,7 @@ class Table(Protocol):
 
     @property
     def reference(self) -> str:
-        """Of a provider of this site's rows."""
+        """The reference of a provider of this site's rows."""
 
     def version(self) -> object:
         """What is another where the rows may be others."""
@@ -294,7 +294,7 @@ def require_enough(found: Contents, settings: Settings) -> None:
 
 
 def accounts(settings: Settings, identity: Identity) -> Accounts:
-    """Those of the table of this site, under all of its names."""
+    """Return the accounts of the table of this site, under all of its names."""
     table = settings.data.table
     return Accounts(table, settings.allowances, identity.journal, identity.names(table))
 

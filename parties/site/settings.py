@@ -169,7 +169,7 @@ class Policy(_Closed):
 
     @property
     def belief(self) -> Belief:
-        """Of those who add up secure sums."""
+        """The trust assumptions about the servers of secure sums."""
         return Belief(self.colluding, self.servers, self.second_servers)
 
 
@@ -312,7 +312,7 @@ _WORDS = {
 
 
 def configuration(path: Path) -> Settings | SecondSettings:
-    """That of a site, or of a second server. Raises as `Configuration.load`."""
+    """Load the configuration of a site, or of a helper server. Raises as `Configuration.load`."""
     return SecondSettings.load(path) if _ROLE in _plain(path) else Settings.load(path)
 
 

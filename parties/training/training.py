@@ -89,7 +89,7 @@ def trained(cohort: Cohort, training: Training) -> Trained:
 
 @lru_cache(maxsize=1)
 def _company(reference: str, parties: range) -> dict[str, Trained]:
-    """Of nodes that are served in a row, the trainings so far: each of them is asked the same questions in turn."""
+    """Return the trainings so far of nodes that are served in a row: each node gets the same queries in turn."""
     return {}
 
 

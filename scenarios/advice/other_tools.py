@@ -106,7 +106,7 @@ def promised(run: Run) -> Iterator[Promised]:
 
 
 def _promised(run: Run, unit: str, rows: int, sampling: Literal["poisson", "shuffled"]) -> Iterator[Promised]:
-    """Of a unit that is added or removed, then of one that is replaced."""
+    """Yield the epsilon of a unit that is added or removed, then that of a unit that is replaced."""
     if sampling == "shuffled" or run.rate == 1:
         times = run.rounds if run.rate == 1 else run.participations
         how = f"exact for {times} sums with the {run.clipped} in each, without a gain by sampling"

@@ -183,7 +183,7 @@ def _read(file: Path) -> dict[str, dict[str, Any]]:
 
 
 def _key(world: World, entries: Sequence[Mapping[str, Any]], split: int, draws: int, epsilons: Sequence[float]) -> str:
-    """Of all that a measurement rests on: rows, parties, protocols, noise."""
+    """Return a key of all that a measurement depends on: rows, parties, protocols, noise."""
     plain = [world.key, [dict(one) for one in entries], split, draws, list(epsilons), world.scenario.privacy.delta]
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 

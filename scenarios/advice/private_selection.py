@@ -107,7 +107,7 @@ class Selection:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of all tries together."""
+        """The guarantee of all runs together."""
         epsilon, delta = self.law.spent(weakest_curve(self.epsilon, self.delta), self.epsilon)
         numbers: dict[str, float | int | str] = {
             "tries_on_average": self.law.mean,
@@ -134,7 +134,7 @@ class Selection:
 
     @cached_property
     def noise(self) -> AdditiveMechanism:
-        """Of a score, the mean over held-out units of what lies between 0 and 1 for each."""
+        """The noise of a score, which is a mean over held-out units of numbers between 0 and 1."""
         units = len(self._held_out)
         moved = (1 + summation_error(len(self._worlds[0].split.cut.test))) / units
         return calibrate_laplace(l1_sensitivity=moved, dimension=1, epsilon=self.epsilon)

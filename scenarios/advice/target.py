@@ -72,7 +72,7 @@ def of_file(
     *,
     here: tuple[Path, Path | None],
 ) -> Subject:
-    """Of the user's own file: rows, columns and classes are counted, and nothing else is looked at.
+    """Return the target of the user's own file: rows, columns and classes are counted, and nothing else is looked at.
 
     `here` are the paths of the file and of that of public rows. `bags` of each party are for class ratios. Raises
     `InputError` as `scenarios.settings.draft.numbers`.
@@ -120,7 +120,7 @@ def wished(drafted: Drafted, public_features: bool, **known: Any) -> Wish:
 
 
 def of_scenario(source: str | Path, wish: Wish, data_dir: Path | None) -> Subject:
-    """Of a scenario, or a folder that `federation deploy` made: its protocols are what is asked about.
+    """Return the target of a scenario, or of a folder of `federation deploy`: advice is about its protocols.
 
     Raises `InputError` for one that cannot be used, and for one with a sweep.
     """
@@ -154,7 +154,7 @@ def of_scenario(source: str | Path, wish: Wish, data_dir: Path | None) -> Subjec
 
 
 def of_numbers(wish: Wish, source: str, label: str, given: Mapping[str, Any]) -> Subject:
-    """Of public numbers alone; `source` and `label` are what a scenario would say of the data.
+    """Return the target of public numbers alone; `source` and `label` are what a scenario would say of the data.
 
     Raises `InputError` for numbers that are missing: rows and features, or for class ratios the rows of a bag.
     """

@@ -369,7 +369,7 @@ def audit_scenario(target: str, as_json: bool, runs: int | None = None) -> int:
 
 
 def exit_code(*, refuted: bool, blind: bool) -> int:
-    """Of audits: a refuted claim comes before an audit that has no power.
+    """Return the exit code of audits: a refuted claim comes before an audit that has no power.
 
     Examples:
         >>> exit_code(refuted=True, blind=True), exit_code(refuted=False, blind=True)
@@ -468,7 +468,7 @@ _numbers = itertools.count()
 
 
 def public_table(rows: list[list[float]]) -> PublicRows:
-    """Of columns that are called by their numbers."""
+    """Return public rows whose columns have numbers as names."""
     values = np.array(rows, dtype=np.float64)
     return PublicRows(values, tuple(map(str, range(values.shape[1]))), ())
 

@@ -147,7 +147,7 @@ Range"""
 
 
 def choice(question: str, answers: tuple[str, ...], asking: bool) -> Any:
-    """One of the answers; the first where nobody can be asked."""
+    """Return the user's choice among the answers; the first where no terminal is available."""
     if not asking:
         return answers[0]
     return typer.prompt(question, type=click.Choice(answers), default=answers[0], show_choices=False, err=True)

@@ -101,7 +101,7 @@ def _mixtures(name: str, private: int, dimension: int, instance: int, *, latent:
 
 
 def _in_thirds(name: str, rows: Floats, labels: NDArray[np.bool_], *, shifted: bool) -> Table:
-    """Of source rows, which are public, rows for parties, and test rows: a third each, in this order."""
+    """Return a table of source rows, which are public, rows for parties, and test rows: a third each, in this order."""
     public, held, tested = np.split(np.arange(len(rows)), 3)
     return Table(
         name, _column_names(rows.shape[1]), ("0", "1"), labels.astype(np.int64), (rows,),
@@ -199,7 +199,7 @@ class Draws:
 
     @lru_cache(maxsize=2)  # noqa: B019 - the latest, for parties that are asked one by one; there are few such objects
     def labels(self, chunk: int) -> NDArray[np.int64]:
-        """Those of rows 1024 chunk to 1024 chunk + 1023, whether there are so many or not."""
+        """Return the labels of rows 1024 chunk to 1024 chunk + 1023, whether there are so many or not."""
         random = generator(_SEED, f"{self.name} labels", chunk, self.instance)
         found: NDArray[np.int64] = np.searchsorted(np.cumsum(self.shares[:-1]), random.random(_CHUNK), side="right")
         return found

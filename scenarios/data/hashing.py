@@ -126,7 +126,7 @@ class HashedRows:
 
     @classmethod
     def of(cls, batches: Iterable[csr_matrix], width: int) -> HashedRows:
-        """Of sparse matrices of that width, one after the other, each of which may be forgotten then."""
+        """Return the rows of sparse matrices of that width, one after the other; each may be forgotten then."""
         values, places, lengths = [np.empty(0, np.float32)], [np.empty(0, np.uint16)], [np.zeros(1, np.int64)]
         for batch in batches:
             batch.sum_duplicates()

@@ -214,7 +214,7 @@ def _of_numbers(name: str, values: np.ndarray) -> Column:
 
 
 def _kind_of_numbers(name: str, cells: np.ndarray) -> Kind:
-    """Of the cells that are not missing."""
+    """Return the kind of a column of numbers, from the cells that are not missing."""
     if not (cells == np.floor(cells)).all():
         return "numbers"
     return "identifiers" if are_identifiers(name, cells) else "whole numbers"

@@ -137,7 +137,10 @@ def totals(folder: Folder) -> list[dict[str, Any]]:
 
 
 def _number(folder: Folder, fresh: bool) -> str:
-    """Of the exchange to go on with, from 001. Raises `InputError` for a fresh one while the last is open."""
+    """Return the number of the exchange to go on with, from 001.
+
+    Raises `InputError` for a fresh one while the last is open.
+    """
     known = folder.exchanges
     if not known:
         return "001"

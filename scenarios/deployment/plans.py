@@ -330,7 +330,7 @@ def feature_columns(path: Path, others: Collection[str], hashes: Sequence[Hashin
 
 
 def sha256(path: Path) -> str:
-    """Of a file's contents, in hexadecimal digits. Raises `InputError` where it cannot be read."""
+    """Return the SHA-256 of a file's contents, in hexadecimal digits. Raises `InputError` where it cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -366,7 +366,7 @@ class WatchedTable:
 
     @property
     def reference(self) -> str:
-        """Of the provider that a process of its own makes."""
+        """The reference of the provider that a process of its own makes."""
         known = {"data": self.where, "agreement": self.agreement}
         arguments = {name: of.model_dump(mode="json", by_alias=True) for name, of in known.items()}
         return Reference(f"{SiteTable.__module__}:{SiteTable.__name__}", arguments).to_json()

@@ -70,7 +70,7 @@ def _three(span: Span) -> list[float]:
 
 
 def estimate(scenario: Scenario, data_dir: Path | None, data: float) -> Estimate:
-    """Of a scenario whose data took `data` seconds to load and cut. Raises `FederationError`s.
+    """Estimate the cost of a scenario whose data took `data` seconds to load and cut. Raises `FederationError`s.
 
     Settings that differ in their number of parties only are calibrated once. Nothing is written.
     """
@@ -240,7 +240,7 @@ class Span:
 
 
 def total(seconds: Mapping[str, Span]) -> Span:
-    """Of all phases."""
+    """Return the sum over all phases."""
     return sum(seconds.values(), start=Span(0, 0, 0))
 
 
@@ -271,7 +271,7 @@ class WorldCost:
 
 
 def cost(rates: Rates, parties: int, per_node: int, data: float, site: Site) -> WorldCost:
-    """Of a world with so many parties, whose data takes `data` seconds in each process."""
+    """Return the cost of a trial with so many parties, whose data takes `data` seconds in each process."""
     nodes = -(-parties // per_node)
     messages, sent = nodes * rates.messages, rates.sent.at(parties)[1]
     away = site.kind != "inline"

@@ -241,7 +241,7 @@ def _of_variant(variant: str, releases: list[dict[str, float]]) -> list[str]:
 
 
 def _mean(releases: list[dict[str, float]]) -> Mapping[str, float]:
-    """Of every number over the releases; a weight that is not said is 0."""
+    """Return the mean of every number over the releases; a weight that is not said is 0."""
     names = dict.fromkeys(name for release in releases for name in release)
     return {
         name: float(np.mean([release.get(name, 0.0 if name.startswith("weight_") else np.nan) for release in releases]))

@@ -346,7 +346,10 @@ class Axis:
 
     @classmethod
     def of(cls, name: str, values: Collection[float]) -> Axis:
-        """Of numbers in any order, without infinity; but for periods logarithmic where the ends are ten times apart."""
+        """Return the axis of numbers in any order, without infinity.
+
+        The axis is logarithmic where its ends are ten times apart, except for periods.
+        """
         finite = tuple(sorted({value for value in values if math.isfinite(value)}))
         return cls(name, finite, name != PERIOD and finite[0] > 0 and finite[-1] >= _AXIS_MAGNITUDES * finite[0])
 
@@ -386,7 +389,7 @@ class Plot:
 
     @property
     def curves(self) -> list[Curve]:
-        """Those of all panels."""
+        """The curves of all panels."""
         return list(chain.from_iterable(panel.curves for panel in self.panels))
 
     @property
@@ -396,7 +399,7 @@ class Plot:
 
     @property
     def barred(self) -> list[Spread]:
-        """Of what has intervals or the points of its splits beside the means: no line across, no reference to rows."""
+        """Spreads with intervals or the points of splits beside the means: no line across, no reference to rows."""
         curves = [one for one in self.curves if not (one.across or (self.of_one_value and one.look.reference))]
         return [spread for curve in curves for spread in curve.points.values()] if self.bars else []
 

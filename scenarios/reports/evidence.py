@@ -74,7 +74,7 @@ class World:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Of the first split of every setting, as other splits divide the same data.
+    """Evidence of the first split of every setting, as other splits divide the same data.
 
     `leading` is the variant that a page is about: the default one, or else the first with a guarantee; None where no
     release has one. `over_periods` says what its releases over time have spent together, in sentences. `public_source`
@@ -104,7 +104,7 @@ class Evidence:
         return [(one, one.guarantee) for one in self.first.of(self.leading) if isinstance(one.guarantee, Guarantee)]
 
     def required(self, purpose: str) -> tuple[World, Release, list[Guarantee]]:
-        """That world, the first of those releases, and the guarantees of all of them.
+        """Return the world `first`, the first release of `kept`, and the guarantees of all of `kept`.
 
         Raises `InputError` where there is none, so that there is nothing to do for the `purpose`, such as `register`.
         """

@@ -153,7 +153,7 @@ def _place(swept: Mapping[str, Any]) -> str:
 
 
 def _metrics(rows: Sequence[Row], page: str) -> list[dict[str, Any]]:
-    """Of each metric that rows have its tables and charts, the leading one first; `page` is unique on the page."""
+    """Return tables and charts of each metric that rows have, the leading one first; `page` is unique on the page."""
     found = []
     leading = primary(rows).name
     ordered = [leading, "auc"] if leading == BALANCED else [leading]  # accuracy of uneven classes comes last

@@ -344,7 +344,7 @@ def labels(protocols: Mapping[str, str]) -> dict[str, str]:
 
 
 def _told_apart(variants: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Of the options of each variant of a protocol those that tell it from the others, as `labels` says."""
+    """Return the options of each variant of a protocol that tell it from the others, as `labels` says."""
     having: dict[str, set[str]] = {}
     for name, options in variants.items():
         for option in options:

@@ -108,7 +108,7 @@ def sources(scenario: Scenario) -> list[str]:
 
 
 def _name(part: Part, scenario: Scenario) -> str:
-    """Of a run's directory, the same whatever the number of splits."""
+    """Return the name of a run's directory, the same whatever the number of splits."""
     plain = {key: value for key, value in scenario.to_plain().items() if key != "trials"}
     plain["noise"] = scenario.trials.noise
     short = hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:8]
@@ -204,7 +204,7 @@ def observed(rows: Sequence[Row], item: Item, part: Part) -> Iterator[Observatio
 
 
 def _values(rows: Sequence[Row], summaries: dict[str, list[VariantSummary]], pick: Pick, x: str) -> dict[int, float]:
-    """Of one pick at one place, by split."""
+    """Return the values of one pick at one place, by split."""
     metric = pick.metric.format(x=x)
     if metric not in summaries:
         summaries[metric] = list(summarise(rows, metric))
@@ -236,7 +236,7 @@ def _spread(summaries: Sequence[VariantSummary], pick: Pick, x: str) -> Spread |
 
 
 def _epsilon(text: str) -> float:
-    """Of a number, or of one over a number, which may be 0."""
+    """Return a number, or one over a number, which may be 0."""
     number = float(text.removeprefix("1/"))
     if not text.startswith("1/"):
         return number

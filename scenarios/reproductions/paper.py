@@ -89,7 +89,7 @@ class Series:
     meaning: str = ""
 
     def picks(self) -> dict[Role, Pick]:
-        """Those that there are, by role."""
+        """Return the picks that there are, by role."""
         known: dict[Role, Pick | None] = {"published": self.published, "default": self.default}
         return {role: pick for role, pick in known.items() if pick is not None}
 
@@ -187,7 +187,7 @@ class Item:
 
     @property
     def settings(self) -> list[str]:
-        """Those of its parts, in order."""
+        """The settings of the parts, in order."""
         return list(dict.fromkeys(part.setting for part in self.parts))
 
 

@@ -214,7 +214,7 @@ class Checksums:
             self._write({name: sums for name, sums in self._known.items() if name != world})
 
     def broken(self, worlds: Iterable[str]) -> list[tuple[str, Path, str]]:
-        """Of each of these worlds that has one the first file that is not as it was, and what is wrong with it."""
+        """Return the first changed file of each of these worlds that has one, and what is wrong with the file."""
         found = []
         for world in worlds:
             for name, expected in self._known.get(world, {}).items():

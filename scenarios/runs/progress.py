@@ -225,7 +225,7 @@ class Left:
         self._under_way = False
 
     def remaining(self) -> Remaining | None:
-        """Of all worlds; None where nothing can be said yet."""
+        """Return the remaining time of all trials; None where nothing can be said yet."""
         done = len(self._answering)
         coming = self._parties[done + self._under_way :]
         known, served = sum(self._answering), sum(self._parties[:done])

@@ -119,14 +119,14 @@ def _orderings(test: TestRows, vectors: NDArray[np.float64]) -> Iterator[NDArray
 
 
 def _auc(test: TestRows, outputs: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Of each model's scores (n,)."""
+    """Return the AUC of each model's scores (n,)."""
     first = test.sizes[0]
     copies = test.copies[:first], test.copies[first:]
     return np.array([auc(scores[:first], scores[first:], copies) for scores in outputs])
 
 
 class ClassificationScoring(Scoring):
-    """Of models that classify rows: accuracy, balanced accuracy and, with two classes, auc.
+    """Scores of models that classify rows: accuracy, balanced accuracy and, with two classes, auc.
 
     What was learned in rounds has the accuracy after each round, too. Test rows that are equal in all columns and in
     their label are scored once, and counted as often as they are there.
@@ -140,7 +140,7 @@ class ClassificationScoring(Scoring):
         self._sizes = np.bincount(self._labels, minlength=len(table.classes))
 
     def scored(self, models: ReleasedFile[Any], release: int) -> list[Metrics]:
-        """Of kinds of models that are not this project's own, by the classes that they say raw rows are of."""
+        """Score a release; other packages' kinds of models are scored by the classes that they predict for raw rows."""
         test = self._rows(self.tested(models.feature_maps[release]))
         draws = range(models.draws(release))
         if isinstance(models, ReleasedClassifiers):
@@ -171,7 +171,7 @@ class ClassificationScoring(Scoring):
         return _at(metrics, 0)
 
     def constant(self) -> Metrics:
-        """Of the baseline `constant`: the most frequent class of the private rows, whatever the row; NON-PRIVATE.
+        """Score the baseline `constant`: the most frequent class of the private rows, whatever the row; NON-PRIVATE.
 
         The class is the most frequent one of all private rows with their true labels, the first of equally frequent
         ones. Lacombe et al. 2021 call it h_0^*. Balanced accuracy is the mean recall of the classes that occur among

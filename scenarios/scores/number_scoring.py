@@ -39,7 +39,7 @@ _KINDS_KEPT = 16  # of embeddings
 
 
 class RatioScoring(Scoring):
-    """Of estimators of class ratios: the L1 error on each target set, and its mean over them.
+    """Scores of estimators of class ratios: the L1 error on each target set, and its mean over them.
 
     The error is the L1 distance between the estimate and the sample proportions of the set (Iyer et al. 2016,
     Sec. 4.2). `targets` are the rows of each set in the table, by its share of one class. An embedding is costly and
@@ -76,7 +76,7 @@ class RatioScoring(Scoring):
         return self._errors([count.predict(feature_map.transform(rows)) for rows in self._raw()])
 
     def constant(self) -> Metrics:
-        """Of the baseline `constant`: the class shares of the private rows for every set; NON-PRIVATE."""
+        """Score the baseline `constant`: the class shares of the private rows for every set; NON-PRIVATE."""
         counts = self.table.class_counts(self.private)
         return self._errors([counts / len(self.private)] * len(self._targets))
 
@@ -112,7 +112,7 @@ class RatioScoring(Scoring):
 
 
 class RegressionScoring(Scoring):
-    """Of models that predict numbers: the mean squared error on test rows and their true labels."""
+    """Scores of models that predict numbers: the mean squared error on test rows and their true labels."""
 
     def scored(self, models: ReleasedFile[Any], release: int) -> list[Metrics]:
         """Mean squared errors; of kinds of models that are not this project's own, by what they say of raw rows."""
@@ -134,7 +134,7 @@ class RegressionScoring(Scoring):
         return self._error(np.clip(self.tested(feature_map) @ weights, lowest, highest))
 
     def constant(self) -> Metrics:
-        """Of the baseline `constant`: the mean label of the private rows, whatever the row; NON-PRIVATE.
+        """Score the baseline `constant`: the mean label of the private rows, whatever the row; NON-PRIVATE.
 
         A private model can do worse: nobody who asks privately knows that mean.
         """
@@ -142,7 +142,7 @@ class RegressionScoring(Scoring):
         return self._error(np.full(len(self.test), mean))
 
     def _error(self, predictions: NDArray[np.float64]) -> Metrics:
-        """Of predictions (T,) for the test rows. Raises `InputError` when one of them is not finite."""
+        """Return the error of predictions (T,) for the test rows. Raises `InputError` when one is not finite."""
         if not np.isfinite(predictions).all():
             raise InputError("a released regression predicts numbers that are not finite: its training has diverged")
         return {MSE.name: float(np.mean((predictions - self.table.labels[self.test]) ** 2))}

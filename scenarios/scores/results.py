@@ -95,7 +95,7 @@ UNSCORED = "There are no test rows (data.test: 0), so that nothing was scored; t
 
 
 class Unscored(Scoring):
-    """Of every model, whatever it predicts: no metric, for there is no row that it has not learned from."""
+    """Scoring without any metric, as there is no row that a model has not learned from."""
 
     def scored(self, models: ReleasedFile[Any], release: int) -> list[Metrics]:
         """An empty entry for each noise draw."""

@@ -360,7 +360,7 @@ def _applies(kind: str, name: str, options: Mapping[str, Any]) -> bool:
 
 
 def _json_schemas() -> Iterator[dict[str, Any]]:
-    """Of all kinds but those whose package is broken."""
+    """Yield the JSON schemas of all kinds except those whose package is broken."""
     for kind in kinds():
         with contextlib.suppress(InputError):
             yield _model(kind).model_json_schema()

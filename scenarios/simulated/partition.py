@@ -207,7 +207,7 @@ def _with_common_bags(pieces: Cut, values: NDArray[Any]) -> Cut:
 def _in_order(
     table: Table, auxiliary: Any, test: Any, kind: str, parties: int | None, rows: int | None, bags: Any
 ) -> Cut:
-    """Of a table of independent draws, in which public, test and private rows follow on each other unshuffled."""
+    """Return the cut of a table of independent draws: public, test and private rows follow each other unshuffled."""
     why = f"the rows of '{table.name}' are drawn when they are read"
     numbers = {"data.auxiliary": auxiliary, "data.test": test, "parties.rows": rows, "parties.bags": bags}
     for name, value in numbers.items():

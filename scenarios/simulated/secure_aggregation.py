@@ -48,7 +48,7 @@ _BATCH = 50  # secrets recovered at once
 
 @dataclass(frozen=True)
 class SumCosts:
-    """Of one party on average, where all answer the first two queries and `absent` of them not the third.
+    """Costs of one party on average, where all answer the first two queries and `absent` of them not the third.
 
     Counts of operations of a party (of those that stay), of the server per party, and of the second server per party;
     bytes that a party sends and receives, and that go to the second server.
@@ -104,7 +104,7 @@ def sum_costs(plan: SumPlan, absent: float) -> SumCosts:
 
 
 def seconds(counts: Counts, times: Mapping[str, float]) -> float:
-    """Of so many operations, one after the other."""
+    """Return the seconds of so many operations, one after the other."""
     return sum(count * times[name] for name, count in counts.items())
 
 
@@ -231,7 +231,7 @@ class SimulatedSummation:
 
     @cached_property
     def _terms(self) -> SumTerms:
-        """Of parties whose keys do not matter."""
+        """The terms of a sum of parties whose keys do not matter."""
         second = bytes(KEY) if self.terms.servers == "two" else b""
         return SumTerms(Roster((bytes(KEY),) * self.terms.parties), self.terms, second)
 

@@ -242,7 +242,7 @@ def generic_sampler(own: PrivateWorstCase, unit: Unit, question: PrivateQuestion
 
 
 def other_label(labels: np.ndarray, further: np.ndarray) -> float:
-    """Of the labels that occur on either side the one that is furthest from the first."""
+    """Return the label that is furthest from the first, among those that occur on either side."""
     known = np.concatenate([labels, further])
     found: float = known[np.argmax(np.abs(known - labels[0]))]
     return found

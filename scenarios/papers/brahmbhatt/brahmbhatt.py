@@ -227,7 +227,7 @@ def table_1(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
 
 
 def of_set(setting: str, quick: bool, data_dir: Path | None) -> Iterator[Observation]:
-    """Those of one set, all splits of a cell side by side."""
+    """Yield the errors of one set, all splits of a cell side by side."""
     _, _, counts, sizes = SOURCES[setting]
     worlds = [one for _, one in _worlds(setting, FEW if quick else SPLITS, data_dir)]
     for count in counts[:1] if quick else counts:
@@ -237,7 +237,10 @@ def of_set(setting: str, quick: bool, data_dir: Path | None) -> Iterator[Observa
 
 
 def cell(setting: str, worlds: list[World], count: int, size: int) -> Iterator[Observation]:
-    """Of m = `count` bags of k = `size` rows in every split: Adam as published, and our least squares on equal sums."""
+    """Yield errors from m = `count` bags of k = `size` rows in every split.
+
+    Both learn from equal sums: Adam as published, and our least squares.
+    """
     random = generator(count * size, f"sums of {setting}, {count} bags")
     draws = [gaussian_sums(one, count, size, random) for one in worlds]
     rows, labels = np.stack([one.rows for one in draws]), np.stack([one.labels for one in draws])

@@ -72,7 +72,10 @@ def _pairs() -> Iterator[Floats]:
 
 
 def one_party_turns(lam: float, classes: int) -> float:
-    """One of M parties turns its votes: on a single row, or where the risk is so flat that its minimiser moves far."""
+    """Return how far one of M parties moves the minimiser by turning its votes.
+
+    It does so on a single row, or where the risk is so flat that its minimiser moves far.
+    """
     single = _one_of(np.ones((1, 1)), np.array([1]), np.array([0]), lam, classes, PARTIES)
     if (flat := flat_risk(lam * (1 if classes == 2 else 0.5))) is None:  # softmax of two classes has half of lam
         return single
@@ -177,7 +180,7 @@ def risk(weights: Floats, rows: Floats, shares: Floats) -> Floats:
 
 
 def risks(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
-    """Of even and odd digits, at epsilon 1 and lam .01: means over noise, beyond the least risk there is.
+    """Risks of even and odd digits, at epsilon 1 and lam 0.01: means over noise, beyond the least risk there is.
 
     A risk is that of the shares of other parties' votes on rows that nobody learned from. A quick run has one split.
     """
@@ -228,7 +231,7 @@ class DigitVotes:
     weights: Floats
 
     def votes(self, rows: Floats) -> Floats:
-        """Of every party for the class 1, odd digits, on rows (N, d): zeros and ones (N, M)."""
+        """Return the votes of every party for the class 1, odd digits, on rows (N, d): zeros and ones (N, M)."""
         return (rows @ self.weights.T > 0).astype(np.float64)
 
 
@@ -244,5 +247,5 @@ def digit_votes(parties: int, regularisation: float, split: int) -> DigitVotes:
 
 
 def minimiser(rows: Floats, shares: Floats, regularisation: float) -> Floats:
-    """Of the risk on rows (N, d) with shares (N,) of the class 1."""
+    """Return the minimiser of the risk on rows (N, d) with shares (N,) of the class 1."""
     return risk_minimiser(rows, np.column_stack([1 - shares, shares]), regularisation, TOLERANCE)

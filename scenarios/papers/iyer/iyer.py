@@ -164,7 +164,7 @@ def _delta_kept(bag: Bag) -> float:
 
 
 def sizes(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
-    """Of every data set that is here features, instances and classes; of all of them the rows of bags and sets."""
+    """Yield features, instances and classes of every data set that is here, and the rows of bags and sets of all."""
     own = paper("iyer")
     for part in (part for item in own.items if item.name in ("fig2", "fig3") for part in item.parts):
         scenario = scenario_of(own, part)

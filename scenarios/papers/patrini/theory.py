@@ -36,7 +36,7 @@ class Bags:
 
     @property
     def proportions(self) -> np.ndarray:
-        """Those of both classes in every bag."""
+        """The proportions of both classes in every bag."""
         positive = np.array([codes.mean() for codes in self.codes])
         return np.column_stack([1 - positive, positive])
 
@@ -56,7 +56,7 @@ def moments(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
 
 
 def accuracies(quick: bool, data_dir: Path | None) -> Iterator[Observation]:
-    """Of what is learned from them on rows that are in no bag, and of what is learned from all labels."""
+    """Yield accuracies on rows in no bag: of classifiers from the estimates, and of those from all labels."""
     for setting, split, bags, rows, codes in _worlds(quick, data_dir):
         known: list[tuple[str, Role, np.ndarray]] = [("labels", "published", bags.moment), *estimates(bags)]
         for series, role, moment in known:

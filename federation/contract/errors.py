@@ -1,4 +1,4 @@
-"""Failures a person can act on; each knows the exit code of the command line."""
+"""Failures that a user can act on, each with its exit code of the command line."""
 
 import difflib
 import errno

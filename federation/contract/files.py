@@ -1,4 +1,7 @@
-"""Files that somebody names: whether they are files at all, before anything is opened that never ends."""
+"""Files that a user names: checks of their kind, reading with clear errors, lasting writes, and locks.
+
+`is_file` checks a file before anything opens it: a pipe or a device may never end.
+"""
 
 import fcntl
 import json

@@ -1,4 +1,4 @@
-"""The one way to open an npz file: without pickles, and without memory that the file could not fill."""
+"""The one reader of npz files: it reads no pickles, and allocates no memory that the file could not fill."""
 
 import struct
 import sys

@@ -1,7 +1,7 @@
-"""Says why a process has ended that could not say it itself: Ray ends whoever has joined a cluster whose head is lost.
+"""Messages about the end of a process that cannot report it itself: Ray ends every process whose cluster lost its head.
 
-It does so from any of its steps and at once, so that no code of that process runs any more. Run as a file by another
-process, this one needs nothing but Python.
+Ray does so from any step of that process and at once, so that no code of the process runs any more. Another process
+runs this module as a file. The module therefore needs nothing but Python.
 """
 
 import socket

@@ -1,4 +1,4 @@
-"""Public feature maps: what rows pass before anything is learned from them."""
+"""Public feature maps, through which parties and aggregator pass rows before they learn from them."""
 
 from federation.contract.plugins import PublicNames
 

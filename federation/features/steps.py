@@ -1,7 +1,7 @@
 """The steps that a public feature map applies to rows, each a plain function of arrays.
 
-Every step treats each row alone, with the same floating-point operations however many rows come together, so
-that a party's features do not depend on who shares its batch.
+Every step treats each row alone, with the same floating-point operations however many rows come together. A party's
+features therefore do not depend on which other parties share its batch.
 """
 
 import math

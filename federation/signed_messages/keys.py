@@ -1,9 +1,11 @@
 """The keys of an exchange, as files that only their owner may read.
 
-A site has one on the curve P-384, by which Flower knows its node and with which it signs what it sends; an Ed25519 key,
-by which other sites know it in secure sums, follows from that, as does the X25519 key of a second server, for which
-sites mask what they send. An aggregator has an Ed25519 key for its questions, and for each exchange an X25519 key to
-which answers are sealed.
+- A site has one key on the curve P-384. Flower knows the site's node by this key, and the site signs with it what it
+  sends. An Ed25519 key follows from it, by which other sites know the site in secure aggregations (`sums_key`).
+- A helper server has such a P-384 key, too. Its X25519 key, for which sites mask what they send, follows from that
+  (`masks_key`).
+- An aggregator has an Ed25519 key for its queries. For each exchange it has an X25519 key to which sites seal
+  responses.
 """
 
 import hashlib

@@ -1,1 +1,1 @@
-"""Weighted sums of labels over random bags."""
+"""Mechanisms for weighted sums of labels over random bags."""

@@ -1,1 +1,1 @@
-"""Label counts of bags."""
+"""Mechanisms for the label counts of bags."""

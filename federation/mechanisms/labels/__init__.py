@@ -1,1 +1,1 @@
-"""Single labels, from a range or of two classes."""
+"""Mechanisms for single labels, from a range or of two classes."""

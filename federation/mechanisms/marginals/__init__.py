@@ -1,1 +1,1 @@
-"""Counts in bins of each feature, for several queries."""
+"""Mechanisms for counts in bins of each feature, for several queries."""

@@ -1,8 +1,8 @@
-"""Error rates as EXPRIL publishes them, and what they give away of a row that is added or removed.
+"""Error rates as EXPRIL publishes them, and how much they reveal about a row that is added or removed.
 
 Lacombe et al. 2021 (Section 3.4, Algorithm 1) release C = clip((U + Laplace(lambda))/n, 0, 1) for the U errors among
-the n rows of a bin, lambda = d Q / epsilon, and claim that for one added or removed row. That holds for one changed
-label only, where n is public: a row that comes or goes changes the denominator too.
+the n rows of a bin, lambda = d Q / epsilon. They claim epsilon for one added or removed row. The claim holds for one
+changed label only, where n is public: a row that is added or removed changes the denominator too.
 """
 
 from dataclasses import dataclass, replace

@@ -1,9 +1,9 @@
-"""Shares of one noise on error marginals: what all parties' counts get in a sum of which nobody sees a part.
+"""Shares of one noise on error marginals, for secure aggregation that reveals only the sum of all parties' counts.
 
-A row moves one cell of each feature by one in each query, so that all queries together are one release of sensitivity
-N in the L1 norm and sqrt(N) in the L2 norm, for the N cells that move. The cells of a later query may follow from the
-answers to earlier ones: the noise on those that move is independent and alike whichever they are. Shares of Gaussian
-noise must not be small against the grid, so that counts, which are whole rows, are summed on a finer one.
+A row moves one cell of each feature by one in each query. So all queries together are one release of sensitivity N in
+the L1 norm and sqrt(N) in the L2 norm, for the N cells that move. The cells of a later query may follow from the
+responses to earlier ones: the noise on the cells that move is independent and alike whichever they are. Shares of
+Gaussian noise must not be small against the grid. Counts, which are whole rows, are therefore summed on a finer grid.
 """
 
 import math

@@ -1,8 +1,8 @@
 """Calibrated additive noise for real vectors of known L2 or L1 sensitivity, on a public grid.
 
-The value is rounded to integer multiples of a public power of two, integer noise is added, and the sum is
-released. Rounding moves each coordinate by at most half a step, so the integers' sensitivity is charged
-sqrt(D) steps more in the L2 norm, and D steps more in the L1 norm.
+A mechanism rounds the value to integer multiples of a public power of two, adds integer noise, and releases the sum.
+Rounding moves each coordinate by at most half a step. So the integers' sensitivity is charged sqrt(D) steps more in the
+L2 norm, and D steps more in the L1 norm.
 """
 
 import math

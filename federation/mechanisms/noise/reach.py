@@ -1,7 +1,7 @@
-"""How far noise reaches but with a given probability: one entry of it, all entries, and its norm.
+"""Bounds on noise that hold but with a given probability: on one entry, on all entries, and on the norm.
 
-A tail is P[|b| > r] of one entry b as a function of r >= 0, which may be an upper bound: then all that follows from it
-is one. Entries of discrete laws are whole numbers of steps.
+A tail is P[|b| > r] of one entry b as a function of r >= 0. It may be an upper bound; then all that follows from it is
+an upper bound too. Entries of discrete laws are whole numbers of steps.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The labels provider's side of a two-agent exchange: one message, from which a learner who knows the rows learns."""
+"""The label provider's side of a two-agent exchange: one private message, for a learner who knows the rows."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args

@@ -168,7 +168,7 @@ class CollectedSession(OneRound):
         return Asked(question, training, self._options.collector(public, question, self._world.plan.terms.parties))
 
     def outlook(self) -> Outlook | None:
-        """How loud the noise will be beside all that so many parties can say; None where that is much."""
+        """The signal-to-noise warning of this release; None where the parties' signal is large enough."""
         options, plan = self._options, self._world.plan
         width = options.width(self._view.public)
         if width is None or options.noise == OFF:
@@ -178,7 +178,7 @@ class CollectedSession(OneRound):
 
     @property
     def checks(self) -> tuple[str, ...]:
-        """Of what is perturbed."""
+        """What was verified of the vector that is perturbed."""
         return self.perturbable().checks
 
     def perturbable(self) -> Perturbable:
@@ -245,7 +245,10 @@ class SummedSession(QuerySession):
         super().__init__(world, question, *further, training=summand.asked.training, feature_map=released)
 
     def outlook(self) -> Outlook | None:
-        """How loud the noise of all shares will be, of which more come than are needed; None where that is little."""
+        """The signal-to-noise warning of this release; None where its noise is small.
+
+        The noise is that of all shares, of which more come than are needed.
+        """
         plan, noise = self._plan, self._noise
         return Aim(noise.kind, noise.epsilon, noise.delta).outlook(
             len(plan.task.classes),
@@ -315,9 +318,10 @@ def two_rows(weights: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Refinement:
-    """Nothing becomes of them; a protocol that knows more derives from this class.
+    """Releases decoded models as they are; a protocol that refines its models derives from this class.
 
-    `asked` are the public rows behind the map that parties were asked about. It sees noisy values and public data only.
+    `asked` are the public rows behind the map that parties were asked about. A refinement sees noisy values and public
+    data only.
     """
 
     asked: PublicRows
@@ -400,7 +404,7 @@ class Aim:
     def outlook(
         self, classes: int, width: int, parties: int, spectrum: Spectrum | None, louder: float = 1.0
     ) -> Outlook | None:
-        """What is to be said of such a release, whose noise has `louder` times the least deviation; None if nothing."""
+        """The warning for a release whose noise has `louder` times the least deviation; None where none is due."""
         rho = self.signal_to_noise((classes - 1) * width, parties) / louder
         if rho >= USEFUL:
             return None

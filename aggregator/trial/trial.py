@@ -96,7 +96,7 @@ class Views:
 
     @cached_property
     def spectrum(self) -> Spectrum | None:
-        """Of the public rows as they reach `{whiten: auto}`; None without that stage."""
+        """The spectrum of the public rows as they reach `{whiten: auto}`; None without that stage."""
         return spectrum_to_whiten(self._plan.task.stages, self.table)
 
     def remarks(self) -> list[str]:
@@ -158,9 +158,9 @@ class World:
     _known: dict[Hashable, Any] = field(default_factory=dict)
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` returns, computed for the first of equal keys and kept for the others.
+        """Return what `make` returns, computed for the first of equal keys and kept for the others.
 
-        A key that has the `id` of an object must be used while somebody holds that object.
+        A key that has the `id` of an object must be used while a reference to that object exists.
         """
         if key not in self._known:
             self._known[key] = make()
@@ -168,12 +168,12 @@ class World:
         return found
 
     def of(self, variant: VariantPlan) -> World:
-        """The same for the sessions of one variant."""
+        """The same world for the sessions of one variant."""
         return replace(self, variant=variant)
 
     @property
     def own(self) -> VariantPlan:
-        """The variant whose sessions see it. Raises `InputError` in a world that is nobody's."""
+        """The variant whose sessions see this world. Raises `InputError` in a world without a variant."""
         if self.variant is None:
             raise InputError("this world is no variant's; begin sessions in World.of(variant)")
         return self.variant
@@ -204,17 +204,17 @@ class World:
         return self.plan.public.label_range
 
     def release(self, noise: Noise, parts: Iterable[Any]) -> ReleaseId:
-        """The release of one answer by every party, with this noise.
+        """Name the release of one response by every party, with this noise.
 
-        `parts` are all other public numbers and options that decide about the question: other bags or features are
-        another release, from which equal noise would cancel. Variants of a kind that ask the same share one.
+        `parts` are all other public numbers and options that decide the query: other bags or features are another
+        release, from which equal noise would cancel. Variants of a kind that send the same query share one release.
         """
         return ReleaseId(self.named(self.own.kind, *noise.named, *parts))
 
     def named(self, *parts: Any) -> str:
-        """The name of a release of this world; a new one in every run without a seed and without letters.
+        """The name of a release of this world; a new one in every run without a seed and without signed messages.
 
-        Letters say of which exchange they are, and sites have agreed to the names.
+        Signed messages name their exchange, and sites have agreed to the names of the releases.
         """
         told_apart = self.plan.run.noise_seed is not None or self.plan.run.in_letters
         fresh = [] if told_apart else [self.once("token", lambda: secrets.token_hex(16))]

@@ -83,7 +83,7 @@ class RatioSession(QuerySession):
 
     @property
     def _shapes(self) -> Kept:
-        """What bags look like; in one with the counts where rows are protected."""
+        """What bags look like: rows or mean embeddings, in one response with the counts where rows are protected."""
         found: Kept = self.answers[-1]
         return found
 
@@ -121,7 +121,10 @@ class RatioSession(QuerySession):
 
     @property
     def _label_weight(self) -> float:
-        """Of counts beside sums of rows: counts move by sqrt 2 and sums by 2, and labels get their share of squares."""
+        """Weight of counts beside sums of rows.
+
+        Counts move by sqrt 2 and sums by 2, and labels get their share of squares.
+        """
         share = self._options.label_share
         return math.sqrt(2 * share / (1 - share))
 
@@ -252,7 +255,7 @@ class CommonSession(RatioSession):
         ]
 
     def _by_sizes(self, draw: int) -> Labelled:
-        """Where how many rows a bag has is public: counts are moved alike to that."""
+        """Bags whose numbers of rows are public: all counts of a bag are moved alike to sum to its number."""
         totals, classes = self.collected, self._bags.classes
         sizes, counts = totals.total("sizes"), totals.total("counts")[draw]
         kept = sizes >= least_rows(self._options)
@@ -269,7 +272,7 @@ class CommonSession(RatioSession):
         return Labelled(sizes, counts[None], noise, features, 0.0, np.arange(len(sizes)))
 
     def _by_noisy_sizes(self, draw: int) -> Labelled:
-        """Where it is not: the size is the sum of the noisy counts, whose noise is then also that of the size."""
+        """Bags of private size: it is the sum of the noisy counts, whose noise is then also that of the size."""
         totals, classes, weight = self.collected, self._bags.classes, self._label_weight
         counts, sums = totals.total("counts")[draw] / weight, totals.total("sums")[draw]
         of_count = self.collected.variance / weight**2

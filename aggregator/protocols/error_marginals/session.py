@@ -66,7 +66,7 @@ class ExchangeSession(Session):
         return [asked for chain in self._chains for asked in self._ask(chain)]
 
     def longest(self, question: Question) -> Question:
-        """With the largest hypothesis that it learns, in the last query."""
+        """Return the last query of the exchange, with the largest hypothesis that the session learns."""
         assert isinstance(question, MarginalsQuestion)
         settings, columns = self._settings, len(question.bins.sizes)
         sizes = (columns, *(settings.hidden if settings.learner == "network" else ()), 1)
@@ -86,7 +86,7 @@ class ExchangeSession(Session):
 
     @property
     def guarantee(self) -> Guarantee | NoGuarantee:
-        """Of all queries of one exchange."""
+        """The guarantee of all queries of one exchange together."""
         plan = self._world.plan
         noise = self._first.mechanism() if self._noise.aims else None
         whose = summed(plan, noise.additive) if isinstance(noise, SharedMarginalNoise) else LOCAL
@@ -139,12 +139,12 @@ class ExchangeSession(Session):
         return _Chain(draw, name, learner)
 
     def _summed_deviation(self, answered: int) -> float:
-        """Of the noise on one count over so many parties: of their own noises, or of their shares of one."""
+        """Deviation of the noise on one count over so many parties: of their own noises, or of their shares of one."""
         return self._deviation * math.sqrt(answered / (self._contributors or 1))
 
     @cached_property
     def _deviation(self) -> float:
-        """Of the noise of one party on one count, or of the whole noise that is shared."""
+        """Standard deviation of the noise of one party on one count, or of the whole noise that is shared."""
         if not self._noise.aims:
             return 0.0
         options, features = self._options, self._view.public.rows.shape[1]

@@ -92,13 +92,13 @@ class MomentSession(QuerySession):
 
     @cached_property
     def _strengths(self) -> np.ndarray:
-        """Of the regularisation, for each noise draw."""
+        """Strengths of the regularisation (draws,), one for each noise draw."""
         given = self._options.regularisation
         return np.array([given or regularisation(error) for error in self._moments.errors])
 
     @cached_property
     def _weights(self) -> np.ndarray:
-        """Of all noise draws (draws, 2, d): what is solved for one is solved for all of the same strength."""
+        """Weights of all noise draws (draws, 2, d): draws of the same strength are solved together."""
         loss, moments = self._options.chosen_loss(), self._moments.estimates
         found = np.empty_like(moments)
         for strength in np.unique(self._strengths):
@@ -148,7 +148,7 @@ class MomentSession(QuerySession):
 
     @property
     def _all_rows(self) -> int:
-        """Of all parties together, at most where the plan does not say it."""
+        """Rows of all parties together; the largest possible number where the plan does not state it."""
         return self._world.plan.public.rows or self._world.plan.terms.parties * self._most
 
     def _weight(self, epsilon: float) -> float:

@@ -36,7 +36,9 @@ CASES = {  # sums of rows under each kind of noise, and sums of vectors
     "parameters": ("parameter_average", {"average": "clipped", "clip": 1.0, "noise": "gaussian"}),
 }
 ENOUGH, PARTIES = 3, 6
-each = pytest.mark.parametrize("case", CASES)
+each = pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.slow if case in ("laplace", "pure") else ()) for case in CASES]
+)
 
 
 def pair(case):

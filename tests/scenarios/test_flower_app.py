@@ -64,6 +64,7 @@ def test_errors_are_those_of_the_command_line(flwr_run, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:pathspec.*")
+@pytest.mark.slow
 def test_the_code_that_runs_is_the_installed_one():
     from flwr.cli.build import build_fab_from_disk
 

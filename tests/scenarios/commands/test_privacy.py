@@ -64,6 +64,7 @@ def test_votes_list_every_sensitivity_and_the_statistic() -> None:
         assert statistic["pure_noise_norm"] == pytest.approx(8 * 2**0.5 / 500, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_exact_delta_and_what_belongs_to_it() -> None:
     record = recorded(*PUBLISHED, "--releases", "3")
     design = BagDesign(25_600, 100, 256, noisy=2560)

@@ -115,7 +115,7 @@ def test_a_release_that_keeps_another_epsilon_says_what_it_aimed_at(promises, tm
 @pytest.mark.parametrize(
     ("noises", "exposed"),
     [
-        (["auto"], []),
+        pytest.param(["auto"], [], marks=pytest.mark.slow),
         pytest.param(["auto", "published"], ["ratio-published"], marks=pytest.mark.slow),
         (["published", "off"], ["ratio-published", "ratio-off"]),
     ],

@@ -236,13 +236,21 @@ class RayGrid(QueueGrid):
                 self._welcome(future)
             else:
                 self._land(future)
-        patience = _SLOW if self._owns_ray else _PATIENCE
-        if not self._load and time.monotonic() - self._alone_since > patience:
-            have, free = (int(found().get("CPU", 0)) for found in (ray.cluster_resources, ray.available_resources))
+        waited = time.monotonic() - self._alone_since
+        if not self._load and waited > (_SLOW if self._owns_ray else _PATIENCE):
+            self._give_up()
+
+    def _give_up(self) -> None:
+        if self._owns_ray:
             raise InputError(
-                f"no worker could start within {patience:g} seconds: Ray has {have} processors and {free} of them are "
-                "free; end what holds them, add nodes, or ask for fewer engine.workers"
+                f"no worker could start on this machine within {_SLOW:g} seconds: it is too busy or lacks memory; end "
+                "other work, or ask for fewer engine.workers"
             )
+        have, free = (int(found().get("CPU", 0)) for found in (ray.cluster_resources, ray.available_resources))
+        raise InputError(
+            f"no worker could start within {_PATIENCE:g} seconds: Ray has {have} processors and {free} of them are "
+            "free; end what holds them, add nodes, or ask for fewer engine.workers"
+        )
 
     def _welcome(self, future: Any) -> None:
         """A worker has started, or cannot: then its code is at fault, not what it serves."""

@@ -89,6 +89,15 @@ def test_held_processors_are_a_clear_error(cluster, monkeypatch):
 
 
 @pytest.mark.slow
+def test_a_machine_that_is_too_busy_to_start_a_worker_is_blamed_for_it_and_nothing_is_left_behind(monkeypatch):
+    monkeypatch.setattr(ray_grid, "_SLOW", 0.0)
+    monkeypatch.setattr(ray_grid, "_WAIT", 0.01)
+    with pytest.raises(InputError, match=r"machine within 0 seconds.*engine\.workers"):
+        open_grid("ray", workers=1)
+    assert not ray.is_initialized()
+
+
+@pytest.mark.slow
 def test_one_free_processor_is_enough(make_plan, cluster):
     ray.init(address=cluster.address, log_to_driver=False)
     try:

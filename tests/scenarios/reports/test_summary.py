@@ -59,14 +59,15 @@ def test_more_draws_of_the_same_splits_do_not_narrow_the_interval(parts, times):
     assert min(map(min, parts)) <= once.low <= once.high <= max(map(max, parts))
 
 
-def test_interval_covers_the_truth_nineteen_times_in_twenty(rng):
-    splits = rng.normal(0.7, 0.05, size=(1000, 6, 1)) + rng.normal(0, 0.02, size=(1000, 6, 3))
+@pytest.mark.parametrize("runs", [1000, pytest.param(4000, marks=pytest.mark.slow)])
+def test_interval_covers_the_truth_nineteen_times_in_twenty(rng, runs):
+    splits = rng.normal(0.7, 0.05, size=(runs, 6, 1)) + rng.normal(0, 0.02, size=(runs, 6, 3))
     covered = 0
     for world in splits:
         low, high = Spread.of(dict(enumerate(world))).interval
         covered += low <= 0.7 <= high
     # A right interval leaves these limits once in 1e5 runs; one that counts draws as units covers about .77.
-    assert abs(covered / 1000 - 0.95) < 4.4 * math.sqrt(0.95 * 0.05 / 1000)
+    assert abs(covered / runs - 0.95) < 4.4 * math.sqrt(0.95 * 0.05 / runs)
 
 
 def test_groups_by_variant_and_swept_values():

@@ -450,9 +450,10 @@ def collector_of(
 
 
 class Summation(Protocol):
-    """Carries out one sum of simulated parties; whoever simulates them names it in the plan.
+    """One secure aggregation of simulated parties: it adds up their shares of one noise.
 
-    It says how the simulation adds the shares of one noise: by a masked sum, or in clear where that takes too long.
+    The plan names the class that does this. The simulation uses a masked sum, or adds in clear where a masked sum takes
+    too long.
     """
 
     @property

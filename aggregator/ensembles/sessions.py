@@ -178,7 +178,7 @@ class CollectedSession(OneRound):
 
     @property
     def checks(self) -> tuple[str, ...]:
-        """What was verified of the vector that is perturbed."""
+        """Statements for the ledger: the checks that the perturbed vector has passed."""
         return self.perturbable().checks
 
     def perturbable(self) -> Perturbable:

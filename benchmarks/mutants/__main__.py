@@ -25,9 +25,9 @@ from benchmarks.mutants.trials import Trials
 
 
 def _tests_of(path: str, wide: bool) -> list[str]:
-    """What is run on mutants of a module: its examples and its tests, or `wide` those of all its folder.
+    """Return pytest's arguments for the mutants of a module: its examples and its tests, or all tests of its folder.
 
-    Slow tests are among them; those that start servers are not.
+    `wide` selects the tests of the folder. Slow tests run too; tests that start servers do not.
     """
     module = Path(path)
     tests = Path("tests") / module.parent / ("" if wide else f"test_{module.name}")

@@ -61,8 +61,8 @@ def modules(root: Path, paths: Sequence[str]) -> list[str]:
     found: set[str] = set()
     for path in paths:
         below = [root / path] if path.endswith(".py") else (root / path).rglob("*.py")
-        modules = {str(file.relative_to(root)) for file in below if file.is_file() and file.name != "__init__.py"}
-        if not modules:
+        here = {str(file.relative_to(root)) for file in below if file.is_file() and file.name != "__init__.py"}
+        if not here:
             raise InputError(f"{path}: there is no module at this path of {root}")
-        found |= modules
+        found |= here
     return sorted(found)

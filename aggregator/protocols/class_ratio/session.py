@@ -83,7 +83,7 @@ class RatioSession(QuerySession):
 
     @property
     def _shapes(self) -> Kept:
-        """What bags look like: rows or mean embeddings, in one response with the counts where rows are protected."""
+        """The responses with rows or mean embeddings of bags, and with class counts where rows are protected."""
         found: Kept = self.answers[-1]
         return found
 

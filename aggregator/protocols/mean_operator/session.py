@@ -291,7 +291,7 @@ class RowTotals:
 
     @property
     def response_variance(self) -> float:
-        """What randomised response adds: times the mean of x x' it is the covariance of the error of an estimate."""
+        """Factor of randomised response: times the mean of x x', it is the covariance of an estimate's error."""
         response = self.question.label_noise()
         rows = self.collected.counted("responding_rows")
         return rows * response.label_variance / self.rows**2 if response else 0.0

@@ -276,7 +276,7 @@ def test_who_says_nonsense_is_left_out_before_the_sum_and_a_masked_total_is_take
 
 
 def named(**known):
-    """What a summation is told."""
+    """Return the arguments that a summation gets from the plan."""
     return known
 
 

@@ -78,7 +78,7 @@ def test_every_site_answers_for_itself_and_a_later_run_gets_the_same_answers_and
 
 @pytest.mark.parametrize("conduct", ["silent", "away", "forged", "wrong", "broken", "failing", "refusing"])
 def test_whoever_does_not_answer_is_left_out_and_asked_again_in_the_next_run(made, tmp_path, conduct):
-    """A refusal is told, and not kept either."""
+    """The error names a refusal, and the next run asks the site again after a refusal as well."""
     meeting = Meeting(made, tmp_path, south=conduct)
     found = meeting.ask()
     assert found["south"].has_error()

@@ -36,7 +36,7 @@ def _lines(path: Path, lines: list[str]) -> None:
 
 
 def _number(value: Any) -> str:
-    """As a file says it: whole numbers without a point."""
+    """Write a number as the published files do: a whole number has no decimal point."""
     return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
@@ -129,7 +129,7 @@ def protein(arrays: Arrays, folder: Path) -> None:
 
 
 def census_weeks(arrays: Arrays, folder: Path) -> None:
-    """Of `ages`, weeks `y`, and `categories` (n, 6) texts; what scenarios do not use is the same everywhere."""
+    """Write `ages`, weeks `y` and `categories` (n, 6) texts; all other columns have the same value in every row."""
     lines = []
     for age, weeks, categories in zip(arrays["ages"], arrays["y"], arrays["categories"], strict=True):
         cells = ["Not in universe"] * 42

@@ -121,7 +121,7 @@ TARGETS = ([0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.34, 0.33, 0.33])
     ClassMeans(features=32), WhitenedMeans(features=32), WhitenedMeans("linear"),
 ], ids=lambda one: one.name)  # fmt: skip
 def test_nine_of_ten_hold_the_truth(estimator, deviation):
-    """Of the ratios of shifted sets, over classes, sets and fits to fresh noisy bags."""
+    """The share is taken over all classes and shifted sets, and over 50 fits to fresh noisy bags."""
     world, rng, inside = Mixtures(3, distance=1.2), np.random.default_rng(0), []
     for repetition in range(50):
         bags = world.bags(SHARES, 100, rng)

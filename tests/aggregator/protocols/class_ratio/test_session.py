@@ -75,7 +75,7 @@ def ratios(plan, name, release=0, noise=0):
 
 
 def session(plan):
-    """That of its only variant, at its first epsilon."""
+    """Begin the session of the plan's only variant at the plan's first epsilon."""
     [variant] = plan.variants
     world = World(plan, Views(plan)).of(variant)
     return protocol("class_ratio")(**variant.options).begin(world, plan.releases.epsilons[0], plan.public.draws)

@@ -108,7 +108,7 @@ def test_the_delta_of_pure_rounds_is_no_less_than_that_of_their_laplace_losses(r
         exact = np.maximum(0.0, -np.expm1(at - total)).mean()
         assert exact <= found.delta_at(at) + 0.005
     assert found.delta_at(1.0) == 0.0
-    # Kairouz, Oh, Viswanath 2015: nothing of this epsilon is told apart better than by randomised response.
+    # Kairouz, Oh, Viswanath 2015: of all epsilon-private releases, randomised response has the largest delta.
     kept = math.e / (1 + math.e)
     for at in (0.0, 0.3, 0.9):
         assert found.delta_at(at) == pytest.approx(kept - math.exp(at) * (1 - kept), rel=1e-12)
